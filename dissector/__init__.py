@@ -1,0 +1,1 @@
+"""Reads Apache Kafka traffic out of packet captures."""

@@ -1,0 +1,131 @@
+"""
+What can go wrong, and how it is said.
+
+Two kinds. An *error* is raised: the caller asked for something impossible (no capture, no filter), or
+handed bytes to a codec that do not fit. A `Problem` is not raised: it is what was wrong with bytes of a
+capture that we still show, and it travels with the message, stream or capture it belongs to.
+
+Bytes never leave this library as any exception other than a `DissectorError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+
+class DissectorError(Exception):
+    """The root of every exception that this project raises on purpose; its text is one line."""
+
+
+class CaptureError(DissectorError):
+    """
+    The file is no capture, or can't be opened.
+
+    Attributes:
+        file: The name of the file as the user gave it (`-` for standard input).
+        position: The byte in the (decompressed) file where it shows; None where there is none.
+    """
+
+    def __init__(self, file: str, what: str, position: int | None = None) -> None:
+        self.file = file
+        self.what = what
+        self.position = position
+        at = "" if position is None else f" at byte {position:,}"
+        super().__init__(f"{file}: {what}{at}")
+
+
+class DecodeError(DissectorError):
+    """
+    Bytes do not fit the declaration that should describe them.
+
+    Attributes:
+        what: What is wrong, without the place.
+        path: The field where it shows, with indices: `topic_data[2].name`; empty where unknown.
+        position: Offset of the first bad byte in the bytes that were given.
+    """
+
+    def __init__(self, what: str, path: str = "", position: int = 0) -> None:
+        super().__init__(what, path, position)
+        self.what = what
+        self.path = path
+        self.position = position
+
+    def within(self, name: str) -> Self:
+        """Put the name of the enclosing field (or `[index]`) before the path, and return the error."""
+        self.path = _joined(name, self.path)
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.path or 'message'} at byte {self.position}: {self.what}"
+
+
+class EncodeError(DissectorError):
+    """
+    A value can't be written as the declaration asks: a missing field, a number out of range.
+
+    Attributes:
+        what: What is wrong, without the place.
+        path: The field, with indices.
+    """
+
+    def __init__(self, what: str, path: str = "") -> None:
+        super().__init__(what, path)
+        self.what = what
+        self.path = path
+
+    def within(self, name: str) -> Self:
+        """Put the name of the enclosing field (or `[index]`) before the path, and return the error."""
+        self.path = _joined(name, self.path)
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.path or 'message'}: {self.what}"
+
+
+def _joined(name: str, path: str) -> str:
+    """Join two parts of a field's path; an index needs no dot."""
+    return f"{name}.{path}" if path and not path.startswith("[") else name + path
+
+
+class FilterError(DissectorError):
+    """
+    A display filter is not one.
+
+    Attributes:
+        text: The whole filter.
+        position: Index in `text` where it goes wrong.
+    """
+
+    def __init__(self, text: str, what: str, position: int) -> None:
+        self.text = text
+        self.what = what
+        self.position = position
+        super().__init__(f"filter: {what} at column {position + 1}")
+
+    def shown(self) -> str:
+        """Return the message, the filter, and a caret under the place."""
+        return f"{self}\n  {self.text}\n  {' ' * self.position}^"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """
+    Something wrong with bytes that are shown all the same.
+
+    Attributes:
+        what: One line, for people.
+        path: The field where it shows (`request.topic_data[0].name`), or empty.
+        position: Offset of the byte inside the frame (after its 4-byte size), the batch or the file
+            that the problem belongs to; None where no single byte is to blame.
+    """
+
+    what: str
+    path: str = ""
+    position: int | None = None
+
+    def __str__(self) -> str:
+        place = self.path
+        if self.position is not None:
+            place = f"{place} at byte {self.position}".strip()
+        return f"{place}: {self.what}" if place else self.what

@@ -1,0 +1,33 @@
+"""
+AlterShareGroupOffsets (key 91): move where a share group stands.
+
+Source: Kafka, AlterShareGroupOffsetsRequest.json and AlterShareGroupOffsetsResponse.json; KIP-932.
+"""
+
+from dissector.protocol.schema import Array, Int16, Int32, Int64, String, Uuid, message
+
+AlterShareGroupOffsetsRequest = message(91, "0", flexible="0+")[
+    String("group_id"),
+    Array("topics")[
+        String("topic_name"),
+        Array("partitions")[
+            Int32("partition_index"),
+            Int64("start_offset"),
+        ],
+    ],
+]
+
+AlterShareGroupOffsetsResponse = message(91, "0", flexible="0+")[
+    Int32("throttle_time_ms"),
+    Int16("error_code"),
+    String("error_message", null="0+"),
+    Array("responses")[
+        String("topic_name"),
+        Uuid("topic_id"),
+        Array("partitions")[
+            Int32("partition_index"),
+            Int16("error_code"),
+            String("error_message", null="0+"),
+        ],
+    ],
+]

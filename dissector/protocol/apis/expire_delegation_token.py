@@ -1,0 +1,20 @@
+"""
+ExpireDelegationToken (key 40): end a delegation token.
+
+The token's HMAC is a secret, masked in what is printed.
+
+Source: Kafka, ExpireDelegationTokenRequest.json and ExpireDelegationTokenResponse.json; KIP-48.
+"""
+
+from dissector.protocol.schema import Bytes, Int16, Int32, Int64, message
+
+ExpireDelegationTokenRequest = message(40, "0-2", flexible="2+")[
+    Bytes("hmac", secret=True),
+    Int64("expiry_time_period_ms"),
+]
+
+ExpireDelegationTokenResponse = message(40, "0-2", flexible="2+")[
+    Int16("error_code"),
+    Int64("expiry_timestamp_ms"),
+    Int32("throttle_time_ms"),
+]

@@ -1,0 +1,20 @@
+"""
+RenewDelegationToken (key 39): prolong a delegation token.
+
+The token's HMAC is a secret, masked in what is printed.
+
+Source: Kafka, RenewDelegationTokenRequest.json and RenewDelegationTokenResponse.json; KIP-48.
+"""
+
+from dissector.protocol.schema import Bytes, Int16, Int32, Int64, message
+
+RenewDelegationTokenRequest = message(39, "0-2", flexible="2+")[
+    Bytes("hmac", secret=True),
+    Int64("renew_period_ms"),
+]
+
+RenewDelegationTokenResponse = message(39, "0-2", flexible="2+")[
+    Int16("error_code"),
+    Int64("expiry_timestamp_ms"),
+    Int32("throttle_time_ms"),
+]

@@ -1,0 +1,1 @@
+"""What hides in the bytes fields of messages and records."""

@@ -1,0 +1,328 @@
+"""
+The notation in which the files of `apis/` and `embedded/` declare messages, and its readings.
+
+A declaration is data: `Int32("timeout_ms", "1+")` is a `Field`, `Array("topics")[...]` a field with children,
+`message(0, "0-13", flexible="9+")[...]` a `Schema`. Versions are written as Kafka writes them: `3+`, `0-12`,
+`4`. Nothing here looks at bytes; `Schema.codec` reads the data of one version into Constructs of
+`wire`, which do. Other readings: `Schema.lines` (the `schema` command), `trace` (byte spans, for
+the tree and hex views), and the values that the property tests draw.
+
+Source: Kafka's message definitions and their README (clients/src/main/resources/common/message).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from construct import Construct, Container, Subconstruct
+
+from dissector.errors import DecodeError
+from dissector.protocol import wire
+
+Default = int | float | bool | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A range of versions, both ends included; none at all when `low > high`."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, text: str) -> Versions:
+        """Read `3+`, `0-12`, `4` or `none`."""
+        if text == "none":
+            return cls(1, 0)
+        low, dash, high = text.rstrip("+").partition("-")
+        if dash:
+            return cls(int(low), int(high))
+        return cls(int(low), 32767 if text.endswith("+") else int(low))
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.low <= version <= self.high
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.low, self.high + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """
+    One declared field, over all versions.
+
+    Attributes:
+        name: Kafka's name in snake_case.
+        type: Kafka's word: `int32`, `string`, `records`, `struct`, `[]struct`, `[]int32`, ...
+        versions: Where the field exists.
+        null: Where it may be null.
+        tag: Number of the tagged field; None for a field in wire order.
+        default: What readers assume where it is absent; ellipsis where the type's own zero is meant.
+        ignorable: A writer may drop a value that the version can't carry.
+        key: The field tells the elements of its array apart.
+        entity: What it names: `topicName`, `groupId`, `brokerId`, `producerId`, `transactionalId`; or empty.
+        secret: Masked in every output unless secrets are asked for.
+        classic: A text that keeps its int16 length in flexible versions (the client id of the header).
+        kafka: Kafka's own name where it does not follow from `name`.
+        fields: The children of a struct or an array of structs.
+    """
+
+    name: str
+    type: str
+    versions: Versions = Versions(0, 32767)
+    null: Versions = Versions(1, 0)
+    tag: int | None = None
+    default: Any = ...
+    ignorable: bool = False
+    key: bool = False
+    entity: str = ""
+    secret: bool = False
+    classic: bool = False
+    kafka: str = ""
+    fields: tuple[Field, ...] = ()
+
+    def __getitem__(self, fields: Field | tuple[Field, ...]) -> Field:
+        """Give the field its children."""
+        return replace(self, fields=fields if isinstance(fields, tuple) else (fields,))
+
+    @property
+    def kafka_name(self) -> str:
+        """The name in Kafka's own definitions, CamelCase."""
+        return self.kafka or "".join(part[:1].upper() + part[1:] for part in self.name.split("_"))
+
+    def zero(self, version: int) -> Any:
+        """Return what a reader takes the field to be where it is absent, as a fresh value."""
+        if self.default is not ...:
+            return UUID(self.default) if self.type == "uuid" else self.default
+        if self.type.startswith("[]"):
+            return []
+        if self.type == "struct":
+            return Container(
+                {f.name: f.zero(version) for f in self.fields if version in f.versions}
+            )
+        return _ZERO[self.type]
+
+
+_ZERO: dict[str, Any] = {
+    "bool": False,
+    "float64": 0.0,
+    "string": "",
+    "bytes": b"",
+    "records": None,
+    "uuid": UUID(int=0),
+    **dict.fromkeys(("int8", "int16", "int32", "int64", "uint16", "uint32"), 0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A word of the notation: called with a name and versions it gives a `Field`."""
+
+    type: str
+
+    def __call__(
+        self,
+        name: str,
+        versions: str = "0+",
+        *,
+        null: str = "none",
+        tag: int | None = None,
+        default: Any = ...,
+        ignorable: bool = False,
+        key: bool = False,
+        entity: str = "",
+        secret: bool = False,
+        classic: bool = False,
+        kafka: str = "",
+        of: Kind | None = None,
+    ) -> Field:
+        """Declare a field; `of` is the kind of an array's elements where they are not structs."""
+        return Field(
+            name=name,
+            type=self.type + (of or Struct).type if self is Array else self.type,
+            versions=Versions.of(versions),
+            null=Versions.of(null),
+            tag=tag,
+            default=default,
+            ignorable=ignorable,
+            key=key,
+            entity=entity,
+            secret=secret,
+            classic=classic,
+            kafka=kafka,
+        )
+
+
+Bool = Kind("bool")
+Int8, Int16, Int32, Int64 = Kind("int8"), Kind("int16"), Kind("int32"), Kind("int64")
+Uint16, Uint32, Float64 = Kind("uint16"), Kind("uint32"), Kind("float64")
+String, Bytes, Records, Uuid = Kind("string"), Kind("bytes"), Kind("records"), Kind("uuid")
+Struct = Kind("struct")
+Array = Kind("[]")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schema:
+    """
+    A message over all its versions.
+
+    Attributes:
+        key: The API key (KRaft record type, coordinator record type); None where there is none.
+        versions: The versions that ever existed.
+        flexible: The versions with compact lengths and tag sections (KIP-482).
+        fields: In wire order.
+    """
+
+    key: int | None
+    versions: Versions
+    flexible: Versions
+    fields: tuple[Field, ...] = ()
+    _codecs: dict[int, Codec] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, fields: Field | tuple[Field, ...]) -> Schema:
+        """Give the message its fields."""
+        return replace(self, fields=fields if isinstance(fields, tuple) else (fields,), _codecs={})
+
+    def codec(self, version: int) -> Codec:
+        """
+        Return the Construct that parses and builds this version.
+
+        Raises:
+            DecodeError: The declaration does not know the version.
+        """
+        codec = self._codecs.get(version)
+        if codec is None:
+            if version not in self.versions:
+                raise DecodeError(f"version {version} is not known (known: {self.known})")
+            codec = self._codecs[version] = Codec(self, version)
+        return codec
+
+    @property
+    def known(self) -> str:
+        """The versions as a person writes them: `0-13`."""
+        low, high = self.versions.low, self.versions.high
+        return str(low) if low == high else f"{low}-{high}"
+
+    def lines(self, version: int) -> Iterator[tuple[str, Field]]:
+        """Yield (Kafka's path, field) in wire order, the tagged fields of each level after the others."""
+        return _lines("", self.fields, version)
+
+
+def _lines(prefix: str, fields: tuple[Field, ...], version: int) -> Iterator[tuple[str, Field]]:
+    plain, tagged = split(fields, version)
+    for each in plain + tagged:
+        yield prefix + each.kafka_name, each
+        yield from _lines(f"{prefix}{each.kafka_name}.", each.fields, version)
+
+
+def split(fields: tuple[Field, ...], version: int) -> tuple[list[Field], list[Field]]:
+    """Return the fields of a version: those in wire order, and the tagged ones in order of their tags."""
+    here = [f for f in fields if version in f.versions]
+    tagged = [(f.tag, f) for f in here if f.tag is not None]
+    return [f for f in here if f.tag is None], [f for _, f in sorted(tagged, key=lambda t: t[0])]
+
+
+def message(key: int | None, versions: str, flexible: str = "none") -> Schema:
+    """Begin the declaration of a message: its API key, versions and flexible versions."""
+    return Schema(key, Versions.of(versions), Versions.of(flexible))
+
+
+class Codec(Subconstruct):  # type: ignore[misc]
+    """
+    A `construct.Construct` for one version of one message.
+
+    `parse(bytes)` gives a Container and leaves bytes behind the message alone (`parse_stream` tells where it
+    stopped); `build(mapping)` gives bytes. A key that is missing in the mapping is written at its declared
+    default, if it has one.
+
+    Attributes:
+        schema: The declaration.
+        version: The version.
+
+    Raises:
+        DecodeError: From `parse`: with the path of the field and the position of the byte.
+        EncodeError: From `build`: with the path of the field.
+    """
+
+    def __init__(self, schema: Schema, version: int) -> None:
+        super().__init__(_fields(schema.fields, version, version in schema.flexible))
+        self.schema = schema
+        self.version = version
+
+    def parse(self, data: bytes, **_: Any) -> Any:
+        """Read a message from the beginning of some bytes."""
+        return self.subcon._parse(io.BytesIO(data), None, "")
+
+    def build(self, obj: Any, **_: Any) -> bytes:
+        """Write a message."""
+        stream = io.BytesIO()
+        self.subcon._build(obj, stream, None, "")
+        return stream.getvalue()
+
+    def _parse(self, stream: Any, context: Any, path: Any) -> Any:
+        return self.subcon._parse(stream, context, path)
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
+        return self.subcon._build(obj, stream, context, path)
+
+
+@cache
+def _simple(word: str, flexible: bool) -> Construct:
+    """Return the Construct of a type that has no children."""
+    length32: Construct = wire.compact_length if flexible else wire.int32
+    match word:
+        case "string":
+            return wire.Text(wire.compact_length if flexible else wire.int16)
+        case "bytes" | "records":
+            return wire.Bytes(length32)
+        case "bool":
+            return wire.boolean
+        case "uuid":
+            return wire.uuid16
+        case _ if word.startswith("[]"):
+            return wire.Counted(length32, _simple(word[2:], flexible))
+        case _:
+            return getattr(wire, word)
+
+
+def construct_of(each: Field, version: int, flexible: bool) -> Construct:
+    """Return the Construct of one field at one version."""
+    if each.type == "struct":
+        struct = _fields(each.fields, version, flexible)
+        return wire.Nullable(struct) if version in each.null else struct
+    if each.type == "[]struct":
+        length = wire.compact_length if flexible else wire.int32
+        return wire.Counted(length, _fields(each.fields, version, flexible))
+    return _simple(each.type, flexible and not each.classic)
+
+
+def _fields(fields: tuple[Field, ...], version: int, flexible: bool) -> wire.Fields:
+    plain, tagged = split(fields, version)
+    members = [
+        wire.Member(
+            f.name,
+            construct_of(f, version, flexible),
+            f.zero(version) if f.default is not ... else ...,
+        )
+        for f in plain
+    ]
+    if not flexible:
+        return wire.Fields(members)
+    known = {
+        f.tag: wire.Member(f.name, construct_of(f, version, flexible), _fresh(f, version))
+        for f in tagged
+        if f.tag is not None
+    }
+    return wire.Fields(members, wire.TaggedFields(known))
+
+
+def _fresh(each: Field, version: int) -> Any:
+    """Return the default of a tagged field; as a function where each reader needs a value of its own."""
+    if each.default is ... and (each.type == "struct" or each.type.startswith("[]")):
+        return lambda: each.zero(version)
+    return each.zero(version)

@@ -1,0 +1,1 @@
+"""The same tables on Spark."""

@@ -1,0 +1,1 @@
+"""Plays captured Kafka traffic at another broker."""
