@@ -1,0 +1,153 @@
+"""
+The columns that travel between the stages of reading a capture.
+
+files -> `Packets` -> layers -> `Segments` -> tcp -> `Chunks`. One instance holds what one window of the
+capture gave. Columns are numpy arrays of one length, a row per packet, segment or chunk; no stage
+hands over a Python object per row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.errors import Problem
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Int8s: TypeAlias = NDArray[np.int8]
+Int32s: TypeAlias = NDArray[np.int32]
+Int64s: TypeAlias = NDArray[np.int64]
+UInt64s: TypeAlias = NDArray[np.uint64]
+
+DATA = 0
+GAP = 1
+END = 2
+
+IN_DATA = 0
+IN_HELD = 1
+
+NEVER = 2**63 - 1
+"""The horizon of a side on which nothing waits: a packet number that never comes."""
+
+
+@dataclass(slots=True)
+class Packets:
+    """
+    The packets of one window, a row each, in the order of the capture.
+
+    Attributes:
+        data: The bytes of the window; packet `i` is `data[start[i] : start[i] + captured[i]]`.
+        first: Number of the first packet in the capture, from 0, counted over all its files.
+        time_ns: When it was captured, ns since the epoch.
+        start: Offset of its first byte in `data`.
+        captured: Bytes of it that are present.
+        original: Bytes it had on the wire.
+        link: Its LINKTYPE_ value. Source: https://www.tcpdump.org/linktypes.html
+        file: Index of the path it came from.
+        problems: What was wrong with the files as far as this window reads them: the name of the
+            file and what is wrong, with the position in the (decompressed) file.
+    """
+
+    data: Bytes
+    first: int
+    time_ns: Int64s
+    start: Int64s
+    captured: Int64s
+    original: Int64s
+    link: Int32s
+    file: Int32s
+    problems: list[tuple[str, Problem]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(slots=True)
+class Segments:
+    """
+    The TCP segments of one window, a row each, in packet order.
+
+    Attributes:
+        data: The bytes of the window, with reassembled fragments behind them.
+        packet: Number of the packet in the capture (of the last fragment, where there are several).
+        time_ns: When that packet was captured.
+        network: Index into `Layers.networks`.
+        source: Address as [high, low] 64 bits of an IPv6 address; IPv4 as `::ffff:a.b.c.d`.
+        target: Likewise.
+        source_port: 0 to 65535.
+        target_port: 0 to 65535.
+        seq: The sequence number as sent, 32 bits.
+        ack: The acknowledgement number as sent, 32 bits; it means something if flag ACK is set.
+        flags: The TCP flags, FIN lowest, 8 bits.
+        start: Offset of the payload in `data`.
+        length: Bytes of payload that were sent, by the length in the IP header.
+        captured: Bytes of payload that are present, at most `length`.
+    """
+
+    data: Bytes
+    packet: Int64s
+    time_ns: Int64s
+    network: Int32s
+    source: UInt64s
+    target: UInt64s
+    source_port: Int32s
+    target_port: Int32s
+    seq: Int64s
+    ack: Int64s
+    flags: Int32s
+    start: Int64s
+    length: Int64s
+    captured: Int64s
+
+    def __len__(self) -> int:
+        return len(self.packet)
+
+
+@dataclass(slots=True)
+class Chunks:
+    """
+    Stream bytes in order, gaps and ends, a row each, in the order in which they could be told.
+
+    The rows of one stream are its bytes in order, without overlap: each DATA or GAP row starts where
+    the one before it ended. The rows never depend on where the windows of the capture are cut.
+
+    A stream with a hole waits, and the other stream of its connection meanwhile goes on. Who pairs
+    the two needs them in the order of the capture: of side `s`, what was completed by packets
+    `< horizon[1 - s]` of the connection's newest row can't be preceded by anything still to come.
+    A row of DATA with length 0 only tells that a horizon has moved.
+
+    Attributes:
+        data: The bytes of the window.
+        held: Bytes kept back from earlier windows.
+        connection: Number of the connection: index into `Streams.connections`.
+        side: 0 for sent by endpoint `a`, 1 for sent by `b`; of END, who caused it.
+        kind: DATA, GAP (bytes that were sent and not captured) or END (the connection was closed or
+            reset; stray bytes may still follow).
+        origin: Where the bytes are: IN_DATA or IN_HELD.
+        start: Their offset there; 0 for GAP and END.
+        length: How many; of GAP, how many are missing; 0 for END.
+        packet: The packet that carried the bytes, or showed that others are missing.
+        time_ns: When that packet was captured.
+        release: The packet at whose arrival this row could be told; never falls.
+        horizon: [n, 2] for side 0 and 1: after this row, the lowest number of the packets of that
+            side whose bytes still wait behind a hole; NEVER where none do.
+    """
+
+    data: Bytes
+    held: Bytes
+    connection: Int64s
+    side: Int8s
+    kind: Int8s
+    origin: Int8s
+    start: Int64s
+    length: Int64s
+    packet: Int64s
+    time_ns: Int64s
+    release: Int64s
+    horizon: Int64s
+
+    def __len__(self) -> int:
+        return len(self.connection)
