@@ -1,9 +1,10 @@
 """
 What can go wrong, and how it is said.
 
-Two kinds. An *error* is raised: the caller asked for something impossible (no capture, no filter), or
-handed bytes to a codec that do not fit. A `Problem` is not raised: it is what was wrong with bytes of a
-capture that we still show, and it travels with the message, stream or capture it belongs to.
+Two kinds. An *error* is raised: the caller asked for something impossible (no capture, no filter),
+or handed bytes to a codec that do not fit. A `Problem` is not raised: it is what was wrong with
+bytes of a capture that we still show, and it travels with the message, stream or capture it belongs
+to.
 
 Bytes never leave this library as any exception other than a `DissectorError`.
 """
@@ -52,7 +53,7 @@ class DecodeError(DissectorError):
         self.position = position
 
     def within(self, name: str) -> Self:
-        """Put the name of the enclosing field (or `[index]`) before the path, and return the error."""
+        """Put the name of the enclosing field, or `[index]`, before the path; return the error."""
         self.path = _joined(name, self.path)
         return self
 
@@ -75,7 +76,7 @@ class EncodeError(DissectorError):
         self.path = path
 
     def within(self, name: str) -> Self:
-        """Put the name of the enclosing field (or `[index]`) before the path, and return the error."""
+        """Put the name of the enclosing field, or `[index]`, before the path; return the error."""
         self.path = _joined(name, self.path)
         return self
 

@@ -1,11 +1,11 @@
 """
 The notation in which the files of `apis/` and `embedded/` declare messages, and its readings.
 
-A declaration is data: `Int32("timeout_ms", "1+")` is a `Field`, `Array("topics")[...]` a field with children,
-`message(0, "0-13", flexible="9+")[...]` a `Schema`. Versions are written as Kafka writes them: `3+`, `0-12`,
-`4`. Nothing here looks at bytes; `Schema.codec` reads the data of one version into Constructs of
-`wire`, which do. Other readings: `Schema.lines` (the `schema` command), `trace` (byte spans, for
-the tree and hex views), and the values that the property tests draw.
+A declaration is data: `Int32("timeout_ms", "1+")` is a `Field`, `Array("topics")[...]` a field with
+children, `message(0, "0-13", flexible="9+")[...]` a `Schema`. Versions are written as Kafka writes
+them: `3+`, `0-12`, `4`. Nothing here looks at bytes; `Schema.codec` reads the data of one version
+into Constructs of `wire`, which do. Other readings: `Schema.lines` (the `schema` command), `trace`
+(byte spans, for the tree and hex views), and the values that the property tests draw.
 
 Source: Kafka's message definitions and their README (clients/src/main/resources/common/message).
 """
@@ -62,12 +62,15 @@ class Field:
         versions: Where the field exists.
         null: Where it may be null.
         tag: Number of the tagged field; None for a field in wire order.
-        default: What readers assume where it is absent; ellipsis where the type's own zero is meant.
+        default: What readers assume where it is absent; ellipsis where the type's own zero is
+            meant.
         ignorable: A writer may drop a value that the version can't carry.
         key: The field tells the elements of its array apart.
-        entity: What it names: `topicName`, `groupId`, `brokerId`, `producerId`, `transactionalId`; or empty.
+        entity: What it names: `topicName`, `groupId`, `brokerId`, `producerId`, `transactionalId`;
+            or empty.
         secret: Masked in every output unless secrets are asked for.
-        classic: A text that keeps its int16 length in flexible versions (the client id of the header).
+        classic: A text that keeps its int16 length in flexible versions (the client id of the
+            header).
         kafka: Kafka's own name where it does not follow from `name`.
         fields: The children of a struct or an array of structs.
     """
@@ -209,7 +212,7 @@ class Schema:
         return str(low) if low == high else f"{low}-{high}"
 
     def lines(self, version: int) -> Iterator[tuple[str, Field]]:
-        """Yield (Kafka's path, field) in wire order, the tagged fields of each level after the others."""
+        """Yield (Kafka's path, field) in wire order; the tagged fields of each level come last."""
         return _lines("", self.fields, version)
 
 
@@ -221,7 +224,7 @@ def _lines(prefix: str, fields: tuple[Field, ...], version: int) -> Iterator[tup
 
 
 def split(fields: tuple[Field, ...], version: int) -> tuple[list[Field], list[Field]]:
-    """Return the fields of a version: those in wire order, and the tagged ones in order of their tags."""
+    """Return the fields of a version: those in wire order, and the tagged ones by tag."""
     here = [f for f in fields if version in f.versions]
     tagged = [(f.tag, f) for f in here if f.tag is not None]
     return [f for f in here if f.tag is None], [f for _, f in sorted(tagged, key=lambda t: t[0])]
@@ -236,9 +239,9 @@ class Codec(Subconstruct):  # type: ignore[misc]
     """
     A `construct.Construct` for one version of one message.
 
-    `parse(bytes)` gives a Container and leaves bytes behind the message alone (`parse_stream` tells where it
-    stopped); `build(mapping)` gives bytes. A key that is missing in the mapping is written at its declared
-    default, if it has one.
+    `parse(bytes)` gives a Container and leaves bytes behind the message alone (`parse_stream` tells
+    where it stopped); `build(mapping)` gives bytes. A key that is missing in the mapping is written
+    at its declared default, if it has one.
 
     Attributes:
         schema: The declaration.
@@ -322,7 +325,7 @@ def _fields(fields: tuple[Field, ...], version: int, flexible: bool) -> wire.Fie
 
 
 def _fresh(each: Field, version: int) -> Any:
-    """Return the default of a tagged field; as a function where each reader needs a value of its own."""
+    """Return the default of a tagged field; a function where each reader wants its own value."""
     if each.default is ... and (each.type == "struct" or each.type.startswith("[]")):
         return lambda: each.zero(version)
     return each.zero(version)

@@ -1,13 +1,14 @@
 """
 Kafka's primitive types as Constructs: the only file that knows how a byte looks.
 
-Everything here reads in place on one seekable stream of known length (`io.BytesIO`), so positions are
-absolute, and checks every count and length against the bytes left before it takes them. What does not fit
-raises `DecodeError`; on its way out the error collects the path of the field, so that the good case pays
-nothing for it.
+Everything here reads in place on one seekable stream of known length (`io.BytesIO`), so positions
+are absolute, and checks every count and length against the bytes left before it takes them. What
+does not fit raises `DecodeError`; on its way out the error collects the path of the field, so that
+the good case pays nothing for it.
 
-The Constructs keep what Kafka itself would refuse but still can be told apart (a null where none is allowed,
-text that is no UTF-8, a boolean of 2), because a dissector shows what is there, and `build` gives it back.
+The Constructs keep what Kafka itself would refuse but still can be told apart (a null where none is
+allowed, text that is no UTF-8, a boolean of 2), because a dissector shows what is there, and
+`build` gives it back.
 
 Source: https://kafka.apache.org/protocol#protocol_types; KIP-482 (compact forms and tagged fields).
 """
@@ -206,7 +207,7 @@ class Bytes(Construct):  # type: ignore[misc]
 
 
 class Text(Bytes):
-    """A length and so many bytes of UTF-8, or null; bytes that are no UTF-8 survive as surrogates."""
+    """A length and so much UTF-8, or null; bytes that are no UTF-8 survive as surrogates."""
 
     def _decode(self, data: bytes) -> str:
         return data.decode("utf-8", "surrogateescape")
@@ -326,8 +327,9 @@ class Fields(Construct):  # type: ignore[misc]
     """
     Named members in wire order: a Struct without the predicates.
 
-    `construct.Struct` gives each struct a context of its own, which costs more than reading its fields. Nothing
-    in a version's declaration looks at other fields, so this one does without; else it behaves the same.
+    `construct.Struct` gives each struct a context of its own, which costs more than reading its
+    fields. Nothing in a version's declaration looks at other fields, so this one does without; else
+    it behaves the same.
     """
 
     def __init__(self, members: Sequence[Member], tagged: TaggedFields | None = None) -> None:
@@ -363,9 +365,9 @@ class TaggedFields:
     """
     The tag section that ends each struct of a flexible version.
 
-    Known tags become keys of the struct's own Container, absent ones at their default; unknown ones are kept
-    under `UNKNOWN_TAGS`, which is there only when there are any. Written in ascending order, a known
-    field at its default left out.
+    Known tags become keys of the struct's own Container, absent ones at their default; unknown ones
+    are kept under `UNKNOWN_TAGS`, which is there only when there are any. Written in ascending
+    order, a known field at its default left out.
 
     Source: KIP-482, "Tagged Fields".
     """

@@ -9,7 +9,7 @@ from dissector.protocol.schema import Array, Int16, Int32, Int64, String, Uuid, 
 AlterShareGroupOffsetsRequest = message(91, "0", flexible="0+")[
     String("group_id"),
     Array("topics")[
-        String("topic_name"),
+        String("topic_name", entity="topicName"),
         Array("partitions")[
             Int32("partition_index"),
             Int64("start_offset"),
@@ -22,7 +22,7 @@ AlterShareGroupOffsetsResponse = message(91, "0", flexible="0+")[
     Int16("error_code"),
     String("error_message", null="0+"),
     Array("responses")[
-        String("topic_name"),
+        String("topic_name", entity="topicName"),
         Uuid("topic_id"),
         Array("partitions")[
             Int32("partition_index"),

@@ -9,7 +9,7 @@ from dissector.protocol.schema import Array, Int16, Int32, String, Uuid, message
 
 DeleteShareGroupOffsetsRequest = message(92, "0", flexible="0+")[
     String("group_id"),
-    Array("topics")[String("topic_name"),],
+    Array("topics")[String("topic_name", entity="topicName"),],
 ]
 
 DeleteShareGroupOffsetsResponse = message(92, "0", flexible="0+")[
@@ -17,7 +17,7 @@ DeleteShareGroupOffsetsResponse = message(92, "0", flexible="0+")[
     Int16("error_code"),
     String("error_message", null="0+"),
     Array("responses")[
-        String("topic_name"),
+        String("topic_name", entity="topicName"),
         Uuid("topic_id"),
         Int16("error_code"),
         String("error_message", null="0+"),

@@ -11,7 +11,7 @@ DescribeShareGroupOffsetsRequest = message(90, "0-1", flexible="0+")[
     Array("groups")[
         String("group_id"),
         Array("topics", null="0+")[
-            String("topic_name"),
+            String("topic_name", entity="topicName"),
             Array("partitions", of=Int32),
         ],
     ],
@@ -22,7 +22,7 @@ DescribeShareGroupOffsetsResponse = message(90, "0-1", flexible="0+")[
     Array("groups")[
         String("group_id"),
         Array("topics")[
-            String("topic_name"),
+            String("topic_name", entity="topicName"),
             Uuid("topic_id"),
             Array("partitions")[
                 Int32("partition_index"),

@@ -11,7 +11,7 @@ ShareGroupHeartbeatRequest = message(76, "0-1", flexible="0+")[
     String("member_id"),
     Int32("member_epoch"),
     String("rack_id", null="0+", default=None),
-    Array("subscribed_topic_names", of=String, null="0+", default=None),
+    Array("subscribed_topic_names", of=String, null="0+", default=None, entity="topicName"),
 ]
 
 ShareGroupHeartbeatResponse = message(76, "0-1", flexible="0+")[

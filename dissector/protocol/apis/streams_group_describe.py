@@ -34,8 +34,8 @@ StreamsGroupDescribeResponse = message(89, "0", flexible="0+")[
             Int32("epoch"),
             Array("subtopologies", null="0+")[
                 String("subtopology_id"),
-                Array("source_topics", of=String),
-                Array("repartition_sink_topics", of=String),
+                Array("source_topics", of=String, entity="topicName"),
+                Array("repartition_sink_topics", of=String, entity="topicName"),
                 Array("state_changelog_topics")[
                     String("name"),
                     Int32("partitions"),

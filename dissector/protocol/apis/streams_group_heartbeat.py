@@ -29,7 +29,7 @@ StreamsGroupHeartbeatRequest = message(88, "0", flexible="0+")[
         Int32("epoch"),
         Array("subtopologies")[
             String("subtopology_id"),
-            Array("source_topics", of=String),
+            Array("source_topics", of=String, entity="topicName"),
             Array("source_topic_regex", of=String),
             Array("state_changelog_topics")[
                 String("name"),
@@ -40,7 +40,7 @@ StreamsGroupHeartbeatRequest = message(88, "0", flexible="0+")[
                     String("value"),
                 ],
             ],
-            Array("repartition_sink_topics", of=String),
+            Array("repartition_sink_topics", of=String, entity="topicName"),
             Array("repartition_source_topics")[
                 String("name"),
                 Int32("partitions"),
@@ -123,11 +123,11 @@ StreamsGroupHeartbeatResponse = message(88, "0", flexible="0+")[
             Uint16("port"),
         ],
         Array("active_partitions")[
-            String("topic"),
+            String("topic", entity="topicName"),
             Array("partitions", of=Int32),
         ],
         Array("standby_partitions")[
-            String("topic"),
+            String("topic", entity="topicName"),
             Array("partitions", of=Int32),
         ],
     ],

@@ -1,0 +1,182 @@
+"""
+A frame becomes a message: header, body, and what was wrong with either.
+
+Nothing here raises because of bytes. A body that does not fit, an unknown API or version, bytes
+left over: each is a `Problem` of that message, and whatever could be read is there.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+
+from construct import Container
+
+from dissector.errors import DecodeError, Problem
+from dissector.protocol.apis import Kind, api, api_name
+from dissector.protocol.headers import (
+    API_VERSIONS,
+    RequestHeader,
+    ResponseHeader,
+    request_header_version,
+    response_header_version,
+)
+from dissector.protocol.schema import Schema
+
+UNSUPPORTED_VERSION = 35
+
+
+@dataclass(slots=True)
+class Message:
+    """
+    A request or a response.
+
+    Attributes:
+        kind: `request` or `response`.
+        frame: The bytes of the frame that are there, without its 4-byte size.
+        size: What the frame's size says; more than `len(frame)` where the capture lacks bytes.
+        api_key: Of a response: of the request that it answers; None where that is not known.
+        api_version: The version that the body was read in: for the error answer to an ApiVersions
+            request that was too new for the broker it is 0 (KIP-511).
+        correlation_id: None where not even the header is there.
+        client_id: Of a request.
+        body_start: Offset of the body in the frame.
+        body: The decoded body, or None.
+        body_end: Offset behind the body; bytes from here on are left over.
+        problems: What was wrong.
+    """
+
+    kind: Kind
+    frame: bytes
+    size: int
+    api_key: int | None = None
+    api_version: int | None = None
+    correlation_id: int | None = None
+    client_id: str | None = None
+    body_start: int = 0
+    body: Container | None = None
+    body_end: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def api(self) -> str | None:
+        """The name of the API."""
+        return None if self.api_key is None else api_name(self.api_key)
+
+    @property
+    def schema(self) -> Schema | None:
+        """The declaration of the body, where API and version are known."""
+        found = None if self.api_key is None else api(self.api_key)
+        schema = found.schema(self.kind) if found else None
+        return schema if schema is not None and self.api_version in schema.versions else None
+
+    @property
+    def header(self) -> tuple[Schema, int]:
+        """The declaration and version of the header."""
+        if self.api_key is None or self.api_version is None:
+            return ResponseHeader, 0
+        version = request_header_version if self.kind == "request" else response_header_version
+        schema = RequestHeader if self.kind == "request" else ResponseHeader
+        return schema, version(self.api_key, self.api_version)
+
+    def problem(self, what: str, path: str = "", position: int | None = None) -> None:
+        """Add a problem."""
+        self.problems.append(Problem(what, path, position))
+
+
+def decode_request(frame: bytes, size: int | None = None) -> Message:
+    """Decode a request from its frame; `size` is the frame's, where the capture lacks bytes."""
+    message = Message("request", frame, len(frame) if size is None else size)
+    if len(frame) < 8:
+        message.problem(
+            f"a request header wants 8 bytes at least, {len(frame)} are there", "header", 0
+        )
+        return message
+    message.api_key = int.from_bytes(frame[0:2], "big", signed=True)
+    message.api_version = int.from_bytes(frame[2:4], "big", signed=True)
+    message.correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
+    if _read_header(message):
+        _read_body(message)
+    return message
+
+
+def decode_response(
+    frame: bytes, key: int | None, version: int | None, size: int | None = None
+) -> Message:
+    """
+    Decode a response from the bytes of its frame.
+
+    Args:
+        frame: Without the 4-byte size.
+        key: The API key of the request; None where the request is not known: then only the header
+            is read.
+        version: Its version.
+        size: The frame's size, where the capture lacks some of its bytes.
+    """
+    message = Message("response", frame, len(frame) if size is None else size, key, version)
+    if len(frame) < 4:
+        message.problem(f"a response header wants 4 bytes, {len(frame)} are there", "header", 0)
+        return message
+    message.correlation_id = int.from_bytes(frame[0:4], "big", signed=True)
+    message.body_start = message.body_end = 4
+    if key is None or version is None or not _read_header(message):
+        return message
+    if key == API_VERSIONS and frame[4:6] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
+        message.api_version = 0
+    _read_body(message)
+    return message
+
+
+def _read_header(message: Message) -> bool:
+    """Read the header; False where it does not fit."""
+    schema, version = message.header
+    stream = io.BytesIO(message.frame)
+    try:
+        header = schema.codec(version).parse_stream(stream)
+    except DecodeError as error:
+        message.problem(error.what, f"header.{error.path}", error.position)
+        return False
+    message.client_id = header.get("client_id")
+    message.body_start = message.body_end = stream.tell()
+    return True
+
+
+def _read_body(message: Message) -> None:
+    key, version = message.api_key, message.api_version
+    schema = message.schema
+    if message.size > len(message.frame):
+        missing = message.size - len(message.frame)
+        message.problem(
+            f"{missing} bytes of the {message.kind} were not captured", "", len(message.frame)
+        )
+    elif schema is None or version is None:
+        found = None if key is None else api(key)
+        known = f" (known: {found.schema(message.kind).known})" if found else ""
+        what = (
+            f"version {version} of {message.api} is not known{known}"
+            if found
+            else f"{message.api} is not known"
+        )
+        message.problem(what, "", message.body_start)
+    else:
+        _parse_body(message, schema, version)
+
+
+def _parse_body(message: Message, schema: Schema, version: int) -> None:
+    stream = io.BytesIO(message.frame)
+    stream.seek(message.body_start)
+    try:
+        message.body = schema.codec(version).parse_stream(stream)
+    except DecodeError as error:
+        message.problem(
+            f"{message.api} v{version}: {error.what}",
+            f"{message.kind}.{error.path}",
+            error.position,
+        )
+        return
+    message.body_end = stream.tell()
+    left = len(message.frame) - message.body_end
+    if left:
+        message.problem(
+            f"{left} bytes are left over after the body", message.kind, message.body_end
+        )

@@ -1,0 +1,143 @@
+"""
+A message as a tree of fields, each with its place in the bytes, for the tree and the hex view.
+
+The same declarations as a codec's, read field by field so that everything up to the first bad byte
+stays visible. `Span.value` of the root equals what the codec parses.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import Any
+
+from construct import Container
+
+from dissector.errors import DecodeError
+from dissector.protocol import wire
+from dissector.protocol.schema import Field, Schema, construct_of, split
+
+
+@dataclass(slots=True)
+class Span:
+    """
+    One field of one message.
+
+    Attributes:
+        name: The field's name; `[3]` for an element of an array, `tag 77` for an unknown tagged
+            field.
+        path: With all that enclose it: `topic_data[0].name`.
+        declared: Its declaration; None for the message, elements and unknown tags.
+        start: Offset of its first byte (of its length or count, where it has one).
+        end: Offset behind its last byte, or where reading stopped.
+        value: What was read; None also where reading failed.
+        children: The fields of a struct, the elements of an array.
+        problem: Why reading stopped here.
+    """
+
+    name: str
+    path: str
+    declared: Field | None
+    start: int
+    end: int = -1
+    value: Any = None
+    children: list[Span] = field(default_factory=list)
+    problem: str = ""
+
+    def leaves(self) -> list[Span]:
+        """Return the spans without children, in wire order."""
+        if not self.children:
+            return [self]
+        return [leaf for child in self.children for leaf in child.leaves()]
+
+
+def spans(schema: Schema, version: int, data: bytes, start: int = 0, name: str = "") -> Span:
+    """
+    Read one version of a message from some bytes, beginning at `start`.
+
+    Returns:
+        The root. Where the bytes do not fit, the innermost span that failed has a `problem`, as
+        have those around it, and `end` says where reading stopped.
+    """
+    stream = io.BytesIO(data)
+    stream.seek(start)
+    root = Span(name, "", None, start)
+    reader = _Reader(stream, version, version in schema.flexible)
+    reader.run(root, lambda: reader.struct(schema.fields, root))
+    return root
+
+
+class _Reader:
+    """Walks the declaration along the stream and hangs a span below its parent for each field."""
+
+    def __init__(self, stream: io.BytesIO, version: int, flexible: bool) -> None:
+        self.stream = stream
+        self.version = version
+        self.flexible = flexible
+
+    def run(self, span: Span, read: Any) -> bool:
+        """Read one span; False when the bytes did not fit."""
+        try:
+            span.value = read()
+        except DecodeError as error:
+            span.problem = error.what
+            span.end = max(error.position, span.start)
+            return False
+        span.end = self.stream.tell()
+        return True
+
+    def child(self, parent: Span, name: str, declared: Field | None) -> Span:
+        dot = "." if parent.path and not name.startswith("[") else ""
+        span = Span(name, f"{parent.path}{dot}{name}", declared, self.stream.tell())
+        parent.children.append(span)
+        return span
+
+    def into(self, span: Span, read: Any) -> Any:
+        """Read a child span; a failure goes on to the parents."""
+        if not self.run(span, read):
+            raise DecodeError(span.problem, position=span.end)
+        return span.value
+
+    def struct(self, fields: tuple[Field, ...], parent: Span) -> Container:
+        plain, tagged = split(fields, self.version)
+        out = Container()
+        for each in plain:
+            span = self.child(parent, each.name, each)
+            out[each.name] = self.into(span, lambda e=each, s=span: self.value(e, s))
+        if self.flexible:
+            self.tags(tagged, parent, out)
+        return out
+
+    def value(self, declared: Field, span: Span) -> Any:
+        construct = construct_of(declared, self.version, self.flexible)
+        if declared.type == "struct":
+            if isinstance(construct, wire.Nullable) and wire.take(self.stream, 1)[0] >= 0x80:
+                return None
+            return self.struct(declared.fields, span)
+        if not isinstance(construct, wire.Counted):
+            return construct._parsereport(self.stream, None, "")
+        count = construct.count(self.stream, None, "")
+        return (
+            None if count < 0 else [self.item(declared, construct, span, i) for i in range(count)]
+        )
+
+    def item(self, declared: Field, array: wire.Counted, parent: Span, index: int) -> Any:
+        span = self.child(parent, f"[{index}]", None)
+        if declared.type == "[]struct":
+            return self.into(span, lambda: self.struct(declared.fields, span))
+        return self.into(span, lambda: array.item._parsereport(self.stream, None, ""))
+
+    def tags(self, tagged: list[Field], parent: Span, out: Container) -> None:
+        known = {f.tag: f for f in tagged}
+        for f in tagged:
+            out[f.name] = f.zero(self.version)
+        for tag, size, start in wire.TaggedFields({}).entries(self.stream, None):
+            declared = known.get(tag)
+            if declared is None:
+                span = self.child(parent, f"tag {tag}", None)
+                value = self.into(span, lambda size=size: wire.take(self.stream, size))
+                out.setdefault(wire.UNKNOWN_TAGS, {})[tag] = value
+                continue
+            span = self.child(parent, declared.name, declared)
+            out[declared.name] = self.into(span, lambda d=declared, s=span: self.value(d, s))
+            wire.TaggedFields.check_end(self.stream, start + size, declared.name)
