@@ -1,9 +1,9 @@
 """
 The columns that travel between the stages of reading a capture.
 
-files -> `Packets` -> layers -> `Segments` -> tcp -> `Chunks`. One instance holds what one window of the
-capture gave. Columns are numpy arrays of one length, a row per packet, segment or chunk; no stage
-hands over a Python object per row.
+files -> `Packets` -> layers -> `Segments` -> tcp -> `Chunks`. One instance holds what one window of
+the capture gave. Columns are numpy arrays of one length, a row per packet, segment or chunk; no
+stage hands over a Python object per row.
 """
 
 from __future__ import annotations
@@ -111,8 +111,9 @@ class Chunks:
     """
     Stream bytes in order, gaps and ends, a row each, in the order in which they could be told.
 
-    The rows of one stream are its bytes in order, without overlap: each DATA or GAP row starts where
-    the one before it ended. The rows never depend on where the windows of the capture are cut.
+    The rows of one stream are its bytes in order, without overlap: each DATA or GAP row starts
+    where the one before it ended. The rows never depend on where the windows of the capture are
+    cut.
 
     A stream with a hole waits, and the other stream of its connection meanwhile goes on. Who pairs
     the two needs them in the order of the capture: of side `s`, what was completed by packets

@@ -1,0 +1,163 @@
+"""
+Compressed captures: gzip, zstd and lz4 frames, recognised by content, read as a stream.
+
+Several members or frames one after another are one file, as the tools that write them promise.
+Whatever the input claims, one step gives at most some megabytes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+_PIECE_BYTES = 1 << 20
+
+_INPUT_BYTES = 4096
+"""
+Bytes given to gzip and zstd at a time: where they fail, no more is lost. And zstd can't bound its
+output; a block takes at least 4 bytes and gives at most 128 KiB.
+"""
+
+
+class Damaged(Exception):
+    """Compressed data ends too early or is wrong; the text says which. Stays in this package."""
+
+
+class _Member(Protocol):
+    """One gzip member, zstd frame or lz4 frame."""
+
+    magic: bytes
+    ended: bool
+    rest: bytes
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what `data` decompresses to; past the member's end leave the `rest`."""
+
+
+class _Gzip:
+    """Source: RFC 1952."""
+
+    magic = b"\x1f\x8b"
+
+    def __init__(self) -> None:
+        self._object = zlib.decompressobj(31)
+        self.ended = False
+        self.rest = b""
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        for at in range(0, len(data), _INPUT_BYTES):
+            left = data[at : at + _INPUT_BYTES]
+            while left and not self._object.eof:
+                try:
+                    yield self._object.decompress(left, _PIECE_BYTES)
+                except zlib.error as error:
+                    raise Damaged(f"gzip data is damaged ({error})") from None
+                left = self._object.unconsumed_tail
+            if self._object.eof:
+                self.ended = True
+                self.rest = self._object.unused_data + data[at + _INPUT_BYTES :]
+                return
+
+
+class _Zstd:
+    """Source: RFC 8878."""
+
+    magic = b"\x28\xb5\x2f\xfd"
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._object = zstandard.ZstdDecompressor().decompressobj()
+        self._error = zstandard.ZstdError
+        self.ended = False
+        self.rest = b""
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        for at in range(0, len(data), _INPUT_BYTES):
+            try:
+                yield self._object.decompress(data[at : at + _INPUT_BYTES])
+            except self._error as error:
+                raise Damaged(f"zstd data is damaged ({error})") from None
+            if self._object.eof:
+                self.ended = True
+                self.rest = self._object.unused_data + data[at + _INPUT_BYTES :]
+                return
+
+
+class _Lz4:
+    """Source: lz4_Frame_format.md in the documentation of lz4, https://github.com/lz4/lz4."""
+
+    magic = b"\x04\x22\x4d\x18"
+
+    def __init__(self) -> None:
+        import lz4.frame
+
+        self._object: Any = lz4.frame.LZ4FrameDecompressor()
+        self.ended = False
+        self.rest = b""
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        while True:
+            try:
+                piece: bytes = self._object.decompress(data, _PIECE_BYTES)
+            except (RuntimeError, ValueError) as error:
+                raise Damaged(f"lz4 data is damaged ({error})") from None
+            yield piece
+            data = b""
+            if self._object.eof:
+                self.ended = True
+                self.rest = self._object.unused_data or b""
+                return
+            if self._object.needs_input:
+                return
+
+
+_FORMATS: dict[str, type[_Gzip] | type[_Zstd] | type[_Lz4]] = {
+    "gzip": _Gzip,
+    "zstd": _Zstd,
+    "lz4": _Lz4,
+}
+
+
+def compression_of(head: bytes) -> str | None:
+    """Return `gzip`, `zstd` or `lz4` if a file that starts with `head` is that, else None."""
+    for name, member in _FORMATS.items():
+        if head.startswith(member.magic):
+            return name
+    return None
+
+
+def decompressed(compression: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """
+    Yield the decompressed bytes of a file in pieces.
+
+    Raises:
+        Damaged: The data is wrong, or ends inside a member; what came before has been yielded.
+    """
+    make = _FORMATS[compression]
+    member: _Member | None = None
+    data = b""
+    for chunk in chunks:
+        data += chunk
+        while data:
+            if member is None:
+                if len(data) < len(make.magic) and make.magic.startswith(data):
+                    break
+                if not data.startswith(make.magic):
+                    _refuse_unless_padding(compression, data)
+                    data = b""
+                    break
+                member = make()
+            yield from member.pieces(data)
+            data = member.rest
+            if member.ended:
+                member = None
+    if member is not None or data:
+        raise Damaged(f"{compression} data is cut off")
+
+
+def _refuse_unless_padding(compression: str, data: bytes) -> None:
+    """Zeros behind the last member are what tapes and block devices leave."""
+    if data.strip(b"\0"):
+        raise Damaged(f"bytes after the end of the {compression} data are none")

@@ -1,0 +1,181 @@
+"""Capture files become windows of packets: the first stage of reading a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from dissector.capture.columns import Bytes, Int64s, Packets
+from dissector.capture.pcap import HEADER_BYTES, PcapReader, is_pcap
+from dissector.capture.pcapng import MAGIC, PcapngReader
+from dissector.capture.records import Reader, Rows
+from dissector.capture.source import Source
+from dissector.errors import CaptureError, Problem
+
+WINDOW_BYTES = 256 << 20
+
+_GROWTH_BYTES = 1 << 16
+_SNIFF_BYTES = 32
+
+# How other files begin that people take for captures.
+_STRANGERS = (
+    (b"snoop\0\0\0", "snoop file"),
+    (b"BZh", "bzip2 file"),
+    (b"\xfd7zXZ\0", "xz file"),
+    (b"PK\x03\x04", "zip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "7z archive"),
+    (b"GMBU", "Microsoft Network Monitor file"),
+    (b"RTSS", "Microsoft Network Monitor file"),
+    (b"iptrace ", "AIX iptrace file"),
+    (b"\x02\x21\x4c\x18", "lz4 file of the legacy format"),
+    (b"PAR1", "Parquet file"),
+)
+
+
+def read_packets(
+    paths: Sequence[str | Path],
+    *,
+    window_bytes: int = WINDOW_BYTES,
+    stdin: BinaryIO | None = None,
+) -> Iterator[Packets]:
+    """
+    Read capture files, one after another, as one capture.
+
+    pcap and pcapng, plain or compressed, are recognised by their content, whatever their names.
+
+    Args:
+        paths: `-` is standard input.
+        window_bytes: About how much of a file is in memory at a time. A window ends between two
+            packets and at the end of a file, and holds at least one packet.
+        stdin: What `-` reads instead of the process's own standard input.
+
+    Yields:
+        Windows, none empty but where it tells of a problem. Damage ends the reading of its file
+        at the last whole packet before it, and is told in `problems`.
+
+    Raises:
+        CaptureError: A file can't be opened or is no capture. Files on disk are looked at before
+            the first packet of the first one is given.
+    """
+    names = [str(path) for path in paths]
+    if len(names) > 1:
+        for name in names:
+            _check(name)
+    first = 0
+    for number, name in enumerate(names):
+        source = Source(name, stdin)
+        try:
+            for packets in _windows(source, number, first, window_bytes):
+                first += len(packets)
+                yield packets
+        finally:
+            source.close()
+
+
+def _check(name: str) -> None:
+    """Open a file that can be opened twice, and see that it is a capture."""
+    if name == "-" or (Path(name).exists() and not Path(name).is_file()):
+        return
+    source = Source(name)
+    try:
+        _recognise(source, _head(source))
+    finally:
+        source.close()
+
+
+def _head(source: Source) -> bytes:
+    head: Bytes = np.empty(_SNIFF_BYTES, dtype=np.uint8)
+    return head[: source.fill(head)].tobytes()
+
+
+def _recognise(source: Source, head: bytes) -> tuple[Reader, int]:
+    """Return who reads a file that starts with `head`, and how many of those bytes are read."""
+    if head.startswith(MAGIC):
+        return PcapngReader(), 0
+    if is_pcap(head):
+        if len(head) < HEADER_BYTES:
+            raise CaptureError(source.name, "pcap file cut off in its header", len(head))
+        return PcapReader(head), HEADER_BYTES
+    what = _likeness(head)
+    if source.compression is not None:
+        what = f"{what} inside {source.compression}"
+    if source.problem is not None:
+        what = f"{what}, and {source.problem.what}"
+    raise CaptureError(source.name, f"not a capture: {what}")
+
+
+def _likeness(head: bytes) -> str:
+    """Say in two words what a file that starts with `head` looks like."""
+    if not head:
+        return "empty file"
+    for magic, what in _STRANGERS:
+        if head.startswith(magic):
+            return what
+    try:
+        text = head.decode()
+    except UnicodeDecodeError as error:
+        # The sniffed bytes may end inside a character.
+        text = head[: error.start].decode() if error.start > len(head) - 4 else "\0"
+    if text and all(char.isprintable() or char.isspace() for char in text):
+        return "text"
+    return f"begins with bytes {head[:8].hex(' ')}"
+
+
+def _windows(source: Source, number: int, first: int, window_bytes: int) -> Iterator[Packets]:
+    carry = _head(source)
+    reader, read = _recognise(source, carry)
+    carry = carry[read:]
+    base = read
+    rows = Rows()
+    at_end = False
+    while not at_end and not reader.stopped:
+        window, at_end = _next_window(source, carry, reader.need, window_bytes)
+        used = reader.scan(window.data, base, rows)
+        carry = window[used:].tobytes() if not reader.stopped else b""
+        base += used
+        if at_end:
+            _report_end(source, base, len(carry), rows)
+        found, problems = rows.take()
+        if len(found) or problems:
+            yield _packets(window, first, found, number, [(source.name, each) for each in problems])
+            first += len(found)
+
+
+def _next_window(source: Source, carry: bytes, need: int, window_bytes: int) -> tuple[Bytes, bool]:
+    """
+    Return the bytes left over and those that follow, and whether the file ends with them.
+
+    A length that the file claims is only believed a little further than bytes have come.
+    """
+    believed = min(need, 2 * len(carry) + _GROWTH_BYTES)
+    size = max(window_bytes, believed, len(carry))
+    window: Bytes = np.empty(size, dtype=np.uint8)
+    window[: len(carry)] = np.frombuffer(carry, dtype=np.uint8)
+    filled = len(carry) + source.fill(window[len(carry) :])
+    return window[:filled], filled < size
+
+
+def _report_end(source: Source, position: int, left: int, rows: Rows) -> None:
+    if source.problem is not None:
+        rows.problems.append(Problem(source.problem.what, position=source.position))
+    if left:
+        rows.report(f"cut off: {left:,} bytes of a packet that is not whole", position)
+
+
+def _packets(
+    window: Bytes, first: int, rows: Int64s, number: int, problems: list[tuple[str, Problem]]
+) -> Packets:
+    return Packets(
+        data=window,
+        first=first,
+        time_ns=rows[:, 0].copy(),
+        start=rows[:, 1].copy(),
+        captured=rows[:, 2].copy(),
+        original=rows[:, 3].copy(),
+        link=rows[:, 4].astype(np.int32),
+        file=np.full(len(rows), number, dtype=np.int32),
+        problems=problems,
+    )
