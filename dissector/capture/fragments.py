@@ -1,0 +1,146 @@
+"""IP fragments put together again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dissector.capture.columns import Bytes
+
+MAX_OPEN = 1024
+"""Datagrams that may be incomplete at a time; the oldest is given up for a new one."""
+
+MAX_AGE_NS = 60_000_000_000
+"""How long a datagram may take. Source: RFC 8200 4.5 (60 seconds)."""
+
+MAX_DATAGRAM_BYTES = 65535
+
+_MISSING, _PRESENT, _CUT = 0, 1, 2
+
+
+@dataclass(slots=True)
+class Datagram:
+    """
+    The payload of an IP packet that came in fragments.
+
+    Attributes:
+        data: Its bytes as far as they were captured.
+        length: How many were sent.
+    """
+
+    data: bytes
+    length: int
+
+
+@dataclass(slots=True)
+class _Open:
+    since_ns: int
+    data: Bytes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    state: Bytes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    known: int = 0
+    length: int | None = None
+
+    def grow(self, end: int) -> None:
+        """Make room; at least twice as much, so that growing costs little in the sum."""
+        if end > len(self.data):
+            room = min(max(end, 2 * len(self.data)), MAX_DATAGRAM_BYTES) - len(self.data)
+            more = np.zeros(room, dtype=np.uint8)
+            self.data = np.concatenate([self.data, more])
+            self.state = np.concatenate([self.state, more])
+
+
+class Fragments:
+    """
+    Datagrams of which some fragments have been seen.
+
+    Where fragments overlap, the bytes that came first are kept. Memory is at most `MAX_OPEN`
+    datagrams of 64 KiB; a fragment costs time by its own length.
+
+    Attributes:
+        given_up: Datagrams that were never complete, so far.
+    """
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[Hashable, _Open] = OrderedDict()
+        self.given_up = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many datagrams are incomplete now."""
+        return len(self._open)
+
+    def add(
+        self,
+        key: Hashable,
+        time_ns: int,
+        offset: int,
+        length: int,
+        captured: memoryview,
+        more: bool,
+    ) -> Datagram | None:
+        """
+        Take one fragment.
+
+        Args:
+            key: What all fragments of a datagram have in common.
+            time_ns: When it was captured.
+            offset: Where it belongs in the datagram, in bytes.
+            length: How many bytes it was sent with.
+            captured: Those of them that were captured.
+            more: Whether the datagram goes on behind it.
+
+        Returns:
+            The datagram, if this completes it.
+        """
+        self._give_up_old(time_ns)
+        end = offset + length
+        if end > MAX_DATAGRAM_BYTES:
+            return None
+        datagram = self._open.get(key)
+        if datagram is None:
+            datagram = self._begin(key, time_ns)
+        if not more and datagram.length is None:
+            datagram.length = end
+        datagram.grow(end)
+        self._fill(datagram, offset, length, captured)
+        return self._complete(key, datagram)
+
+    def _begin(self, key: Hashable, time_ns: int) -> _Open:
+        if len(self._open) >= MAX_OPEN:
+            self._open.popitem(last=False)
+            self.given_up += 1
+        datagram = self._open[key] = _Open(time_ns)
+        return datagram
+
+    def _give_up_old(self, time_ns: int) -> None:
+        while self._open:
+            key, oldest = next(iter(self._open.items()))
+            if time_ns - oldest.since_ns <= MAX_AGE_NS:
+                return
+            del self._open[key]
+            self.given_up += 1
+
+    def _fill(self, datagram: _Open, offset: int, length: int, captured: memoryview) -> None:
+        state = datagram.state[offset : offset + length]
+        free = state == _MISSING
+        data = datagram.data[offset : offset + len(captured)]
+        there = free[: len(captured)]
+        data[there] = np.frombuffer(captured, dtype=np.uint8)[there]
+        datagram.known += int(np.count_nonzero(free))
+        state[: len(captured)][there] = _PRESENT
+        state[len(captured) :][free[len(captured) :]] = _CUT
+
+    def _complete(self, key: Hashable, datagram: _Open) -> Datagram | None:
+        length = datagram.length
+        if length is None or datagram.known < length:
+            return None
+        state = datagram.state[:length]
+        if datagram.known > length and not state.all():
+            return None
+        del self._open[key]
+        cut = np.flatnonzero(state == _CUT)
+        present = int(cut[0]) if len(cut) else length
+        return Datagram(datagram.data[:present].tobytes(), length)
