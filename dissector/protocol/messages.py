@@ -8,7 +8,8 @@ left over: each is a `Problem` of that message, and whatever could be read is th
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 from construct import Container
 
@@ -16,12 +17,13 @@ from dissector.errors import DecodeError, Problem
 from dissector.protocol.apis import Kind, api, api_name
 from dissector.protocol.headers import (
     API_VERSIONS,
+    PRODUCE,
     RequestHeader,
     ResponseHeader,
     request_header_version,
     response_header_version,
 )
-from dissector.protocol.schema import Schema
+from dissector.protocol.schema import Codec, Schema
 
 UNSUPPORTED_VERSION = 35
 
@@ -80,8 +82,9 @@ class Message:
         return schema, version(self.api_key, self.api_version)
 
     def problem(self, what: str, path: str = "", position: int | None = None) -> None:
-        """Add a problem."""
-        self.problems.append(Problem(what, path, position))
+        """Add a problem; its path begins with the kind of the message."""
+        inside = f"{self.kind}.{path}" if path else self.kind
+        self.problems.append(Problem(what, inside, position))
 
 
 def decode_request(frame: bytes, size: int | None = None) -> Message:
@@ -170,13 +173,43 @@ def _parse_body(message: Message, schema: Schema, version: int) -> None:
     except DecodeError as error:
         message.problem(
             f"{message.api} v{version}: {error.what}",
-            f"{message.kind}.{error.path}",
+            error.path,
             error.position,
         )
         return
     message.body_end = stream.tell()
     left = len(message.frame) - message.body_end
     if left:
-        message.problem(
-            f"{left} bytes are left over after the body", message.kind, message.body_end
-        )
+        message.problem(f"{left} bytes are left over after the body", "", message.body_end)
+
+
+def expects_response(frame: bytes) -> bool:
+    """
+    Tell whether a request is answered at all: every one is, but a Produce with acks = 0.
+
+    Where the bytes do not say (a frame that is cut, a version that is not known), it is taken to
+    be.
+
+    Source: Kafka, ProduceRequest.json ("acks").
+    """
+    if frame[:2] != PRODUCE.to_bytes(2, "big"):
+        return True
+    message = Message("request", frame, len(frame), PRODUCE, int.from_bytes(frame[2:4], "big"))
+    if len(frame) < 10 or message.schema is None or not _read_header(message):
+        return True
+    stream = io.BytesIO(frame)
+    stream.seek(message.body_start)
+    try:
+        return bool(_acks_codec(message.api_version or 0).parse_stream(stream).acks != 0)
+    except DecodeError:
+        return True
+
+
+@cache
+def _acks_codec(version: int) -> Codec:
+    """Return a codec of a Produce request as far as its acks."""
+    found = api(PRODUCE)
+    assert found is not None
+    names = [field.name for field in found.request.fields]
+    fields = found.request.fields[: names.index("acks") + 1]
+    return Codec(replace(found.request, fields=fields), version)

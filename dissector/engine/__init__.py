@@ -1,0 +1,1 @@
+"""Columns in, columns out: streams become frames, frames become exchanges."""

@@ -1,0 +1,265 @@
+"""
+One connection as a Kafka conversation: who is the broker, what are the frames, what answers what.
+
+Rule 1: the two streams are read in the order of the capture. A stream that waits behind a hole
+holds the other one's later frames back (`Chunks.horizon`), so that a response never meets its
+request too early or too late.
+
+Rule 2: a request is paired with the response that carries its correlation id; of several in flight
+with the same id, the oldest. Raw SASL tokens have no id and are paired in order.
+
+Rule 3: nothing is invented. Frames are entered where they can be believed (`entry`); all
+other bytes are counted as skipped.
+
+Source: https://kafka.apache.org/protocol#protocol_network (order); KIP-43, KIP-152 (SASL tokens).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from dissector.engine import entry
+from dissector.engine.exchanges import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED, Row
+from dissector.engine.frames import MAX_FRAME_BYTES, Frame, Stream
+from dissector.engine.open import Open, OpenRequests
+from dissector.engine.recognise import HEADER_BYTES, is_request, is_tls, sane_request
+from dissector.protocol.headers import SASL_HANDSHAKE
+from dissector.protocol.messages import expects_response
+
+NEVER = 2**63 - 1
+
+START_BYTES = 1 << 16
+"""How far into a connection whose beginning was captured the first request may lie."""
+
+KEEP_BYTES = 1 << 20
+"""How much of a stream is kept while it is not known what it is."""
+
+MAX_TOKEN_BYTES = 1 << 20
+
+Emit = Callable[[Row], None]
+
+
+class Conversation:
+    """
+    The state of one connection.
+
+    Attributes:
+        speaks: `kafka`, `tls`, `other`, or empty while that is open.
+        client: The side that sends requests; None while that is open.
+        streams: The two directions.
+        horizon: How far each side may be read, as `Chunks.horizon` says; set before the bytes are
+            given.
+    """
+
+    __slots__ = (
+        "_emit",
+        "_open",
+        "_ready",
+        "_tokens",
+        "client",
+        "connection",
+        "horizon",
+        "speaks",
+        "streams",
+        "whole",
+    )
+
+    def __init__(
+        self, connection: int, whole: bool, emit: Emit, max_frame_bytes: int = MAX_FRAME_BYTES
+    ) -> None:
+        """
+        Begin a conversation.
+
+        Args:
+            connection: Its number.
+            whole: Whether the beginning of the connection was captured.
+            emit: Called with each exchange as it ends.
+            max_frame_bytes: Larger frames are passed over as a problem.
+        """
+        self.connection = connection
+        self.whole = whole
+        self.speaks = ""
+        self.client: int | None = None
+        self.streams = (Stream(0, max_frame_bytes), Stream(1, max_frame_bytes))
+        self._emit = emit
+        self.horizon = (NEVER, NEVER)
+        self._open = OpenRequests()
+        self._ready: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
+        self._tokens = False
+
+    def data(self, side: int, data: bytes, packet: int, time_ns: int) -> None:
+        """Take the next bytes of one side."""
+        if self.speaks in ("", "kafka"):
+            if data:
+                self.streams[side].add(data, packet, time_ns)
+            self._advance()
+
+    def gap(self, side: int, length: int, packet: int, time_ns: int) -> None:
+        """Take note of bytes of one side that were not captured."""
+        if self.speaks in ("", "kafka"):
+            self._advance(ended=side)
+            self.streams[side].lose(length, packet, time_ns)
+            self._advance()
+
+    def end(self) -> None:
+        """Tell all that is still open: the connection, or the capture, has ended."""
+        self.horizon = (NEVER, NEVER)
+        for side in (0, 1):
+            self._advance(ended=side)
+        if self.client is None and self.speaks == "":
+            self._recognise_responses()
+            self._advance()
+        for stream in self.streams:
+            frame = stream.finish() if self.client is not None else None
+            if frame is not None:
+                self._ready[stream.side].append(frame)
+            if not stream.in_step:
+                stream.pass_over(len(stream.buffer))
+        self._pair()
+        for request in self._open.pop_all():
+            self._emit_request(UNANSWERED, request)
+
+    def assume(self, client: int) -> None:
+        """Take a side for the client's because the user says so."""
+        self._is_kafka(client)
+        if self.whole:
+            self.streams[client].enter(0, self._judge_request)
+
+    def is_other(self) -> None:
+        """Leave this connection alone."""
+        self._is("other")
+
+    def _advance(self, ended: int | None = None) -> None:
+        """Cut and pair as far as the bytes go; on side `ended` no more follow at once."""
+        if self.client is None:
+            self._recognise(ended)
+        if self.client is None:
+            return
+        requests, responses = self.streams[self.client], self.streams[1 - self.client]
+        moved = True
+        while moved:
+            if not requests.in_step:
+                entry.enter_requests(requests, self._judge_request, ended == self.client)
+            moved = self._cut(requests) | self._cut(responses)
+            self._pair()
+            if not responses.in_step and len(self._open):
+                moved |= entry.enter_responses(
+                    responses, self._judge_response, self._open, ended == responses.side
+                )
+        for stream in (requests, responses):
+            if not stream.in_step:
+                entry.forget(stream, KEEP_BYTES)
+
+    def _cut(self, stream: Stream) -> bool:
+        """Move the frames of a stream to where they wait for their turn."""
+        cut = False
+        while (frame := stream.next_frame()) is not None:
+            self._ready[stream.side].append(frame)
+            if stream.side == self.client:
+                self._watch_sasl(frame)
+            cut = True
+        return cut
+
+    def _watch_sasl(self, frame: Frame) -> None:
+        """After SaslHandshake v0 raw tokens follow, until a Kafka request does."""
+        if frame.data[:4] == SASL_HANDSHAKE.to_bytes(2, "big") + b"\0\0":
+            self._tokens = True
+        elif self._tokens and is_request(frame.data):
+            self._tokens = False
+
+    def _recognise(self, ended: int | None) -> None:
+        """Find out what is spoken, and who is the client."""
+        for stream in self.streams:
+            if (
+                stream.base == 0
+                and stream.fresh
+                and len(stream.buffer) >= 5
+                and is_tls(stream.buffer)
+            ):
+                self._is("tls")
+                return
+        # Whoever opened a connection speaks first and is the client.
+        for stream in self.streams[: 1 if self.whole else 2]:
+            if entry.enter_requests(stream, self._judge_request, ended == stream.side):
+                self._is_kafka(stream.side)
+                return
+        if self.whole and self.streams[0].scanned > START_BYTES:
+            self._is("other")
+            return
+        for stream in self.streams:
+            entry.forget(stream, KEEP_BYTES)
+
+    def _recognise_responses(self) -> None:
+        """Know a broker by its responses alone, where the client's side was not captured."""
+        for stream in self.streams:
+            if entry.enter_lonely_responses(stream, self._judge_response):
+                self._is_kafka(1 - stream.side)
+                return
+        self._is("other")
+
+    def _is_kafka(self, client: int) -> None:
+        self.speaks = "kafka"
+        self.client = client
+        responses = self.streams[1 - client]
+        responses.scanned = responses.base
+        if self.whole and responses.base == 0 and not responses.in_step:
+            responses.enter(0, self._judge_response)
+
+    def _is(self, what: str) -> None:
+        self.speaks = what
+        for stream in self.streams:
+            stream.pass_over(len(stream.buffer))
+
+    def _judge_request(self, buffer: bytearray, size: int) -> bool:
+        if self._tokens and 0 <= size <= MAX_TOKEN_BYTES:
+            return True
+        if size < 8:
+            return False
+        return len(buffer) < HEADER_BYTES or sane_request(buffer, 0)
+
+    def _judge_response(self, buffer: bytearray, size: int) -> bool:
+        if size > self.streams[0].limit:
+            return len(buffer) < 8 or int.from_bytes(buffer[4:8], "big", signed=True) in self._open
+        return size >= (0 if self._open.tokens_seen else 4)
+
+    def _pair(self) -> None:
+        """Take the frames that are ready, of both sides, in the order of the capture."""
+        if self.client is None:
+            return
+        ready = self._ready
+        while ready[0] or ready[1]:
+            side = (
+                0 if not ready[1] or (ready[0] and ready[0][0].packet < ready[1][0].packet) else 1
+            )
+            if ready[side][0].packet >= self.horizon[1 - side]:
+                return
+            frame = ready[side].popleft()
+            if side == self.client:
+                self._request(frame)
+            else:
+                self._response(frame)
+
+    def _request(self, frame: Frame) -> None:
+        token = self._is_token(frame)
+        if not token and not expects_response(frame.data):
+            self._emit(Row(self.connection, NO_RESPONSE, frame.side, frame, None))
+            return
+        for dropped in self._open.add(frame, token):
+            self._emit_request(UNANSWERED, dropped)
+
+    def _is_token(self, frame: Frame) -> bool:
+        if self._open.handshake and is_request(frame.data):
+            self._open.handshake = False
+        return self._open.handshake
+
+    def _response(self, frame: Frame) -> None:
+        request = self._open.answered_by(frame)
+        if request is None:
+            self._emit(Row(self.connection, ORPHAN, 1 - frame.side, None, frame))
+        else:
+            self._emit_request(ANSWERED, request, frame)
+
+    def _emit_request(self, status: int, request: Open, response: Frame | None = None) -> None:
+        frame = request.frame
+        self._emit(Row(self.connection, status, frame.side, frame, response, request.token))

@@ -1,0 +1,219 @@
+"""One exchange as an object, decoded when it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from dissector.engine.exchanges import NONE, STATUS, Exchanges, Frames
+from dissector.engine.topics import TopicNames
+from dissector.errors import Problem
+from dissector.protocol.carried import record_problems
+from dissector.protocol.facts import Facts, collect
+from dissector.protocol.messages import Message, decode_request, decode_response
+
+TOKEN = "SaslToken"
+"""The name under which raw SASL tokens stand, which are no API."""
+
+COLUMNS = (
+    "capture",
+    "connection",
+    "client",
+    "broker",
+    "api_key",
+    "api",
+    "api_version",
+    "correlation_id",
+    "client_id",
+    "status",
+    "request_time_ns",
+    "response_time_ns",
+    "latency_ms",
+    "request_bytes",
+    "response_bytes",
+    "errors",
+    "topics",
+    "problems",
+)
+"""The columns of `pairs`, in order."""
+
+
+class Exchange:
+    """
+    A request and its response, or the reason why one of them is not there.
+
+    Attributes:
+        capture: The file in which the request was completed (of an orphan: the response).
+        connection: Number of the TCP connection in the capture, from 0.
+        client: `address:port` of the side that sends requests.
+        broker: Of the other side.
+        status: `answered`, `unanswered`, `no_response` (none is due) or `orphan`.
+        request_packet: Number of the packet that completed the request, from 0; None for an orphan.
+        response_packet: Of the response.
+    """
+
+    def __init__(
+        self,
+        table: Exchanges,
+        row: int,
+        *,
+        capture: str,
+        client: str,
+        broker: str,
+        names: TopicNames,
+    ) -> None:
+        """Look at one row of a table of exchanges."""
+        self._table = table
+        self._row = row
+        self._names = names
+        self.capture = capture
+        self.client = client
+        self.broker = broker
+        self.connection = int(table.connection[row])
+        self.status = STATUS[table.status[row]]
+        self.is_token = bool(table.token[row])
+
+    @cached_property
+    def request(self) -> Message | None:
+        """The decoded request; None for an orphan."""
+        frame = self._table.frame(self._table.request, self._row)
+        if frame is None:
+            return None
+        if self.is_token:
+            return _token("request", frame, self.request_bytes)
+        return decode_request(frame, self.request_bytes)
+
+    @cached_property
+    def response(self) -> Message | None:
+        """The decoded response; None where there is none. Of an orphan only the header is known."""
+        frame = self._table.frame(self._table.response, self._row)
+        if frame is None:
+            return None
+        if self.is_token:
+            return _token("response", frame, self.response_bytes)
+        request = self.request
+        key, version = (request.api_key, request.api_version) if request else (None, None)
+        return decode_response(frame, key, version, self.response_bytes)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages that are there: request, then response."""
+        return [message for message in (self.request, self.response) if message is not None]
+
+    @property
+    def api_key(self) -> int | None:
+        """The key of the API; None for an orphan and for raw SASL tokens."""
+        return self.request.api_key if self.request else None
+
+    @property
+    def api(self) -> str | None:
+        """The name of the API."""
+        if self.is_token:
+            return TOKEN
+        return self.request.api if self.request else None
+
+    @property
+    def api_version(self) -> int | None:
+        """The version of the request."""
+        return self.request.api_version if self.request else None
+
+    @property
+    def correlation_id(self) -> int | None:
+        """The number that pairs the two."""
+        return next((m.correlation_id for m in self.messages), None)
+
+    @property
+    def client_id(self) -> str | None:
+        """What the client calls itself."""
+        return self.request.client_id if self.request else None
+
+    @property
+    def request_packet(self) -> int | None:
+        """Number of the packet that completed the request."""
+        return self._value(self._table.request, "packet")
+
+    @property
+    def response_packet(self) -> int | None:
+        """Number of the packet that completed the response."""
+        return self._value(self._table.response, "packet")
+
+    @property
+    def request_time_ns(self) -> int | None:
+        """When the request was complete, ns since the epoch."""
+        return self._value(self._table.request, "time_ns")
+
+    @property
+    def response_time_ns(self) -> int | None:
+        """When the response was complete."""
+        return self._value(self._table.response, "time_ns")
+
+    @property
+    def latency_ms(self) -> float | None:
+        """From the complete request to the complete response, in milliseconds."""
+        begun, done = self.request_time_ns, self.response_time_ns
+        return None if begun is None or done is None else (done - begun) / 1e6
+
+    @property
+    def request_bytes(self) -> int | None:
+        """Size of the request's frame, without its 4-byte size."""
+        return self._value(self._table.request, "size")
+
+    @property
+    def response_bytes(self) -> int | None:
+        """Size of the response's frame, without its 4-byte size."""
+        return self._value(self._table.response, "size")
+
+    @property
+    def errors(self) -> list[str]:
+        """The names of the errors in the response, each once."""
+        return list(self._facts[1].errors)
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics of request and response, each once; an id without a name as its text."""
+        both = {**self._facts[0].topics, **self._facts[1].topics}
+        return list(dict.fromkeys(self._names.name(topic) for topic in both))
+
+    @cached_property
+    def problems(self) -> list[Problem]:
+        """What was wrong with the bytes of either message, the records in them included."""
+        return [p for m in self.messages for p in (*m.problems, *record_problems(m))]
+
+    @cached_property
+    def _facts(self) -> tuple[Facts, Facts]:
+        facts = Facts(), Facts()
+        for message, into in ((self.request, facts[0]), (self.response, facts[1])):
+            if message is not None and message.body is not None and message.schema is not None:
+                collect(message.schema, message.api_version or 0, message.body, into)
+                self._names.learn(into.names)
+        return facts
+
+    def known_topic(self, topic_id: UUID) -> str | None:
+        """Return the name of a topic id; None where the capture does not tell it."""
+        self._facts  # noqa: B018  (this exchange may be the one that tells)
+        return self._names.known_name(topic_id)
+
+    def column(self, name: str) -> Any:
+        """Return the value of a column of `pairs`."""
+        value = getattr(self, name)
+        return [str(problem) for problem in value] if name == "problems" else value
+
+    def body(self, kind: str) -> Mapping[str, Any] | None:
+        """Return the decoded body of the request or the response."""
+        message = self.request if kind == "request" else self.response
+        return None if message is None else message.body
+
+    def row(self) -> dict[str, Any]:
+        """Return the columns of `pairs`, in order."""
+        return {name: self.column(name) for name in COLUMNS}
+
+    def _value(self, frames: Frames, column: str) -> int | None:
+        value = int(getattr(frames, column)[self._row])
+        return None if value == NONE else value
+
+
+def _token(kind: Any, frame: bytes, size: int | None) -> Message:
+    """Return a raw SASL token as a message: no header, no body."""
+    return Message(kind, frame, len(frame) if size is None else size)

@@ -1,0 +1,112 @@
+"""The requests of one connection that wait for their responses."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dissector.engine.frames import Frame
+from dissector.protocol.headers import SASL_HANDSHAKE
+
+MAX_OPEN = 10_000
+"""Requests that may wait on one connection; the oldest is told as unanswered beyond that."""
+
+MAX_OPEN_BYTES = 64 << 20
+"""Bytes of the requests that may wait on one connection."""
+
+
+class Open(NamedTuple):
+    """A request that waits: its frame, its key and version, and whether it is a raw SASL token."""
+
+    number: int
+    frame: Frame
+    api_key: int
+    api_version: int
+    correlation_id: int
+    token: bool
+
+
+class OpenRequests:
+    """
+    The requests that wait, found by correlation id and by age.
+
+    Attributes:
+        handshake: Whether SaslHandshake v0 was asked, so that raw tokens may follow.
+        tokens_seen: Whether raw tokens were sent.
+    """
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, deque[Open]] = {}
+        self._by_age: OrderedDict[int, Open] = OrderedDict()
+        self._bytes = 0
+        self._numbers = 0
+        self.handshake = False
+        self.tokens_seen = False
+
+    def __len__(self) -> int:
+        return len(self._by_age)
+
+    def __contains__(self, correlation_id: int) -> bool:
+        return correlation_id in self._by_id
+
+    def ids(self) -> list[int]:
+        """Return the correlation ids that wait."""
+        return list(self._by_id)
+
+    def oldest(self, correlation_id: int) -> Open:
+        """Return the oldest request with an id."""
+        return self._by_id[correlation_id][0]
+
+    def add(self, frame: Frame, token: bool) -> Iterator[Open]:
+        """Let a request wait; yield those that therefore wait no longer."""
+        key = int.from_bytes(frame.data[0:2], "big", signed=True)
+        version = int.from_bytes(frame.data[2:4], "big", signed=True)
+        correlation_id = int.from_bytes(frame.data[4:8], "big", signed=True)
+        request = Open(self._numbers, frame, key, version, correlation_id, token)
+        self._numbers += 1
+        self._by_age[request.number] = request
+        if token:
+            self.tokens_seen = True
+        elif len(frame.data) >= 8:
+            self._by_id.setdefault(correlation_id, deque()).append(request)
+            self.handshake = self.handshake or (key, version) == (SASL_HANDSHAKE, 0)
+        self._bytes += len(frame.data)
+        while len(self) > MAX_OPEN or (self._bytes > MAX_OPEN_BYTES and len(self) > 1):
+            yield self._remove(next(iter(self._by_age.values())))
+
+    def answered_by(self, frame: Frame) -> Open | None:
+        """
+        Take out the request that a response answers.
+
+        A raw token has no id: the response to it is the next one after those of all earlier
+        requests.
+        """
+        first = next(iter(self._by_age.values()), None)
+        if first is not None and first.token:
+            return self._remove(first)
+        correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
+        waiting = self._by_id.get(correlation_id) if len(frame.data) >= 4 else None
+        if waiting:
+            return self._remove(waiting[0])
+        token = (
+            next((r for r in self._by_age.values() if r.token), None) if self.tokens_seen else None
+        )
+        return self._remove(token) if token is not None else None
+
+    def pop_all(self) -> list[Open]:
+        """Take out all that still wait, oldest first."""
+        left = list(self._by_age.values())
+        for request in left:
+            self._remove(request)
+        return left
+
+    def _remove(self, request: Open) -> Open:
+        del self._by_age[request.number]
+        self._bytes -= len(request.frame.data)
+        waiting = self._by_id.get(request.correlation_id)
+        if waiting and not request.token:
+            waiting.remove(request)
+            if not waiting:
+                del self._by_id[request.correlation_id]
+        return request

@@ -1,0 +1,145 @@
+"""
+What Kafka looks like from outside: which bytes can be believed to be the beginning of a frame.
+
+Kafka is recognised on any port. A request begins with a size, a known API key and version, a
+correlation
+id and a client id of readable text: about forty bits that random bytes do not have. A response has
+only its correlation id, so it is believed by the requests that are open. In the middle of a stream
+this much is only a
+candidate: `fits` asks the declaration as well.
+
+Source: https://kafka.apache.org/protocol#protocol_messages (request and response headers).
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+
+from dissector.protocol.apis import NAMES, api
+from dissector.protocol.headers import CONTROLLED_SHUTDOWN
+from dissector.protocol.messages import Message, decode_request
+
+HEADER_BYTES = 14
+"""
+Size, API key, version, correlation id, length of the client id: what `request_header` looks at.
+"""
+
+CLIENT_ID_BYTES = 249
+"""The longest client id that is believed in the middle of a stream."""
+
+NEWER_VERSIONS = 4
+"""How many versions beyond the newest known one are still believed."""
+
+_HEADER = struct.Struct(">ihhih")
+_CANDIDATE = re.compile(
+    rb"(?s)(?=[\x00-\x06]...\x00[\x00-\x7f]\x00[\x00-\x1f]....(?:\xff\xff|\x00[\x00-\xf9]))"
+)
+_UNREADABLE = re.compile(rb"[\x00-\x1f\x7f]")
+_TLS = re.compile(rb"(?s)[\x14-\x17]\x03[\x00-\x04][\x00-\x48].")
+
+
+def request_header(data: bytes | bytearray, at: int, limit: int) -> int | None:
+    """
+    Return the size of the request that can be believed to begin here.
+
+    Args:
+        data: Bytes of a stream; at least `HEADER_BYTES` from `at` on.
+        at: Where the size of the frame would be.
+        limit: The largest believable size.
+    """
+    size, key, version, _, client_id = _HEADER.unpack_from(data, at)
+    if not 8 <= size <= limit or not known_version(key, version):
+        return None
+    if key == CONTROLLED_SHUTDOWN and version == 0:
+        return int(size)
+    if client_id > min(size - 10, CLIENT_ID_BYTES) or client_id < -1 or size < 10:
+        return None
+    if client_id > 0 and not readable(data[at + HEADER_BYTES : at + HEADER_BYTES + client_id]):
+        return None
+    return int(size)
+
+
+def is_strong(data: bytes | bytearray, at: int) -> bool:
+    """Tell whether a believed header has a client id: without one it is mostly zero bytes."""
+    return int.from_bytes(data[at + 12 : at + 14], "big", signed=True) > 1
+
+
+def known_version(key: int, version: int) -> bool:
+    """Tell whether a known API has this version, or may soon have it."""
+    if key not in NAMES or version < 0:
+        return False
+    found = api(key)
+    return found is not None and version <= found.request.versions.high + NEWER_VERSIONS
+
+
+def readable(text: bytes | bytearray) -> bool:
+    """Tell whether bytes are UTF-8 without control characters."""
+    if _UNREADABLE.search(text):
+        return False
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def unknown_request(data: bytes | bytearray, at: int, limit: int) -> int | None:
+    """Return the size of a request of an unknown API or version: header and client id fit."""
+    size, key, version, _, client_id = _HEADER.unpack_from(data, at)
+    sane = 10 <= size <= limit and 0 <= key < 1000 and 0 <= version < 1000
+    if not sane or not 0 < client_id <= min(size - 10, CLIENT_ID_BYTES):
+        return None
+    end = at + HEADER_BYTES + client_id
+    return int(size) if readable(data[at + HEADER_BYTES : end]) else None
+
+
+def sane_request(data: bytes | bytearray, at: int) -> bool:
+    """
+    Tell whether a frame can be a request where one is due, though perhaps of an unknown API.
+
+    In step much less is asked than in the middle of a stream: a known API and version, or a
+    readable client id.
+    """
+    size, key, version, _, client_id = _HEADER.unpack_from(data, at)
+    if key == CONTROLLED_SHUTDOWN and version == 0:
+        return bool(size >= 8)
+    if not -1 <= client_id <= size - 10:
+        return False
+    text = data[at + HEADER_BYTES : at + HEADER_BYTES + max(client_id, 0)]
+    return known_version(key, version) or readable(text)
+
+
+def is_request(frame: bytes) -> bool:
+    """Tell whether a whole frame is a Kafka request, where it might be a raw SASL token."""
+    if len(frame) < HEADER_BYTES - 4:
+        return False
+    framed = len(frame).to_bytes(4, "big") + frame
+    size = request_header(framed, 0, len(frame))
+    return size is not None and (is_strong(framed, 0) or fits(frame))
+
+
+def candidates(data: bytes | bytearray, start: int) -> Iterator[int]:
+    """Yield the offsets where a request's header may begin; a coarse sieve for `request_header`."""
+    for match in _CANDIDATE.finditer(data, start):
+        yield match.start()
+
+
+def fits(frame: bytes) -> bool:
+    """Tell whether a whole frame is a request that its declaration consumes to the last byte."""
+    return exact(decode_request(frame))
+
+
+def exact(message: Message) -> bool:
+    """Tell whether a message was decoded to its last byte."""
+    return message.body is not None and not message.problems
+
+
+def is_tls(data: bytes | bytearray) -> bool:
+    """
+    Tell whether bytes begin with a TLS record.
+
+    Source: RFC 8446, section 5.1 (content type, legacy version, length up to 2^14 + 256).
+    """
+    return _TLS.match(data) is not None

@@ -1,0 +1,108 @@
+"""
+Where record batches travel: which messages carry `records` fields, for which topic and partition.
+
+Source: Kafka, ProduceRequest.json, FetchResponse.json, ShareFetchResponse.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from dissector.errors import Problem
+from dissector.protocol.messages import Message
+from dissector.protocol.records import Batch, parse_records
+from dissector.protocol.spans import spans
+
+
+class _Carrier(NamedTuple):
+    """The names of the fields on the way to the records of one message."""
+
+    topics: str
+    partitions: str
+    number: str
+
+
+_CARRIERS = {
+    (0, "request"): _Carrier("topic_data", "partition_data", "index"),
+    (1, "response"): _Carrier("responses", "partitions", "partition_index"),
+    (78, "response"): _Carrier("responses", "partitions", "partition_index"),
+}
+
+
+@dataclass(slots=True)
+class Carried:
+    """
+    The content of one `records` field.
+
+    Attributes:
+        path: Of the field in the body: `topic_data[0].partition_data[1].records`.
+        topic: Name of the topic; None where the message names it by id.
+        topic_id: Id of the topic; None where the message names it by name.
+        partition: Number of the partition.
+        data: The bytes.
+        batches: What is in them; their problems have paths and positions in `data`.
+    """
+
+    path: str
+    topic: str | None
+    topic_id: UUID | None
+    partition: int
+    data: bytes
+    batches: list[Batch]
+
+
+def carried(message: Message) -> Iterator[Carried]:
+    """Yield the non-empty `records` fields of a message, in wire order."""
+    carrier = _CARRIERS.get((message.api_key or 0, message.kind))
+    if message.body is None or message.api_key is None or carrier is None:
+        return
+    may_be_cut = message.kind == "response"
+    for at, topic in enumerate(message.body[carrier.topics] or ()):
+        name = topic.get("name", topic.get("topic"))
+        for index, partition in enumerate(topic[carrier.partitions] or ()):
+            data = partition["records"]
+            if data:
+                path = f"{carrier.topics}[{at}].{carrier.partitions}[{index}].records"
+                yield Carried(
+                    path,
+                    name,
+                    topic.get("topic_id"),
+                    partition[carrier.number],
+                    data,
+                    parse_records(data, may_be_cut=may_be_cut),
+                )
+
+
+def record_problems(message: Message) -> list[Problem]:
+    """Return what is wrong with the records in a message, with positions in its frame."""
+    found = [
+        (field, problem)
+        for field in carried(message)
+        for b in field.batches
+        for problem in b.problems
+    ]
+    if not found:
+        return []
+    starts = _content_starts(message)
+    return [
+        Problem(
+            problem.what,
+            f"{message.kind}.{field.path.removesuffix('records')}{problem.path}",
+            None if problem.position is None else problem.position + starts[field.path],
+        )
+        for field, problem in found
+    ]
+
+
+def _content_starts(message: Message) -> dict[str, int]:
+    """Return where in the frame the content of each `records` field begins, by its path."""
+    assert message.schema is not None
+    root = spans(message.schema, message.api_version or 0, message.frame, message.body_start)
+    return {
+        span.path: span.end - len(span.value)
+        for span in root.leaves()
+        if span.declared is not None and span.declared.type == "records" and span.value
+    }
