@@ -1,0 +1,17 @@
+"""
+Display filters: `api == Produce and latency_ms > 50 and response.responses.name contains "ord"`.
+
+Names are columns of `pairs`, Wireshark's names for them (`kafka.api_key`, `ip.addr`, `tcp.port`),
+and the path of any field of any body (`request.acks`). A path through arrays, or a list column,
+stands for every element: a test holds where it holds for any of them. That goes for `!=` too, as in
+Wireshark before 4: `error != 6` means that there is an error other than 6, `not error == 6` that
+none is 6. A bare name is true where there is a value that is not null. A comparison with a field
+that is null or absent is false, other than with `== null`. `matches` is a regular expression of
+Python's `re`, found anywhere; `(?i)` makes it blind to case. `!`, then `and`, then `or`.
+"""
+
+from dissector.filter.display import Filter, parse
+from dissector.filter.evaluate import Row
+from dissector.filter.names import BodyPath, Column
+
+__all__ = ["BodyPath", "Column", "Filter", "Row", "parse"]

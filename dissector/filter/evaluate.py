@@ -1,0 +1,180 @@
+"""
+A filter's tree -> a function that says yes or no to a row.
+
+A leaf's test is made once, for the kinds of its name, and then asked for each value. Whatever needs
+a decoded body comes last in each `and` and `or`, because decoding costs most.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from dissector.filter.kinds import Kind
+from dissector.filter.literals import Literal, compiled
+from dissector.filter.names import BodyPath, Source
+from dissector.filter.nodes import (
+    Always,
+    And,
+    Compare,
+    Contains,
+    Exists,
+    Leaf,
+    Matches,
+    Node,
+    Not,
+    OneOf,
+    Or,
+    Range,
+    Test,
+    body_paths,
+)
+
+
+class Row(Protocol):
+    """One exchange, as a filter sees it."""
+
+    def column(self, name: str) -> object:
+        """Return a column of `pairs`: a value, a list of values, or None."""
+        ...
+
+    def body(self, kind: str) -> Mapping[str, Any] | None:
+        """Return the decoded body of the `request` or the `response`, or None."""
+        ...
+
+
+Predicate = Callable[[Row], bool]
+_ValueTest = Callable[[object], bool]
+_TypedTest = Callable[[Any], object]
+
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def predicate(node: Node) -> Predicate:
+    """Return the function that evaluates a tree."""
+    match node:
+        case Always():
+            return lambda _: True
+        case Leaf():
+            return _leaf(node)
+        case Not(part):
+            inner = predicate(part)
+            return lambda row: not inner(row)
+        case And(parts):
+            all_of = _cheap_first(parts)
+            return lambda row: all(each(row) for each in all_of)
+        case Or(parts):
+            any_of = _cheap_first(parts)
+            return lambda row: any(each(row) for each in any_of)
+
+
+def _cheap_first(parts: Iterable[Node]) -> list[Predicate]:
+    return [predicate(part) for part in sorted(parts, key=lambda part: bool(body_paths(part)))]
+
+
+def _leaf(leaf: Leaf) -> Predicate:
+    test = value_test(leaf.test, leaf.name.kinds)
+    exists = isinstance(leaf.test, Exists)
+
+    def holds(row: Row) -> bool:
+        return any(
+            test(value) for source in leaf.name.sources for value in _values(row, source, exists)
+        )
+
+    return holds
+
+
+def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
+    """Return the values that a test is asked about; none where the row has no such thing."""
+    if isinstance(source, BodyPath):
+        return values_at(row.body(source.kind), source.path)
+    found = row.column(source.name)
+    if isinstance(found, list | tuple):
+        return found or ([source.empty] if source.empty and not exists else [])
+    return [_port(found) if source.port else found]
+
+
+def _port(endpoint: object) -> int | None:
+    port = endpoint.rpartition(":")[2] if isinstance(endpoint, str) else ""
+    return int(port) if port.isdecimal() else None
+
+
+def values_at(value: Any, path: Sequence[str]) -> Iterable[object]:
+    """
+    Yield what lies at a path of a decoded body: of arrays, every element.
+
+    A field that is null gives None; one that is not there, or lies in something null, gives
+    nothing.
+    """
+    if isinstance(value, list):
+        for element in value:
+            yield from values_at(element, path)
+    elif not path:
+        yield value
+    elif isinstance(value, Mapping) and path[0] in value:
+        yield from values_at(value[path[0]], path[1:])
+
+
+def value_test(test: Test, kinds: Iterable[Kind]) -> _ValueTest:
+    """Return the function that asks one value, which may be null."""
+    match test:
+        case Exists():
+            return lambda raw: raw is not None
+        case Compare(op, literal) if literal.is_null:
+            return (lambda raw: raw is None) if op == "==" else (lambda raw: raw is not None)
+        case Compare(op, literal):
+            return _typed(kinds, lambda kind: _comparison(kind, op, literal))
+        case OneOf(items):
+            tests = [_item(item, kinds) for item in items]
+            return lambda raw: any(each(raw) for each in tests)
+        case Contains(Literal(text)):
+            return _typed(kinds, lambda kind: _searching(kind, lambda v: kind.contains(v, text)))
+        case Matches(Literal(pattern)):
+            search = compiled(pattern).search
+            return _typed(kinds, lambda kind: _searching(kind, lambda v: search(kind.text(v))))
+
+
+def _item(item: Literal | Range, kinds: Iterable[Kind]) -> _ValueTest:
+    if isinstance(item, Literal):
+        return value_test(Compare("==", item), kinds)
+    low = value_test(Compare(">=", item.low), kinds)
+    high = value_test(Compare("<=", item.high), kinds)
+    return lambda raw: low(raw) and high(raw)
+
+
+def _typed(kinds: Iterable[Kind], make: Callable[[Kind], _TypedTest | None]) -> _ValueTest:
+    """Return a test that takes a value for the first kind it is of; no kind, no match."""
+    tests = [(kind, test) for kind in kinds if (test := make(kind)) is not None]
+
+    def holds(raw: object) -> bool:
+        for kind, test in tests:
+            value = kind.value(raw)
+            if value is not None:
+                return bool(test(value))
+        return False
+
+    return holds
+
+
+def _comparison(kind: Kind, op: str, literal: Literal) -> _TypedTest | None:
+    """Return the comparison, or None where the literal or the operator means nothing."""
+    try:
+        wanted = kind.read(literal)
+    except ValueError:
+        return None
+    if op == "==":
+        return lambda value: kind.equal(value, wanted)
+    if op == "!=":
+        return lambda value: not kind.equal(value, wanted)
+    compare = _ORDER[op]
+    return (lambda value: compare(value, wanted)) if kind.ordered else None
+
+
+def _searching(kind: Kind, test: _TypedTest) -> _TypedTest | None:
+    return test if kind.searchable else None

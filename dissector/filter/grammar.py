@@ -1,0 +1,282 @@
+"""
+The text of a filter -> its tree, with every check that can be made before there is a row.
+
+    filter     = all { ("or" | "||") all }
+    all        = one { ("and" | "&&") one }
+    one        = { "not" | "!" } ( "(" filter ")" | test )
+    test       = name [ op value | "in" "{" item { [","] item } "}"
+                      | "contains" value | "matches" value ]
+    op         = "==" "!=" "<" "<=" ">" ">=" or eq ne lt le gt ge
+    item       = value [ ".." value ]
+    value      = a text in double or single quotes, or a bare word: Produce, -1, 0x1f, true, null
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dissector.errors import FilterError
+from dissector.filter.literals import Literal, compiled
+from dissector.filter.names import Name, UnknownName, resolve
+from dissector.filter.nodes import (
+    Always,
+    And,
+    Compare,
+    Contains,
+    Exists,
+    Leaf,
+    Matches,
+    Node,
+    Not,
+    OneOf,
+    Or,
+    Range,
+    Test,
+)
+
+MAX_LENGTH = 100_000
+"""Characters of a filter."""
+MAX_DEPTH = 50
+"""Parentheses and `not` inside one another."""
+
+_ORDERING = ("<", "<=", ">", ">=")
+_COMPARING = ("==", "!=", *_ORDERING)
+_WORDS = {
+    **dict(zip(("eq", "ne", "lt", "le", "gt", "ge"), _COMPARING, strict=True)),
+    "and": "&&",
+    "or": "||",
+    "not": "!",
+    "in": "in",
+    "contains": "contains",
+    "matches": "matches",
+}
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    | (?P<word>(?:[\w/:+@\[\]-]|\.(?!\.))+)
+    | (?P<sign>==|!=|<=|>=|<|>|&&|\|\||!|\(|\)|\{|\}|,|\.\.)
+    | (?P<end>\Z)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"""\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([nrt"'\\]))""")
+_LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """`kind` is `text`, `word`, `sign` (also the words that are operators) or `end`."""
+
+    kind: str
+    text: str
+    at: int
+    shown: str
+
+
+def _unescaped(inner: str) -> str:
+    r"""Resolve escapes; an unknown one stays as it is, so that `"\d+"` can be written."""
+    return _ESCAPE.sub(
+        lambda m: chr(int(m[1] or m[2], 16)) if m[1] or m[2] else _LETTERS.get(m[3], m[3]), inner
+    )
+
+
+def node_of(text: str) -> Node:
+    """
+    Read a filter.
+
+    Raises:
+        FilterError: It is none; with the place.
+    """
+    return _Reader(text).filter()
+
+
+class _Reader:
+    """Recursive descent over the tokens, to a depth that is far from Python's own limit."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.depth = 0
+        if len(text) > MAX_LENGTH:
+            raise self.wrong(f"it has more than {MAX_LENGTH:,} characters", MAX_LENGTH)
+        self.tokens = self.read_tokens()
+        self.index = 0
+
+    def wrong(self, what: str, at: int) -> FilterError:
+        """Return the error; what is not printable is shown as a space, so that columns stay."""
+        one_line = "".join(c if c.isprintable() else " " for c in self.text)
+        return FilterError(one_line, what, at)
+
+    def read_tokens(self) -> list[_Token]:
+        tokens: list[_Token] = []
+        at = 0
+        while not tokens or tokens[-1].kind != "end":
+            found = _TOKEN.match(self.text, at)
+            if found is None:
+                raise self.no_token(at)
+            kind = str(found.lastgroup)
+            shown = found[kind]
+            word = _WORDS.get(shown.lower()) if kind == "word" else None
+            if word is not None:
+                kind, content = "sign", word
+            else:
+                content = _unescaped(shown[1:-1]) if kind == "text" else shown
+            tokens.append(_Token(kind, content, found.end() - len(shown), shown))
+            at = found.end()
+        return tokens
+
+    def no_token(self, at: int) -> FilterError:
+        at += len(self.text[at:]) - len(self.text[at:].lstrip())
+        match self.text[at]:
+            case '"' | "'":
+                return self.wrong("the quote is never closed", at)
+            case "=":
+                return self.wrong("'=' compares nothing; write ==", at)
+            case character:
+                return self.wrong(
+                    f"{character!r} means nothing here; texts with it need quotes", at
+                )
+
+    @property
+    def here(self) -> _Token:
+        return self.tokens[self.index]
+
+    def accept(self, *signs: str) -> _Token | None:
+        """Take the next token if it is one of these signs."""
+        token = self.here
+        if token.kind != "sign" or token.text not in signs:
+            return None
+        self.index += 1
+        return token
+
+    def expect(self, sign: str) -> None:
+        if not self.accept(sign):
+            raise self.wrong(f"{sign!r} is missing", self.here.at)
+
+    def filter(self) -> Node:
+        if self.here.kind == "end":
+            raise self.wrong("it is empty", 0)
+        node = self.any_of()
+        if self.here.kind == "end":
+            return node
+        if self.here.text == ")":
+            raise self.wrong("this ')' closes nothing", self.here.at)
+        raise self.wrong(f"'and' or 'or' is missing before {self.here.shown[:60]}", self.here.at)
+
+    def any_of(self) -> Node:
+        parts = [self.all_of()]
+        while self.accept("||"):
+            parts.append(self.all_of())
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def all_of(self) -> Node:
+        parts = [self.one()]
+        while self.accept("&&"):
+            parts.append(self.one())
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def one(self) -> Node:
+        nots = 0
+        while sign := self.accept("!"):
+            nots += 1
+            self.deeper(sign)
+        if sign := self.accept("("):
+            self.deeper(sign)
+            node = self.any_of()
+            self.expect(")")
+            self.depth -= 1
+        else:
+            node = self.test()
+        self.depth -= nots
+        for _ in range(nots):
+            node = Not(node)
+        return node
+
+    def deeper(self, sign: _Token) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.wrong(f"more than {MAX_DEPTH} levels of parentheses and 'not'", sign.at)
+
+    def test(self) -> Node:
+        token = self.here
+        if token.kind != "word":
+            what = "the filter ends here" if token.kind == "end" else f"this is {token.shown[:60]}"
+            raise self.wrong(f"a name is wanted, {what}", token.at)
+        self.index += 1
+        if token.text == "kafka":
+            return Always()
+        try:
+            name = resolve(token.text)
+        except UnknownName as error:
+            raise self.wrong(str(error), token.at + error.offset) from None
+        return Leaf(name, self.test_on(name))
+
+    def test_on(self, name: Name) -> Test:
+        if sign := self.accept("contains", "matches"):
+            if not any(kind.searchable for kind in name.kinds):
+                raise self.wrong(f"{name} is {name.kinds[0].title}, not text", sign.at)
+            if sign.text == "contains":
+                return Contains(self.literal())
+            return Matches(self.pattern())
+        if self.accept("in"):
+            return self.one_of(name)
+        if sign := self.accept(*_COMPARING):
+            ordering = sign.text in _ORDERING
+            if ordering:
+                self.check_order(name, sign)
+            return Compare(sign.text, self.value(name, null=not ordering))
+        return Exists()
+
+    def check_order(self, name: Name, sign: _Token) -> None:
+        if not any(kind.ordered for kind in name.kinds):
+            raise self.wrong(f"{name} is {name.kinds[0].title} and has no order", sign.at)
+
+    def one_of(self, name: Name) -> OneOf:
+        self.expect("{")
+        items: list[Literal | Range] = []
+        while not items or not self.accept("}"):
+            if items:
+                self.accept(",")
+            low = self.value(name, null=True)
+            if sign := self.accept(".."):
+                self.check_order(name, sign)
+                items.append(Range(low, self.value(name, null=False)))
+            else:
+                items.append(low)
+        return OneOf(tuple(items))
+
+    def literal(self) -> Literal:
+        token = self.here
+        if token.kind not in ("text", "word"):
+            what = "the filter ends here" if token.kind == "end" else f"this is {token.shown[:60]}"
+            raise self.wrong(f"a value is wanted, {what}", token.at)
+        self.index += 1
+        return Literal(token.text, token.kind == "text")
+
+    def value(self, name: Name, *, null: bool) -> Literal:
+        """Take a literal that a name can be compared with."""
+        at = self.here.at
+        literal = self.literal()
+        if literal.is_null:
+            if not null:
+                raise self.wrong("null has no order", at)
+            return literal
+        reason = ""
+        for kind in name.kinds:
+            try:
+                kind.read(literal)
+            except ValueError as error:
+                reason = reason or f"{name}: {error}"
+            else:
+                return literal
+        raise self.wrong(reason, at)
+
+    def pattern(self) -> Literal:
+        at = self.here.at
+        literal = self.literal()
+        try:
+            compiled(literal.text)
+        except ValueError as error:
+            raise self.wrong(str(error), at) from None
+        return literal

@@ -1,0 +1,277 @@
+"""
+What a value can be in a filter: how its literals are read, and how it is held against them.
+
+The name on the left says of which kind a literal must be: `request.acks == 0` reads a number,
+`client_id == 0` a text.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
+from uuid import UUID
+
+from dissector.filter.literals import Literal, near
+from dissector.protocol.apis import KEYS
+from dissector.protocol.error_codes import ERRORS, error_code, error_name
+
+STATUSES = ("answered", "unanswered", "no_response", "orphan")
+
+_INTEGER = re.compile(r"-?(0[xX][0-9a-fA-F]{1,32}|[0-9]{1,40})", re.ASCII)
+_REAL = re.compile(r"-?([0-9]+\.[0-9]*|\.?[0-9]+)([eE][-+]?[0-9]{1,4})?", re.ASCII)
+_UNNAMED_ERROR = re.compile(r"ERROR_(-?[0-9]{1,5})")
+_UNNAMED_API = re.compile(r"api (-?[0-9]{1,5})")
+
+
+class Kind:
+    """
+    A kind of value; one instance each, below.
+
+    Attributes:
+        title: As in "api_version is a number".
+        ordered: `<` and its like mean something.
+        searchable: `contains` and `matches` do.
+    """
+
+    title = "text"
+    ordered = True
+    searchable = True
+
+    def read(self, literal: Literal) -> Any:
+        """
+        Return what a literal means.
+
+        Raises:
+            ValueError: It can't mean anything here; the text says why.
+        """
+        return literal.text
+
+    def value(self, raw: object) -> Any:
+        """Return a row's value in the form in which it is compared; None where not of this kind."""
+        return raw if isinstance(raw, str) else None
+
+    def equal(self, value: Any, wanted: Any) -> bool:
+        """Hold a value against what a literal means."""
+        return bool(value == wanted)
+
+    def contains(self, value: Any, wanted: str) -> bool:
+        """Tell whether a text is somewhere in a value."""
+        return wanted in self.text(value)
+
+    def text(self, value: Any) -> str:
+        """Return the text of a value: what a regular expression looks at."""
+        return str(value)
+
+
+def _number(literal: Literal) -> int | float | None:
+    if literal.quoted:
+        return None
+    if _INTEGER.fullmatch(literal.text):
+        return int(literal.text, 16 if "x" in literal.text.lower() else 10)
+    return float(literal.text) if _REAL.fullmatch(literal.text) else None
+
+
+class _Number(Kind):
+    title = "a number"
+    searchable = False
+
+    def read(self, literal: Literal) -> Any:
+        number = _number(literal)
+        if number is None:
+            raise ValueError(f"{literal} is not a number")
+        return number
+
+    def value(self, raw: object) -> Any:
+        return raw if isinstance(raw, int | float) and not isinstance(raw, bool) else None
+
+
+class _ApiKey(_Number):
+    """A number that may also be written as the name of the API."""
+
+    title = "an API key"
+
+    def read(self, literal: Literal) -> Any:
+        number = _number(literal)
+        return KEYS[_api(literal)] if number is None else number
+
+
+class _Api(Kind):
+    """The name of an API, in any case."""
+
+    title = "the name of an API"
+    ordered = False
+
+    def read(self, literal: Literal) -> Any:
+        return literal.text if _UNNAMED_API.fullmatch(literal.text) else _api(literal)
+
+
+def _api(literal: Literal) -> str:
+    for name in KEYS:
+        if name.lower() == literal.text.lower():
+            return name
+    raise ValueError(f"no API is called {literal}{near(literal.text, KEYS)}")
+
+
+class _Status(Kind):
+    title = "a status"
+    ordered = False
+
+    def read(self, literal: Literal) -> Any:
+        if literal.text not in STATUSES:
+            raise ValueError(f"{literal} is not a status ({', '.join(STATUSES)})")
+        return literal.text
+
+
+class _Error(Kind):
+    """An error code, given by number or by name; its text is its name."""
+
+    title = "an error"
+
+    def read(self, literal: Literal) -> Any:
+        number = _number(literal)
+        code = _error(literal.text.upper()) if number is None else number
+        if code is None:
+            names = [name for name, _ in ERRORS.values()]
+            raise ValueError(f"no error is called {literal}{near(literal.text, names)}")
+        return code
+
+    def value(self, raw: object) -> Any:
+        return _error(raw) if isinstance(raw, str) else number.value(raw)
+
+    def text(self, value: Any) -> str:
+        return error_name(value)
+
+
+def _error(name: str) -> int | None:
+    unnamed = _UNNAMED_ERROR.fullmatch(name)
+    return int(unnamed[1]) if unnamed else error_code(name)
+
+
+class _Truth(Kind):
+    title = "true or false"
+    ordered = False
+    searchable = False
+
+    def read(self, literal: Literal) -> Any:
+        if literal.quoted or literal.text not in ("true", "false", "1", "0"):
+            raise ValueError(f"{literal} is neither true nor false")
+        return literal.text in ("true", "1")
+
+    def value(self, raw: object) -> Any:
+        return bool(raw) if isinstance(raw, int) else None
+
+
+class _Uuid(Kind):
+    """
+    A uuid, in canonical text or in the 22 letters that Kafka's own tools print.
+
+    Source: Kafka, Uuid.java (URL-safe base64 without padding).
+    """
+
+    title = "a uuid"
+    ordered = False
+
+    def read(self, literal: Literal) -> Any:
+        try:
+            if len(literal.text) == 22:
+                return UUID(bytes=base64.urlsafe_b64decode(literal.text + "=="))
+            return UUID(literal.text)
+        except ValueError:
+            raise ValueError(f"{literal} is not a uuid") from None
+
+    def value(self, raw: object) -> Any:
+        return raw if isinstance(raw, UUID) else None
+
+
+class _Blob(Kind):
+    """Bytes; a literal means its UTF-8, or the bytes that it spells in hex, whichever fits."""
+
+    title = "bytes"
+    ordered = False
+
+    def read(self, literal: Literal) -> Any:
+        return _spelled(literal.text)
+
+    def value(self, raw: object) -> Any:
+        return raw if isinstance(raw, bytes) else None
+
+    def equal(self, value: Any, wanted: Any) -> bool:
+        return value in wanted
+
+    def contains(self, value: Any, wanted: str) -> bool:
+        return any(each in value for each in _spelled(wanted))
+
+    def text(self, value: Any) -> str:
+        return str(value, "utf-8", "surrogateescape")
+
+
+def _spelled(text: str) -> tuple[bytes, ...]:
+    plain = text.encode("utf-8", "surrogatepass")
+    try:
+        return plain, bytes.fromhex(text.removeprefix("0x"))
+    except ValueError:
+        return (plain,)
+
+
+class _Endpoint(Kind):
+    """An address with its port; a literal may leave out the port, or be a network (10.0.0.0/8)."""
+
+    title = "an address"
+    ordered = False
+
+    def read(self, literal: Literal) -> Any:
+        host, port = _host_and_port(literal.text)
+        try:
+            return ip_network(host, strict=False), port
+        except ValueError:
+            raise ValueError(f"{literal} is not an address") from None
+
+    def value(self, raw: object) -> Any:
+        host, port = _host_and_port(raw) if isinstance(raw, str) else ("", None)
+        try:
+            return ip_address(host), port
+        except ValueError:
+            return None
+
+    def equal(self, value: Any, wanted: Any) -> bool:
+        network: IPv4Network | IPv6Network = wanted[0]
+        return value[0] in network and wanted[1] in (None, value[1])
+
+    def text(self, value: Any) -> str:
+        address, port = value
+        host = f"[{address}]" if address.version == 6 and port is not None else str(address)
+        return host if port is None else f"{host}:{port}"
+
+
+def _host_and_port(text: str) -> tuple[str, int | None]:
+    """Split `10.0.0.1:9092` and `[fd00::1]:9092`; a lone IPv6 address has colons but no port."""
+    host, colon, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    if colon and port.isdecimal() and (bare != host or ":" not in host):
+        return bare, int(port[:6])
+    return text.removeprefix("[").removesuffix("]"), None
+
+
+class _Struct(Kind):
+    title = "a struct"
+    ordered = False
+    searchable = False
+
+    def read(self, literal: Literal) -> Any:
+        raise ValueError(f"{literal} can't be compared with a struct; name one of its fields")
+
+    def value(self, raw: object) -> Any:
+        return None
+
+
+number, text, truth, uuid, blob, struct = (
+    _Number(),
+    Kind(),
+    _Truth(),
+    _Uuid(),
+    _Blob(),
+    _Struct(),
+)
+api, api_key, status, error, endpoint = _Api(), _ApiKey(), _Status(), _Error(), _Endpoint()

@@ -1,0 +1,52 @@
+"""The words of a filter that are values, and what to say when a word is wrong."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value as the filter spells it: its text without quotes, and whether it had any."""
+
+    text: str
+    quoted: bool = False
+
+    @property
+    def is_null(self) -> bool:
+        """The word `null`; in quotes it is a text."""
+        return not self.quoted and self.text == "null"
+
+    def __str__(self) -> str:
+        return f'"{_escaped(self.text)}"' if self.quoted else self.text
+
+
+def _escaped(text: str) -> str:
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda m: f"\\x{ord(m[0]):02x}", text)
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """
+    Compile a regular expression.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+
+
+def near(word: str, known: Collection[str]) -> str:
+    """Return `; did you mean this?` where a known word looks like a wrong one, or nothing."""
+    lower = {each.lower(): each for each in known}
+    found = difflib.get_close_matches(word[:60].lower(), lower, n=1)
+    return f"; did you mean {lower[found[0]]}?" if found else ""

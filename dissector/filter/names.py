@@ -1,0 +1,242 @@
+"""
+What a name in a filter stands for: columns of `pairs`, Wireshark's names for them, body fields.
+
+The path of a body field is held against the declarations of all APIs, which are loaded only when a
+filter has such a path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TypeAlias
+
+from dissector.filter import kinds
+from dissector.filter.literals import near
+from dissector.protocol.apis import Kind as Side
+from dissector.protocol.apis import all_apis
+from dissector.protocol.schema import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """
+    A column of `pairs`.
+
+    Attributes:
+        name: The column.
+        port: Only the port of the address that it holds.
+        empty: What an empty list counts as in a comparison: an exchange without errors has NONE.
+    """
+
+    name: str
+    port: bool = False
+    empty: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BodyPath:
+    """A field of a decoded body: `request` or `response`, and the names that lead to it."""
+
+    kind: Side
+    path: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ".".join((self.kind, *self.path))
+
+
+Source: TypeAlias = Column | BodyPath
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """
+    A name as the filter spells it.
+
+    Attributes:
+        text: As written.
+        sources: Where its values are: a test holds where it holds for a value of any of them.
+        kinds: What the values can be; several where APIs differ.
+    """
+
+    text: str
+    sources: tuple[Source, ...] = field(compare=False)
+    kinds: tuple[kinds.Kind, ...] = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class UnknownName(Exception):
+    """No such name; `offset` is the place inside it where it goes wrong."""
+
+    def __init__(self, what: str, offset: int = 0) -> None:
+        super().__init__(what)
+        self.offset = offset
+
+
+_COLUMNS: dict[str, kinds.Kind] = {
+    "capture": kinds.text,
+    "connection": kinds.number,
+    "client": kinds.endpoint,
+    "broker": kinds.endpoint,
+    "api_key": kinds.api_key,
+    "api": kinds.api,
+    "api_version": kinds.number,
+    "correlation_id": kinds.number,
+    "client_id": kinds.text,
+    "status": kinds.status,
+    "request_time_ns": kinds.number,
+    "response_time_ns": kinds.number,
+    "latency_ms": kinds.number,
+    "request_bytes": kinds.number,
+    "response_bytes": kinds.number,
+    "errors": kinds.error,
+    "topics": kinds.text,
+    "problems": kinds.text,
+}
+
+_ALSO = {
+    "error": "errors",
+    "topic": "topics",
+    "problem": "problems",
+    # Wireshark's.
+    "kafka.api_key": "api_key",
+    "kafka.request_key": "api_key",
+    "kafka.response_key": "api_key",
+    "kafka.api_version": "api_version",
+    "kafka.request.version": "api_version",
+    "kafka.response.version": "api_version",
+    "kafka.correlation_id": "correlation_id",
+    "kafka.client_id": "client_id",
+    "kafka.topic_name": "topics",
+    "kafka.error": "errors",
+    "tcp.stream": "connection",
+}
+
+_SIDES = {"addr": ("client", "broker"), "src": ("client",), "dst": ("broker",)}
+
+# `src` is whom the request comes from, because an exchange goes both ways.
+_ADDRESSES = {
+    **{f"{ip}.{end}": sides for ip in ("ip", "ipv6") for end, sides in _SIDES.items()},
+    "ip.host": ("client", "broker"),
+}
+_PORTS = {
+    "tcp.port": ("client", "broker"),
+    "tcp.srcport": ("client",),
+    "tcp.dstport": ("broker",),
+}
+_BODIES = {
+    "kafka.required_acks": "request.acks",
+    "kafka.throttle_time": "response.throttle_time_ms",
+}
+_KNOWN = (*_COLUMNS, *_ALSO, *_ADDRESSES, *_PORTS, *_BODIES, "kafka.len", "kafka")
+
+
+def resolve(text: str) -> Name:
+    """
+    Return what a name stands for.
+
+    Raises:
+        UnknownName: Nothing is called so.
+    """
+    column = _ALSO.get(text, text)
+    if column in _COLUMNS:
+        empty = "NONE" if column == "errors" else None
+        return Name(text, (Column(column, empty=empty),), (_COLUMNS[column],))
+    if text in _ADDRESSES:
+        return Name(text, tuple(Column(side) for side in _ADDRESSES[text]), (kinds.endpoint,))
+    if text in _PORTS:
+        sides = tuple(Column(side, port=True) for side in _PORTS[text])
+        return Name(text, sides, (kinds.number,))
+    if text == "kafka.len":
+        return Name(text, (Column("request_bytes"), Column("response_bytes")), (kinds.number,))
+    return _body(text, _BODIES.get(text, text))
+
+
+def _body(text: str, dotted: str) -> Name:
+    side, *path = dotted.split(".")
+    match side:
+        case "request" | "response" if path:
+            return Name(text, (BodyPath(side, tuple(path)),), _kinds_at(side, path))
+        case "request" | "response":
+            raise UnknownName(f"{side} is a body; name a field of it, such as {side}.topics")
+        case _:
+            raise UnknownName(f"nothing is called {text[:60]!r}{near(text, _KNOWN)}")
+
+
+@dataclass(slots=True)
+class _Place:
+    """All fields, over all APIs, that one path leads to."""
+
+    kinds: dict[kinds.Kind, None] = field(default_factory=dict)
+    below: dict[str, _Place] = field(default_factory=dict)
+
+
+def _kinds_at(side: Side, path: list[str]) -> tuple[kinds.Kind, ...]:
+    place = _places(side)
+    offset = len(side) + 1
+    for depth, segment in enumerate(path):
+        below = place.below.get(segment)
+        if below is None:
+            where = ".".join((side, *path[:depth]))
+            raise UnknownName(_no_such_field(side, where, segment, place), offset)
+        place = below
+        offset += len(segment) + 1
+    return tuple(place.kinds)
+
+
+def _no_such_field(side: Side, where: str, segment: str, place: _Place) -> str:
+    if not place.below:
+        return f"{where} has no fields"
+    other: Side = "response" if side == "request" else "request"
+    elsewhere = _ending(side, segment) or _ending(other, segment)
+    hint = near(segment, place.below)
+    if elsewhere:
+        hint = f"; did you mean {min(elsewhere, key=len)}?"
+    return f"no API has a field {segment[:60]!r} in {where}{hint}"
+
+
+def _ending(side: Side, segment: str) -> list[str]:
+    """Return the paths that end in a name."""
+    found = []
+    waiting: list[tuple[str, _Place]] = [(side, _places(side))]
+    while waiting:
+        path, place = waiting.pop()
+        found += [f"{path}.{segment}"] if segment in place.below else []
+        waiting += [(f"{path}.{name}", below) for name, below in place.below.items()]
+    return found
+
+
+@cache
+def _places(side: Side) -> _Place:
+    root = _Place()
+    for found in all_apis():
+        _add(root, found.schema(side).fields)
+    return root
+
+
+def _add(place: _Place, fields: tuple[Field, ...]) -> None:
+    for each in fields:
+        below = place.below.setdefault(each.name, _Place())
+        below.kinds[_kind(each)] = None
+        _add(below, each.fields)
+
+
+_KINDS = {
+    "bool": kinds.truth,
+    "string": kinds.text,
+    "uuid": kinds.uuid,
+    "bytes": kinds.blob,
+    "records": kinds.blob,
+    "struct": kinds.struct,
+}
+
+
+def _kind(each: Field) -> kinds.Kind:
+    """Return the kind of a field; of an array, that of its elements."""
+    if each.name.endswith("error_code"):
+        return kinds.error
+    if each.name == "api_key":
+        return kinds.api_key
+    return _KINDS.get(each.type.removeprefix("[]"), kinds.number)

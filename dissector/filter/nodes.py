@@ -1,0 +1,152 @@
+"""
+A filter as a tree; `str` of a node is a filter that means the same.
+
+Leaves test the values of one name, the other nodes only combine. Whoever evaluates a whole column
+at once replaces the leaves and keeps the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dissector.filter.literals import Literal
+from dissector.filter.names import BodyPath, Name
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """The name has a value that is not null; a list has an element."""
+
+    def __str__(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison: `==`, `!=`, `<`, `<=`, `>` or `>=`."""
+
+    op: str
+    literal: Literal
+
+    def __str__(self) -> str:
+        return f" {self.op} {self.literal}"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From a value to a value, both included; only inside `in {...}`."""
+
+    low: Literal
+    high: Literal
+
+    def __str__(self) -> str:
+        return f"{self.low}..{self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """`in {...}`: equal to one of these, or within one of these."""
+
+    items: tuple[Literal | Range, ...]
+
+    def __str__(self) -> str:
+        return f" in {{{', '.join(map(str, self.items))}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """The text is somewhere in the value."""
+
+    literal: Literal
+
+    def __str__(self) -> str:
+        return f" contains {self.literal}"
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The regular expression is found somewhere in the value."""
+
+    pattern: Literal
+
+    def __str__(self) -> str:
+        return f" matches {self.pattern}"
+
+
+Test: TypeAlias = Exists | Compare | OneOf | Contains | Matches
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """`kafka`: true for every exchange."""
+
+    def __str__(self) -> str:
+        return "kafka"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A test on a name: true if it holds for any of the name's values."""
+
+    name: Name
+    test: Test
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.test}"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The contrary."""
+
+    part: Node
+
+    def __str__(self) -> str:
+        return f"not {_inside(self.part)}"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of the parts; there are two at least."""
+
+    parts: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(map(_inside, self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of the parts; there are two at least."""
+
+    parts: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(map(_inside, self.parts))
+
+
+Node: TypeAlias = Always | Leaf | Not | And | Or
+
+
+def _inside(node: Node) -> str:
+    return f"({node})" if isinstance(node, And | Or) else str(node)
+
+
+def leaves(node: Node) -> Iterator[Leaf]:
+    """Yield the leaves from left to right."""
+    match node:
+        case Leaf():
+            yield node
+        case Not(part):
+            yield from leaves(part)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from leaves(part)
+
+
+def body_paths(node: Node) -> list[BodyPath]:
+    """Return the body fields that a filter looks at, each once, in the order of the text."""
+    sources = (source for leaf in leaves(node) for source in leaf.name.sources)
+    return list(dict.fromkeys(source for source in sources if isinstance(source, BodyPath)))
