@@ -1,0 +1,34 @@
+"""
+Connect protocol: what a worker of a Connect cluster knows and runs, and what it is given.
+
+Lies behind an int16 version in the group messages, like the consumer protocol. v0 is the protocol
+named `default` (eager), v1 `compatible` (KIP-415, incremental cooperative), v2 `sessioned`
+(KIP-507), which has the bytes of v1. Task -1 stands for the connector itself. `allocation` holds
+the worker's present ConnectAssignment, its version in front.
+
+Source: Kafka, ConnectProtocol.java and IncrementalCooperativeConnectProtocol.java; KIP-415 (v1),
+KIP-507 (v2).
+"""
+
+from dissector.protocol.schema import Array, Bytes, Int16, Int32, Int64, String, message
+
+ConnectWorkerMetadata = message(None, "0-2")[
+    String("url"),
+    Int64("config_offset"),
+    Bytes("allocation", "1+", null="1+", default=None),
+]
+
+ConnectAssignment = message(None, "0-2")[
+    Int16("error"),
+    String("leader"),
+    String("leader_url"),
+    Int64("config_offset"),
+    Array("assignment", null="1+")[
+        String("connector"),
+        Array("tasks", of=Int32),
+    ],
+    Array("revoked", "1+", null="1+")[
+        String("connector"),
+        Array("tasks", of=Int32),
+    ],
+]

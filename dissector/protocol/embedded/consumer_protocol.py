@@ -1,0 +1,32 @@
+"""
+Consumer protocol: what a member of a classic consumer group subscribes to, and what it is given.
+
+Lies behind an int16 version in `metadata` of JoinGroup, `assignment` of SyncGroup, both in
+DescribeGroups and in GroupMetadata records.
+Forward readable: a reader of an older version reads what it knows and passes over the rest.
+`user_data` belongs to the assignor.
+
+Source: Kafka, ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json; KIP-429 (v1),
+KIP-792 (v2), KIP-881 (v3).
+"""
+
+from dissector.protocol.schema import Array, Bytes, Int32, String, message
+
+ConsumerProtocolSubscription = message(None, "0-3")[
+    Array("topics", of=String),
+    Bytes("user_data", null="0+", default=None),
+    Array("owned_partitions", "1+")[
+        String("topic", entity="topicName"),
+        Array("partitions", of=Int32),
+    ],
+    Int32("generation_id", "2+", default=-1),
+    String("rack_id", "3+", null="3+", default=None),
+]
+
+ConsumerProtocolAssignment = message(None, "0-3")[
+    Array("assigned_partitions")[
+        String("topic", entity="topicName"),
+        Array("partitions", of=Int32),
+    ],
+    Bytes("user_data", null="0+", default=None),
+]

@@ -1,0 +1,193 @@
+"""
+Which bytes fields of which APIs hold what, and the reading of all that a message holds.
+
+Source: the cards of the APIs; KIP-559 (group protocol types), KIP-590 (Envelope), KIP-152 (SASL).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from construct import Container
+
+from dissector.protocol.apis import Kind
+from dissector.protocol.embedded.group_members import Part, read_member
+from dissector.protocol.embedded.principal import DefaultPrincipalData
+from dissector.protocol.embedded.reading import Embedded, read_versioned
+from dissector.protocol.embedded.sasl import decode_token
+from dissector.protocol.messages import Message, decode_request, decode_response
+
+ENVELOPE = 58
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A bytes field of a message, and what reading it may need to know."""
+
+    message: Message
+    path: str
+    data: bytes
+    request: Message | None
+    mechanism: str | None
+
+
+Reader = Callable[[_Place], Embedded | None]
+
+
+def embedded(
+    message: Message, request: Message | None = None, mechanism: str | None = None
+) -> list[Embedded]:
+    """
+    Read everything that is embedded in a message, in the order of the table below.
+
+    Args:
+        message: The message.
+        request: The request that a response answers: it tells what an Envelope's response holds,
+            and the protocol type of a group where the response does not.
+        mechanism: The SASL mechanism of the connection, where its handshake is known.
+    """
+    if message.body is None or message.api_key is None:
+        return []
+    found = []
+    for (key, kind, plain_path), reader in _READERS.items():
+        if (key, kind) == (message.api_key, message.kind):
+            for path, data in _bytes_at(message.body, plain_path.split("."), ""):
+                found.append(reader(_Place(message, path, data, request, mechanism)))
+    return [each for each in found if each is not None]
+
+
+def decode_field(
+    message: Message,
+    path: str,
+    data: bytes,
+    request: Message | None = None,
+    mechanism: str | None = None,
+) -> Embedded | None:
+    """
+    Read one bytes field.
+
+    Args:
+        message: The message that has it.
+        path: Its path with indices, as in `Span.path`.
+        data: Its value.
+        request: As for `embedded`.
+        mechanism: As for `embedded`.
+
+    Returns:
+        None where nothing is known to be in this field.
+    """
+    plain_path = re.sub(r"\[\d+\]", "", path)
+    if message.api_key is None:
+        return None
+    reader = _READERS.get((message.api_key, message.kind, plain_path))
+    return reader(_Place(message, path, data, request, mechanism)) if reader else None
+
+
+def _bytes_at(value: Any, names: list[str], path: str) -> Iterator[tuple[str, bytes]]:
+    """Yield (path with indices, bytes) of all fields at a path without them."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _bytes_at(item, names, f"{path}[{index}]")
+    elif isinstance(value, Container) and names:
+        below = f"{path}.{names[0]}" if path else names[0]
+        yield from _bytes_at(value.get(names[0]), names[1:], below)
+    elif isinstance(value, bytes):
+        yield path, value
+
+
+def _member(part: Part, place: _Place) -> Embedded | None:
+    return read_member(place.path, place.data, part, _protocol_type(place))
+
+
+def _protocol_type(place: _Place) -> str | None:
+    """Return the protocol type of the group: from the message, or from its request."""
+    body = place.message.body
+    described = re.match(r"groups\[(\d+)\]", place.path)
+    if body is not None and described and int(described[1]) < len(body.get("groups") or ()):
+        body = body.groups[int(described[1])]
+    bodies = (body, place.request.body if place.request else None)
+    types = (each.get("protocol_type") for each in bodies if each is not None)
+    return next((each for each in types if each), None)
+
+
+def _principal(place: _Place) -> Embedded | None:
+    return read_versioned(place.path, "DefaultPrincipalData", DefaultPrincipalData, place.data)
+
+
+def _address(place: _Place) -> Embedded | None:
+    """Read the four or sixteen bytes of an IP address."""
+    if len(place.data) not in (4, 16):
+        return None
+    address = Container(address=str(ipaddress.ip_address(place.data)))
+    return Embedded(place.path, "IP address", place.data, value=address, end=len(place.data))
+
+
+def _inner_request(place: _Place) -> Embedded | None:
+    return _message(place, decode_request(place.data))
+
+
+def _inner_response(place: _Place) -> Embedded | None:
+    """Read the response in an Envelope; the request in the Envelope before tells how."""
+    asked = enveloped_request(place.request)
+    key, version = (asked.api_key, asked.api_version) if asked else (None, None)
+    return _message(place, decode_response(place.data, key, version))
+
+
+def enveloped_request(envelope: Message | None) -> Message | None:
+    """Return the request inside an Envelope request, or None where there is none."""
+    if envelope is None or envelope.api_key != ENVELOPE or envelope.kind != "request":
+        return None
+    data = envelope.body.get("request_data") if envelope.body is not None else None
+    return decode_request(data) if isinstance(data, bytes) else None
+
+
+def _message(place: _Place, inner: Message) -> Embedded:
+    found = Embedded(
+        place.path,
+        f"{inner.api or 'unknown'} {inner.kind}",
+        place.data,
+        schema=inner.schema,
+        version=inner.api_version,
+        written_version=inner.api_version,
+        start=inner.body_start,
+        end=inner.body_end,
+        value=inner.body,
+        message=inner,
+    )
+    for problem in inner.problems:
+        found.problem(problem.what, problem.position, problem.path)
+    if inner.api_key == ENVELOPE:
+        # Kafka forwards no envelopes; following them would let a frame nest without end.
+        found.problem("an Envelope inside an Envelope is not read further", 0)
+    else:
+        found.inner = embedded(inner)
+    return found
+
+
+def _token(place: _Place) -> Embedded | None:
+    from_client = place.message.kind == "request"
+    token = decode_token(place.data, place.mechanism, from_client)
+    shown = Container(mechanism=token.mechanism, user=token.user, step=token.step, text=token.text)
+    return Embedded(place.path, "SASL token", place.data, value=shown, end=len(place.data))
+
+
+_READERS: dict[tuple[int, Kind, str], Reader] = {
+    (11, "request", "protocols.metadata"): partial(_member, "metadata"),
+    (11, "response", "members.metadata"): partial(_member, "metadata"),
+    (14, "request", "assignments.assignment"): partial(_member, "assignment"),
+    (14, "response", "assignment"): partial(_member, "assignment"),
+    (15, "response", "groups.members.member_metadata"): partial(_member, "metadata"),
+    (15, "response", "groups.members.member_assignment"): partial(_member, "assignment"),
+    (36, "request", "auth_bytes"): _token,
+    (36, "response", "auth_bytes"): _token,
+    (58, "request", "request_data"): _inner_request,
+    (58, "request", "request_principal"): _principal,
+    (58, "request", "client_host_address"): _address,
+    (58, "response", "response_data"): _inner_response,
+}
+"""(API key, request or response, path without indices) -> what reads the field."""

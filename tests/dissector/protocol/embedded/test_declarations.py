@@ -1,0 +1,234 @@
+"""Every embedded schema at every version: against the facts, kio, and round trips."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dissector.errors import DecodeError
+from dissector.protocol import headers
+from dissector.protocol.embedded import (
+    cluster_metadata,
+    cluster_nodes,
+    connect_protocol,
+    consumer_protocol,
+    control_records,
+    group_coordinator,
+    principal,
+    share_coordinator,
+    share_group_coordinator,
+    transaction_coordinator,
+)
+from dissector.protocol.schema import Field, Schema, Versions
+from dissector.protocol.spans import spans
+from tests.strategies import values
+
+MODULES = [
+    cluster_metadata,
+    cluster_nodes,
+    connect_protocol,
+    consumer_protocol,
+    control_records,
+    group_coordinator,
+    principal,
+    share_coordinator,
+    share_group_coordinator,
+    transaction_coordinator,
+]
+SCHEMAS = {
+    name: schema
+    for module in MODULES
+    for name, schema in vars(module).items()
+    if isinstance(schema, Schema)
+}
+VERSIONS = [(name, version) for name, schema in SCHEMAS.items() for version in schema.versions]
+NOT_AMONG_THE_FACTS = {
+    "ConnectWorkerMetadata",
+    "ConnectAssignment",
+    "ControlRecordKey",
+    "EndTxnMarker",
+    # Came to Kafka after the facts were taken.
+    "ConsumerGroupRegularExpressionKey",
+    "ConsumerGroupRegularExpressionValue",
+    "ClearElrRecord",
+}
+every_version = pytest.mark.parametrize(("name", "version"), VERSIONS)
+
+
+def _in(text: str | None, version: int) -> bool:
+    return bool(text) and version in Versions.of(str(text))
+
+
+def _exists(field: dict[str, Any], version: int) -> bool:
+    """
+    Tell whether a field of the facts exists at a version.
+
+    The tagged fields of TransactionLogValue name no versions of their own in Kafka, which then takes
+    those where they are tagged; the facts have them at v0 too, where no broker writes them.
+    """
+    if field["path"] in ("PreviousProducerId", "NextProducerId", "ClientTransactionVersion"):
+        return _in(field.get("tagged", field["versions"]), version)
+    return _in(field["versions"], version)
+
+
+def _expected(message: dict[str, Any], version: int, prefix: str = "") -> list[tuple[Any, ...]]:
+    """List (path, type, nullable, tag) of the facts in wire order."""
+    here = [
+        f
+        for f in message["fields"]
+        if f["path"].rpartition(".")[0] == prefix and _exists(f, version)
+    ]
+    tagged = sorted((f for f in here if _in(f.get("tagged"), version)), key=lambda f: f["tag"])
+    out = []
+    for field in [f for f in here if f not in tagged] + tagged:
+        tag = field["tag"] if field in tagged else None
+        null = _in(field.get("nullable"), version)
+        out.append((field["path"], field["type"], null, tag))
+        out += _expected(message, version, field["path"])
+    return out
+
+
+def _facts(shared: Path) -> list[dict[str, Any]]:
+    return json.loads((shared / "protocol/embedded_messages.json").read_text())
+
+
+def test_declarations_agree_with_the_facts(shared: Path) -> None:
+    in_headers = {"RequestHeader": headers.RequestHeader, "ResponseHeader": headers.ResponseHeader}
+    facts = _facts(shared)
+    for message in facts:
+        schema = {**SCHEMAS, **in_headers}[message["name"]]
+        assert schema.versions == Versions.of(message["versions"])
+        for version in schema.versions:
+            got = [(p, f.type, version in f.null, f.tag) for p, f in schema.lines(version)]
+            assert got == _expected(message, version), f"{message['name']} v{version}"
+            assert (version in schema.flexible) == _in(message["flexible"], version)
+    assert {m["name"] for m in facts} - in_headers.keys() == SCHEMAS.keys() - NOT_AMONG_THE_FACTS
+    assert len(facts) == 71
+
+
+def test_defaults_agree_with_the_facts(shared: Path) -> None:
+    for message in _facts(shared):
+        schema = SCHEMAS.get(message["name"])
+        if schema is None:
+            continue
+        declared = {path: f for v in schema.versions for path, f in schema.lines(v)}
+        for fact in message["fields"]:
+            field = declared[fact["path"]]
+            assert field.entity == fact.get("entity", "")
+            text = str(fact.get("default")).lower()
+            if "default" not in fact:
+                assert field.default is ...
+            elif text in ("none", "null"):
+                assert field.default is None
+            elif field.type == "bool":
+                assert field.default is (text == "true")
+            else:
+                assert field.default == int(text)
+
+
+def test_keys_are_the_numbers_that_the_facts_have(shared: Path) -> None:
+    for message in _facts(shared):
+        schema = SCHEMAS.get(message["name"])
+        if message.get("record_key") is not None:
+            assert schema is not None
+            assert schema.key == message["record_key"]
+        elif schema is not None and message["area"] == "group-coordinator":
+            key = SCHEMAS[re.sub("(Key|Value)$", "Key", message["name"])]
+            assert schema.key == key.key == key.versions.high
+
+
+def test_what_scram_keeps_is_secret() -> None:
+    secret = {f.name for f in cluster_metadata.UserScramCredentialRecord.fields if f.secret}
+    assert secret == {"salt", "stored_key", "server_key"}
+
+
+@every_version
+@given(data=st.data())
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+def test_round_trip(name: str, version: int, data: st.DataObject) -> None:
+    schema = SCHEMAS[name]
+    value = data.draw(values(schema, version))
+    written = schema.codec(version).build(value)
+    parsed = schema.codec(version).parse(written)
+    assert parsed == value
+    assert schema.codec(version).build(parsed) == written
+    root = spans(schema, version, written)
+    assert (root.value, root.end, root.problem) == (parsed, len(written), "")
+
+
+@every_version
+@given(data=st.binary(max_size=60))
+@settings(max_examples=10, deadline=None)
+def test_hostile_bytes_give_a_value_or_a_decode_error(name: str, version: int, data: bytes) -> None:
+    try:
+        SCHEMAS[name].codec(version).parse(data)
+    except DecodeError as error:
+        assert 0 <= error.position <= len(data)
+
+
+KIO = [
+    (name, version)
+    for name, version in VERSIONS
+    if name
+    in {
+        "ConsumerProtocolSubscription",
+        "ConsumerProtocolAssignment",
+        "DefaultPrincipalData",
+        "EndTxnMarker",
+        "KRaftVersionRecord",
+        "LeaderChangeMessage",
+        "SnapshotHeaderRecord",
+        "SnapshotFooterRecord",
+        "VotersRecord",
+    }
+]
+
+
+@pytest.mark.parametrize(("name", "version"), KIO)
+@given(data=st.data())
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+def test_kio_reads_and_writes_the_same(name: str, version: int, data: st.DataObject) -> None:
+    serial = pytest.importorskip("kio.serial")
+    folder = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    entity = getattr(importlib.import_module(f"kio.schema.{folder}.v{version}.data"), name)
+    schema = SCHEMAS[name]
+    value = data.draw(values(schema, version, unknown=False).filter(_is_utf8))
+    written = schema.codec(version).build(value)
+    read, size = serial.entity_reader(entity)(written, 0)
+    assert size == len(written)
+    assert _plain(read, schema.fields, version) == value
+    back = io.BytesIO()
+    serial.entity_writer(entity)(back, read)
+    assert back.getvalue() == written
+
+
+def _is_utf8(value: Any) -> bool:
+    """Tell whether kio can hold all texts of a value, which it refuses where they are no UTF-8."""
+    return not re.search(r"\\udc", ascii(value))
+
+
+def _plain(entity: Any, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
+    """Return what kio read, as our codecs return it."""
+    out = {}
+    for field in fields:
+        if version in field.versions:
+            value = getattr(entity, f"{field.name}_" if field.name == "type" else field.name)
+            if field.type == "struct":
+                value = _plain(value, field.fields, version)
+            elif field.type == "[]struct":
+                value = [_plain(item, field.fields, version) for item in value]
+            elif field.type.startswith("[]"):
+                value = list(value)
+            elif field.type == "uuid":
+                value = value or UUID(int=0)
+            out[field.name] = value
+    return out
