@@ -1,0 +1,1 @@
+"""What people who work on this project run by hand."""

@@ -1,0 +1,99 @@
+"""What a scenario is, and the list of all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+Form = Literal["pcap", "nanosecond pcap", "pcapng", "gz"]
+T = TypeVar("T")
+
+PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True)
+class Mock:
+    """librdkafka's mock cluster, in this process."""
+
+    nodes: int = 1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a scenario plays: the brokers it talks to."""
+
+    scenario: str
+    bootstrap: str
+    """Comma-separated host:port."""
+    ports: tuple[int, ...]
+    """Every port worth capturing."""
+    folder: Path
+    """Where the capture goes; what belongs beside it (a key log) goes there too."""
+
+    def topic(self, name: str = "orders") -> str:
+        """Name a topic of this scenario's own: scenarios share brokers."""
+        return f"{self.scenario}.{name}"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One short play by one client, and how to record it."""
+
+    name: str
+    shows: str
+    client: str
+    cluster: Mock
+    play: Callable[[Stage], None]
+    form: Form = "pcap"
+
+
+_ALL: dict[str, Scenario] = {}
+
+
+def scenario(
+    name: str, shows: str, *, client: str, cluster: Mock, form: Form = "pcap"
+) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
+    """Put the decorated function on the list of scenarios."""
+
+    def register(play: Callable[[Stage], None]) -> Callable[[Stage], None]:
+        if name in _ALL:
+            raise ValueError(f"two scenarios are called {name}")
+        _ALL[name] = Scenario(name, shows, client, cluster, play, form)
+        return play
+
+    return register
+
+
+def all_scenarios() -> list[Scenario]:
+    """Every scenario, those of one cluster together, so that each cluster starts once."""
+    from tools.record import scenarios
+
+    scenarios.load()
+    clusters = list(dict.fromkeys(each.cluster for each in _ALL.values()))
+    return sorted(_ALL.values(), key=lambda each: clusters.index(each.cluster))
+
+
+def until(what: str, attempt: Callable[[], T | None], patience_s: float = PATIENCE_S) -> T:
+    """
+    Call `attempt`, which waits a moment itself, until it returns something true.
+
+    Raises:
+        TimeoutError: It never did; `what` says what was waited for.
+    """
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        if result := attempt():
+            return result
+    raise TimeoutError(f"waited {patience_s:.0f} s for {what}")
+
+
+def orders(count: int, first: int = 0) -> Iterator[tuple[bytes, bytes]]:
+    """Made-up keys and values: small JSON documents that compress well."""
+    items = ("lamp", "chair", "table", "clock", "mirror")
+    for number in range(first, first + count):
+        item = items[number % len(items)]
+        value = f'{{"order": {number}, "item": "{item}", "quantity": {number % 7 + 1}}}'
+        yield f"customer-{number % 5}".encode(), value.encode()

@@ -1,0 +1,13 @@
+"""The scenarios, a file per client family."""
+
+from __future__ import annotations
+
+import importlib
+
+_FAMILIES = ("librdkafka", "librdkafka_groups", "kafka_python", "aiokafka", "demo")
+
+
+def load() -> None:
+    """Import every file of scenarios, which puts them on the list."""
+    for family in _FAMILIES:
+        importlib.import_module(f"{__name__}.{family}")

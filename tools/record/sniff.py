@@ -1,0 +1,151 @@
+"""
+Capturing loopback traffic: tcpdump where there is one, scapy where there is none.
+
+A capture is complete in this sense: it starts before the first packet of the block it surrounds and
+holds the last one. The end is proved, not waited for: a marker datagram is sent through the same
+capture, and the file is cut just before it once the marker has arrived in the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.record.packets import walk
+
+SNAPLEN = 262_144
+_PATIENCE_S = 20.0
+
+
+class CaptureRefusedError(Exception):
+    """The capture could not be started: no right to capture, or nothing to capture with."""
+
+
+@contextlib.contextmanager
+def capture(path: Path, ports: Sequence[int], nanoseconds: bool = False) -> Iterator[None]:
+    """
+    Capture every TCP packet of these ports on the loopback interface while the block runs.
+
+    Args:
+        path: The classic pcap file to write; an existing one is replaced.
+        ports: TCP ports, either side.
+        nanoseconds: Time stamps in nanoseconds; tcpdump only.
+
+    Raises:
+        CaptureRefusedError: This process may not capture here.
+    """
+    path.unlink(missing_ok=True)
+    with _marker() as (port, send):
+        wanted = "tcp and (" + " or ".join(f"port {each}" for each in sorted(ports)) + ")"
+        recording = (
+            _tcpdump(path, f"({wanted}) or (udp and dst port {port})", nanoseconds)
+            if shutil.which("tcpdump")
+            else _scapy(path, frozenset(ports), port)
+        )
+        with recording:
+            yield
+            mark = send()
+            _wait_for(path, mark)
+    _cut_at(path, mark)
+
+
+@contextlib.contextmanager
+def _marker() -> Iterator[tuple[int, Any]]:
+    mark = f"end of capture {uuid.uuid4()}".encode()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+
+        def send() -> bytes:
+            receiver.sendto(mark, receiver.getsockname())
+            return mark
+
+        yield receiver.getsockname()[1], send
+
+
+@contextlib.contextmanager
+def _tcpdump(path: Path, expression: str, nanoseconds: bool) -> Iterator[None]:
+    command = ["tcpdump", "-i", "lo", "-n", "-U", "--immediate-mode", "-B", "16384"]
+    command += ["-s", str(SNAPLEN), "-Z", "root", "-w", str(path)]
+    command += ["--time-stamp-precision=nano"] if nanoseconds else []
+    process = subprocess.Popen([*command, expression], stderr=subprocess.PIPE, text=True)
+    try:
+        _wait_until_listening(process)
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+def _wait_until_listening(process: subprocess.Popen[str]) -> None:
+    assert process.stderr is not None
+    said, deadline = "", time.monotonic() + _PATIENCE_S
+    while "listening on" not in said:
+        ready, _, _ = select.select([process.stderr], [], [], deadline - time.monotonic())
+        line = process.stderr.readline() if ready else ""
+        if not line:
+            reason = said.strip() or f"no word from it in {_PATIENCE_S:.0f} s"
+            raise CaptureRefusedError(f"tcpdump can not capture on lo: {reason}")
+        said += line
+
+
+@contextlib.contextmanager
+def _scapy(path: Path, ports: frozenset[int], marker_port: int) -> Iterator[None]:
+    try:
+        from scapy.layers.inet import TCP, UDP
+        from scapy.sendrecv import AsyncSniffer
+        from scapy.utils import PcapWriter
+    except ImportError:
+        raise CaptureRefusedError("neither tcpdump nor scapy is installed") from None
+
+    def wanted(packet: Any) -> bool:
+        if TCP in packet:
+            return packet[TCP].sport in ports or packet[TCP].dport in ports
+        return UDP in packet and packet[UDP].dport == marker_port
+
+    writer = PcapWriter(str(path), linktype=1, sync=True, snaplen=SNAPLEN)
+    started = time.monotonic() + _PATIENCE_S
+    sniffer = AsyncSniffer(
+        iface="lo", lfilter=wanted, prn=writer.write, store=False, started_callback=lambda: None
+    )
+    sniffer.start()
+    while not getattr(sniffer, "running", False):
+        failed = getattr(sniffer, "exception", None)
+        if failed or time.monotonic() > started:
+            raise CaptureRefusedError(f"scapy can not capture on lo: {failed or 'no answer'}")
+        time.sleep(0.01)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(Exception):
+            sniffer.stop()
+        writer.close()
+
+
+def _wait_for(path: Path, mark: bytes) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not (path.exists() and mark in path.read_bytes()[-4096:]):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{path}: the last packets did not arrive in the file")
+        time.sleep(0.02)
+
+
+def _cut_at(path: Path, mark: bytes) -> None:
+    data = path.read_bytes()
+    for packet in walk(data):
+        if mark in packet.data:
+            path.write_bytes(data[: packet.start])
+            return
+    raise ValueError(f"{path}: no marker in it")
