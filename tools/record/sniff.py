@@ -16,6 +16,7 @@ import socket
 import subprocess
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -116,10 +117,19 @@ def _scapy(path: Path, ports: frozenset[int], marker_port: int) -> Iterator[None
         return UDP in packet and packet[UDP].dport == marker_port
 
     writer = PcapWriter(str(path), linktype=1, sync=True, snaplen=SNAPLEN)
+    recent: deque[bytes] = deque(maxlen=256)
+
+    def write(packet: Any) -> None:
+        # A packet on lo is seen twice: leaving and arriving.
+        data = bytes(packet)
+        if data in recent:
+            recent.remove(data)
+            return
+        recent.append(data)
+        writer.write(packet)
+
+    sniffer = AsyncSniffer(iface="lo", lfilter=wanted, prn=write, store=False)
     started = time.monotonic() + _PATIENCE_S
-    sniffer = AsyncSniffer(
-        iface="lo", lfilter=wanted, prn=writer.write, store=False, started_callback=lambda: None
-    )
     sniffer.start()
     while not getattr(sniffer, "running", False):
         failed = getattr(sniffer, "exception", None)
