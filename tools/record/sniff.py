@@ -14,6 +14,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 import uuid
 from collections import deque
@@ -128,14 +129,16 @@ def _scapy(path: Path, ports: frozenset[int], marker_port: int) -> Iterator[None
         recent.append(data)
         writer.write(packet)
 
-    sniffer = AsyncSniffer(iface="lo", lfilter=wanted, prn=write, store=False)
-    started = time.monotonic() + _PATIENCE_S
+    open_now = threading.Event()
+    sniffer = AsyncSniffer(
+        iface="lo", lfilter=wanted, prn=write, store=False, started_callback=open_now.set
+    )
     sniffer.start()
-    while not getattr(sniffer, "running", False):
+    deadline = time.monotonic() + _PATIENCE_S
+    while not open_now.wait(0.05):
         failed = getattr(sniffer, "exception", None)
-        if failed or time.monotonic() > started:
+        if failed or time.monotonic() > deadline:
             raise CaptureRefusedError(f"scapy can not capture on lo: {failed or 'no answer'}")
-        time.sleep(0.01)
     try:
         yield
     finally:
