@@ -26,6 +26,9 @@ from dissector.capture.tunnels import (
 _TCP_KNOWN_BYTES = 14
 _TCP_MIN_BYTES = 20
 
+# No host sends segments near this size (Linux's largest are 512 KiB); a jumbo length may claim it.
+_MAX_SEGMENT_BYTES = 16 << 20
+
 
 class Layers:
     """
@@ -137,6 +140,7 @@ class Layers:
         size = np.zeros(len(located), dtype=np.int64)
         size[known] = (u8(data, located.at[known] + 12) >> 4) * 4
         good = (size >= _TCP_MIN_BYTES) & (located.at + size <= located.sent_end)
+        good &= located.sent_end - located.at <= _MAX_SEGMENT_BYTES
         self._count("malformed", np.count_nonzero(~good))
         located, size = located.where(good), size[good]
         start = located.at + size

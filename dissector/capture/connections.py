@@ -1,0 +1,76 @@
+"""TCP connections: what is known of them when the capture has been read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from dissector.capture.addresses import endpoint_text
+
+Endpoint: TypeAlias = tuple[int, int, int]
+"""Address, high and low 64 bits, and port."""
+
+
+@dataclass(slots=True)
+class Side:
+    """
+    What one side of a connection sent.
+
+    Attributes:
+        packets: Its segments, also those without payload.
+        bytes: Payload delivered, each byte once.
+        retransmitted_segments: Segments with bytes that had come before.
+        retransmitted_bytes: How many such bytes.
+        gaps: Places where bytes were sent that are not in the capture.
+        gap_bytes: How many such bytes.
+        cut_bytes: Bytes that the capture cut off their packets (its snapshot length).
+        late_bytes: Bytes that came when their place had been told as a gap, or lay before the
+            first byte told.
+    """
+
+    packets: int = 0
+    bytes: int = 0
+    retransmitted_segments: int = 0
+    retransmitted_bytes: int = 0
+    gaps: int = 0
+    gap_bytes: int = 0
+    cut_bytes: int = 0
+    late_bytes: int = 0
+
+
+@dataclass(slots=True)
+class Connection:
+    """
+    One TCP connection: two endpoints in a network, from its first packet to its end.
+
+    Attributes:
+        id: Its number, from 0 by first packet.
+        network: Index into `Layers.networks`.
+        a: The endpoint that opened it, as far as the handshake tells, else the first to send.
+        b: The other endpoint.
+        first_ns: When its first packet was captured.
+        last_ns: When its last packet was captured.
+        sides: What `a` sent, and what `b` sent.
+        syn_seen: Whether its opening SYN or SYN/ACK is in the capture.
+        ended: `fin`, `rst`, `reused` (the ports were used for another one) or empty.
+    """
+
+    id: int
+    network: int
+    a: Endpoint
+    b: Endpoint
+    first_ns: int
+    last_ns: int
+    sides: tuple[Side, Side] = field(default_factory=lambda: (Side(), Side()))
+    syn_seen: bool = False
+    ended: str = ""
+
+    @property
+    def a_text(self) -> str:
+        """Endpoint `a` for people: `10.0.0.1:50000`."""
+        return endpoint_text(*self.a)
+
+    @property
+    def b_text(self) -> str:
+        """Endpoint `b` for people."""
+        return endpoint_text(*self.b)

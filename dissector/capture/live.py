@@ -1,0 +1,148 @@
+"""A TCP connection while its segments come, and what a segment means to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dissector.capture.connections import Connection
+from dissector.capture.release import Stalls
+from dissector.capture.stream import FAR_BYTES, Stream, near
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+
+RESET_WINDOW_BYTES = 1 << 20
+"""How far from the next expected byte a RST is believed."""
+
+ANSWER_WINDOW_BYTES = 1 << 20
+"""How far a segment and the acknowledgements of the other direction may be apart."""
+
+SEQ_MASK = (1 << 32) - 1
+
+Key: TypeAlias = tuple[int, int, int, int, int, int, int]
+"""Network, and source and target as address (high, low) and port: one direction."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """One row of `Segments`, for what is looked at one by one."""
+
+    packet: int
+    time_ns: int
+    seq: int
+    ack: int
+    flags: int
+    start: int
+    length: int
+    captured: int
+
+    @property
+    def first(self) -> int:
+        """The sequence number of the first byte of payload; a SYN takes one before it."""
+        return self.seq + 1 if self.flags & SYN else self.seq
+
+    @property
+    def opens(self) -> bool:
+        """Whether this is a SYN without ACK: the first packet of who opens a connection."""
+        return self.flags & (SYN | ACK) == SYN
+
+
+@dataclass(slots=True)
+class Live:
+    """A connection that segments of its ports belong to now."""
+
+    record: Connection
+    keys: tuple[Key, Key]
+    stalls: Stalls
+    streams: tuple[Stream, Stream]
+    oriented: bool = False
+    unsettled: bool = False
+
+    @property
+    def carried(self) -> bool:
+        """Whether any bytes were sent on it."""
+        return self.streams[0].carried or self.streams[1].carried
+
+    @property
+    def closed(self) -> bool:
+        """Whether a side has closed it, or reset it."""
+        first, second = self.streams
+        return bool(self.record.ended) or first.fin is not None or second.fin is not None
+
+    def turn(self) -> None:
+        """Exchange the sides; nothing may have been told or wait."""
+        record = self.record
+        record.a, record.b = record.b, record.a
+        record.sides = record.sides[1], record.sides[0]
+        self.keys = self.keys[1], self.keys[0]
+        self.streams = self.streams[1], self.streams[0]
+        for stream in self.streams:
+            stream.turn()
+
+    def begins_anew(self, side: int, segment: Segment) -> bool:
+        """Return whether a segment from `side` shows that the ports are used for a new one."""
+        stream = self.streams[side]
+        if segment.flags & SYN:
+            return self._opens_anew(stream, segment)
+        expected = stream.expected
+        if not segment.length or segment.flags & RST or expected is None:
+            return False
+        return not near(stream.place(segment.seq), expected)
+
+    def _opens_anew(self, stream: Stream, segment: Segment) -> bool:
+        known = stream.isn
+        if known is None and stream.first is not None:
+            known = stream.first - 1
+        if known is not None and (segment.seq - known) & SEQ_MASK == 0:
+            return False
+        if known is None and stream.waiting is not None:
+            return (stream.waiting.front - segment.first) & SEQ_MASK > FAR_BYTES
+        if segment.opens:
+            return self.carried or self.closed
+        return stream.carried or self.closed
+
+    def open(self, side: int, segment: Segment) -> None:
+        """Take a SYN: it tells where its stream begins, and with ACK where the other does."""
+        stream, peer = self.streams[side], self.streams[1 - side]
+        self.record.syn_seen = True
+        isn = stream.place(segment.seq)
+        if stream.isn != isn and (stream.next is None or not stream.carried):
+            stream.open(isn)
+        if segment.flags & ACK and peer.next is None and peer.waiting is None:
+            peer.open(peer.place(segment.ack) - 1)
+
+    def believes_reset(self, side: int, segment: Segment) -> bool:
+        """Return whether a RST is one that its receiver would believe, as far as can be told."""
+        stream, peer = self.streams[side], self.streams[1 - side]
+        if stream.next is not None:
+            number = stream.place(segment.seq)
+            lowest = stream.next if stream.acked is None else min(stream.next, stream.acked)
+            return lowest - 1 <= number <= stream.next + RESET_WINDOW_BYTES
+        if segment.flags & ACK and peer.next is not None:
+            # The answer to a SYN must acknowledge it. Source: RFC 9293 3.10.7.3.
+            lowest = peer.next - RESET_WINDOW_BYTES if peer.isn is None else peer.isn + 1
+            return lowest <= peer.place(segment.ack) <= peer.next + RESET_WINDOW_BYTES
+        return True
+
+    def is_answered_by(self, side: int, segment: Segment) -> bool:
+        """
+        Return whether a segment of another network is the silent `side` speaking.
+
+        Its acknowledgement must be of what the other side sent, and where that side acknowledged
+        something, its sequence number must be near. No chance makes 32 or 64 bits agree.
+        """
+        stream, peer = self.streams[side], self.streams[1 - side]
+        if not segment.flags & ACK or segment.flags & RST or self.closed or stream.side.packets:
+            return False
+        expected = peer.expected
+        if expected is None:
+            return False
+        answered = peer.place(segment.ack) - expected
+        if segment.flags & SYN:
+            return answered == 0
+        acked = stream.acked
+        return (
+            acked is not None
+            and abs(answered) <= ANSWER_WINDOW_BYTES
+            and abs(stream.place(segment.seq) - acked) <= ANSWER_WINDOW_BYTES
+        )
