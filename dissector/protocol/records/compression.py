@@ -1,0 +1,286 @@
+"""
+The codecs of record batches and message sets.
+
+Each codec is a generator of pieces of bounded size, so that output is counted while it comes and a
+length that the data declares is never believed. Libraries are imported when they are first needed.
+
+Source: KIP-57 (lz4 frames), KIP-110 (zstd), https://kafka.apache.org/documentation/#recordbatch
+(codec bits); xerial's snappy framing as in snappy-java, SnappyCodec and SnappyOutputStream.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from dissector.errors import DecodeError, EncodeError
+from dissector.protocol.records.limits import DEFAULT, Budget
+from dissector.protocol.records.lz4_header import LONGEST_HEADER, broken, corrected
+
+CODEC_MASK = 0x07
+_PIECE = 1 << 20
+"""Most bytes that a decoder may give in one piece, where it lets us say so."""
+_FIRST_WINDOW = 256
+_LAST_WINDOW = 1 << 16
+_GZIP_WBITS = 31
+_ZSTD_WIDEST = 32768
+"""A zstd block of one repeated byte is 4 bytes for 128 KiB: the most that one byte can give."""
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2
+_XERIAL_BLOCK = 32 * 1024
+
+
+class Unpacked(NamedTuple):
+    """
+    What decompression gave.
+
+    Attributes:
+        data: The output, up to where the input went wrong; empty when a limit was met.
+        problem: What went wrong, or None.
+    """
+
+    data: bytes
+    problem: str | None
+
+
+class Codec(NamedTuple):
+    """
+    One row of the table of codecs.
+
+    Attributes:
+        name: As Kafka's `compression.type` has it.
+        pieces: (input, output allowed, magic) -> pieces of output; raises `DecodeError`.
+        compress: (input, magic) -> what Kafka's Java client would send, but for the level.
+    """
+
+    name: str
+    pieces: Callable[[memoryview, int, int], Iterator[bytes]]
+    compress: Callable[[bytes, int], bytes]
+
+
+def _no_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
+    yield bytes(data)
+
+
+def _no_compress(data: bytes, magic: int) -> bytes:
+    return data
+
+
+def _gzip_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
+    # The decoder hands back what it did not use as a copy, so it gets its input in windows that
+    # grow with each member: many small members in one field then still cost linear time.
+    at = 0
+    while at < len(data):
+        decoder = zlib.decompressobj(_GZIP_WBITS)
+        window = _FIRST_WINDOW
+        while not decoder.eof:
+            piece: bytes | memoryview = data[at : at + window]
+            if not piece:
+                raise DecodeError("gzip data ends early", position=at)
+            at += len(piece)
+            window = min(window * 2, _LAST_WINDOW)
+            while piece and not decoder.eof:
+                try:
+                    yield decoder.decompress(piece, _PIECE)
+                except zlib.error as error:
+                    what = str(error).rpartition(": ")[2]
+                    raise DecodeError(f"gzip: {what}", position=at) from None
+                piece = decoder.unconsumed_tail
+        at -= len(decoder.unused_data)
+
+
+def _gzip_compress(data: bytes, magic: int) -> bytes:
+    encoder = zlib.compressobj(wbits=_GZIP_WBITS)
+    return encoder.compress(data) + encoder.flush()
+
+
+def _snappy_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
+    import snappy
+
+    try:
+        for block in _snappy_blocks(data):
+            size = _snappy_size(block)
+            # The longest copy is 64 bytes for 3; a block that promises more lies.
+            if size > allowed or size * 3 > len(block) * 64:
+                raise DecodeError(f"snappy block of {len(block)} bytes says it holds {size}")
+            yield snappy.decompress(bytes(block))
+    except snappy.UncompressError:
+        raise DecodeError("snappy: bad block") from None
+
+
+def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
+    """Yield the raw blocks of xerial's framing; all is one block where there is none."""
+    if data[:8] != _XERIAL_MAGIC:
+        yield data
+        return
+    at = 0
+    while at < len(data):
+        if data[at : at + 8] == _XERIAL_MAGIC:  # also where two streams were put together
+            at += len(_XERIAL_HEADER)
+            continue
+        size = int.from_bytes(data[at : at + 4], "big")
+        at += 4
+        if size > len(data) - at:
+            left = max(len(data) - at, 0)
+            raise DecodeError(f"snappy block of {size} bytes, {left} left", position=at)
+        yield data[at : at + size]
+        at += size
+    if at > len(data):
+        raise DecodeError("snappy header ends early", position=len(data))
+
+
+def _snappy_size(block: memoryview) -> int:
+    """Read the size that a raw snappy block declares: a varint of 32 bits."""
+    size = 0
+    for index, byte in enumerate(block[:5]):
+        size |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return size
+    raise DecodeError("snappy block has no size")
+
+
+def _snappy_compress(data: bytes, magic: int) -> bytes:
+    import snappy
+
+    out = [_XERIAL_HEADER]
+    for at in range(0, len(data), _XERIAL_BLOCK):
+        block = snappy.compress(data[at : at + _XERIAL_BLOCK])
+        out += (len(block).to_bytes(4, "big"), block)
+    return b"".join(out)
+
+
+def _lz4_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
+    import lz4.frame
+
+    at = 0
+    more = False
+    ended = True
+    context = lz4.frame.create_decompression_context()
+    while at < len(data) or more:
+        try:
+            if ended and magic == 0:
+                header, used = corrected(data[at : at + LONGEST_HEADER])
+                lz4.frame.decompress_chunk(context, header)
+                at += used
+            out, used, ended = lz4.frame.decompress_chunk(context, data[at:], max_length=_PIECE)
+        except RuntimeError as error:
+            raise DecodeError(f"lz4: {str(error).rpartition('ERROR_')[2]}", position=at) from None
+        at += used
+        more = len(out) == _PIECE and not ended
+        yield out
+        if not (used or out or ended):
+            break
+    if not ended:
+        raise DecodeError("lz4 frame ends early", position=at)
+
+
+def _lz4_compress(data: bytes, magic: int) -> bytes:
+    import lz4.frame
+
+    frame: bytes = lz4.frame.compress(
+        data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
+    )
+    return broken(frame) if magic == 0 else frame
+
+
+def _zstd_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
+    import zstandard
+
+    # This decoder takes no limit, so the window is what bounds a piece: what it could give at the
+    # very most is not more than what is allowed in all (or 32 MiB). It grows as gzip's does.
+    widest = max(1024, min(allowed // _ZSTD_WIDEST, _LAST_WINDOW))
+    source = zstandard.ZstdDecompressor()
+    at = 0
+    while at < len(data):
+        decoder = source.decompressobj()
+        window = _FIRST_WINDOW
+        while not decoder.eof:
+            piece = data[at : at + window]
+            if not piece:
+                raise DecodeError("zstd frame ends early", position=at)
+            at += len(piece)
+            window = min(window * 2, widest)
+            try:
+                yield decoder.decompress(piece)
+            except zstandard.ZstdError as error:
+                raise DecodeError(
+                    str(error).replace(" decompressor error", ""), position=at
+                ) from None
+        at -= len(decoder.unused_data)
+
+
+def _zstd_compress(data: bytes, magic: int) -> bytes:
+    import zstandard
+
+    return zstandard.ZstdCompressor(write_content_size=False).compress(data)
+
+
+CODECS: dict[int, Codec] = {
+    0: Codec("none", _no_pieces, _no_compress),
+    1: Codec("gzip", _gzip_pieces, _gzip_compress),
+    2: Codec("snappy", _snappy_pieces, _snappy_compress),
+    3: Codec("lz4", _lz4_pieces, _lz4_compress),
+    4: Codec("zstd", _zstd_pieces, _zstd_compress),
+}
+"""Every codec by its number in the low three bits of the attributes."""
+
+CODEC_IDS = {codec.name: number for number, codec in CODECS.items()}
+
+
+def codec_name(attributes: int) -> str:
+    """Return the name of the codec that attributes tell: `codec 5` where there is none."""
+    number = attributes & CODEC_MASK
+    codec = CODECS.get(number)
+    return codec.name if codec else f"codec {number}"
+
+
+def decompress(
+    number: int, data: bytes, budget: Budget | None = None, *, magic: int = 2
+) -> Unpacked:
+    """
+    Decompress the payload of a batch, or the value of a wrapper message.
+
+    Args:
+        number: The codec's number.
+        data: The compressed bytes: any number of gzip members, lz4 frames, zstd frames, or snappy,
+            framed or raw.
+        budget: What may still be given; the output is taken from it.
+        magic: Of the batch: 0 forgives lz4 its header checksum.
+    """
+    codec = CODECS.get(number)
+    if codec is None:
+        return Unpacked(b"", f"codec {number} is unknown")
+    if not data and number:
+        return Unpacked(b"", f"no {codec.name} data")
+    budget = budget or Budget(DEFAULT)
+    allowed = budget.output_for(len(data))
+    pieces: list[bytes] = []
+    size = 0
+    problem = None
+    try:
+        for piece in codec.pieces(memoryview(data), allowed, magic):
+            size += len(piece)
+            if size > allowed:
+                budget.output_bytes -= allowed
+                return Unpacked(
+                    b"", f"{codec.name} data of {len(data)} bytes gives more than {allowed}"
+                )
+            pieces.append(piece)
+    except DecodeError as error:
+        problem = error.what
+    budget.output_bytes -= size
+    return Unpacked(pieces[0] if len(pieces) == 1 else b"".join(pieces), problem)
+
+
+def compress(number: int, data: bytes, *, magic: int = 2) -> bytes:
+    """
+    Compress as Kafka's Java client does: snappy framed, lz4 in blocks of 64 KiB.
+
+    Raises:
+        EncodeError: There is no such codec.
+    """
+    codec = CODECS.get(number)
+    if codec is None:
+        raise EncodeError(f"codec {number} is unknown", "attributes")
+    return codec.compress(data, magic)

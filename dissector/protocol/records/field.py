@@ -1,0 +1,162 @@
+"""
+The whole contents of a `records` field: batches and messages of any magic, one after the other.
+
+All magics begin with an offset and a size, and have their magic byte at the same place; so the next
+batch is found also behind one that is bad.
+
+Source: Kafka's ByteBufferLogInputStream.java; KIP-98 ("the magic byte is at the same offset").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dissector.errors import Problem
+from dissector.protocol.records import layout
+from dissector.protocol.records.batch import RecordBatch, read_batch
+from dissector.protocol.records.limits import DEFAULT, Budget, Limits
+from dissector.protocol.records.message_reader import fits, read_message
+from dissector.protocol.records.message_set import LegacyBatch
+
+
+@dataclass(slots=True)
+class UnreadBatch:
+    """
+    Bytes of a `records` field that are no whole batch of a known magic.
+
+    Attributes:
+        data: The bytes, which building writes again.
+        partial: They are the beginning of a batch that is cut off, as Fetch responses may end.
+        problems: What was wrong with them; positions are in the `records` field.
+        position: Where in the field they begin.
+    """
+
+    data: bytes
+    partial: bool = False
+    problems: list[Problem] = field(default_factory=list)
+    position: int = 0
+
+    @property
+    def base_offset(self) -> int | None:
+        """The offset they begin with; None where it is cut off."""
+        return _number(self.data, 0, 8)
+
+    @property
+    def batch_length(self) -> int | None:
+        """The size they say; None where it is cut off."""
+        return _number(self.data, 8, layout.LENGTH_END)
+
+    @property
+    def magic(self) -> int | None:
+        """The magic they say; None where it is cut off."""
+        return _number(self.data, layout.MAGIC_AT, layout.MAGIC_AT + 1)
+
+    @property
+    def records(self) -> list[Any]:
+        """None could be read."""
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what can be told of them: what `--bodies` prints."""
+        return {
+            "base_offset": self.base_offset,
+            "batch_length": self.batch_length,
+            "magic": self.magic,
+            "partial": self.partial,
+            "bytes": self.data,
+            "records": [],
+        }
+
+    def to_bytes(self, *, fix_crc: bool = False) -> bytes:
+        """Return the bytes as they were captured; they have no CRC that could be fixed."""
+        return self.data
+
+
+Batch = RecordBatch | LegacyBatch | UnreadBatch
+
+
+def parse_records(data: bytes, *, limits: Limits = DEFAULT, may_be_cut: bool = True) -> list[Batch]:
+    """
+    Read all batches and messages of a `records` field.
+
+    Args:
+        data: The field's bytes, without its length.
+        limits: What decompression may cost.
+        may_be_cut: Whether the last batch may be cut off, as a broker cuts Fetch responses. In a
+            Produce request it may not, and is a problem.
+
+    Returns:
+        The batches in order. What can't be read is kept as an `UnreadBatch`; whatever is wrong
+        stands in each batch's `problems`. Bytes never raise.
+    """
+    batches: list[Batch] = []
+    budget = Budget(limits)
+    start = 0
+    while start < len(data):
+        path = f"records[{len(batches)}]"
+        batch, start = _next(data, start, path, budget)
+        if isinstance(batch, UnreadBatch) and batch.partial and not may_be_cut:
+            what = f"batch is cut off after {len(batch.data)} bytes"
+            batch.problems.append(Problem(what, path, batch.position))
+        batches.append(batch)
+    return batches
+
+
+def _next(data: bytes, start: int, path: str, budget: Budget) -> tuple[Batch, int]:
+    """Read the batch at `start`; return it and where the next begins."""
+    rest = len(data) - start
+    length = _number(data, start + 8, start + layout.LENGTH_END)
+    if length is None or length + layout.LENGTH_END > rest:
+        return UnreadBatch(data[start:], partial=True, position=start), len(data)
+    if length < layout.LEAST_MESSAGE_SIZE:
+        what = f"batch_length {length} is less than any batch has; {rest} bytes are not read"
+        return _unread(data, start, len(data), f"{path}.batch_length", what, start + 8)
+    if budget.records <= 0:
+        what = f"the field has more than {budget.limits.max_records} records; the rest is not read"
+        return _unread(data, start, len(data), path, what, start)
+    budget.records -= 1
+    end = start + layout.LENGTH_END + length
+    magic = data[start + layout.MAGIC_AT]
+    if magic > 2:
+        what = f"magic {_number(data, start + layout.MAGIC_AT, start + layout.MAGIC_AT + 1)}"
+        return _unread(data, start, end, f"{path}.magic", f"{what} is unknown", start + 16)
+    if magic == 2 and length >= layout.LEAST_BATCH_LENGTH:
+        budget.records += 1  # its records are counted one by one
+        return read_batch(data, start, end, path, budget), end
+    if magic < 2 and fits(data, start, end):
+        return read_message(data, start, end, path, budget), end
+    what = f"batch_length {length} is too small for magic {magic}"
+    return _unread(data, start, end, f"{path}.batch_length", what, start + 8)
+
+
+def _unread(
+    data: bytes, start: int, end: int, path: str, what: str, position: int
+) -> tuple[UnreadBatch, int]:
+    """Keep bytes with the problem that they can't be read for."""
+    return UnreadBatch(data[start:end], False, [Problem(what, path, position)], start), end
+
+
+def _number(data: bytes, start: int, end: int) -> int | None:
+    """Read a signed number; None where it is cut off."""
+    if end > len(data):
+        return None
+    return int.from_bytes(data[start:end], "big", signed=True)
+
+
+def build_records(batches: Iterable[Batch], *, fix_crc: bool = False) -> bytes:
+    """
+    Write a `records` field: the reverse of `parse_records`.
+
+    Batches that nobody changed come out byte for byte as they were, their CRC also where it was
+    wrong.
+
+    Args:
+        batches: In the order of the field.
+        fix_crc: Compute every CRC anew.
+
+    Raises:
+        EncodeError: A value can't be written.
+    """
+    return b"".join(batch.to_bytes(fix_crc=fix_crc) for batch in batches)

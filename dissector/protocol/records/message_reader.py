@@ -1,0 +1,206 @@
+"""
+Reading messages of magic 0 and 1, and what they wrap.
+
+Source: Kafka's AbstractLegacyRecordBatch.java and LegacyRecord.java; KIP-31, KIP-32.
+"""
+
+from __future__ import annotations
+
+import struct
+from zlib import crc32
+
+from dissector.errors import DecodeError, Problem
+from dissector.protocol.records import layout
+from dissector.protocol.records.compression import CODEC_MASK, decompress
+from dissector.protocol.records.limits import Budget
+from dissector.protocol.records.message_set import LegacyBatch, LegacyRecord, header_of
+
+_LENGTH = struct.Struct(">i")
+
+
+def read_message(data: bytes, start: int, end: int, path: str, budget: Budget) -> LegacyBatch:
+    """
+    Read one message at the top of a set; its header is there in full.
+
+    Args:
+        data: The `records` field.
+        start: Where the message begins.
+        end: Where it ends, by its own size.
+        path: Its name for problems: `records[0]`.
+        budget: What decompression and records may still cost.
+    """
+    reader = _Reader(budget)
+    record = reader.message(data, start, end, path)
+    header = header_of(record.magic)
+    batch = LegacyBatch(
+        record.offset,
+        record.message_size,
+        record.crc,
+        record.magic,
+        record.attributes,
+        record.timestamp,
+        payload=data[start + header.size : end],
+        crc_ok=reader.crc_ok,
+        problems=reader.problems,
+        position=start,
+    )
+    if record.attributes & CODEC_MASK and record.value is not None:
+        reader.compressed_at = start + header.size
+        batch.records = reader.unwrap(record, path, 1)
+    else:
+        batch.records = [record]
+    return batch
+
+
+class _Reader:
+    """
+    Reads one message of a set and all that it wraps.
+
+    Attributes:
+        problems: What was wrong, in order.
+        crc_ok: Whether the CRC-32 of the message read last was right.
+        compressed_at: Where the wrapper's value is in the field, once inside it; the bytes inside
+            have no position of their own there.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.problems: list[Problem] = []
+        self.crc_ok = True
+        self.compressed_at: int | None = None
+        self._budget = budget
+
+    def message(
+        self, data: bytes, start: int, end: int, path: str, index: int | None = None
+    ) -> LegacyRecord:
+        """Read message `index` of the set at `path`, without looking into a wrapper."""
+        magic = data[start + layout.MAGIC_AT]
+        timestamp: int | None = None
+        if magic:
+            fields = layout.MESSAGE_1.unpack_from(data, start)
+            offset, size, crc, magic, attributes, timestamp = fields
+            at = start + layout.MESSAGE_1.size
+        else:
+            offset, size, crc, magic, attributes = layout.MESSAGE_0.unpack_from(data, start)
+            at = start + layout.MESSAGE_0.size
+        computed = crc32(data[start + layout.MESSAGE_CRC_FROM : end])
+        self.crc_ok = computed == crc
+        if not self.crc_ok:
+            what = f"CRC-32 is {crc:#010x}, computed {computed:#010x}"
+            self._add(what, f"{_place(path, index)}.crc", start + layout.LENGTH_END)
+        key = value = None
+        name = "key"
+        try:
+            key, at = _bytes_at(data, at, end)
+            name = "value"
+            value, at = _bytes_at(data, at, end)
+        except DecodeError as error:
+            self._add(error.what, f"{_place(path, index)}.{name}", error.position)
+        else:
+            if at != end:
+                self._add(f"{end - at} bytes left after the value", _place(path, index), at)
+        fields = (offset, offset, size, crc, magic, attributes, timestamp, key, value)
+        return LegacyRecord._make(fields)
+
+    def unwrap(self, wrapper: LegacyRecord, path: str, depth: int) -> list[LegacyRecord]:
+        """Read the messages inside a wrapper, with absolute offsets and their timestamps."""
+        number = wrapper.attributes & CODEC_MASK
+        if depth > self._budget.limits.max_nesting:
+            self._add(f"message sets are nested deeper than {depth - 1}", path, 0)
+            return [wrapper]
+        data, problem = decompress(number, wrapper.value or b"", self._budget, magic=wrapper.magic)
+        if problem:
+            self._add(problem, f"{path}.value", None)
+        inner = self._set(data, f"{path}.records", torn=problem is not None)
+        return self._absolute(wrapper, inner, path, depth)
+
+    def _set(self, data: bytes, path: str, *, torn: bool) -> list[LegacyRecord]:
+        """Read a decompressed message set."""
+        out: list[LegacyRecord] = []
+        at = 0
+        while at < len(data):
+            index = len(out)
+            if self._budget.records <= 0:
+                limit = self._budget.limits.max_records
+                what = f"the field has more than {limit} records; the rest is not read"
+                self._add(what, path, at)
+                return out
+            size = int.from_bytes(data[at + 8 : at + layout.LENGTH_END], "big", signed=True)
+            end = at + layout.LENGTH_END + size
+            if end > len(data) or not fits(data, at, end):
+                if not torn:
+                    what = "message is cut off, or its size is wrong"
+                    self._add(what, _place(path, index), at)
+                return out
+            if data[at + layout.MAGIC_AT] > 1:
+                what = f"magic {data[at + layout.MAGIC_AT]} in a message set"
+                self._add(what, _place(path, index), at)
+                return out
+            self._budget.records -= 1
+            out.append(self.message(data, at, end, path, index))
+            at = end
+        if not out and not torn:
+            self._add("wrapper holds no messages", path, None)
+        return out
+
+    def _absolute(
+        self, wrapper: LegacyRecord, inner: list[LegacyRecord], path: str, depth: int
+    ) -> list[LegacyRecord]:
+        """Give messages inside a wrapper their place and time in the log; unwrap wrappers."""
+        base = 0
+        # Produce requests of some clients (librdkafka) have 0 here: the inner offsets are then
+        # the offsets, as for Kafka's own reader.
+        if wrapper.magic and wrapper.offset and inner:
+            base = wrapper.offset - inner[-1].inner_offset
+            if base < 0:
+                last = inner[-1].inner_offset
+                what = f"wrapper has offset {wrapper.offset}, its last message {last}"
+                self._add(what, f"{path}.offset", None)
+                base = 0
+        appended = wrapper.magic and wrapper.attributes & layout.TIMESTAMP_TYPE
+        out: list[LegacyRecord] = []
+        for index, record in enumerate(inner):
+            if base or appended:
+                record = record._replace(
+                    offset=layout.int64(record.offset + base),
+                    timestamp=wrapper.timestamp if appended else record.timestamp,
+                )
+            if record.attributes & CODEC_MASK and record.value is not None:
+                out += self.unwrap(record, f"{path}.records[{index}]", depth + 1)
+            else:
+                out.append(record)
+        return out
+
+    def _add(self, what: str, path: str, position: int | None) -> None:
+        """Note a problem; a position inside a wrapper is told in the text."""
+        if self.compressed_at is not None:
+            if position:
+                what = f"{what} (byte {position} of the decompressed messages)"
+            position = self.compressed_at
+        self.problems.append(Problem(what, path, position))
+
+
+def _place(path: str, index: int | None) -> str:
+    """Return the path of a message of a set."""
+    return path if index is None else f"{path}[{index}]"
+
+
+def fits(data: bytes, start: int, end: int) -> bool:
+    """Tell whether a message of this magic can be as small as its size says."""
+    least = layout.LEAST_MESSAGE_SIZE + layout.LENGTH_END
+    if end - start < least:
+        return False
+    return data[start + layout.MAGIC_AT] != 1 or end - start >= least + 8
+
+
+def _bytes_at(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
+    """Read an int32 length and so many bytes, or null, of a message that ends at `end`."""
+    if at + 4 > end:
+        raise DecodeError("message ends early", position=at)
+    (size,) = _LENGTH.unpack_from(data, at)
+    at += 4
+    if 0 <= size <= end - at:
+        return data[at : at + size], at + size
+    if size == -1:
+        return None, at
+    what = f"length {size} but {end - at} bytes are left in the message"
+    raise DecodeError(what, position=at - 4)

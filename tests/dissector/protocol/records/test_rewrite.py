@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.errors import EncodeError
+from dissector.protocol.records import (
+    Record,
+    RecordBatch,
+    new_batch,
+    new_message_set,
+    parse_records,
+    rewrite_batch,
+)
+from dissector.protocol.records.layout import BATCH
+from tests.dissector.protocol.records.values import BATCHES
+
+DATA = new_batch([Record(value=b"v")], codec="lz4", producer_id=4).to_bytes()
+WRONG_CRC = DATA[:17] + bytes(4) + DATA[21:]
+
+
+@given(
+    BATCHES,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "base_offset": st.integers(0, 1 << 60),
+            "partition_leader_epoch": st.integers(-1, 1 << 30),
+            "producer_id": st.integers(-1, 1 << 60),
+            "producer_epoch": st.integers(-1, 1 << 14),
+            "base_sequence": st.integers(-1, 1 << 30),
+        },
+    ),
+)
+def test_only_what_is_asked_changes(batch: RecordBatch, changes: dict[str, int]) -> None:
+    data = batch.to_bytes()
+    new = rewrite_batch(data, **changes)
+    old, out = parse_records(data)[0], parse_records(new)[0]
+    assert isinstance(out, RecordBatch)
+    assert out.problems == []
+    assert new[BATCH.size :] == data[BATCH.size :]
+    for name in BATCH.names:
+        if name != "crc":
+            assert getattr(out, name) == changes.get(name, getattr(old, name))
+    assert rewrite_batch(parse_records(data)[0], **changes) == new
+
+
+def test_nothing_asked_nothing_changed() -> None:
+    assert rewrite_batch(DATA) == DATA
+    assert rewrite_batch(WRONG_CRC, producer_id=4) == WRONG_CRC
+
+
+def test_a_wrong_crc_stays_until_something_under_it_changes() -> None:
+    assert not parse_records(rewrite_batch(WRONG_CRC, base_offset=9))[0].crc_ok
+    assert parse_records(rewrite_batch(WRONG_CRC, producer_id=9))[0].crc_ok
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        (b"", "batch_length"),
+        (DATA[:-1], "batch_length"),
+        (DATA + DATA, "batch_length"),
+        (new_message_set([Record(value=bytes(80))])[0].to_bytes(), "magic"),
+    ],
+)
+def test_what_is_no_batch_is_refused(data: bytes, path: str) -> None:
+    with pytest.raises(EncodeError) as error:
+        rewrite_batch(data, producer_id=1)
+    assert error.value.path == path
+
+
+def test_a_number_that_does_not_fit_is_named() -> None:
+    with pytest.raises(EncodeError, match="producer_epoch"):
+        rewrite_batch(DATA, producer_epoch=1 << 15)
