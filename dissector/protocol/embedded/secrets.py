@@ -79,7 +79,7 @@ def _masked_struct(
     """Mask one struct; `sensitive` says that the configuration entry around it is."""
     out = Container(struct)
     if UNKNOWN_TAGS in out:
-        out[UNKNOWN_TAGS] = dict.fromkeys(out[UNKNOWN_TAGS], MASK)
+        out[UNKNOWN_TAGS] = {tag: v and MASK for tag, v in out[UNKNOWN_TAGS].items()}
     config = _is_config(fields)
     sensitive = config and _entry_is_sensitive(struct, sensitive)
     for each in fields:
@@ -167,9 +167,9 @@ def secret_ranges(message: Message, request: Message | None = None) -> list[tupl
         return []
     root = spans(schema, message.api_version, message.frame, message.body_start)
     ranges = secret_spans(root, request)
-    if root.end < size and (carries_secrets(schema.fields) or _has_cluster_metadata(root)):
-        ranges.append((_failure(root).start if root.problem else root.end, size))
-    return ranges
+    if carries_secrets(schema.fields) or _has_cluster_metadata(root):
+        ranges.append((_unsure_from(root) if root.problem else root.end, size))
+    return [(start, end) for start, end in ranges if start < end]
 
 
 def secret_spans(root: Span, request: Message | None = None) -> list[tuple[int, int]]:
@@ -211,6 +211,8 @@ class _Secrets:
             return self.hide_unknown_tags and span.name.startswith("tag ")
         if declared.name in _ENVELOPED:
             return _hides_secrets(declared.name, span.value, self.request)
+        if span.value is None and not span.problem:
+            return False
         return (
             declared.secret
             or (sensitive and declared.name == "value")
@@ -231,7 +233,13 @@ def _has_records(fields: tuple[Field, ...]) -> bool:
     return any(each.type == "records" or _has_records(each.fields) for each in fields)
 
 
-def _failure(span: Span) -> Span:
-    """Return the innermost span at which reading stopped."""
+def _unsure_from(span: Span) -> int:
+    """
+    Return where reading stopped, or where the configuration entry begins in which it did.
+
+    What comes at the end of an entry may say that its value is a secret.
+    """
     failed = next((each for each in span.children if each.problem), None)
-    return span if failed is None else _failure(failed)
+    if failed is None or {"name", "value"} <= {each.name for each in span.children}:
+        return span.start
+    return _unsure_from(failed)
