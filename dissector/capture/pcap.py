@@ -49,8 +49,10 @@ class PcapReader:
         """Read the whole records in the window; see `Reader.scan`."""
         at, filled = 0, len(window)
         self.need = self._record_bytes
+        read, add = self._record.unpack_from, rows.numbers.extend
+        link, unit_ns = self._link, self._unit_ns
         while at + self._record_bytes <= filled:
-            seconds, fraction, captured, original = self._record.unpack_from(window, at)
+            seconds, fraction, captured, original = read(window, at)
             if self._lengths_swapped or (self._lengths_mixed and captured > original):
                 captured, original = original, captured
             if captured > MAX_RECORD_BYTES:
@@ -61,7 +63,7 @@ class PcapReader:
             if start + captured > filled:
                 self.need = self._record_bytes + captured
                 break
-            time_ns = seconds * 1_000_000_000 + fraction * self._unit_ns
-            rows.add(time_ns, start, captured, original, self._link)
+            time_ns = seconds * 1_000_000_000 + fraction * unit_ns
+            add((time_ns, start, captured, original, link))
             at = start + captured
         return at

@@ -22,11 +22,12 @@ class Rows:
     The packets found so far in a window.
 
     Attributes:
+        numbers: Of each its time in ns, start, captured and original length, and link type.
         problems: What was wrong on the way.
     """
 
     def __init__(self) -> None:
-        self._rows = array("q")
+        self.numbers = array("q")
         self._told: set[str] = set()
         self.problems: list[Problem] = []
 
@@ -34,7 +35,7 @@ class Rows:
         """Add a packet; a time that no clock shows becomes the nearest that fits."""
         if not _TIME_MIN <= time_ns <= _TIME_MAX:
             time_ns = _TIME_MIN if time_ns < 0 else _TIME_MAX
-        self._rows.extend((time_ns, start, captured, original, link))
+        self.numbers.extend((time_ns, start, captured, original, link))
 
     def report(self, what: str, position: int) -> None:
         """Note damage at a byte of the file; the same words are noted once a file."""
@@ -44,9 +45,9 @@ class Rows:
 
     def take(self) -> tuple[Int64s, list[Problem]]:
         """Return the rows [n, 5] and problems so far, and start anew."""
-        rows = np.array(self._rows, dtype=np.int64).reshape(-1, _COLUMNS)
+        rows = np.array(self.numbers, dtype=np.int64).reshape(-1, _COLUMNS)
         problems = self.problems
-        self._rows = array("q")
+        self.numbers = array("q")
         self.problems = []
         return rows, problems
 
