@@ -138,7 +138,7 @@ class Fragments:
         if length is None or datagram.known < length:
             return None
         state = datagram.state[:length]
-        if datagram.known > length and not state.all():
+        if not state.all():
             return None
         del self._open[key]
         cut = np.flatnonzero(state == _CUT)
