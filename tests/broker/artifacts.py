@@ -1,0 +1,102 @@
+"""Kafka's jars, resolved by Maven into a cache folder outside the repository."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+POM = Path(__file__).with_name("pom.xml")
+LINES = ("4.x", "3.9.x")
+"""The release lines that the pom has a profile for."""
+
+_MAVEN_PATIENCE_S = 600
+
+
+class MissingError(Exception):
+    """Java, Maven or the artifacts are not to be had here; the message says which."""
+
+
+@dataclass(frozen=True)
+class Jars:
+    """One release of Kafka, ready to run."""
+
+    version: str
+    folder: Path
+
+    @property
+    def classpath(self) -> str:
+        """The class path for `java -cp`."""
+        return f"{self.folder}{os.sep}*"
+
+    def java(self, main: str, *arguments: str, heap_mb: int = 512) -> list[str]:
+        """Write the command line that runs a class of these jars."""
+        logging = Path(__file__).parent
+        return [
+            "java",
+            f"-Xmx{heap_mb}m",
+            # Brokers of tests live for seconds and share few cores.
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            f"-Dlog4j2.configurationFile={logging / 'log4j2.properties'}",
+            f"-Dlog4j.configuration=file:{logging / 'log4j.properties'}",
+            "-cp",
+            self.classpath,
+            main,
+            *arguments,
+        ]
+
+
+def cache_folder() -> Path:
+    """Name the folder for what is downloaded: `$KAFKASHARK_CACHE`, or `~/.cache/kafkashark`."""
+    named = os.environ.get("KAFKASHARK_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "kafkashark"
+
+
+def jars(version: str = "4.x") -> Jars:
+    """
+    Find the jars of a release; Maven downloads them the first time.
+
+    Args:
+        version: A release line of the pom (`4.x`, `3.9.x`) or one release (`4.1.1`).
+
+    Raises:
+        MissingError: No Java, no Maven, or Maven could not get them.
+    """
+    for tool in ("java", "mvn"):
+        if shutil.which(tool) is None:
+            raise MissingError(f"{tool} is not installed")
+    line = version if version in LINES else LINES[version.startswith("3.")]
+    pom = hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
+    folder = cache_folder() / "broker" / f"{version}-{pom}"
+    if not folder.exists():
+        _resolve(line, None if version == line else version, folder)
+    broker = next(folder.glob("kafka_2.13-*.jar"))
+    found = re.search(r"-([\d.]+)\.jar$", broker.name)
+    assert found is not None
+    return Jars(found[1], folder)
+
+
+def _resolve(line: str, release: str | None, folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = tempfile.mkdtemp(prefix="resolving-", dir=folder.parent)
+    command = ["mvn", "-B", "-q", "-f", str(POM), "-P", line]
+    command += [f"-Dkafka.version={release}"] if release else []
+    command += ["dependency:copy-dependencies", f"-DoutputDirectory={unfinished}"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_MAVEN_PATIENCE_S, check=False
+        )
+        if done.returncode:
+            raise MissingError(f"Maven can not get Kafka {release or line}:\n{done.stdout[-2000:]}")
+        if not folder.exists():  # another process may have been faster
+            Path(unfinished).rename(folder)
+    except subprocess.TimeoutExpired:
+        raise MissingError(f"Maven took more than {_MAVEN_PATIENCE_S} s") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

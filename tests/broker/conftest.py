@@ -1,0 +1,31 @@
+"""Clusters for tests: started when first asked for, shared, stopped at the end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.broker import artifacts
+from tests.broker.kafka import Cluster, running
+from tests.broker.settings import Shape
+
+StartCluster = Callable[[Shape], Cluster]
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[StartCluster]:
+    """Start a cluster of the wanted shape, or give the one that runs already."""
+    with contextlib.ExitStack() as stack:
+        started: dict[Shape, Cluster] = {}
+
+        def start(shape: Shape) -> Cluster:
+            if shape not in started:
+                try:
+                    started[shape] = stack.enter_context(running(shape))
+                except artifacts.MissingError as missing:
+                    pytest.skip(str(missing))
+            return started[shape]
+
+        yield start
