@@ -9,14 +9,14 @@ standard input.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
 from dissector.capture.addresses import endpoint_text
-from dissector.capture.columns import DATA, GAP, Chunks, Packets
+from dissector.capture.columns import DATA, GAP, NEVER, Chunks, Packets
 from dissector.capture.files import WINDOW_BYTES, read_packets
 from dissector.capture.layers import Layers
 from dissector.capture.tcp import Connection, Streams
@@ -32,6 +32,9 @@ from dissector.protocol.facts import Facts, collect, tells_names
 
 if TYPE_CHECKING:
     import polars
+
+Tap = Callable[[int, int, bytes | None, int], None]
+"""Takes connection, side, the next bytes of that stream (None for a gap), and how many."""
 
 
 @dataclass(slots=True)
@@ -81,8 +84,9 @@ class Reading:
         bytes: How many bytes of packets.
     """
 
-    def __init__(self, paths: Sequence[str], options: Options) -> None:
+    def __init__(self, paths: Sequence[str], options: Options, tap: Tap | None = None) -> None:
         self.paths = paths
+        self._tap = tap
         self.options = options
         self.layers = Layers()
         self.streams = Streams()
@@ -106,6 +110,10 @@ class Reading:
         for conversation in self.conversations.values():
             conversation.end()
         yield Window(self._take())
+
+    def low_water(self) -> int:
+        """Return the first packet whose messages are not all told yet."""
+        return min((c.low_water for c in self.conversations.values()), default=NEVER)
 
     def file_of(self, packet: int) -> str:
         """Return the name of the file that holds a packet."""
@@ -161,9 +169,13 @@ class Reading:
             conversation = self.conversations.get(connection) or self._begin(connection)
             conversation.horizon = horizon
             if kind == DATA:
-                source = held if origin else data
-                conversation.data(side, source[start : start + length].tobytes(), packet, time_ns)
+                piece = (held if origin else data)[start : start + length].tobytes()
+                if self._tap is not None:
+                    self._tap(connection, side, piece, length)
+                conversation.data(side, piece, packet, time_ns)
             elif kind == GAP:
+                if self._tap is not None:
+                    self._tap(connection, side, None, length)
                 conversation.gap(side, length, packet, time_ns)
             else:
                 conversation.end()
@@ -194,6 +206,7 @@ class Capture:
     Attributes:
         paths: The files in their order; `-` is standard input.
         names: What is known of topic ids.
+        tap: Is given all stream bytes as they go by.
         reading: The pass that is under way, or the last one; None before the first.
     """
 
@@ -201,11 +214,12 @@ class Capture:
         self.paths = [str(path) for path in paths]
         self.options = options or Options()
         self.names = TopicNames(None if "-" in self.paths else self._read_names)
+        self.tap: Tap | None = None
         self.reading: Reading | None = None
 
     def windows(self) -> Iterator[Window]:
         """Read the capture, window by window."""
-        self.reading = Reading(self.paths, self.options)
+        self.reading = Reading(self.paths, self.options, self.tap)
         yield from self.reading.windows()
 
     def __iter__(self) -> Iterator[Exchange]:

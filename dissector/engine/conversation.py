@@ -120,6 +120,12 @@ class Conversation:
         for request in self._open.pop_all():
             self._emit_request(UNANSWERED, request)
 
+    @property
+    def low_water(self) -> int:
+        """The first packet with a frame that waits for an answer or its turn."""
+        waiting = [frames[0].packet for frames in self._ready if frames]
+        return min([*waiting, self._open.first_packet, *self.horizon])
+
     def assume(self, client: int) -> None:
         """Take a side for the client's because the user says so."""
         self._is_kafka(client)
@@ -196,7 +202,8 @@ class Conversation:
             if entry.enter_lonely_responses(stream, self._judge_response):
                 self._is_kafka(1 - stream.side)
                 return
-        self._is("other")
+        if any(stream.end for stream in self.streams):
+            self._is("other")
 
     def _is_kafka(self, client: int) -> None:
         self.speaks = "kafka"
@@ -243,6 +250,7 @@ class Conversation:
     def _request(self, frame: Frame) -> None:
         token = self._is_token(frame)
         if not token and not expects_response(frame.data):
+            self._open.waive(frame)
             self._emit(Row(self.connection, NO_RESPONSE, frame.side, frame, None))
             return
         for dropped in self._open.add(frame, token):
@@ -256,7 +264,8 @@ class Conversation:
     def _response(self, frame: Frame) -> None:
         request = self._open.answered_by(frame)
         if request is None:
-            self._emit(Row(self.connection, ORPHAN, 1 - frame.side, None, frame))
+            unasked = self._open.waived(frame)
+            self._emit(Row(self.connection, ORPHAN, 1 - frame.side, None, frame, unasked=unasked))
         else:
             self._emit_request(ANSWERED, request, frame)
 

@@ -42,11 +42,13 @@ def enter_requests(stream: Stream, judge: Judge, ended: bool) -> bool:
     if _enter_unknown(stream, judge):
         return True
     for at in candidates(buffer, stream.scanned - stream.base):
-        size = request_header(buffer, at, stream.limit)
+        size = request_header(buffer, at)
         if size is None:
             continue
         end = at + 4 + size
-        if end <= len(buffer):
+        if size > stream.limit:
+            believed = is_strong(buffer, at) and stream.starts_packet(at)
+        elif end <= len(buffer):
             believed = fits(bytes(buffer[at + 4 : end])) or (
                 is_strong(buffer, at) and _leads_on(stream, end)
             )

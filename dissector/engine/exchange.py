@@ -95,7 +95,10 @@ class Exchange:
             return _token("response", frame, self.response_bytes)
         request = self.request
         key, version = (request.api_key, request.api_version) if request else (None, None)
-        return decode_response(frame, key, version, self.response_bytes)
+        message = decode_response(frame, key, version, self.response_bytes)
+        if self._table.unasked[self._row]:
+            message.problem("answers a Produce request with acks = 0, which is due no response")
+        return message
 
     @property
     def messages(self) -> list[Message]:
@@ -179,7 +182,18 @@ class Exchange:
     @cached_property
     def problems(self) -> list[Problem]:
         """What was wrong with the bytes of either message, the records in them included."""
-        return [p for m in self.messages for p in (*m.problems, *record_problems(m))]
+        return [problem for message in self.messages for problem in self.problems_of(message)]
+
+    def problems_of(self, message: Message) -> list[Problem]:
+        """What was wrong with one of the two."""
+        return [*message.problems, *record_problems(message)]
+
+    def place_of(self, message: Message) -> tuple[int, int]:
+        """Return where a message's frame begins in its stream, and which side (0 or 1) sent it."""
+        client = int(self._table.client[self._row])
+        if message.kind == "request":
+            return int(self._table.request.offset[self._row]), client
+        return int(self._table.response.offset[self._row]), 1 - client
 
     @cached_property
     def _facts(self) -> tuple[Facts, Facts]:

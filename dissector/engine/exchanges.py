@@ -37,6 +37,7 @@ class Row(NamedTuple):
         request: Its frame.
         response: Its frame.
         token: Whether these are raw SASL tokens, which have no Kafka header.
+        unasked: Whether this is a response to a request that was due none (acks = 0).
     """
 
     connection: int
@@ -45,6 +46,7 @@ class Row(NamedTuple):
     request: Frame | None
     response: Frame | None
     token: bool = False
+    unasked: bool = False
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ class Exchanges:
         status: Index into `STATUS`.
         client: The side that sends requests.
         token: Whether these are raw SASL tokens.
+        unasked: Whether this is a response to a request that was due none.
         request: Columns of the request's frame.
         response: Columns of the response's frame.
     """
@@ -89,6 +92,7 @@ class Exchanges:
     status: NDArray[np.int8]
     client: NDArray[np.int8]
     token: NDArray[np.bool_]
+    unasked: NDArray[np.bool_]
     request: Frames
     response: Frames
 
@@ -112,6 +116,7 @@ def columns(rows: Sequence[Row]) -> Exchanges:
         status=np.array([row.status for row in rows], np.int8),
         client=np.array([row.client for row in rows], np.int8),
         token=np.array([row.token for row in rows], np.bool_),
+        unasked=np.array([row.unasked for row in rows], np.bool_),
         request=request,
         response=response,
     )

@@ -15,6 +15,9 @@ MAX_OPEN = 10_000
 MAX_OPEN_BYTES = 64 << 20
 """Bytes of the requests that may wait on one connection."""
 
+MAX_WAIVED = 1000
+"""Requests without a response whose ids are remembered, should one come all the same."""
+
 
 class Open(NamedTuple):
     """A request that waits: its frame, its key and version, and whether it is a raw SASL token."""
@@ -41,6 +44,7 @@ class OpenRequests:
         self._by_age: OrderedDict[int, Open] = OrderedDict()
         self._bytes = 0
         self._numbers = 0
+        self._waived: deque[int] = deque(maxlen=MAX_WAIVED)
         self.handshake = False
         self.tokens_seen = False
 
@@ -49,6 +53,12 @@ class OpenRequests:
 
     def __contains__(self, correlation_id: int) -> bool:
         return correlation_id in self._by_id
+
+    @property
+    def first_packet(self) -> int:
+        """The packet of the request that waits longest; a large number where none waits."""
+        first = next(iter(self._by_age.values()), None)
+        return 2**63 - 1 if first is None else first.frame.packet
 
     def ids(self) -> list[int]:
         """Return the correlation ids that wait."""
@@ -74,6 +84,14 @@ class OpenRequests:
         self._bytes += len(frame.data)
         while len(self) > MAX_OPEN or (self._bytes > MAX_OPEN_BYTES and len(self) > 1):
             yield self._remove(next(iter(self._by_age.values())))
+
+    def waive(self, frame: Frame) -> None:
+        """Take note of a request that is due no response."""
+        self._waived.append(int.from_bytes(frame.data[4:8], "big", signed=True))
+
+    def waived(self, frame: Frame) -> bool:
+        """Tell whether a response answers a request that was due none."""
+        return int.from_bytes(frame.data[:4], "big", signed=True) in self._waived
 
     def answered_by(self, frame: Frame) -> Open | None:
         """

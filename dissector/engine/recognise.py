@@ -34,13 +34,16 @@ NEWER_VERSIONS = 4
 
 _HEADER = struct.Struct(">ihhih")
 _CANDIDATE = re.compile(
-    rb"(?s)(?=[\x00-\x06]...\x00[\x00-\x7f]\x00[\x00-\x1f]....(?:\xff\xff|\x00[\x00-\xf9]))"
+    rb"(?s)(?=[\x00-\x7f]...\x00[\x00-\x7f]\x00[\x00-\x1f]....(?:\xff\xff|\x00[\x00-\xf9]))"
 )
 _UNREADABLE = re.compile(rb"[\x00-\x1f\x7f]")
 _TLS = re.compile(rb"(?s)[\x14-\x17]\x03[\x00-\x04][\x00-\x48].")
 
 
-def request_header(data: bytes | bytearray, at: int, limit: int) -> int | None:
+MAX_SIZE = 2**31 - 1
+
+
+def request_header(data: bytes | bytearray, at: int, limit: int = MAX_SIZE) -> int | None:
     """
     Return the size of the request that can be believed to begin here.
 
@@ -122,8 +125,9 @@ def is_request(frame: bytes) -> bool:
 
 def candidates(data: bytes | bytearray, start: int) -> Iterator[int]:
     """Yield the offsets where a request's header may begin; a coarse sieve for `request_header`."""
-    for match in _CANDIDATE.finditer(data, start):
+    while (match := _CANDIDATE.search(data, start)) is not None:
         yield match.start()
+        start = match.start() + 1
 
 
 def fits(frame: bytes) -> bool:

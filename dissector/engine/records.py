@@ -8,7 +8,19 @@ from typing import Any
 from dissector.engine.exchange import Exchange
 from dissector.protocol.carried import carried
 from dissector.protocol.facts import NO_ID
-from dissector.protocol.records import iter_records
+from dissector.protocol.records import Row, iter_records
+
+COLUMNS = (
+    "connection",
+    "correlation_id",
+    "api",
+    "time_ns",
+    "topic",
+    "topic_id",
+    "partition",
+    *Row._fields,
+)
+"""The columns of `records`, in order."""
 
 
 def record_rows(exchange: Exchange) -> Iterator[dict[str, Any]]:

@@ -74,18 +74,18 @@ def frames(
     rows = iter(rows)
     batch = list(islice(rows, BATCH_ROWS))
     while True:
-        columns = {name: [_clean(row[name]) for row in batch] for name in schema}
+        columns = {name: [clean(row[name]) for row in batch] for name in schema}
         yield polars.DataFrame(columns, schema=dict(schema))
         batch = list(islice(rows, BATCH_ROWS))
         if not batch:
             return
 
 
-def _clean(value: Any) -> Any:
+def clean(value: Any) -> Any:
     """Make text that is no UTF-8 fit for Arrow: bytes that can't be decoded are escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return [_clean(item) for item in value] if isinstance(value, list) else value
+    return [clean(item) for item in value] if isinstance(value, list) else value
 
 
 def _types(columns: Mapping[str, str]) -> dict[str, Any]:

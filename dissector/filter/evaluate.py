@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from dissector.filter.kinds import Kind
 from dissector.filter.literals import Literal, compiled
-from dissector.filter.names import BodyPath, Source
+from dissector.filter.names import BodyPath, Name, Source
 from dissector.filter.nodes import (
     Always,
     And,
@@ -98,6 +98,11 @@ def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
     if isinstance(found, list | tuple):
         return found or ([source.empty] if source.empty and not exists else [])
     return [_port(found) if source.port else found]
+
+
+def values_of(row: Row, name: Name) -> list[object]:
+    """Return the values that a name has in a row; of a path through arrays, those of all elements."""
+    return [value for source in name.sources for value in _values(row, source, True)]
 
 
 def _port(endpoint: object) -> int | None:

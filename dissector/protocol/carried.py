@@ -38,7 +38,10 @@ class Carried:
     The content of one `records` field.
 
     Attributes:
-        path: Of the field in the body: `topic_data[0].partition_data[1].records`.
+        topics: Name of the list of topics in the body, and
+        topic_at: index in it.
+        partitions: Name of the list of partitions in the topic, and
+        partition_at: index in it.
         topic: Name of the topic; None where the message names it by id.
         topic_id: Id of the topic; None where the message names it by name.
         partition: Number of the partition.
@@ -46,16 +49,24 @@ class Carried:
         batches: What is in them; their problems have paths and positions in `data`.
     """
 
-    path: str
+    topics: str
+    topic_at: int
+    partitions: str
+    partition_at: int
     topic: str | None
     topic_id: UUID | None
     partition: int
     data: bytes
     batches: list[Batch]
 
+    @property
+    def path(self) -> str:
+        """Of the field in the body: `topic_data[0].partition_data[1].records`."""
+        return f"{self.topics}[{self.topic_at}].{self.partitions}[{self.partition_at}].records"
+
 
 def carried(message: Message) -> Iterator[Carried]:
-    """Yield the non-empty `records` fields of a message, in wire order."""
+    """Yield the `records` fields that are not null of a message, in wire order."""
     carrier = _CARRIERS.get((message.api_key or 0, message.kind))
     if message.body is None or message.api_key is None or carrier is None:
         return
@@ -64,10 +75,12 @@ def carried(message: Message) -> Iterator[Carried]:
         name = topic.get("name", topic.get("topic"))
         for index, partition in enumerate(topic[carrier.partitions] or ()):
             data = partition["records"]
-            if data:
-                path = f"{carrier.topics}[{at}].{carrier.partitions}[{index}].records"
+            if data is not None:
                 yield Carried(
-                    path,
+                    carrier.topics,
+                    at,
+                    carrier.partitions,
+                    index,
                     name,
                     topic.get("topic_id"),
                     partition[carrier.number],

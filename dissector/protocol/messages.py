@@ -125,9 +125,27 @@ def decode_response(
     if key is None or version is None or not _read_header(message):
         return message
     if key == API_VERSIONS and frame[4:6] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
-        message.api_version = 0
-    _read_body(message)
+        _read_refusal(message)
+    else:
+        _read_body(message)
     return message
+
+
+def _read_refusal(message: Message) -> None:
+    """
+    Read the answer to an ApiVersions request whose version the broker does not know: v0 (KIP-511).
+
+    Some answer in the version that was asked; that is tried where v0 does not fit.
+    """
+    asked, message.api_version = message.api_version, 0
+    _read_body(message)
+    if message.body is None and message.size == len(message.frame):
+        first = message.problems[:]
+        message.problems.clear()
+        message.api_version = asked
+        _read_body(message)
+        if message.body is None:
+            message.api_version, message.problems = 0, first
 
 
 def _read_header(message: Message) -> bool:

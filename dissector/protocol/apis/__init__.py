@@ -1,6 +1,5 @@
 """
 Every API of Kafka, by its key; each is declared in a file of its own, loaded when asked for.
-for.
 
 Source: Kafka, clients/src/main/resources/common/message (0.8.0 to trunk).
 """

@@ -1,0 +1,192 @@
+"""`kafkashark dissect`: a line for each message, as tshark does; its tree of fields; its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import click
+import typer
+
+from dissector.cli import options
+from dissector.cli.output import write_lines
+from dissector.engine.messages import Heard, InOrder
+from dissector.errors import FilterError
+from dissector.filter import UnknownName, resolve, values_of
+from dissector.protocol.embedded.secrets import secret_ranges
+from dissector.view.bodies import body_json
+from dissector.view.hexdump import hexdump
+from dissector.view.line import Seen, message_line
+from dissector.view.tree import tree
+from dissector.view.values import json_text
+
+FORMATS = ("text", "ndjson", "fields")
+
+
+def dissect(
+    captures: options.Captures,
+    filter_text: options.FilterText = None,
+    form: Annotated[
+        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
+    ] = "text",
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-e",
+            metavar="NAME",
+            help="With -T fields: a column of pairs or a body field such as request.acks. "
+            "May be given more than once.",
+        ),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("-V", "--tree", help="Print every field with its place in the bytes.")
+    ] = False,
+    bytes_too: Annotated[bool, typer.Option("-x", "--hex", help="Print the bytes.")] = False,
+    output: options.Output = None,
+    ports: options.Ports = None,
+    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    show_secrets: options.ShowSecrets = False,
+) -> None:
+    """Print a line for each message, in the order of the capture."""
+    options.one_of(form, FORMATS, "-T")
+    if (form == "fields") != bool(fields):
+        raise click.UsageError("-T fields and -e NAME go together")
+    source = options.source(captures, filter_text, ports, max_frame_bytes)
+    heard = _in_order(source)
+    if form == "ndjson":
+        lines: Iterator[str] = (json_text(_row(each, show_secrets)) for each in heard)
+    elif form == "fields":
+        lines = _field_lines(heard, fields or [])
+    else:
+        lines = _text_lines(heard, verbose, bytes_too, show_secrets)
+    write_lines(lines, output)
+
+
+def _in_order(source: options.Source) -> Iterator[Heard]:
+    """Yield the messages of a capture in the order of its packets."""
+    reading = source.capture
+    order = InOrder(lambda: reading.reading.low_water() if reading.reading else 0)
+    ended: list[bool] = []
+    for exchange in source.exchanges(after_window=lambda: ended.append(True)):
+        if ended:
+            ended.clear()
+            yield from order.ready()
+        yield from order.take(exchange)
+    yield from order.rest()
+
+
+def _text_lines(
+    heard: Iterator[Heard], verbose: bool, bytes_too: bool, show_secrets: bool
+) -> Iterator[str]:
+    begin_ns: int | None = None
+    for each in heard:
+        begin_ns = each.time_ns if begin_ns is None else begin_ns
+        yield message_line(_seen(each), begin_ns)
+        if verbose:
+            request = each.exchange.request if each.message.kind == "response" else None
+            yield from tree(
+                each.message,
+                request=request,
+                topic_name=each.exchange.known_topic,
+                show_secrets=show_secrets,
+            )
+        if bytes_too:
+            yield from hexdump(each.message.frame, masked=_hidden(each, show_secrets))
+        if verbose or bytes_too:
+            yield ""
+
+
+def _hidden(each: Heard, show_secrets: bool) -> list[tuple[int, int]]:
+    if show_secrets:
+        return []
+    if each.exchange.is_token:
+        return [(0, len(each.message.frame))]
+    request = each.exchange.request if each.message.kind == "response" else None
+    return secret_ranges(each.message, request)
+
+
+def _seen(each: Heard) -> Seen:
+    exchange, message = each.exchange, each.message
+    ends = exchange.client, exchange.broker
+    asked = message.kind == "request"
+    notes = {"no_response": "no response is due", "unanswered": "unanswered", "orphan": "orphan"}
+    return Seen(
+        message=message,
+        packet=each.packet,
+        time_ns=each.time_ns,
+        connection=exchange.connection,
+        source=ends[0] if asked else ends[1],
+        target=ends[1] if asked else ends[0],
+        api=exchange.api,
+        topics=exchange.topics if asked else [],
+        errors=[] if asked else exchange.errors,
+        latency_ms=None if asked else exchange.latency_ms,
+        note=notes.get(exchange.status, ""),
+        problems=len(exchange.problems_of(message)),
+    )
+
+
+def _row(each: Heard, show_secrets: bool) -> dict[str, Any]:
+    exchange, message = each.exchange, each.message
+    seen = _seen(each)
+    request = exchange.request if message.kind == "response" else None
+    return {
+        "capture": exchange.capture,
+        "packet": each.packet + 1,
+        "time_ns": each.time_ns,
+        "connection": exchange.connection,
+        "source": seen.source,
+        "target": seen.target,
+        "kind": message.kind,
+        "api_key": message.api_key,
+        "api": exchange.api,
+        "api_version": message.api_version,
+        "correlation_id": message.correlation_id,
+        "client_id": message.client_id,
+        "bytes": message.size,
+        "status": exchange.status,
+        "latency_ms": seen.latency_ms,
+        "errors": list(seen.errors),
+        "topics": list(seen.topics),
+        "problems": [str(problem) for problem in exchange.problems_of(message)],
+        "body": body_json(message, request, show_secrets=show_secrets),
+    }
+
+
+def _field_lines(heard: Iterator[Heard], fields: list[str]) -> Iterator[str]:
+    names = []
+    for text in fields:
+        try:
+            names.append(resolve(text))
+        except UnknownName as error:
+            raise FilterError(text, str(error), error.offset) from None
+    for each in heard:
+        row = _Side(each)
+        cells = [",".join(_cell(value) for value in values_of(row, name)) for name in names]
+        yield "\t".join(cells)
+
+
+class _Side:
+    """What `-e` may show of one message: its own body, and the columns of its exchange."""
+
+    def __init__(self, each: Heard) -> None:
+        self.each = each
+
+    def column(self, name: str) -> Any:
+        return self.each.exchange.column(name)
+
+    def body(self, kind: str) -> Any:
+        exchange, message = self.each.exchange, self.each.message
+        if message.kind != kind:
+            return None
+        return body_json(message, exchange.request if kind == "response" else None)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json_text(value)
+    return text.translate(_CONTROLS)
+
+
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), 127)}

@@ -1,0 +1,126 @@
+"""The options that commands share, and what they open."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import click
+import typer
+
+from dissector.cli.progress import Progress
+from dissector.engine.capture import Capture, Options
+from dissector.engine.exchange import Exchange
+from dissector.engine.frames import MAX_FRAME_BYTES
+from dissector.filter import Filter, parse
+
+WINDOW_BYTES = 32 << 20
+
+Captures = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CAPTURE...",
+        help="pcap or pcapng files, also compressed, in time order; - is standard input.",
+        show_default=False,
+    ),
+]
+FilterText = Annotated[
+    str | None,
+    typer.Option(
+        "-Y", "--filter", metavar="FILTER", help="Display filter: only what it lets pass."
+    ),
+]
+Output = Annotated[
+    str | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write to a file, not to stdout."),
+]
+Ports = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--port",
+        metavar="N",
+        min=1,
+        max=65535,
+        help="Take connections on this port for Kafka, and no others. May be given more than once. "
+        "By default Kafka is recognised by its content, on any port.",
+    ),
+]
+MaxFrame = Annotated[
+    int,
+    typer.Option(
+        "--max-frame-bytes",
+        metavar="N",
+        min=1,
+        help="Larger messages are passed over as a problem.",
+    ),
+]
+ShowSecrets = Annotated[
+    bool,
+    typer.Option("--show-secrets", help="Show passwords, tokens and salts instead of ***."),
+]
+MAX_FRAME = MAX_FRAME_BYTES
+
+
+@dataclass(slots=True)
+class Source:
+    """
+    The captures of a command, with what it wants of them.
+
+    Attributes:
+        capture: The capture.
+        filter: Only the exchanges that it lets pass are given.
+        problems: How many problems of the files were told.
+    """
+
+    capture: Capture
+    filter: Filter | None = None
+    problems: int = 0
+
+    def exchanges(self, after_window: Callable[[], None] | None = None) -> Iterator[Exchange]:
+        """Yield the exchanges that pass, telling damage of the files on stderr as it comes up."""
+        with Progress(self.capture) as progress:
+            for window in self.capture.windows():
+                for name, problem in window.problems:
+                    progress.clear()
+                    self.problems += 1
+                    place = "" if problem.position is None else f" at byte {problem.position:,}"
+                    print(f"kafkashark: {name}: {problem.what}{place}", file=sys.stderr)
+                progress.show()
+                for exchange in self.capture.exchanges_of(window):
+                    if self.filter is None or self.filter.matches(exchange):
+                        yield exchange
+                if after_window is not None:
+                    after_window()
+
+
+def source(
+    captures: list[str],
+    filter_text: str | None = None,
+    ports: list[int] | None = None,
+    max_frame_bytes: int = MAX_FRAME,
+) -> Source:
+    """
+    Return the captures that a command asks for.
+
+    Raises:
+        FilterError: The filter is none.
+    """
+    chosen = parse(filter_text) if filter_text is not None else None
+    options = Options(
+        ports=frozenset(ports or ()), max_frame_bytes=max_frame_bytes, window_bytes=WINDOW_BYTES
+    )
+    return Source(Capture(captures, options), chosen)
+
+
+def one_of(value: str, allowed: tuple[str, ...], option: str) -> str:
+    """
+    Return the value of an option that has few.
+
+    Raises:
+        click.UsageError: It is none of them.
+    """
+    if value not in allowed:
+        raise click.UsageError(f"{option} takes {', '.join(allowed)}, not {value!r}")
+    return value

@@ -1,0 +1,110 @@
+"""`kafkashark schema`: the declared messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, get_args
+
+import click
+import typer
+
+from dissector.cli import options
+from dissector.cli.output import write_lines
+from dissector.protocol.apis import KEYS, Api, Kind, all_apis, api
+from dissector.protocol.schema import Field
+from dissector.view.table import table_lines
+from dissector.view.values import json_text
+
+FORMATS = ("text", "ndjson")
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+def schema(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[API]", help="Name or key of an API.", show_default=False),
+    ] = None,
+    version: Annotated[
+        int | None,
+        typer.Argument(metavar="[VERSION]", help="By default the newest.", show_default=False),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
+    ] = "text",
+    output: options.Output = None,
+) -> None:
+    """Print the declaration of an API at a version; of all APIs, their names and versions."""
+    options.one_of(form, FORMATS, "-T")
+    chosen = all_apis() if name is None else [_found(name)]
+    if version is not None and version not in chosen[0].request.versions:
+        known = chosen[0].request.known
+        raise click.UsageError(f"{chosen[0].name} has no version {version}; known: {known}")
+    if form == "ndjson":
+        lines: Iterator[str] = (json_text(row) for row in _rows(chosen, version))
+    elif name is None:
+        lines = table_lines(map(_overview, chosen), list(_overview(chosen[0])))
+    else:
+        lines = _text(chosen[0], chosen[0].request.versions.high if version is None else version)
+    write_lines(lines, output)
+
+
+def _found(name: str) -> Api:
+    keys = {known.lower(): key for known, key in KEYS.items()}
+    key = int(name) if name.isdecimal() else keys.get(name.lower())
+    found = None if key is None else api(key)
+    if found is None:
+        raise click.UsageError(f"no API is called {name!r}; `kafkashark schema` lists them")
+    return found
+
+
+def _overview(each: Api) -> dict[str, Any]:
+    flexible = each.request.flexible
+    low = max(flexible.low, each.request.versions.low)
+    never = flexible.low > flexible.high
+    return {
+        "api_key": each.key,
+        "api": each.name,
+        "versions": each.request.known,
+        "flexible": "never" if never else f"{low}+",
+    }
+
+
+def _rows(chosen: list[Api], version: int | None) -> Iterator[dict[str, Any]]:
+    for each in chosen:
+        for kind in KINDS:
+            declared = each.schema(kind)
+            for at in declared.versions if version is None else [version]:
+                yield {
+                    "api_key": each.key,
+                    "api": each.name,
+                    "kind": kind,
+                    "version": at,
+                    "flexible": at in declared.flexible,
+                    "fields": [_field(path, f, at) for path, f in declared.lines(at)],
+                }
+
+
+def _field(path: str, field: Field, version: int) -> dict[str, Any]:
+    return {
+        "path": path,
+        "type": field.type,
+        "nullable": version in field.null,
+        "tag": field.tag,
+    }
+
+
+def _text(each: Api, version: int) -> Iterator[str]:
+    for kind in KINDS:
+        declared = each.schema(kind)
+        flexible = ", flexible" if version in declared.flexible else ""
+        yield f"{each.name} {kind} v{version} (key {each.key}, known: {declared.known}{flexible})"
+        for path, field in declared.lines(version):
+            depth = path.count(".") + 1
+            marks = [
+                *(["nullable"] if version in field.null else []),
+                *([f"tag {field.tag}"] if field.tag is not None else []),
+                *(["secret"] if field.secret else []),
+            ]
+            text = f"{'    ' * depth}{field.name}: {field.type}"
+            yield f"{text}  ({', '.join(marks)})" if marks else text
+        yield ""

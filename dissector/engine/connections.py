@@ -1,0 +1,78 @@
+"""TCP connections as rows: what the `streams` command prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dissector.engine.capture import Reading
+
+SIDES = ("a", "b")
+
+COLUMNS = (
+    "connection",
+    "network",
+    "a",
+    "b",
+    "speaks",
+    "client",
+    "first_time_ns",
+    "last_time_ns",
+    "ended",
+    *(
+        f"{name}_{side}"
+        for name in (
+            "packets",
+            "bytes",
+            "retransmissions",
+            "retransmitted",
+            "gaps",
+            "gap_bytes",
+            "cut_bytes",
+            "late_bytes",
+            "skipped",
+            "entered",
+        )
+        for side in SIDES
+    ),
+)
+"""The columns of `streams`, in order."""
+
+
+def connection_rows(reading: Reading) -> Iterator[dict[str, Any]]:
+    """
+    Yield a row for each TCP connection of a capture that has been read.
+
+    `a` is who opened the connection, or sent first; `client` says which of the two sends requests.
+    `speaks` is `kafka`, `tls`, `other`, or null where nothing was said. `entered` is the offset in
+    the stream at which Kafka was first believed, `skipped` the bytes in which it was not.
+    """
+    for known in reading.streams.connections:
+        talk = reading.conversations.get(known.id)
+        row: dict[str, Any] = {
+            "connection": known.id,
+            "network": reading.layers.networks[known.network],
+            "a": known.a_text,
+            "b": known.b_text,
+            "speaks": (talk.speaks or None) if talk else None,
+            "client": None if talk is None or talk.client is None else SIDES[talk.client],
+            "first_time_ns": known.first_ns,
+            "last_time_ns": known.last_ns,
+            "ended": known.ended or None,
+        }
+        for name, side in zip(SIDES, known.sides, strict=True):
+            stream = talk.streams[SIDES.index(name)] if talk else None
+            kafka = talk is not None and talk.speaks == "kafka"
+            row |= {
+                f"packets_{name}": side.packets,
+                f"bytes_{name}": side.bytes,
+                f"retransmissions_{name}": side.retransmitted_segments,
+                f"retransmitted_{name}": side.retransmitted_bytes,
+                f"gaps_{name}": side.gaps,
+                f"gap_bytes_{name}": side.gap_bytes,
+                f"cut_bytes_{name}": side.cut_bytes,
+                f"late_bytes_{name}": side.late_bytes,
+                f"skipped_{name}": stream.skipped if stream and kafka else 0,
+                f"entered_{name}": stream.entered if stream and kafka else None,
+            }
+        yield {name: row[name] for name in COLUMNS}

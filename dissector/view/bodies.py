@@ -1,0 +1,53 @@
+"""Decoded bodies as JSON: records as batches, secrets masked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.protocol.carried import Carried, carried
+from dissector.protocol.embedded.records import decode_record
+from dissector.protocol.embedded.sasl import MASK
+from dissector.protocol.embedded.secrets import is_secret_record, mask
+from dissector.protocol.messages import Message
+from dissector.view.values import jsonable
+
+
+def body_json(
+    message: Message | None, request: Message | None = None, *, show_secrets: bool = False
+) -> Any:
+    """
+    Return a decoded body as JSON would have it; None where there is no body.
+
+    Args:
+        message: The message.
+        request: Of a response: its request, which tells what an Envelope holds.
+        show_secrets: Leave passwords, tokens and salts as they are.
+    """
+    if message is None or message.body is None or message.schema is None:
+        return None
+    body = message.body
+    if not show_secrets:
+        body = mask(body, message.schema, message.api_version or 0, request)
+    out = jsonable(body)
+    for field in carried(message):
+        out[field.topics][field.topic_at][field.partitions][field.partition_at]["records"] = (
+            _batches(field, show_secrets)
+        )
+    return out
+
+
+def _batches(field: Carried, show_secrets: bool) -> list[Any]:
+    """Return the batches of a `records` field; secret records without key and value."""
+    batches = [batch.to_dict() for batch in field.batches]
+    if not show_secrets and field.topic:
+        for batch in batches:
+            for record in batch["records"]:
+                mask_record_row(field.topic, record)
+    return [jsonable(batch) for batch in batches]
+
+
+def mask_record_row(topic: str, record: dict[str, Any]) -> None:
+    """Mask the value of a record that holds credentials, in place."""
+    decoded = decode_record(topic, record["key"], record["value"])
+    if decoded is not None and is_secret_record(topic, decoded):
+        record["value"] = MASK

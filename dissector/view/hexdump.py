@@ -1,0 +1,32 @@
+"""Bytes as Wireshark prints them: offset, sixteen bytes in hex, the same as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_WIDTH = 16
+_HEX = [f"{byte:02x}" for byte in range(256)]
+_TEXT = [chr(byte) if 0x20 <= byte < 0x7F else "." for byte in range(256)]
+
+
+def hexdump(data: bytes, *, masked: Sequence[tuple[int, int]] = ()) -> list[str]:
+    """
+    Return the lines of a hex dump.
+
+    Args:
+        data: The bytes.
+        masked: Ranges [start, end) that are printed as `**`.
+    """
+    hidden = bytearray(len(data))
+    for start, end in masked:
+        start, end = max(start, 0), min(end, len(data))
+        hidden[start:end] = b"\1" * (end - start)
+    return [_line(data, hidden, at) for at in range(0, len(data), _WIDTH)]
+
+
+def _line(data: bytes, hidden: bytearray, at: int) -> str:
+    row = list(zip(data[at : at + _WIDTH], hidden[at : at + _WIDTH], strict=True))
+    pairs = ["**" if secret else _HEX[byte] for byte, secret in row]
+    text = "".join("*" if secret else _TEXT[byte] for byte, secret in row)
+    halves = f"{' '.join(pairs[:8]):23}  {' '.join(pairs[8:]):23}"
+    return f"{at:04x}  {halves}  {text}"

@@ -1,0 +1,145 @@
+"""Rows as text: a table for people, CSV and lines of JSON for machines; all of them stream."""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from dissector.view.escape import escaped
+from dissector.view.values import json_text, jsonable, time_text
+
+Row = Mapping[str, Any]
+
+SETTLING_ROWS = 200
+"""So many rows are read before the first is printed; they settle how wide each column is."""
+_WIDEST = 60
+_GAP = "  "
+
+
+def table_lines(
+    rows: Iterable[Row], columns: Sequence[str], *, terminal_width: int | None = None
+) -> Iterator[str]:
+    """
+    Yield the lines of a table: a header, then a line for each row.
+
+    Args:
+        rows: Each has all the columns.
+        columns: In order. Those that end in `time_ns` are shown as times.
+        terminal_width: Where the output is a terminal: longer lines are cut there.
+    """
+    rows = iter(rows)
+    first = list(islice(rows, SETTLING_ROWS))
+    cells = [[_cell(name, row[name]) for name in columns] for row in first]
+    widths = [
+        min(_WIDEST, max([_width(name), *(_width(each[at]) for each in cells)]))
+        for at, name in enumerate(columns)
+    ]
+    right = [_is_number(name, [row[name] for row in first]) for name in columns]
+    later = ([_cell(name, row[name]) for name in columns] for row in rows)
+    for line in chain([list(columns)], cells, later):
+        padded = (
+            _padded(text, width, to_right)
+            for text, width, to_right in zip(line, widths, right, strict=True)
+        )
+        text = _GAP.join(padded).rstrip()
+        yield text if terminal_width is None else _cut(text, terminal_width)
+
+
+def _is_number(name: str, values: Sequence[Any]) -> bool:
+    """Tell whether a column holds numbers, which stand to the right."""
+    known = [value for value in values if value is not None]
+    return not name.endswith("time_ns") and all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in known
+    )
+
+
+def _cell(name: str, value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case int() if name.endswith("time_ns"):
+            return time_text(value)
+        case float():
+            return f"{value:.3f}"
+        case str():
+            return escaped(value)
+        case list() | tuple():
+            return ", ".join(_cell(name, each) for each in value)
+        case dict() | bytes():
+            return json_text(value)
+        case _:
+            return escaped(str(value))
+
+
+def _padded(text: str, width: int, to_right: bool) -> str:
+    space = " " * (width - _width(text))
+    return space + text if to_right else text + space
+
+
+def _width(text: str) -> int:
+    """Return how many places a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_places, text))
+
+
+def _places(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _cut(text: str, width: int) -> str:
+    if _width(text) <= width:
+        return text
+    kept, used = [], 0
+    for character in text:
+        used += _places(character)
+        if used >= width:
+            break
+        kept.append(character)
+    return "".join(kept) + "…"
+
+
+def ndjson_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield a JSON object for each row, without its line end."""
+    return map(json_text, rows)
+
+
+def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
+    """
+    Yield the lines of a CSV file, header first, each without its line end (which is CR LF).
+
+    Lists are joined with `;`, null is empty, whatever is not printable is escaped.
+
+    Source: RFC 4180.
+    """
+    yield _csv_line(columns)
+    for row in rows:
+        yield _csv_line([_csv_cell(row[name]) for name in columns])
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue()
+
+
+def _csv_cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case list() | tuple():
+            return ";".join(map(_csv_cell, value))
+        case dict():
+            return json_text(value)
+        case _:
+            return escaped(str(jsonable(value)))

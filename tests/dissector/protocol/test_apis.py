@@ -1,0 +1,178 @@
+"""Every API, side and version: against the protocol's facts, round trips, and against other codecs."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dissector import DecodeError, EncodeError, codec
+from dissector.protocol.apis import NAMES, all_apis, api, api_name, module_name
+from dissector.protocol.schema import Versions
+from dissector.protocol.spans import spans
+from tests.strategies import values
+
+MESSAGES = [
+    (found.key, kind, version)
+    for found in all_apis()
+    for kind in ("request", "response")
+    for version in found.schema(kind).versions  # type: ignore[arg-type]
+]
+
+ROUND_TRIPS = settings(
+    max_examples=8,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+def _name(message: tuple[int, str, int]) -> str:
+    return f"{api_name(message[0])}-{message[1]}-v{message[2]}"
+
+
+every_message = pytest.mark.parametrize("message", MESSAGES, ids=_name)
+
+
+def _in(text: str | None, version: int) -> bool:
+    return bool(text) and version in Versions.of(str(text))
+
+
+def _expected(message: dict, version: int, prefix: str = "") -> list[tuple]:
+    """List (path, type, nullable, tag) of the protocol's facts in wire order."""
+    here = [
+        f
+        for f in message["fields"]
+        if f["path"].rpartition(".")[0] == prefix and _in(f["versions"], version)
+    ]
+    tagged = sorted((f for f in here if _in(f.get("tagged"), version)), key=lambda f: f["tag"])
+    out = []
+    for field in [f for f in here if f not in tagged] + tagged:
+        tag = field["tag"] if field in tagged else None
+        null = _in(field.get("nullable"), version)
+        out.append((field["path"], field["type"], null, tag))
+        out += _expected(message, version, field["path"])
+    return out
+
+
+def test_declarations_agree_with_the_facts(shared: Path) -> None:
+    facts = json.loads((shared / "protocol/api_messages.json").read_text())
+    compared = 0
+    for message in facts:
+        schema = api(message["api_key"]).schema(message["kind"])
+        assert api_name(message["api_key"]) == message["name"]
+        assert schema.versions == Versions.of(message["versions"])
+        for version in schema.versions:
+            got = [(p, f.type, version in f.null, f.tag) for p, f in schema.lines(version)]
+            assert got == _expected(message, version), (
+                f"{message['name']} {message['kind']} v{version}"
+            )
+            assert (version in schema.flexible) == _in(message["flexible"], version)
+            compared += 1
+    assert compared == len(MESSAGES) == 724
+
+
+def test_defaults_and_marks_agree_with_the_facts(shared: Path) -> None:
+    """What else is declared: defaults, map keys, what may be dropped."""
+    for message in json.loads((shared / "protocol/api_messages.json").read_text()):
+        schema = api(message["api_key"]).schema(message["kind"])
+        declared = {path: f for v in schema.versions for path, f in schema.lines(v)}
+        for fact in message["fields"]:
+            field = declared[fact["path"]]
+            assert field.key == fact.get("map_key", False)
+            assert field.ignorable == fact.get("ignorable", False)
+            assert fact.get("entity", "") in ("", field.entity)
+            text = str(fact.get("default", "")).lower()
+            if "default" not in fact:
+                assert field.default is ...
+            elif text == "null":
+                assert field.default is None
+            elif field.type == "bool":
+                assert field.default is (text == "true")
+            elif field.type == "string":
+                assert field.default == fact["default"]
+            else:
+                assert field.default == int(text, 0)
+
+
+@every_message
+@given(data=st.data())
+@ROUND_TRIPS
+def test_round_trip(message: tuple[int, str, int], data: st.DataObject) -> None:
+    key, kind, version = message
+    schema = api(key).schema(kind)
+    value = data.draw(values(schema, version))
+    written = codec(key, version, kind).build(value)
+    parsed = codec(key, version, kind).parse(written)
+    assert parsed == value
+    assert codec(key, version, kind).build(parsed) == written
+    # The second reading of the declaration, with places, says the same.
+    root = spans(schema, version, written)
+    assert root.value == parsed
+    assert root.end == len(written)
+    assert not root.problem
+
+
+@every_message
+@given(data=st.data())
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+def test_hostile_bytes(message: tuple[int, str, int], data: st.DataObject) -> None:
+    """Cut, changed and random bytes give a value or a DecodeError with its place, and nothing else."""
+    key, kind, version = message
+    schema = api(key).schema(kind)
+    good = codec(key, version, kind).build(data.draw(values(schema, version)))
+    bad = bytearray(good or b"\0")
+    for _ in range(data.draw(st.integers(0, 3))):
+        bad[data.draw(st.integers(0, len(bad) - 1))] = data.draw(st.integers(0, 255))
+    bad = bytes(bad[: data.draw(st.integers(0, len(bad)))]) + data.draw(st.binary(max_size=4))
+    root = spans(schema, version, bad)
+    try:
+        value = codec(key, version, kind).parse(bad)
+    except DecodeError as error:
+        assert 0 <= error.position <= len(bad)
+        assert root.problem
+        deepest = root
+        while deepest.children and deepest.children[-1].problem:
+            deepest = deepest.children[-1]
+        assert deepest.path == error.path or error.path.startswith(deepest.path)
+    else:
+        assert root.value == value
+
+
+@pytest.mark.parametrize("key", NAMES)
+def test_each_api_has_a_file_of_its_own(key: int) -> None:
+    found = api(key)
+    assert found is not None
+    assert found.request.key == found.response.key == key
+    assert found.request.versions == found.response.versions
+    source = Path(__file__).parents[3] / f"dissector/protocol/apis/{module_name(found.name)}.py"
+    assert source.read_text().startswith(f'"""\n{found.name} (key {key}): ')
+
+
+def test_unknown() -> None:
+    assert api(999) is None
+    assert api_name(999) == "api 999"
+    with pytest.raises(DecodeError, match="API key 999 is not known"):
+        codec(999, 0, "request")
+    with pytest.raises(DecodeError, match=r"version 99 is not known \(known: 0-13\)"):
+        codec(0, 99, "request")
+    with pytest.raises(DecodeError, match="'both' is neither"):
+        codec(0, 9, "both")  # type: ignore[arg-type]
+
+
+def test_build_says_what_is_wrong_and_where() -> None:
+    body = {"topics": [{"name": "a"}, {"name": 5}], "allow_auto_topic_creation": True}
+    with pytest.raises(EncodeError, match=r"topics\[1\].name: 5 is not text"):
+        codec(3, 4, "request").build(body)
+    with pytest.raises(EncodeError, match="acks: is missing"):
+        codec(0, 9, "request").build({"timeout_ms": 1, "topic_data": []})
+
+
+def test_parse_leaves_what_follows_alone() -> None:
+    stream = io.BytesIO(b"\0\0\0\0\0\0rest")
+    parsed = codec(18, 0, "response").parse_stream(stream)
+    assert parsed == {"error_code": 0, "api_keys": []}
+    assert stream.read() == b"rest"
