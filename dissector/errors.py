@@ -89,6 +89,10 @@ def _joined(name: str, path: str) -> str:
     return f"{name}.{path}" if path and not path.startswith("[") else name + path
 
 
+class UsageError(DissectorError):
+    """The command line asks for what there is not."""
+
+
 class FilterError(DissectorError):
     """
     A display filter is not one.

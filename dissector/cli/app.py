@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 from importlib.metadata import entry_points
+from typing import Any
 
-import click
 import typer
 
 from dissector.cli.dissect import dissect
@@ -20,6 +20,9 @@ from dissector.errors import DissectorError, FilterError
 
 PLUGINS = "kafkashark.commands"
 """Entry points of this group are further commands: functions as Typer takes them."""
+
+# Typer's own copy of Click, or Click itself, according to its version.
+_USAGE: type[Exception] = typer.BadParameter.__mro__[2]
 
 COMMANDS = (dissect, pairs, streams, records, stats, schema)
 
@@ -71,12 +74,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _say(error.shown())
     except DissectorError as error:
         return _say(str(error))
-    except click.exceptions.NoArgsIsHelpError as error:
-        typer.echo(error.ctx.get_help())
-        return 2
-    except click.ClickException as error:
-        return _say(error.format_message())
-    except (KeyboardInterrupt, click.Abort):
+    except _USAGE as error:
+        return _usage(error)
+    except (KeyboardInterrupt, typer.Abort):
         return 128 + signal.SIGINT
     except BrokenPipeError:
         # Whoever reads has gone (`| head`). What is left must not be flushed into a closed pipe.
@@ -84,6 +84,16 @@ def main(arguments: list[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except OSError as error:
         return _say(f"{error.filename or 'output'}: {error.strerror or error}")
+
+
+def _usage(error: Any) -> int:
+    """Say what is wrong with the words of the command; without any, print the help."""
+    context = getattr(error, "ctx", None)
+    if context is not None and type(error).__name__ == "NoArgsIsHelpError":
+        print(context.get_help())
+        return 2
+    command = f" ({context.command_path} --help)" if context is not None else ""
+    return _say(f"{error.format_message()}{command}")
 
 
 def _say(what: str) -> int:

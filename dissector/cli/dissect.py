@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-import click
 import typer
 
 from dissector.cli import options
 from dissector.cli.output import write_lines
 from dissector.engine.messages import Heard, InOrder
-from dissector.errors import FilterError
+from dissector.errors import FilterError, UsageError
 from dissector.filter import UnknownName, resolve, values_of
 from dissector.protocol.embedded.secrets import secret_ranges
 from dissector.view.bodies import body_json
@@ -50,7 +49,7 @@ def dissect(
     """Print a line for each message, in the order of the capture."""
     options.one_of(form, FORMATS, "-T")
     if (form == "fields") != bool(fields):
-        raise click.UsageError("-T fields and -e NAME go together")
+        raise UsageError("-T fields and -e NAME go together")
     source = options.source(captures, filter_text, ports, max_frame_bytes)
     heard = _in_order(source)
     if form == "ndjson":

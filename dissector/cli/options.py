@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-import click
 import typer
 
 from dissector.cli.progress import Progress
 from dissector.engine.capture import Capture, Options
 from dissector.engine.exchange import Exchange
 from dissector.engine.frames import MAX_FRAME_BYTES
+from dissector.errors import UsageError
 from dissector.filter import Filter, parse
 
 WINDOW_BYTES = 32 << 20
@@ -119,8 +119,8 @@ def one_of(value: str, allowed: tuple[str, ...], option: str) -> str:
     Return the value of an option that has few.
 
     Raises:
-        click.UsageError: It is none of them.
+        UsageError: It is none of them.
     """
     if value not in allowed:
-        raise click.UsageError(f"{option} takes {', '.join(allowed)}, not {value!r}")
+        raise UsageError(f"{option} takes {', '.join(allowed)}, not {value!r}")
     return value

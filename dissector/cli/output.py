@@ -10,8 +10,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any, TextIO
 
-import click
-
+from dissector.errors import UsageError
 from dissector.view.table import csv_lines, ndjson_lines, table_lines
 
 Row = Mapping[str, Any]
@@ -70,10 +69,10 @@ def parquet_file(output: str | None) -> str:
     Return the file that Parquet goes to.
 
     Raises:
-        click.UsageError: None was named; a terminal is no place for it.
+        UsageError: None was named; a terminal is no place for it.
     """
     if output is None:
-        raise click.UsageError("-T parquet wants a file: -o FILE")
+        raise UsageError("-T parquet wants a file: -o FILE")
     return output
 
 
@@ -87,14 +86,14 @@ def sorted_rows(rows: Iterable[Row], text: str | None, columns: Sequence[str]) -
         columns: Those that there are.
 
     Raises:
-        click.UsageError: There is no such column.
+        UsageError: There is no such column.
     """
     if text is None:
         return rows
     names = text.split(",")
     for name in names:
         if name not in columns:
-            raise click.UsageError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
+            raise UsageError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
     return sorted(rows, key=lambda row: [_sortable(row[name]) for name in names])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-import click
 import typer
 
 from dissector.cli import options
@@ -16,6 +15,7 @@ from dissector.cli.output import (
     write_rows,
 )
 from dissector.engine.exchange import COLUMNS, Exchange
+from dissector.errors import UsageError
 from dissector.view.bodies import body_json
 from dissector.view.values import json_text
 
@@ -60,7 +60,7 @@ def pairs(
     """Print a row for each request with its response."""
     options.one_of(form, ROW_FORMATS, "-T")
     if bodies and form == "table":
-        raise click.UsageError("--bodies goes with -T ndjson, csv or parquet")
+        raise UsageError("--bodies goes with -T ndjson, csv or parquet")
     file = parquet_file(output) if form == "parquet" else output
     source = options.source(captures, filter_text, ports, max_frame_bytes)
     columns = COLUMNS + BODIES if bodies else COLUMNS

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, get_args
 
-import click
 import typer
 
 from dissector.cli import options
 from dissector.cli.output import write_lines
+from dissector.errors import UsageError
 from dissector.protocol.apis import KEYS, Api, Kind, all_apis, api
 from dissector.protocol.schema import Field
 from dissector.view.table import table_lines
@@ -38,7 +38,7 @@ def schema(
     chosen = all_apis() if name is None else [_found(name)]
     if version is not None and version not in chosen[0].request.versions:
         known = chosen[0].request.known
-        raise click.UsageError(f"{chosen[0].name} has no version {version}; known: {known}")
+        raise UsageError(f"{chosen[0].name} has no version {version}; known: {known}")
     if form == "ndjson":
         lines: Iterator[str] = (json_text(row) for row in _rows(chosen, version))
     elif name is None:
@@ -53,7 +53,7 @@ def _found(name: str) -> Api:
     key = int(name) if name.isdecimal() else keys.get(name.lower())
     found = None if key is None else api(key)
     if found is None:
-        raise click.UsageError(f"no API is called {name!r}; `kafkashark schema` lists them")
+        raise UsageError(f"no API is called {name!r}; `kafkashark schema` lists them")
     return found
 
 

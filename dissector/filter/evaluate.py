@@ -101,7 +101,7 @@ def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
 
 
 def values_of(row: Row, name: Name) -> list[object]:
-    """Return the values that a name has in a row; of a path through arrays, those of all elements."""
+    """Return the values that a name has in a row; through arrays, those of all elements."""
     return [value for source in name.sources for value in _values(row, source, True)]
 
 

@@ -18,9 +18,16 @@ def escaped(text: str) -> str:
 
 
 def quoted(text: str, longest: int = 200) -> str:
-    """Return text in double quotes, escaped; of a longer one the beginning and its length."""
-    shown = escaped(text[:longest].replace("\\", "\\\\").replace('"', '\\"'))
-    return f'"{shown}"' if len(text) <= longest else f'"{shown}"... ({len(text):,} characters)'
+    """
+    Return text in quotes, escaped; of a longer one the beginning and its length.
+
+    Single quotes, where those keep it readable: JSON is full of double ones.
+    """
+    begin = text[:longest]
+    mark = "'" if '"' in begin and "'" not in begin else '"'
+    shown = escaped(begin.replace("\\", "\\\\").replace(mark, f"\\{mark}"))
+    more = f"... ({len(text):,} characters)" if len(text) > longest else ""
+    return f"{mark}{shown}{mark}{more}"
 
 
 def hexed(data: bytes, longest: int = 32) -> str:
