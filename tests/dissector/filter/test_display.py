@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dissector.filter import parse
+from dissector.filter import UnknownName, parse, resolve, values_of
 from tests.dissector.filter.rows import FakeRow, produce
 
 TRUE = [
@@ -166,3 +166,29 @@ def test_bodies_are_not_decoded_where_columns_decide(text: str) -> None:
     row = produce()
     assert not parse(text).matches(row)
     assert row.bodies_asked == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("api_version", [9]),
+        ("errors", ["NOT_LEADER_OR_FOLLOWER", "ERROR_999"]),
+        ("problems", []),
+        ("tcp.port", [50000, 9092]),
+        ("ip.addr", ["10.0.0.1:50000", "[fd00::1]:9092"]),
+        ("request.topic_data.partition_data.index", [0, 1]),
+        ("request.transactional_id", [None]),
+        ("request.group_id", []),
+    ],
+)
+def test_the_values_of_a_name(name: str, values: list[object]) -> None:
+    assert values_of(produce(), resolve(name)) == values
+
+
+def test_an_error_list_that_is_empty_has_no_values() -> None:
+    assert values_of(produce(errors=[]), resolve("errors")) == []
+
+
+def test_a_name_that_is_none() -> None:
+    with pytest.raises(UnknownName, match="did you mean topics"):
+        resolve("topicss")
