@@ -78,8 +78,18 @@ class Source:
     filter: Filter | None = None
     problems: int = 0
 
+    def passes(self, exchange: Exchange) -> bool:
+        """Tell whether the filter lets an exchange pass."""
+        return self.filter is None or self.filter.matches(exchange)
+
     def exchanges(self, after_window: Callable[[], None] | None = None) -> Iterator[Exchange]:
-        """Yield the exchanges that pass, telling damage of the files on stderr as it comes up."""
+        """Yield the exchanges that pass; see `capture_exchanges`."""
+        return filter(self.passes, self.capture_exchanges(after_window))
+
+    def capture_exchanges(
+        self, after_window: Callable[[], None] | None = None
+    ) -> Iterator[Exchange]:
+        """Yield all exchanges, telling damage of the files on stderr as it comes up."""
         with Progress(self.capture) as progress:
             for window in self.capture.windows():
                 for name, problem in window.problems:
@@ -88,9 +98,7 @@ class Source:
                     place = "" if problem.position is None else f" at byte {problem.position:,}"
                     print(f"kafkashark: {name}: {problem.what}{place}", file=sys.stderr)
                 progress.show()
-                for exchange in self.capture.exchanges_of(window):
-                    if self.filter is None or self.filter.matches(exchange):
-                        yield exchange
+                yield from self.capture.exchanges_of(window)
                 if after_window is not None:
                     after_window()
 

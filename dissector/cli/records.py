@@ -10,7 +10,7 @@ import typer
 from dissector.cli import options
 from dissector.cli.output import ROW_FORMATS, Row, parquet_file, sorted_rows, write_rows
 from dissector.engine.records import COLUMNS, record_rows
-from dissector.view.bodies import mask_record_row
+from dissector.view.bodies import decoded_record, mask_record_row
 from dissector.view.values import json_text, record_json
 
 SHOWN = (
@@ -60,8 +60,11 @@ def records(
 def _rows(source: options.Source, show_secrets: bool) -> Iterator[Row]:
     for exchange in source.exchanges():
         for row in record_rows(exchange):
-            if not show_secrets and row["topic"]:
-                mask_record_row(row["topic"], row)
+            decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)
+            if decoded is not None:
+                row["decoded"] = decoded
+                if not show_secrets:
+                    mask_record_row(row["topic"], row)
             yield row
 
 

@@ -53,11 +53,14 @@ class StreamFiles:
                 hidden = self._hidden.setdefault((exchange.connection, side), [])
                 hidden.append((begin + start, begin + end))
 
-    def close(self) -> None:
-        """Blank the secrets and close the files."""
+    def close(self, keep: set[int]) -> None:
+        """Close the files, take away those of other connections, and blank the secrets."""
         for file in self._open.values():
             file.close()
         self._open.clear()
+        for key in [key for key in self._known if key[0] not in keep]:
+            self._known.discard(key)
+            self._path(key).unlink()
         for key, ranges in self._hidden.items():
             if key not in self._known:
                 continue

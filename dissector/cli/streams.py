@@ -38,6 +38,7 @@ SHOWN = (
 
 def streams(
     captures: options.Captures,
+    filter_text: options.FilterText = None,
     form: Annotated[
         str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(ROW_FORMATS))
     ] = "table",
@@ -56,24 +57,35 @@ def streams(
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
-    """Print a row for each TCP connection: who, how much, what is missing, what it speaks."""
+    """Print a row for each TCP connection: who, how much, what is missing, what it speaks.
+
+    With -Y only the connections with an exchange that passes.
+    """
     options.one_of(form, ROW_FORMATS, "-T")
     file = parquet_file(output) if form == "parquet" else output
-    source = options.source(captures, None, ports, max_frame_bytes)
+    source = options.source(captures, filter_text, ports, max_frame_bytes)
     files = StreamFiles(write, show_secrets) if write is not None else None
     if files is not None:
         source.capture.tap = files.take
-    for exchange in source.exchanges():
+    passed = set()
+    for exchange in source.capture_exchanges():
+        if source.passes(exchange):
+            passed.add(exchange.connection)
         if files is not None:
             files.hide(exchange)
-    if files is not None:
-        files.close()
     reading = source.capture.reading
     assert reading is not None
-    rows = sorted_rows(connection_rows(reading), sort, COLUMNS)
+    rows = [
+        row
+        for row in connection_rows(reading)
+        if source.filter is None or row["connection"] in passed
+    ]
+    if files is not None:
+        files.close(keep={row["connection"] for row in rows})
+    rows = list(sorted_rows(rows, sort, COLUMNS))
     if form == "parquet":
         import polars
 
-        polars.DataFrame(list(rows), infer_schema_length=None).write_parquet(str(file))
+        polars.DataFrame(rows, infer_schema_length=None).write_parquet(str(file))
     else:
         write_rows(rows, form, file, COLUMNS, SHOWN)

@@ -7,7 +7,7 @@ from typing import Any
 from dissector.protocol.carried import Carried, carried
 from dissector.protocol.embedded.records import decode_record
 from dissector.protocol.embedded.sasl import MASK
-from dissector.protocol.embedded.secrets import is_secret_record, mask
+from dissector.protocol.embedded.secrets import is_secret_record, mask, mask_record
 from dissector.protocol.messages import Message
 from dissector.view.values import jsonable
 
@@ -51,3 +51,24 @@ def mask_record_row(topic: str, record: dict[str, Any]) -> None:
     decoded = decode_record(topic, record["key"], record["value"])
     if decoded is not None and is_secret_record(topic, decoded):
         record["value"] = MASK
+
+
+def decoded_record(
+    topic: str | None, key: bytes | None, value: bytes | None, show_secrets: bool
+) -> dict[str, Any] | None:
+    """
+    Return what one of Kafka's own records says, as JSON would have it; None for other topics.
+
+    `kind` names it (`OffsetCommit`), `key` and `value` are its decoded halves, `problems` what was
+    wrong.
+    """
+    decoded = decode_record(topic, key, value) if topic else None
+    if decoded is None or topic is None:
+        return None
+    shown = decoded if show_secrets else mask_record(topic, decoded)
+    return {
+        "kind": shown.name,
+        "key": shown.key and jsonable(shown.key.value),
+        "value": shown.value and jsonable(shown.value.value),
+        "problems": [str(problem) for problem in shown.problems],
+    }
