@@ -63,14 +63,18 @@ def dissect(
 
 def _in_order(source: options.Source) -> Iterator[Heard]:
     """Yield the messages of a capture in the order of its packets."""
-    reading = source.capture
-    order = InOrder(lambda: reading.reading.low_water() if reading.reading else 0)
-    ended: list[bool] = []
-    for exchange in source.exchanges(after_window=lambda: ended.append(True)):
-        if ended:
-            ended.clear()
-            yield from order.ready()
+    order = InOrder()
+    ready: list[Heard] = []
+
+    def after_window() -> None:
+        assert source.capture.reading is not None
+        ready.extend(order.ready(source.capture.reading.low_water()))
+
+    for exchange in source.exchanges(after_window):
+        yield from ready
+        ready.clear()
         yield from order.take(exchange)
+    yield from ready
     yield from order.rest()
 
 

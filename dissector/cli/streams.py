@@ -82,10 +82,10 @@ def streams(
     ]
     if files is not None:
         files.close(keep={row["connection"] for row in rows})
-    rows = list(sorted_rows(rows, sort, COLUMNS))
+    in_order = list(sorted_rows(rows, sort, COLUMNS))
     if form == "parquet":
         import polars
 
-        polars.DataFrame(rows, infer_schema_length=None).write_parquet(str(file))
+        polars.DataFrame(in_order, infer_schema_length=None).write_parquet(str(file))
     else:
-        write_rows(rows, form, file, COLUMNS, SHOWN)
+        write_rows(in_order, form, file, COLUMNS, SHOWN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from dissector.engine.exchange import Exchange
@@ -31,9 +31,7 @@ class InOrder:
     open can have an earlier message.
     """
 
-    def __init__(self, low_water: Callable[[], int]) -> None:
-        """Begin with nothing; `low_water` gives the first packet that may still be told of."""
-        self._low_water = low_water
+    def __init__(self) -> None:
         self._waiting: list[Heard] = []
         self._number = 0
 
@@ -49,9 +47,8 @@ class InOrder:
         while len(self._waiting) > MAX_WAITING:
             yield heapq.heappop(self._waiting)
 
-    def ready(self) -> Iterator[Heard]:
-        """Yield the messages before which nothing can come any more."""
-        low_water = self._low_water()
+    def ready(self, low_water: int) -> Iterator[Heard]:
+        """Yield the messages before `low_water`, the first packet that may still be told of."""
         while self._waiting and self._waiting[0].packet < low_water:
             yield heapq.heappop(self._waiting)
 

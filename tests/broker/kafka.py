@@ -181,7 +181,7 @@ def running(shape: Shape = Shape()) -> Iterator[Cluster]:  # noqa: B008 (frozen)
 
 
 def _prepare(cluster: Cluster) -> None:
-    shape, names = cluster.shape, (*cluster.shape.listeners, "CONTROLLER")
+    shape, names = cluster.shape, cluster.shape.all_listeners
     ports = iter(_free_ports(shape.nodes * len(names)))
     addresses = [
         Address(node_id, {name: next(ports) for name in names})

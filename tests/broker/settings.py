@@ -26,8 +26,13 @@ class Shape:
 
     @property
     def listeners(self) -> tuple[str, ...]:
-        """The client listeners; PLAINTEXT is always there, for the brokers among themselves."""
+        """The client listeners; PLAINTEXT is always there."""
         return ("PLAINTEXT", *["SASL_PLAINTEXT"] * self.sasl, *["SSL"] * self.tls)
+
+    @property
+    def all_listeners(self) -> tuple[str, ...]:
+        """Those of clients, of brokers among themselves, and of controllers."""
+        return (*self.listeners, "INTERNAL", "CONTROLLER")
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Address:
 
     node_id: int
     ports: dict[str, int]
-    """Port by listener name, CONTROLLER included."""
+    """Port by listener name, those of `Shape.all_listeners`."""
 
     def at(self, listener: str) -> str:
         """Write host:port of a listener."""
@@ -47,17 +52,16 @@ def server_properties(
     shape: Shape, node: Address, peers: list[Address], data: Path, keystore: Path | None
 ) -> str:
     """Write the server.properties of one node of a cluster."""
-    names = (*shape.listeners, "CONTROLLER")
     replicas = str(min(shape.nodes, 3))
     settings = {
         "process.roles": "broker,controller",
         "node.id": str(node.node_id),
-        "listeners": ",".join(f"{name}://{node.at(name)}" for name in names),
-        "advertised.listeners": ",".join(f"{n}://{node.at(n)}" for n in shape.listeners),
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
-        "SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL",
+        "listeners": _listeners(node, shape.all_listeners),
+        "advertised.listeners": _listeners(node, (*shape.listeners, "INTERNAL")),
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT,"
+        "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL",
         "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
+        "inter.broker.listener.name": "INTERNAL",
         "controller.quorum.bootstrap.servers": ",".join(each.at("CONTROLLER") for each in peers),
         "log.dirs": f"{data / 'one'},{data / 'two'}",
         "metadata.log.dir": str(data / "one"),
@@ -91,6 +95,10 @@ def server_properties(
     if shape.version.startswith("3."):
         settings.setdefault("group.coordinator.rebalance.protocols", "classic,consumer")
     return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def _listeners(node: Address, names: tuple[str, ...]) -> str:
+    return ",".join(f"{name}://{node.at(name)}" for name in names)
 
 
 def _sasl() -> dict[str, str]:

@@ -64,7 +64,8 @@ def test_sasl_lets_the_user_in(kafka: StartCluster, mechanism: str) -> None:
 def test_sasl_keeps_a_wrong_password_out(kafka: StartCluster) -> None:
     errors: list[KafkaError] = []
     settings = {**sasl(kafka(SECURE), "PLAIN"), "sasl_password": "guessed"}
-    admin = AdminClient({**named(settings), "error_cb": errors.append})
+    wrong: dict[str, Any] = {**named(settings), "error_cb": errors.append}
+    admin = AdminClient(wrong)
     for _ in range(100):
         admin.poll(0.1)
         if errors:

@@ -76,8 +76,9 @@ def _record_all(wanted: list[Scenario], out: Path) -> int:
 def _record(scenario: Scenario, running: clusters.Running, out: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="kafkashark-record-") as folder:
         raw = Path(folder) / f"{scenario.name}.pcap"
-        stage = Stage(scenario.name, running.bootstrap, running.ports, Path(folder))
-        with capture(raw, running.ports, nanoseconds=scenario.form == "nanosecond pcap"):
+        ports = (*running.ports, *(running.inside if scenario.inside else ()))
+        stage = Stage(scenario.name, running.bootstrap, ports, Path(folder), running.kafka)
+        with capture(raw, ports, nanoseconds=scenario.form == "nanosecond pcap"):
             scenario.play(stage)
         made = convert(raw, scenario.form)
         beside = sorted(path.name for path in Path(folder).iterdir() if path != made)

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tests.broker.kafka import Cluster, running
+from tests.broker.settings import Shape
 from tools.record.scenario import Mock
 
 
@@ -17,13 +19,33 @@ class Running:
     ports: tuple[int, ...]
     version: str
     """Its name and version, as the manifest shows it."""
+    inside: tuple[int, ...] = ()
+    """The ports that brokers and controllers use among themselves."""
+    kafka: Cluster | None = None
 
 
 @contextlib.contextmanager
-def start(cluster: Mock) -> Iterator[Running]:
+def start(cluster: Mock | Shape) -> Iterator[Running]:
     """Start a cluster, and stop it when the block ends."""
-    with _mock(cluster) as running:
-        yield running
+    with _mock(cluster) if isinstance(cluster, Mock) else _kafka(cluster) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def _kafka(shape: Shape) -> Iterator[Running]:
+    with running(shape) as kafka:
+        ports = [node.address.ports for node in kafka.nodes]
+        yield Running(
+            kafka.bootstrap(),
+            tuple(each[name] for each in ports for name in shape.listeners),
+            f"Apache Kafka {kafka.version}, {_count(shape.nodes)}",
+            tuple(each[name] for each in ports for name in ("INTERNAL", "CONTROLLER")),
+            kafka,
+        )
+
+
+def _count(brokers: int) -> str:
+    return "1 broker" if brokers == 1 else f"{brokers} brokers"
 
 
 @contextlib.contextmanager
@@ -43,8 +65,7 @@ def _mock(cluster: Mock) -> Iterator[Running]:
         yield Running(
             ",".join(f"127.0.0.1:{each.port}" for each in brokers),
             tuple(each.port for each in brokers),
-            f"librdkafka {confluent_kafka.libversion()[0]} mock cluster, {cluster.nodes} "
-            + ("broker" if cluster.nodes == 1 else "brokers"),
+            f"librdkafka {confluent_kafka.libversion()[0]} mock cluster, " + _count(cluster.nodes),
         )
     finally:
         # The mock cluster lives as long as its producer.

@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 Form = Literal["pcap", "nanosecond pcap", "pcapng", "gz"]
+from tests.broker.kafka import Cluster
+from tests.broker.settings import Shape
+
 T = TypeVar("T")
 
 PATIENCE_S = 30.0
+
+KAFKA_4 = Shape("4.x")
+KAFKA_39 = Shape("3.9.x")
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,15 @@ class Stage:
     folder: Path
     """Where the capture goes; what belongs beside it (a key log) goes there too."""
 
+    kafka: Cluster | None = None
+    """The running cluster; None when it is the mock."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The running cluster of Apache Kafka."""
+        assert self.kafka is not None, f"{self.scenario} needs Apache Kafka"
+        return self.kafka
+
     def topic(self, name: str = "orders") -> str:
         """Name a topic of this scenario's own: scenarios share brokers."""
         return f"{self.scenario}.{name}"
@@ -45,23 +60,31 @@ class Scenario:
     name: str
     shows: str
     client: str
-    cluster: Mock
+    cluster: Mock | Shape
     play: Callable[[Stage], None]
     form: Form = "pcap"
+    inside: bool = False
+    """Capture what brokers and controllers say among themselves, too."""
 
 
 _ALL: dict[str, Scenario] = {}
 
 
 def scenario(
-    name: str, shows: str, *, client: str, cluster: Mock, form: Form = "pcap"
+    name: str,
+    shows: str,
+    *,
+    client: str,
+    cluster: Mock | Shape,
+    form: Form = "pcap",
+    inside: bool = False,
 ) -> Callable[[Callable[[Stage], None]], Callable[[Stage], None]]:
     """Put the decorated function on the list of scenarios."""
 
     def register(play: Callable[[Stage], None]) -> Callable[[Stage], None]:
         if name in _ALL:
             raise ValueError(f"two scenarios are called {name}")
-        _ALL[name] = Scenario(name, shows, client, cluster, play, form)
+        _ALL[name] = Scenario(name, shows, client, cluster, play, form, inside)
         return play
 
     return register

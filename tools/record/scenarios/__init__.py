@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import importlib
 
-_FAMILIES = ("librdkafka", "librdkafka_groups", "kafka_python", "aiokafka", "demo")
+_FAMILIES = (
+    "librdkafka",
+    "librdkafka_groups",
+    "librdkafka_admin",
+    "librdkafka_transactions",
+    "errors",
+    "kafka_python",
+    "aiokafka",
+    "demo",
+)
 
 
 def load() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 
-from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario
+from tools.record.scenario import KAFKA_4, KAFKA_39, PATIENCE_S, Mock, Stage, orders, scenario
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -33,6 +33,12 @@ def finish(sender: Producer) -> None:
 
 
 @scenario(
+    "kafka4-librdkafka-codecs",
+    "Produce with no compression, gzip, snappy, lz4 and zstd, a producer each",
+    client="librdkafka",
+    cluster=KAFKA_4,
+)
+@scenario(
     "librdkafka-produce-codecs",
     "Produce with no compression, gzip, snappy, lz4 and zstd, a producer each",
     client="librdkafka",
@@ -46,6 +52,12 @@ def produce_codecs(stage: Stage) -> None:
         finish(sender)
 
 
+@scenario(
+    "kafka4-librdkafka-shapes",
+    "Records with headers, null and empty keys and values, tombstones, own timestamps",
+    client="librdkafka",
+    cluster=KAFKA_4,
+)
 @scenario(
     "librdkafka-produce-shapes",
     "Records with headers (repeated and null ones too), no key, no value (tombstones), empty key "
@@ -68,6 +80,12 @@ def produce_shapes(stage: Stage) -> None:
     finish(sender)
 
 
+@scenario(
+    "kafka4-librdkafka-acks",
+    "acks 0 (no response at all), 1 and all, the same records each",
+    client="librdkafka",
+    cluster=KAFKA_4,
+)
 @scenario(
     "librdkafka-acks",
     "acks 0, 1 and all, the same records each; this mock cluster answers acks 0 (it should not)",
@@ -99,6 +117,12 @@ def large(stage: Stage) -> None:
     finish(sender)
 
 
+@scenario(
+    "kafka39-librdkafka-idempotent",
+    "An idempotent producer: InitProducerId, sequence numbers",
+    client="librdkafka",
+    cluster=KAFKA_39,
+)
 @scenario(
     "librdkafka-idempotent",
     "An idempotent producer: InitProducerId, sequence numbers",
@@ -146,13 +170,13 @@ def admin_mock(stage: Stage) -> None:
     admin.list_topics(timeout=PATIENCE_S)
     partition = TopicPartition(stage.topic(), 0)
     for spec in (OffsetSpec.earliest(), OffsetSpec.latest(), OffsetSpec.for_timestamp(1)):
-        _answers(admin.list_offsets({partition: spec}))
-    _answers(admin.delete_records([TopicPartition(stage.topic(), 0, 3)]))
-    _answers(admin.create_topics([NewTopic(stage.topic("new"), 2, 1)], request_timeout=2))
-    _answers(admin.describe_configs([ConfigResource("topic", stage.topic())], request_timeout=2))
+        answers(admin.list_offsets({partition: spec}))
+    answers(admin.delete_records([TopicPartition(stage.topic(), 0, 3)]))
+    answers(admin.create_topics([NewTopic(stage.topic("new"), 2, 1)], request_timeout=2))
+    answers(admin.describe_configs([ConfigResource("topic", stage.topic())], request_timeout=2))
 
 
-def _answers(futures: dict[Any, Any]) -> list[KafkaError | None]:
+def answers(futures: dict[Any, Any]) -> list[KafkaError | None]:
     """Wait for every answer; an error is an answer too."""
     errors: list[KafkaError | None] = []
     for future in futures.values():

@@ -8,7 +8,16 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
-from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario, until
+from tools.record.scenario import (
+    KAFKA_4,
+    KAFKA_39,
+    PATIENCE_S,
+    Mock,
+    Stage,
+    orders,
+    scenario,
+    until,
+)
 from tools.record.scenarios.librdkafka import config, finish, producer
 
 
@@ -52,6 +61,12 @@ def fill(stage: Stage, records: int = 12, **settings: Any) -> None:
 
 
 @scenario(
+    "kafka4-librdkafka-assigned",
+    "A consumer that takes one partition by assignment, seeks, asks for offsets, commits",
+    client="librdkafka",
+    cluster=KAFKA_4,
+)
+@scenario(
     "librdkafka-consume-assigned",
     "A consumer that takes one partition by assignment, seeks, asks for watermarks and offsets by "
     "time, commits and reads the commit back",
@@ -79,6 +94,18 @@ def consume_assigned(stage: Stage) -> None:
 
 
 @scenario(
+    "kafka4-librdkafka-group",
+    "A classic group (range): a member joins, a second one makes it rebalance, both leave",
+    client="librdkafka",
+    cluster=KAFKA_4,
+)
+@scenario(
+    "kafka39-librdkafka-group",
+    "A classic group (range): a member joins, a second one makes it rebalance, both leave",
+    client="librdkafka",
+    cluster=KAFKA_39,
+)
+@scenario(
     "librdkafka-group-rebalance",
     "A classic group (range): a member joins, a second one makes it rebalance, both leave",
     client="librdkafka",
@@ -88,6 +115,12 @@ def group_rebalance(stage: Stage) -> None:
     rebalance(stage, "range")
 
 
+@scenario(
+    "kafka4-librdkafka-group-cooperative",
+    "A classic group, cooperative-sticky, with a static member, rebalanced",
+    client="librdkafka",
+    cluster=KAFKA_4,
+)
 @scenario(
     "librdkafka-group-cooperative",
     "A classic group with cooperative-sticky assignment and a static member, rebalanced",
@@ -99,6 +132,12 @@ def group_cooperative(stage: Stage) -> None:
     rebalance(stage, "cooperative-sticky", group_instance_id="static-member")
 
 
+@scenario(
+    "kafka4-librdkafka-group-848",
+    "A consumer group of the new protocol (KIP-848): two members, assignment by the broker",
+    client="librdkafka",
+    cluster=KAFKA_4,
+)
 @scenario(
     "librdkafka-group-848",
     "A consumer group of the new protocol (KIP-848): two members, assignment by the broker",
