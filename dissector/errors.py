@@ -15,6 +15,10 @@ from dataclasses import dataclass
 from typing import Self
 
 
+SHOWN_FILTER = 160
+"""How much of a filter is shown around the place where it goes wrong."""
+
+
 class DissectorError(Exception):
     """The root of every exception that this project raises on purpose; its text is one line."""
 
@@ -109,8 +113,11 @@ class FilterError(DissectorError):
         super().__init__(f"filter: {what} at column {position + 1}")
 
     def shown(self) -> str:
-        """Return the message, the filter, and a caret under the place."""
-        return f"{self}\n  {self.text}\n  {' ' * self.position}^"
+        """Return the message, what is near the place in the filter, and a caret under it."""
+        start = max(0, self.position - SHOWN_FILTER // 2)
+        text = "".join(c if c.isprintable() else " " for c in self.text)
+        near = text[start : start + SHOWN_FILTER]
+        return f"{self}\n  {near}\n  {' ' * (self.position - start)}^"
 
 
 @dataclass(frozen=True, slots=True)

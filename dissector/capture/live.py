@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from dissector.capture.connections import Connection
 from dissector.capture.release import Stalls
-from dissector.capture.stream import FAR_BYTES, Stream, near
+from dissector.capture.stream import START_WAIT_BYTES, Stream, near
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 
@@ -69,6 +69,12 @@ class Live:
         first, second = self.streams
         return bool(self.record.ended) or first.fin is not None or second.fin is not None
 
+    @property
+    def closing(self) -> bool:
+        """Whether both sides have closed it and what they sent is not all told."""
+        first, second = self.streams
+        return self.unsettled and first.fin is not None and second.fin is not None
+
     def turn(self) -> None:
         """Exchange the sides; nothing may have been told or wait."""
         record = self.record
@@ -90,13 +96,14 @@ class Live:
         return not near(stream.place(segment.seq), expected)
 
     def _opens_anew(self, stream: Stream, segment: Segment) -> bool:
-        known = stream.isn
-        if known is None and stream.first is not None:
-            known = stream.first - 1
-        if known is not None and (segment.seq - known) & SEQ_MASK == 0:
-            return False
-        if known is None and stream.waiting is not None:
-            return (stream.waiting.front - segment.first) & SEQ_MASK > FAR_BYTES
+        if stream.isn is not None:
+            if (segment.seq - stream.isn) & SEQ_MASK == 0:
+                return False
+        else:
+            # A SYN may be captured behind the first bytes.
+            begun = stream.expected if stream.first is None else stream.first
+            if begun is not None and (begun - segment.first) & SEQ_MASK <= START_WAIT_BYTES:
+                return False
         if segment.opens:
             return self.carried or self.closed
         return stream.carried or self.closed

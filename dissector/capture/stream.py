@@ -175,13 +175,12 @@ class Stream:
         if self.fin is None:
             self.fin, self._fin_packet, self._fin_ns = fin, packet, time_ns
 
-    def advance(self, now_ns: int, patience: bool, crowded: bool, out: Release) -> int:
+    def advance(self, now_ns: int, crowded: bool, out: Release) -> int:
         """
         Tell what can be told now.
 
         Args:
             now_ns: The time of the packet that is being looked at.
-            patience: Whether an acknowledged hole may still be filled within `WAIT_NS`.
             crowded: Whether too much waits on all streams together.
             out: Where it is told.
 
@@ -195,11 +194,11 @@ class Stream:
             while self.waiting is not None:
                 front = self.waiting.front
                 if front > self.next:
-                    if not (crowded or self._is_gap(front, now_ns, patience)):
+                    if not (crowded or self._is_gap(front, now_ns)):
                         break
                     self._tell_gap_before_front(out)
                 self._tell_front(out)
-            self._finish_if(now_ns, patience, out)
+            self._finish_if(now_ns, out)
         return before - (0 if self.waiting is None else self.waiting.bytes)
 
     def flush(self, out: Release) -> int:
@@ -248,7 +247,7 @@ class Stream:
             known = self.acked is not None and near(self.acked, front)
             self.anchor(min(front, self.acked) if known and self.acked is not None else front)
 
-    def _is_gap(self, front: int, now_ns: int, patience: bool) -> bool:
+    def _is_gap(self, front: int, now_ns: int) -> bool:
         """Return whether what is missing before `front` will not come any more."""
         waiting = self.waiting
         if waiting is not None and (
@@ -263,7 +262,7 @@ class Stream:
             return False
         if self._hole_acked_ns is None:
             self._hole_acked_ns = self._acked_ns
-        return not patience or now_ns - self._hole_acked_ns >= WAIT_NS
+        return now_ns - self._hole_acked_ns >= WAIT_NS
 
     def _wait(self, piece: Piece, out: Release) -> int:
         waiting = self.waiting
@@ -317,12 +316,12 @@ class Stream:
         self._hole_acked_ns = None
         out.gap(self._stalls, self._number, length, packet, time_ns)
 
-    def _finish_if(self, now_ns: int, patience: bool, out: Release) -> None:
+    def _finish_if(self, now_ns: int, out: Release) -> None:
         """Pass the FIN, if all before it is told or is a gap."""
         if self.fin is None or self.finished or self.waiting is not None or self.next is None:
             return
         if self.next < self.fin:
-            if not self._is_gap(self.fin, now_ns, patience):
+            if not self._is_gap(self.fin, now_ns):
                 return
             self._tell_gap(self.fin, self._fin_packet, self._fin_ns, out)
         self._pass_fin()

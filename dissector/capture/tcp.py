@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TypeAlias
 
 import numpy as np
@@ -10,7 +11,7 @@ from dissector.capture.columns import DATA, IN_DATA, NEVER, Chunks, Segments
 from dissector.capture.connections import Connection
 from dissector.capture.live import ACK, FIN, RST, SEQ_MASK, SYN, Key, Live, Segment
 from dissector.capture.release import Release, Stalls
-from dissector.capture.stream import FAR_BYTES, Stream
+from dissector.capture.stream import FAR_BYTES, WAIT_NS, Stream
 from dissector.capture.waiting import Piece
 
 __all__ = ["MAX_HELD_BYTES", "Connection", "Streams"]
@@ -48,6 +49,7 @@ class Streams:
         self._silent: dict[tuple[int, ...], tuple[Live, int]] = {}
         self._out = Release()
         self._waiting_bytes = 0
+        self._closing: deque[tuple[int, Live, int]] = deque()
 
     def feed(self, segments: Segments) -> Chunks:
         """Take the segments of the next window; return what can be told now."""
@@ -77,6 +79,8 @@ class Streams:
         for key, segment in zip(columns, numbers, strict=True):
             packet, time_ns, seq, ack, flags, start, length, captured = segment
             out.packet = packet
+            if self._closing and time_ns >= self._closing[0][0]:
+                self._visit_closing(time_ns)
             flow = self._flows.get(key)
             if flow is not None and flags & 0x17 == ACK and captured == length:
                 live, side, stream, peer = flow
@@ -135,9 +139,24 @@ class Streams:
         self._advance(live, stream, segment.time_ns)
         if live.stalls.told != (NEVER, NEVER):
             self._out.lift(live.stalls, segment.time_ns)
-        if stream.finished and peer.finished:
-            self._end(live, side, "fin", segment.time_ns)
-        live.unsettled = stream.unsettled or peer.unsettled
+        self._settle(live, side, segment.time_ns)
+        if live.closing:
+            self._closing.append((segment.time_ns + WAIT_NS, live, side))
+
+    def _settle(self, live: Live, side: int, now_ns: int) -> None:
+        """See whether that was all, once something may have been told."""
+        first, second = live.streams
+        if first.finished and second.finished:
+            self._end(live, side, "fin", now_ns)
+        live.unsettled = first.unsettled or second.unsettled
+
+    def _visit_closing(self, now_ns: int) -> None:
+        """Look again at closed connections with holes: no packet of theirs may come to do it."""
+        while self._closing and now_ns >= self._closing[0][0]:
+            _, live, side = self._closing.popleft()
+            for stream in live.streams:
+                self._advance(live, stream, now_ns)
+            self._settle(live, side, now_ns)
 
     def _connect(self, key: Key, segment: Segment) -> _Flow:
         """Begin a connection with its first segment, or find one that it answers."""
@@ -195,9 +214,8 @@ class Streams:
 
     def _advance(self, live: Live, stream: Stream, now_ns: int) -> None:
         if stream.unsettled:
-            closing = live.streams[0].fin is not None and live.streams[1].fin is not None
             crowded = self._waiting_bytes > MAX_HELD_BYTES
-            self._waiting_bytes -= stream.advance(now_ns, not closing, crowded, self._out)
+            self._waiting_bytes -= stream.advance(now_ns, crowded, self._out)
 
     def _flush(self, live: Live) -> None:
         for stream in live.streams:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import fnmatch
+import gc
 import itertools
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from pathlib import Path
 from tools.record import clients, clusters, manifest
 from tools.record.packets import convert, count
 from tools.record.scenario import Scenario, Stage, all_scenarios
-from tools.record.sniff import CaptureRefusedError, capture
+from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
 
 _LIMIT_S = 150
 
@@ -78,8 +79,11 @@ def _record(scenario: Scenario, running: clusters.Running, out: Path) -> None:
         raw = Path(folder) / f"{scenario.name}.pcap"
         ports = (*running.ports, *(running.inside if scenario.inside else ()))
         stage = Stage(scenario.name, running.bootstrap, ports, Path(folder), running.kafka)
+        wait_until_quiet(running.ports)
         with capture(raw, ports, nanoseconds=scenario.form == "nanosecond pcap"):
             scenario.play(stage)
+            gc.collect()  # clients that nobody holds close their connections
+            wait_until_quiet(running.ports)
         made = convert(raw, scenario.form)
         beside = sorted(path.name for path in Path(folder).iterdir() if path != made)
         for name in (made.name, *beside):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-Form = Literal["pcap", "nanosecond pcap", "pcapng", "gz"]
 from tests.broker.kafka import Cluster
 from tests.broker.settings import Shape
 
+Form = Literal["pcap", "nanosecond pcap", "pcapng", "gz"]
 T = TypeVar("T")
 
 PATIENCE_S = 30.0

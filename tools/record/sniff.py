@@ -147,6 +147,29 @@ def _scapy(path: Path, ports: frozenset[int], marker_port: int) -> Iterator[None
         writer.close()
 
 
+def wait_until_quiet(ports: Sequence[int], patience_s: float = 3.0) -> bool:
+    """Wait until no connection to these ports is open; tell whether that came in time."""
+    deadline = time.monotonic() + patience_s
+    while _open_connections(frozenset(ports)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _open_connections(ports: frozenset[int]) -> int:
+    """Count the sockets of connections to these ports, as Linux lists them."""
+    done = {"06", "0A"}  # TIME_WAIT, LISTEN
+    rows = [
+        line.split()
+        for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+        if table.exists()
+        for line in table.read_text().splitlines()[1:]
+    ]
+    ends = ((row[1], row[2]) for row in rows if row[3] not in done)
+    return sum(any(int(end.rpartition(":")[2], 16) in ports for end in pair) for pair in ends)
+
+
 def _wait_for(path: Path, mark: bytes) -> None:
     deadline = time.monotonic() + _PATIENCE_S
     while not (path.exists() and mark in path.read_bytes()[-4096:]):

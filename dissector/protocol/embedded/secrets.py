@@ -31,6 +31,10 @@ from dissector.protocol.wire import UNKNOWN_TAGS
 
 _SENSITIVE_ENDINGS = ("password", "jaas.config", ".secret", ".key")
 _ENVELOPED = ("request_data", "response_data")
+_FIXED_HEADER_BYTES = 4
+"""
+The part of a header that is never secret: of a response the correlation id, of a request the API.
+"""
 _CLUSTER_METADATA_ID = UUID(int=1)
 
 
@@ -160,9 +164,11 @@ def secret_ranges(message: Message, request: Message | None = None) -> list[tupl
     if found is None:
         return []
     schema, size = message.schema, len(message.frame)
-    if schema is None or message.api_version is None:
+    # The body's place is known only where the header was read.
+    if schema is None or message.api_version is None or not message.body_start:
         hidden = carries_secrets(found.schema(message.kind).fields)
-        return [(message.body_start, size)] if hidden and message.body_start < size else []
+        start = message.body_start or _FIXED_HEADER_BYTES
+        return [(start, size)] if hidden and start < size else []
     if not carries_secrets(schema.fields) and not _has_records(schema.fields):
         return []
     root = spans(schema, message.api_version, message.frame, message.body_start)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec
 
 from tools.record.scenario import KAFKA_4, KAFKA_39, PATIENCE_S, Mock, Stage, orders, scenario
@@ -176,13 +178,7 @@ def admin_mock(stage: Stage) -> None:
     answers(admin.describe_configs([ConfigResource("topic", stage.topic())], request_timeout=2))
 
 
-def answers(futures: dict[Any, Any]) -> list[KafkaError | None]:
+def answers(futures: Mapping[Any, Future[Any]] | Future[Any]) -> list[Exception | None]:
     """Wait for every answer; an error is an answer too."""
-    errors: list[KafkaError | None] = []
-    for future in futures.values():
-        try:
-            future.result(PATIENCE_S)
-            errors.append(None)
-        except KafkaException as error:
-            errors.append(error.args[0])
-    return errors
+    each = [futures] if isinstance(futures, Future) else futures.values()
+    return [future.exception(PATIENCE_S) for future in each]  # type: ignore[misc]
