@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-
 SHOWN_FILTER = 160
 """How much of a filter is shown around the place where it goes wrong."""
 
