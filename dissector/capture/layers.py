@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import Bytes, Int64s, Packets, Segments, UInt64s
+from dissector.capture.cursor import PART, Cursor, PassedOver
 from dissector.capture.gather import Located, ipv4_addresses, ipv6_addresses, u8, u16, u32
 from dissector.capture.internet import CARRIERS, IS_FRAGMENT, TCP, UDP, enter_ipv4, enter_ipv6
 from dissector.capture.links import IPV4, IPV6, MALFORMED, enter_links, strip_tags, tags_text
 from dissector.capture.tunnels import (
     MAX_LENGTH_TYPE,
     MPLS_TYPES,
-    PART,
     PPPOE_SESSION,
     TUNNEL_PORTS,
-    Cursor,
-    PassedOver,
     Tunnels,
 )
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from dissector.capture.connections import Side
 from dissector.capture.release import Release, Stalls
+from dissector.capture.tally import Tally
 from dissector.capture.waiting import Piece, Waiting
 
 WAIT_NS = 50_000_000
@@ -24,7 +23,6 @@ MAX_WAITING_SEGMENTS = 16 << 10
 FAR_BYTES = 64 << 20
 """Sequence numbers farther apart than this are not of one connection."""
 
-_GAPS_REMEMBERED = 64
 _HALF, _FULL = 1 << 31, 1 << 32
 
 
@@ -59,10 +57,10 @@ class Stream:
         "_acked_packet",
         "_fin_ns",
         "_fin_packet",
-        "_gaps",
         "_hole_acked_ns",
         "_number",
         "_stalls",
+        "_tally",
         "acked",
         "fin",
         "finished",
@@ -74,6 +72,7 @@ class Stream:
 
     def __init__(self, side: Side, stalls: Stalls, number: int) -> None:
         self.side = side
+        self._tally = Tally(side)
         self.next: int | None = None
         self.first: int | None = None
         self.isn: int | None = None
@@ -87,7 +86,6 @@ class Stream:
         self._hole_acked_ns: int | None = None
         self._fin_ns = 0
         self._fin_packet = 0
-        self._gaps: deque[tuple[int, int]] | None = None
 
     @property
     def waiting(self) -> Waiting | None:
@@ -158,7 +156,7 @@ class Stream:
         if self.next is None and self.waiting is None:
             self._anchor_by_ack(piece)
         if self.next is not None and piece.seq < self.next:
-            self._count_old(piece)
+            self._tally.old(piece.seq, piece.end, self.first or 0, self.next)
             if piece.end <= self.next:
                 return 0
             piece = piece.part(self.next, piece.end)
@@ -270,7 +268,7 @@ class Stream:
             waiting = self._stalls.waiting[self._number] = Waiting()
         added = waiting.add(piece)
         more = sum(each.end - each.seq for each in added)
-        self._count_retransmitted(piece.end - piece.seq - more)
+        self._tally.again(piece.end - piece.seq - more)
         for each in added:
             out.hold(each)
         return more
@@ -294,8 +292,7 @@ class Stream:
         self.next = piece.end
         cut = piece.end - piece.seq - piece.captured
         if cut:
-            self.side.cut_bytes += cut
-            self._remember_gap(piece.end - cut, piece.end)
+            self._tally.cut(piece.end - cut, piece.end)
             out.gap(self._stalls, self._number, cut, piece.packet, piece.time_ns)
 
     def _tell_gap_before_front(self, out: Release) -> None:
@@ -308,9 +305,7 @@ class Stream:
         """Tell that the bytes up to `end` are missing; none may be."""
         if self.next is None or end <= self.next:
             return
-        self.side.gaps += 1
-        self.side.gap_bytes += end - self.next
-        self._remember_gap(self.next, end)
+        self._tally.gap(self.next, end)
         length = end - self.next
         self.next = end
         self._hole_acked_ns = None
@@ -331,26 +326,3 @@ class Stream:
             self.finished = True
             if self.next == self.fin:
                 self.next += 1  # type: ignore[operator]
-
-    def _remember_gap(self, start: int, end: int) -> None:
-        if self._gaps is None:
-            self._gaps = deque(maxlen=_GAPS_REMEMBERED)
-        self._gaps.append((start, end))
-
-    def _count_old(self, piece: Piece) -> None:
-        """Count bytes of a segment whose places have been told."""
-        if self.next is None or self.first is None:
-            return
-        if piece.end - piece.seq == 1 and piece.end == self.next:
-            return  # a keep-alive
-        end = min(piece.end, self.next)
-        late = max(min(end, self.first) - piece.seq, 0)
-        for gap_start, gap_end in self._gaps or ():
-            late += max(min(end, gap_end) - max(piece.seq, gap_start), 0)
-        self.side.late_bytes += late
-        self._count_retransmitted(end - piece.seq - late)
-
-    def _count_retransmitted(self, number: int) -> None:
-        if number > 0:
-            self.side.retransmitted_segments += 1
-            self.side.retransmitted_bytes += number

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from dissector.capture.addresses import MAPPED
+from dissector.capture.cursor import MALFORMED, NOT_TCP, PART, Cursor, PassedOver
 from dissector.capture.fragments import Fragments
 from dissector.capture.internet import AUTHENTICATION, EXTENSIONS, FRAGMENT, HOP_BY_HOP, JUMBO
 from dissector.capture.links import IPV4, IPV6, VLAN_TYPES
@@ -28,65 +28,6 @@ TUNNEL_PORTS = (*VXLAN_PORTS, GENEVE_PORT)
 
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _MAX_LAYERS = 24
-
-
-class PassedOver(Exception):
-    """This packet gives no TCP segment; the text says why. Never leaves this package."""
-
-
-NOT_TCP, MALFORMED, PART = "not TCP", "malformed", "fragment"
-
-
-@dataclass(slots=True)
-class Cursor:
-    """
-    A place in a packet, and what was learnt on the way there.
-
-    Attributes:
-        data: The window, or a reassembled datagram.
-        at: Offset of the next header.
-        end: Offset behind the last captured byte that belongs to it.
-        sent_end: Offset behind the last byte that was sent.
-        network: Names of the VLANs and VNIs so far.
-        time_ns: When the packet was captured.
-        source: The innermost IP source address, high and low.
-        target: The innermost IP target address.
-        joined: Whether `data` is a reassembled datagram.
-        bounded: Whether `sent_end` was told by a header; the frame's own length may be wrong.
-    """
-
-    data: memoryview
-    at: int
-    end: int
-    sent_end: int
-    network: str
-    time_ns: int
-    source: tuple[int, int] = (0, 0)
-    target: tuple[int, int] = (0, 0)
-    joined: bool = False
-    bounded: bool = False
-
-    def take(self, form: struct.Struct) -> tuple[int, ...]:
-        """Read a header of this form and step over it."""
-        at = self.skip(form.size)
-        return form.unpack_from(self.data, at)
-
-    def skip(self, size: int) -> int:
-        """Step over `size` bytes; return where they were."""
-        if self.at + size > self.end:
-            raise PassedOver(MALFORMED)
-        self.at += size
-        return self.at - size
-
-    def enter_network(self, name: str) -> None:
-        """Go into a network inside the one we are in."""
-        self.network = f"{self.network} {name}".strip()
-
-    def limit(self, sent_end: int) -> None:
-        """Let the sent bytes end here, if no header around it says less; behind is padding."""
-        self.sent_end = min(sent_end, self.sent_end) if self.bounded else sent_end
-        self.bounded = True
-        self.end = min(self.end, sent_end)
 
 
 _Layer: TypeAlias = Callable[[Cursor], "_Layer | None"]
