@@ -1,0 +1,107 @@
+"""
+Large captures for benchmarks, made on demand of the small ones.
+
+    python -m tools.record.large --packets 1000000 --files 4 /tmp/large.pcap
+
+Copies of the conversations in `captures/` play side by side, each between addresses of its own, a
+few hundred connections at a time, until there are enough packets. All bytes above the addresses are
+those of real clients and brokers. The result depends on the captures and the options alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import struct
+import sys
+from collections.abc import Iterator
+from heapq import merge
+from pathlib import Path
+
+from dissector.capture.files import read_packets
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+ETHERNET = 1
+IPV4_AT = 14
+SOURCE_AT = IPV4_AT + 12
+SIDE_BY_SIDE = 40
+"""Copies of captures that play at a time; each has about ten connections."""
+
+SEED = 7
+SNAPLEN = 262144
+
+Packet = tuple[int, bytes]
+"""Time in ns, and the bytes from Ethernet on."""
+
+
+def originals() -> list[list[Packet]]:
+    """Read the captures of the corpus that are Ethernet with IPv4; times begin at 0."""
+    found = []
+    for path in sorted(CAPTURES.iterdir()):
+        if path.name == "demo.pcap" or ".pcap" in path.name:
+            packets = list(_packets(path))
+            if packets:
+                found.append(packets)
+    return found
+
+
+def _packets(path: Path) -> Iterator[Packet]:
+    begin: int | None = None
+    for window in read_packets([path]):
+        rows = zip(
+            window.time_ns.tolist(),
+            window.start.tolist(),
+            window.captured.tolist(),
+            window.link.tolist(),
+            strict=True,
+        )
+        for time_ns, start, captured, link in rows:
+            data = window.data[start : start + captured].tobytes()
+            if link == ETHERNET and data[12:14] == b"\x08\x00":
+                begin = time_ns if begin is None else begin
+                yield time_ns - begin, data
+
+
+def copies(sources: list[list[Packet]], lane: int, order: random.Random) -> Iterator[Packet]:
+    """Yield the packets of one lane: one copy after the other, each with an address of its own."""
+    now_ns, number = order.randrange(1_000_000_000), 0
+    while True:
+        source = sources[order.randrange(len(sources))]
+        address = bytes((10, lane, number >> 8 & 0xFF, number & 0xFF))
+        for time_ns, data in source:
+            yield now_ns + time_ns, data[:SOURCE_AT] + address * 2 + data[SOURCE_AT + 8 :]
+        now_ns += source[-1][0] + order.randrange(1_000_000)
+        number += 1
+
+
+def write(path: Path, packets: int, files: int) -> None:
+    """Write so many packets, in so many files of about the same number."""
+    order = random.Random(SEED)
+    sources = originals()
+    lanes = [copies(sources, lane, order) for lane in range(SIDE_BY_SIDE)]
+    stream = merge(*lanes, key=lambda packet: packet[0])
+    each = -(-packets // files)
+    for at in range(files):
+        name = path if files == 1 else path.with_name(f"{path.stem}-{at}{path.suffix}")
+        with name.open("wb") as file:
+            file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAPLEN, ETHERNET))
+            for _ in range(min(each, packets - at * each)):
+                time_ns, data = next(stream)
+                seconds, rest_ns = divmod(time_ns + 1_700_000_000_000_000_000, 1_000_000_000)
+                file.write(struct.pack("<IIII", seconds, rest_ns, len(data), len(data)))
+                file.write(data)
+        print(f"{name}: {name.stat().st_size / 1e6:,.0f} MB", file=sys.stderr)
+
+
+def main() -> None:
+    """Read the options and write."""
+    parser = argparse.ArgumentParser(prog="python -m tools.record.large", description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--packets", type=int, default=1_000_000)
+    parser.add_argument("--files", type=int, default=1, help="rotated files")
+    options = parser.parse_args()
+    write(options.out, options.packets, options.files)
+
+
+if __name__ == "__main__":
+    main()
