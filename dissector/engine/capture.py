@@ -28,6 +28,7 @@ from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.engine.records import record_rows
 from dissector.engine.topics import TopicNames
 from dissector.errors import Problem
+from dissector.protocol.apis import api
 from dissector.protocol.facts import Facts, collect, tells_names
 
 if TYPE_CHECKING:
@@ -252,19 +253,28 @@ class Capture:
         return _joined(self.record_batches())
 
     def _read_names(self) -> dict[UUID, str]:
-        """Read the whole capture for the names of topic ids."""
+        """Read the whole capture for the names of topic ids; only what may tell them is decoded."""
         reading = Reading(self.paths, self.options)
         facts = Facts()
         for window in reading.windows():
-            for row in range(len(window.exchanges)):
-                exchange = reading.exchange(window.exchanges, row, TopicNames())
-                for message in exchange.messages:
-                    schema = message.schema
-                    if message.body is None or schema is None:
-                        continue
-                    if tells_names(schema, message.api_version or 0):
-                        collect(schema, message.api_version or 0, message.body, facts)
+            table = window.exchanges
+            for row in range(len(table)):
+                request = table.frame(table.request, row)
+                if request is None or not may_tell_names(request):
+                    continue
+                for message in reading.exchange(table, row, TopicNames()).messages:
+                    if message.body is not None and message.schema is not None:
+                        collect(message.schema, message.api_version or 0, message.body, facts)
         return facts.names
+
+
+def may_tell_names(request: bytes) -> bool:
+    """Tell whether a request, or its response, can say which topic id has which name."""
+    key = int.from_bytes(request[0:2], "big", signed=True)
+    found, version = api(key), int.from_bytes(request[2:4], "big", signed=True)
+    if found is None or version not in found.request.versions:
+        return False
+    return tells_names(found.request, version) or tells_names(found.response, version)
 
 
 def _joined(parts: Iterator[polars.DataFrame]) -> polars.DataFrame:

@@ -101,6 +101,7 @@ def collect(schema: Schema, version: int, body: Mapping[str, Any], facts: Facts)
     plan(schema, version).collect(body, facts)
 
 
+@cache
 def tells_names(schema: Schema, version: int) -> bool:
     """Tell whether a message can say which topic id has which name."""
     return _pairs(plan(schema, version))
