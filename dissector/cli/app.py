@@ -5,30 +5,34 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from importlib.metadata import entry_points
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from dissector.cli.dissect import dissect
-from dissector.cli.pairs import pairs
-from dissector.cli.records import records
-from dissector.cli.schema import schema
-from dissector.cli.stats import stats
-from dissector.cli.streams import streams
+from dissector.cli.output import OutputClosed
 from dissector.errors import DissectorError, FilterError
+from dissector.view.escape import escaped
 
 PLUGINS = "kafkashark.commands"
 """Entry points of this group are further commands: functions as Typer takes them."""
 
+COMMANDS = ("dissect", "pairs", "streams", "records", "stats", "schema")
+"""Each is a function in the module of its name."""
+
+BUG = 70
+"""Exit status where the program itself is wrong; 1 would say that a check found something."""
+
 # Typer's own copy of Click, or Click itself, according to its version.
 _USAGE: type[Exception] = typer.BadParameter.__mro__[2]
 
-COMMANDS = (dissect, pairs, streams, records, stats, schema)
 
-
-def application() -> typer.Typer:
-    """Return the application with all its commands."""
+def application(arguments: Sequence[str] = ()) -> typer.Typer:
+    """Return the application; with only the command that the arguments name, if they name one."""
     app = typer.Typer(
         name="kafkashark",
         help="Wireshark for Apache Kafka: reads captures and shows their Kafka conversations.",
@@ -38,22 +42,42 @@ def application() -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_version)
-    for command in COMMANDS:
-        app.command()(command)
-    for plugin in entry_points(group=PLUGINS):
-        app.command(plugin.name)(plugin.load())
+    app.callback()(_options)
+    named = next((word for word in arguments if not word.startswith("-")), None)
+    for name in [named] if named in COMMANDS else COMMANDS:
+        app.command(name)(_built_in(str(name)))
+    if named not in COMMANDS:
+        for name, command in _plugins():
+            app.command(name)(command)
     return app
 
 
-def _version(
-    version: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True),
-) -> None:
-    if version:
-        from importlib.metadata import version as installed
+def _built_in(name: str) -> Callable[..., Any]:
+    # Loaded one by one: each brings what the others need not wait for.
+    command: Callable[..., Any] = getattr(import_module(f"dissector.cli.{name}"), name)
+    return command
 
-        typer.echo(f"kafkashark {installed('kafkashark')}")
+
+def _plugins() -> list[tuple[str, Callable[..., Any]]]:
+    from importlib.metadata import entry_points
+
+    return [(plugin.name, plugin.load()) for plugin in entry_points(group=PLUGINS)]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"kafkashark {version('kafkashark')}")
         raise typer.Exit
+
+
+def _options(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version.", is_eager=True, callback=_print_version
+    ),
+) -> None:
+    """Take the options that stand before a command."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,38 +88,72 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: Instead of those of the process.
 
     Returns:
-        0 fine; 1 a check found something; 2 bad usage or unreadable input, told in one line.
+        0 fine; 1 a check found something; 2 bad usage or unreadable input, told in one line;
+        70 a mistake of this program; above 128 what stopped it: a signal, or that nobody reads.
     """
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        status = application()(args=arguments, standalone_mode=False)
+        _speak_utf8()
+        status = application(words)(args=words, prog_name="kafkashark", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except FilterError as error:
-        return _say(error.shown())
+        return _say(*error.shown().split("\n"))
     except DissectorError as error:
         return _say(str(error))
     except _USAGE as error:
         return _usage(error)
     except (KeyboardInterrupt, typer.Abort):
         return 128 + signal.SIGINT
-    except BrokenPipeError:
-        # Whoever reads has gone (`| head`). What is left must not be flushed into a closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OutputClosed, BrokenPipeError):
+        _leave_stdout()
         return 128 + signal.SIGPIPE
     except OSError as error:
+        _leave_stdout()
         return _say(f"{error.filename or 'output'}: {error.strerror or error}")
+    except Exception as error:
+        return _bug(error)
+
+
+def _speak_utf8() -> None:
+    """Write UTF-8 wherever we run: JSON is nothing else, and no text may stop the output."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as with `>&-`
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  (as long as we run)
+        reconfigure = getattr(getattr(sys, name), "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _leave_stdout() -> None:
+    """Let what is still buffered go nowhere: at exit it would fail once more, with a traceback."""
+    with suppress(OSError, ValueError):  # it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: Any) -> int:
     """Say what is wrong with the words of the command; without any, print the help."""
     context = getattr(error, "ctx", None)
     if context is not None and type(error).__name__ == "NoArgsIsHelpError":
-        print(context.get_help())
-        return 2
+        return _tell(context.get_help())
     command = f" ({context.command_path} --help)" if context is not None else ""
     return _say(f"{error.format_message()}{command}")
 
 
-def _say(what: str) -> int:
-    print(f"kafkashark: {what}", file=sys.stderr)
+def _bug(error: Exception) -> int:
+    """Say in one line where this program failed."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name} line {place.lineno}"
+    _say(f"a mistake in kafkashark itself: {type(error).__name__} in {where}: {error}")
+    return BUG
+
+
+def _say(*lines: str) -> int:
+    """Say what is wrong; what is quoted may come from anywhere, so it is escaped."""
+    return _tell("kafkashark: " + "\n".join(map(escaped, lines)))
+
+
+def _tell(text: str) -> int:
+    with suppress(OSError):  # nobody listens
+        print(text, file=sys.stderr)
     return 2

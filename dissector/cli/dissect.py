@@ -12,8 +12,10 @@ from dissector.cli.output import write_lines
 from dissector.engine.messages import Heard, InOrder
 from dissector.errors import FilterError, UsageError
 from dissector.filter import UnknownName, resolve, values_of
+from dissector.filter.names import Name
 from dissector.protocol.embedded.secrets import secret_ranges
 from dissector.view.bodies import body_json
+from dissector.view.escape import escaped
 from dissector.view.hexdump import hexdump
 from dissector.view.line import Seen, message_line
 from dissector.view.tree import tree
@@ -50,12 +52,15 @@ def dissect(
     options.one_of(form, FORMATS, "-T")
     if (form == "fields") != bool(fields):
         raise UsageError("-T fields and -e NAME go together")
-    source = options.source(captures, filter_text, ports, max_frame_bytes)
+    if form != "text" and (verbose or bytes_too):
+        raise UsageError("-V and -x go with -T text")
+    names = _names(fields or [])
+    source = options.source(captures, filter_text, ports, max_frame_bytes, output)
     heard = _in_order(source)
     if form == "ndjson":
         lines: Iterator[str] = (json_text(_row(each, show_secrets)) for each in heard)
     elif form == "fields":
-        lines = _field_lines(heard, fields or [])
+        lines = _field_lines(heard, names, show_secrets)
     else:
         lines = _text_lines(heard, verbose, bytes_too, show_secrets)
     write_lines(lines, output)
@@ -156,15 +161,20 @@ def _row(each: Heard, show_secrets: bool) -> dict[str, Any]:
     }
 
 
-def _field_lines(heard: Iterator[Heard], fields: list[str]) -> Iterator[str]:
+def _names(fields: list[str]) -> list[Name]:
+    """Return what `-e` names."""
     names = []
     for text in fields:
         try:
             names.append(resolve(text))
         except UnknownName as error:
             raise FilterError(text, str(error), error.offset) from None
+    return names
+
+
+def _field_lines(heard: Iterator[Heard], names: list[Name], show_secrets: bool) -> Iterator[str]:
     for each in heard:
-        row = _Side(each)
+        row = _Side(each, show_secrets)
         cells = [",".join(_cell(value) for value in values_of(row, name)) for name in names]
         yield "\t".join(cells)
 
@@ -172,8 +182,9 @@ def _field_lines(heard: Iterator[Heard], fields: list[str]) -> Iterator[str]:
 class _Side:
     """What `-e` may show of one message: its own body, and the columns of its exchange."""
 
-    def __init__(self, each: Heard) -> None:
+    def __init__(self, each: Heard, show_secrets: bool) -> None:
         self.each = each
+        self.show_secrets = show_secrets
 
     def column(self, name: str) -> Any:
         return self.each.exchange.column(name)
@@ -182,14 +193,11 @@ class _Side:
         exchange, message = self.each.exchange, self.each.message
         if message.kind != kind:
             return None
-        return body_json(message, exchange.request if kind == "response" else None)
+        request = exchange.request if kind == "response" else None
+        return body_json(message, request, show_secrets=self.show_secrets)
 
 
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    text = value if isinstance(value, str) else json_text(value)
-    return text.translate(_CONTROLS)
-
-
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
+    return escaped(value if isinstance(value, str) else json_text(value))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +15,10 @@ from dissector.engine.capture import Capture, Options
 from dissector.engine.exchange import Exchange
 from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.errors import UsageError
-from dissector.filter import Filter, parse
+from dissector.view.escape import escaped
+
+if TYPE_CHECKING:
+    from dissector.filter import Filter
 
 WINDOW_BYTES = 32 << 20
 
@@ -96,7 +100,8 @@ class Source:
                     progress.clear()
                     self.problems += 1
                     place = "" if problem.position is None else f" at byte {problem.position:,}"
-                    print(f"kafkashark: {name}: {problem.what}{place}", file=sys.stderr)
+                    line = escaped(f"{name}: {problem.what}{place}")
+                    print(f"kafkashark: {line}", file=sys.stderr)
                 progress.show()
                 yield from self.capture.exchanges_of(window)
                 if after_window is not None:
@@ -108,18 +113,34 @@ def source(
     filter_text: str | None = None,
     ports: list[int] | None = None,
     max_frame_bytes: int = MAX_FRAME,
+    output: str | None = None,
 ) -> Source:
     """
     Return the captures that a command asks for.
 
     Raises:
         FilterError: The filter is none.
+        UsageError: The output would overwrite one of the captures.
     """
-    chosen = parse(filter_text) if filter_text is not None else None
+    for name in captures:
+        if output is not None and _is_same_file(name, output):
+            raise UsageError(f"{output} is one of the captures; -o would overwrite it")
+    chosen = None
+    if filter_text is not None:
+        from dissector.filter import parse
+
+        chosen = parse(filter_text)
     options = Options(
         ports=frozenset(ports or ()), max_frame_bytes=max_frame_bytes, window_bytes=WINDOW_BYTES
     )
     return Source(Capture(captures, options), chosen)
+
+
+def _is_same_file(capture: str, output: str) -> bool:
+    try:
+        return Path(output).is_file() and Path(output).samefile(capture)
+    except OSError:
+        return False
 
 
 def one_of(value: str, allowed: tuple[str, ...], option: str) -> str:

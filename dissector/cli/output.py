@@ -5,31 +5,51 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 from dissector.errors import UsageError
 from dissector.view.table import csv_lines, ndjson_lines, table_lines
+from dissector.view.values import json_text
+
+if TYPE_CHECKING:
+    import polars
 
 Row = Mapping[str, Any]
+Item = TypeVar("Item")
 
 ROW_FORMATS = ("table", "ndjson", "csv", "parquet")
 
 
+class OutputClosed(Exception):
+    """Nobody reads what we write any more, as behind `| head`: time to stop, nothing is wrong."""
+
+
 @contextmanager
 def opened(output: str | None) -> Iterator[TextIO]:
-    """Open what data is written to: a file, or stdout."""
-    if output is None or output == "-":
-        yield sys.stdout
-    else:
-        with Path(output).open("w", encoding="utf-8", newline="") as file:
-            yield file
+    """Open what text is written to: a file, or stdout."""
+    try:
+        if output is None or output == "-":
+            yield sys.stdout
+            sys.stdout.flush()
+        else:
+            with Path(output).open("w", encoding="utf-8", newline="") as file:
+                yield file
+    except BrokenPipeError:
+        raise OutputClosed from None
+
+
+def begun(items: Iterable[Item]) -> Iterator[Item]:
+    """Take the first item at once, so that input which can't be read costs no output file."""
+    rest = iter(items)
+    return chain(list(islice(rest, 1)), rest)
 
 
 def write_lines(lines: Iterable[str], output: str | None, end: str = "\n") -> None:
     """Write lines, each with its end."""
+    lines = begun(lines)
     with opened(output) as file:
         for line in lines:
             file.write(line)
@@ -38,7 +58,7 @@ def write_lines(lines: Iterable[str], output: str | None, end: str = "\n") -> No
 
 def terminal_width(output: str | None) -> int | None:
     """Return the width of the terminal that output goes to; None where it goes elsewhere."""
-    to_terminal = output is None and sys.stdout.isatty()
+    to_terminal = output in (None, "-") and sys.stdout.isatty()
     return get_terminal_size().columns if to_terminal else None
 
 
@@ -55,6 +75,7 @@ def write_rows(
         columns: Of csv.
         shown: Of the table for people, which has no room for everything.
     """
+    rows = begun(rows)
     match form:
         case "ndjson":
             write_lines(ndjson_lines(rows), output)
@@ -64,16 +85,42 @@ def write_rows(
             write_lines(table_lines(rows, shown, terminal_width=terminal_width(output)), output)
 
 
-def parquet_file(output: str | None) -> str:
+def check_parquet(form: str, output: str | None) -> None:
     """
-    Return the file that Parquet goes to.
+    See that Parquet has a place to go to.
 
     Raises:
-        UsageError: None was named; a terminal is no place for it.
+        UsageError: That would be a terminal.
     """
-    if output is None:
+    if form == "parquet" and output in (None, "-") and sys.stdout.isatty():
         raise UsageError("-T parquet wants a file: -o FILE")
-    return output
+
+
+def write_parquet(rows: Iterable[Row], schema: Mapping[str, Any], output: str | None) -> None:
+    """Write rows as Parquet; `schema` gives the polars type of each column."""
+    import polars
+
+    from dissector.engine.table import frames
+
+    table = polars.concat(list(frames(rows, schema)))
+    if output is None or output == "-":
+        _write_table(table, sys.stdout.buffer)
+    else:
+        with Path(output).open("wb") as file:
+            _write_table(table, file)
+
+
+def _write_table(table: polars.DataFrame, file: BinaryIO) -> None:
+    # By way of memory: polars has exceptions of its own for a file that can't be written.
+    from io import BytesIO
+
+    data = BytesIO()
+    table.write_parquet(data)
+    try:
+        file.write(data.getbuffer())
+        file.flush()
+    except BrokenPipeError:
+        raise OutputClosed from None
 
 
 def sorted_rows(rows: Iterable[Row], text: str | None, columns: Sequence[str]) -> Iterable[Row]:
@@ -97,12 +144,18 @@ def sorted_rows(rows: Iterable[Row], text: str | None, columns: Sequence[str]) -
     return sorted(rows, key=lambda row: [_sortable(row[name]) for name in names])
 
 
-def _sortable(value: Any) -> tuple[bool, Any]:
-    return value is not None, value
-
-
-def batches(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
-    """Yield rows in lists of a size."""
-    rows = iter(rows)
-    while batch := list(islice(rows, size)):
-        yield batch
+def _sortable(value: Any) -> tuple[int, Any]:
+    """Return what a value is sorted by; values of different types never meet."""
+    match value:
+        case None:
+            return 0, 0
+        case int() | float():
+            return 1, value
+        case str():
+            return 2, value
+        case bytes():
+            return 3, value
+        case list():
+            return 4, [_sortable(each) for each in value]
+        case _:
+            return 5, json_text(value)

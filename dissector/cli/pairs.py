@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
@@ -10,13 +10,14 @@ import typer
 from dissector.cli import options
 from dissector.cli.output import (
     ROW_FORMATS,
-    parquet_file,
+    Row,
+    check_parquet,
     sorted_rows,
+    write_parquet,
     write_rows,
 )
 from dissector.engine.exchange import COLUMNS, Exchange
 from dissector.errors import UsageError
-from dissector.view.bodies import body_json
 from dissector.view.values import json_text
 
 SHOWN = (
@@ -61,38 +62,40 @@ def pairs(
     options.one_of(form, ROW_FORMATS, "-T")
     if bodies and form == "table":
         raise UsageError("--bodies goes with -T ndjson, csv or parquet")
-    file = parquet_file(output) if form == "parquet" else output
-    source = options.source(captures, filter_text, ports, max_frame_bytes)
+    check_parquet(form, output)
+    source = options.source(captures, filter_text, ports, max_frame_bytes, output)
     columns = COLUMNS + BODIES if bodies else COLUMNS
-    rows = sorted_rows(
-        _rows(source.exchanges(), bodies, form != "ndjson", show_secrets), sort, columns
-    )
-    if form == "parquet":
-        _write_parquet(rows, str(file), bodies)
+    rows: Iterable[Row]
+    if bodies:
+        rows = _with_bodies(source.exchanges(), form != "ndjson", show_secrets)
     else:
-        write_rows(rows, form, file, columns, SHOWN)
+        rows = (exchange.row() for exchange in source.exchanges())
+    rows = sorted_rows(rows, sort, columns)
+    if form == "parquet":
+        write_parquet(rows, _schema(bodies), output)
+    else:
+        write_rows(rows, form, output, columns, SHOWN)
 
 
-def _rows(
-    exchanges: Iterator[Exchange], bodies: bool, as_text: bool, show_secrets: bool
+def _with_bodies(
+    exchanges: Iterator[Exchange], as_text: bool, show_secrets: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows; `as_text`: with bodies as JSON text, for what has no nested values."""
+    """Yield rows with bodies; `as_text`: as JSON text, for what has no nested values."""
+    from dissector.view.bodies import body_json
+
     for exchange in exchanges:
         row = exchange.row()
-        if bodies:
-            request, response = exchange.request, exchange.response
-            for name, message in zip(BODIES, (request, response), strict=True):
-                value = body_json(message, request, show_secrets=show_secrets)
-                row[name] = json_text(value) if as_text and value is not None else value
+        request, response = exchange.request, exchange.response
+        for name, message in zip(BODIES, (request, response), strict=True):
+            value = body_json(message, request, show_secrets=show_secrets)
+            row[name] = json_text(value) if as_text and value is not None else value
         yield row
 
 
-def _write_parquet(rows: Any, file: str, bodies: bool) -> None:
+def _schema(bodies: bool) -> dict[str, Any]:
     import polars
 
-    from dissector.engine.table import exchange_schema, frames
+    from dissector.engine.table import exchange_schema
 
-    schema = dict(exchange_schema())
-    if bodies:
-        schema |= dict.fromkeys(BODIES, polars.String())
-    polars.concat(list(frames(rows, schema))).write_parquet(file)
+    more = dict.fromkeys(BODIES, polars.String()) if bodies else {}
+    return {**exchange_schema(), **more}

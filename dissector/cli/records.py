@@ -8,8 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from dissector.cli import options
-from dissector.cli.output import ROW_FORMATS, Row, parquet_file, sorted_rows, write_rows
+from dissector.cli.output import (
+    ROW_FORMATS,
+    Row,
+    check_parquet,
+    sorted_rows,
+    write_parquet,
+    write_rows,
+)
 from dissector.engine.records import COLUMNS, record_rows
+from dissector.engine.table import record_schema
 from dissector.view.bodies import decoded_record, mask_record_row
 from dissector.view.values import json_text, record_json
 
@@ -48,13 +56,14 @@ def records(
 ) -> None:
     """Print a row for each record that was produced or fetched."""
     options.one_of(form, ROW_FORMATS, "-T")
-    file = parquet_file(output) if form == "parquet" else output
-    source = options.source(captures, filter_text, ports, max_frame_bytes)
+    check_parquet(form, output)
+    source = options.source(captures, filter_text, ports, max_frame_bytes, output)
     rows = sorted_rows(_rows(source, show_secrets), sort, COLUMNS)
     if form == "parquet":
-        _write_parquet(rows, str(file))
+        as_bytes = ({**row, "value": _bytes(row["value"])} for row in rows)
+        write_parquet(as_bytes, record_schema(), output)
     else:
-        write_rows(_as_text(rows, form), form, file, COLUMNS, SHOWN)
+        write_rows(_as_text(rows, form), form, output, COLUMNS, SHOWN)
 
 
 def _rows(source: options.Source, show_secrets: bool) -> Iterator[Row]:
@@ -82,15 +91,6 @@ def _as_text(rows: Iterable[Row], form: str) -> Iterator[dict[str, Any]]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json_text(value)
-
-
-def _write_parquet(rows: Iterable[Row], file: str) -> None:
-    import polars
-
-    from dissector.engine.table import frames, record_schema
-
-    as_bytes = ({**row, "value": _bytes(row["value"])} for row in rows)
-    polars.concat(list(frames(as_bytes, record_schema()))).write_parquet(file)
 
 
 def _bytes(value: Any) -> Any:

@@ -29,7 +29,7 @@ def stats(
 ) -> None:
     """Print response times and errors per API, client, topic, broker; and the capture's health."""
     options.one_of(form, FORMATS, "-T")
-    source = options.source(captures, filter_text, ports, max_frame_bytes)
+    source = options.source(captures, filter_text, ports, max_frame_bytes, output)
     problems = [0]
     sections = statistics(_counting(source.exchanges(), problems))
     state = health(source.capture.reading, source.problems + problems[0])

@@ -20,7 +20,9 @@ class StreamFiles:
     Writes `CONNECTION-a.bin` and `CONNECTION-b.bin`: what each side of a connection sent.
 
     Gaps are left out, so a place in a file is a place in the stream less the gaps before it.
-    Secrets are blanked when all is written, because a frame is known only after its bytes.
+    Secrets are blanked when all is written, because a frame is known only after its bytes. A
+    context that is left before `close` takes its files away, because nobody knows then what in
+    them is secret.
     """
 
     def __init__(self, folder: Path, show_secrets: bool) -> None:
@@ -32,6 +34,14 @@ class StreamFiles:
         self._sizes: dict[tuple[int, int], int] = {}
         self._gaps: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self._hidden: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._closed = False
+
+    def __enter__(self) -> StreamFiles:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if not self._closed:
+            self.close(keep=set())
 
     def take(self, connection: int, side: int, data: bytes | None, length: int) -> None:
         """Write the next bytes of a stream; None is a gap."""
@@ -62,14 +72,18 @@ class StreamFiles:
             self._known.discard(key)
             self._path(key).unlink()
         for key, ranges in self._hidden.items():
-            if key not in self._known:
-                continue
-            with self._path(key).open("r+b") as file:
-                size = file.seek(0, 2)
-                for start, end in ranges:
-                    first, last = self._place(key, start), min(self._place(key, end), size)
-                    file.seek(first)
-                    file.write(BLANK * max(0, last - first))
+            if key in self._known:
+                self._blank(key, ranges)
+        self._closed = True
+
+    def _blank(self, key: tuple[int, int], ranges: list[tuple[int, int]]) -> None:
+        """Write over ranges of a stream in its file."""
+        with self._path(key).open("r+b") as file:
+            size = file.seek(0, 2)
+            for start, end in ranges:
+                first, last = self._place(key, start), min(self._place(key, end), size)
+                file.seek(first)
+                file.write(BLANK * max(0, last - first))
 
     def _place(self, key: tuple[int, int], offset: int) -> int:
         """Return where a byte of the stream lies in the file."""

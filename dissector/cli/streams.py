@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dissector.cli import options
-from dissector.cli.output import ROW_FORMATS, parquet_file, sorted_rows, write_rows
-from dissector.cli.stream_files import StreamFiles
+from dissector.cli.output import (
+    ROW_FORMATS,
+    Row,
+    check_parquet,
+    sorted_rows,
+    write_parquet,
+    write_rows,
+)
 from dissector.engine.connections import COLUMNS, connection_rows
+from dissector.engine.exchange import Exchange
 
 SHOWN = (
     "connection",
@@ -62,30 +70,50 @@ def streams(
     With -Y only the connections with an exchange that passes.
     """
     options.one_of(form, ROW_FORMATS, "-T")
-    file = parquet_file(output) if form == "parquet" else output
-    source = options.source(captures, filter_text, ports, max_frame_bytes)
-    files = StreamFiles(write, show_secrets) if write is not None else None
-    if files is not None:
+    check_parquet(form, output)
+    source = options.source(captures, filter_text, ports, max_frame_bytes, output)
+    if write is None:
+        rows = _rows(source, _passed(source))
+    else:
+        rows = _written(source, write, show_secrets)
+    rows = list(sorted_rows(rows, sort, COLUMNS))
+    if form == "parquet":
+        write_parquet(rows, _schema(), output)
+    else:
+        write_rows(rows, form, output, COLUMNS, SHOWN)
+
+
+def _written(source: options.Source, folder: Path, show_secrets: bool) -> list[Row]:
+    """Return the rows; write the bytes of their connections."""
+    from dissector.cli.stream_files import StreamFiles
+
+    with StreamFiles(folder, show_secrets) as files:
         source.capture.tap = files.take
+        rows = _rows(source, _passed(source, files.hide))
+        files.close(keep={row["connection"] for row in rows})
+    return rows
+
+
+def _passed(source: options.Source, see: Callable[[Exchange], None] | None = None) -> set[int]:
+    """Read the capture; return the connections with an exchange that the filter lets pass."""
     passed = set()
     for exchange in source.capture_exchanges():
         if source.passes(exchange):
             passed.add(exchange.connection)
-        if files is not None:
-            files.hide(exchange)
+        if see is not None:
+            see(exchange)
+    return passed
+
+
+def _rows(source: options.Source, passed: set[int]) -> list[Row]:
     reading = source.capture.reading
     assert reading is not None
-    rows = [
-        row
-        for row in connection_rows(reading)
-        if source.filter is None or row["connection"] in passed
-    ]
-    if files is not None:
-        files.close(keep={row["connection"] for row in rows})
-    in_order = list(sorted_rows(rows, sort, COLUMNS))
-    if form == "parquet":
-        import polars
+    every = source.filter is None
+    return [row for row in connection_rows(reading) if every or row["connection"] in passed]
 
-        polars.DataFrame(in_order, infer_schema_length=None).write_parquet(str(file))
-    else:
-        write_rows(in_order, form, file, COLUMNS, SHOWN)
+
+def _schema() -> dict[str, Any]:
+    import polars
+
+    texts = {"network", "a", "b", "speaks", "client", "ended"}
+    return {name: polars.String() if name in texts else polars.Int64() for name in COLUMNS}
