@@ -88,7 +88,10 @@ def _check(name: str) -> None:
 
 def _head(source: Source) -> bytes:
     head: Bytes = np.empty(_SNIFF_BYTES, dtype=np.uint8)
-    return head[: source.fill(head)].tobytes()
+    filled = 0
+    while filled < len(head) and not source.ended:
+        filled += source.fill(head[filled:])
+    return head[:filled].tobytes()
 
 
 def _recognise(source: Source, head: bytes) -> tuple[Reader, int]:
@@ -155,7 +158,7 @@ def _next_window(source: Source, carry: bytes, need: int, window_bytes: int) -> 
     window: Bytes = np.empty(size, dtype=np.uint8)
     window[: len(carry)] = np.frombuffer(carry, dtype=np.uint8)
     filled = len(carry) + source.fill(window[len(carry) :])
-    return window[:filled], filled < size
+    return window[:filled], source.ended
 
 
 def _report_end(source: Source, position: int, left: int, rows: Rows) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import select
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +17,7 @@ from dissector.errors import CaptureError, Problem
 
 _CHUNK_BYTES = 1 << 18
 _MAGIC_BYTES = 4
+_PATIENCE_S = 0.2
 
 
 class Source:
@@ -24,6 +28,7 @@ class Source:
         name: As the user gave it.
         compression: `gzip`, `zstd`, `lz4` or None.
         position: Bytes given so far, decompressed.
+        ended: Whether the last byte has been given.
         problem: Why the bytes ended before the file's own end; None if they did not.
 
     Raises:
@@ -33,9 +38,11 @@ class Source:
     def __init__(self, name: str, stdin: BinaryIO | None = None) -> None:
         self.name = name
         self.position = 0
+        self.ended = False
         self.problem: Problem | None = None
         self._file = self._open(stdin)
         self._owned = name != "-"
+        self._live = _is_live(self._file)
         head = self._read_magic()
         self.compression = compression_of(head)
         self._pending = memoryview(head)
@@ -50,23 +57,32 @@ class Source:
             self._file.close()
 
     def fill(self, target: Bytes) -> int:
-        """Fill `target` with the next bytes; return how many, fewer only at the end."""
+        """
+        Fill `target` with the next bytes.
+
+        Returns:
+            How many; fewer than fit at the end, and where a pipe has given some and pauses, so
+            that a live capture shows what it has.
+        """
         view = target.data
         filled = 0
-        while filled < len(view):
-            if not self._pending and not self._next_piece():
-                filled += self._read_plain(view[filled:])
+        while filled < len(view) and not self.ended:
+            if filled and self._pauses():
                 break
-            taken = self._pending[: len(view) - filled]
-            view[filled : filled + len(taken)] = taken
-            self._pending = self._pending[len(taken) :]
-            filled += len(taken)
+            count = self._read_into(view[filled:])
+            self.ended = count == 0
+            filled += count
         self.position += filled
         return filled
 
+    def _pauses(self) -> bool:
+        if not self._live or self._pending:
+            return False
+        return not select.select([self._file], [], [], _PATIENCE_S)[0]
+
     def _open(self, stdin: BinaryIO | None) -> BinaryIO | io.FileIO:
         if self.name == "-":
-            return stdin if stdin is not None else sys.stdin.buffer
+            return stdin if stdin is not None else _standard_input()
         try:
             return Path(self.name).open("rb", buffering=0)
         except OSError as error:
@@ -116,25 +132,36 @@ class Source:
             self.problem = Problem(str(damage))
         return False
 
-    def _read_plain(self, view: memoryview) -> int:
-        """Read a file that is not compressed straight to where its bytes are wanted."""
-        if self.compression is not None:
-            return 0
-        filled = 0
-        while filled < len(view):
+    def _read_into(self, view: memoryview) -> int:
+        """Read some bytes, at least one; 0 at the end."""
+        if not self._pending and not self._next_piece():
+            if self.compression is not None:
+                return 0
             if isinstance(self._file, io.FileIO):
-                count = self._read_into(self._file, view[filled:])
-            else:
-                piece = self._read(len(view) - filled)
-                count = len(piece)
-                view[filled : filled + count] = piece
-            if not count:
-                break
-            filled += count
-        return filled
+                return self._read_straight(self._file, view)
+            self._pending = memoryview(self._read(min(len(view), _CHUNK_BYTES)))
+        taken = self._pending[: len(view)]
+        view[: len(taken)] = taken
+        self._pending = self._pending[len(taken) :]
+        return len(taken)
 
-    def _read_into(self, file: io.FileIO, view: memoryview) -> int:
+    def _read_straight(self, file: io.FileIO, view: memoryview) -> int:
         try:
             return file.readinto(view) or 0
         except OSError as error:
             raise self._unreadable(error) from None
+
+
+def _standard_input() -> BinaryIO | io.FileIO:
+    """Return standard input without a buffer, which would hide whether more has come."""
+    try:
+        return io.FileIO(sys.stdin.fileno(), closefd=False)
+    except (OSError, ValueError):
+        return sys.stdin.buffer
+
+
+def _is_live(file: BinaryIO | io.FileIO) -> bool:
+    """Return whether a file is a pipe, whose bytes come when they come (and can be asked)."""
+    if sys.platform == "win32" or not isinstance(file, io.FileIO):
+        return False
+    return stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)

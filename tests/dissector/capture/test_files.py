@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import lz4.frame
@@ -283,6 +284,30 @@ def test_several_files_are_one_capture(tmp_path: Path) -> None:
     assert rows(windows) == rows(read(pcap(PACKETS)))
     assert [window.first for window in windows] == [0, 3, 6]
     assert [window.file.tolist() for window in windows] == [[0] * 3, [1] * 3, [2] * 3]
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_pipe_that_pauses_shows_what_it_gave(compress: Callable[[bytes], bytes]) -> None:
+    readable, writable = os.pipe()
+    with io.FileIO(readable) as stdin, io.FileIO(writable, "w") as stream:
+        stream.write(compress(pcap(PACKETS[:2])))
+        windows = read_packets(["-"], stdin=stdin)
+        assert len(next(windows)) == 2
+        packet = pcap(PACKETS[2:3])[24:]
+        stream.write(compress(packet[:20]))
+        stream.write(compress(packet[20:]))
+        assert rows([next(windows)]) == rows(read(pcap(PACKETS)))[2:3]
+        stream.close()
+        assert list(windows) == []
+
+
+def test_standard_input_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(pcap(PACKETS))
+    with (tmp_path / "a").open() as text:
+        monkeypatch.setattr("sys.stdin", text)
+        assert rows(list(read_packets(["-"]))) == rows(read(pcap(PACKETS)))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pcap(PACKETS))))
+    assert rows(list(read_packets(["-"]))) == rows(read(pcap(PACKETS)))
 
 
 def test_a_bad_file_among_several_is_told_before_any_packet(tmp_path: Path) -> None:
