@@ -28,6 +28,7 @@ def _aiokafka() -> str:
 
 
 _VERSIONS = {
+    "java": lambda: "Java clients and tools of the broker's release",
     "librdkafka": _librdkafka,
     "kafka-python": _kafka_python,
     "aiokafka": _aiokafka,

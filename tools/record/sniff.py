@@ -172,7 +172,7 @@ def _open_connections(ports: frozenset[int]) -> int:
 
 def _wait_for(path: Path, mark: bytes) -> None:
     deadline = time.monotonic() + _PATIENCE_S
-    while not (path.exists() and mark in path.read_bytes()[-4096:]):
+    while not (path.exists() and mark in path.read_bytes()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"{path}: the last packets did not arrive in the file")
         time.sleep(0.02)

@@ -11,7 +11,11 @@ _FAMILIES = (
     "librdkafka_transactions",
     "errors",
     "kafka_python",
+    "kafka_python_versions",
     "aiokafka",
+    "java",
+    "inside",
+    "secure",
     "demo",
 )
 

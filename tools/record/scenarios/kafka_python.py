@@ -1,10 +1,10 @@
-"""kafka-python: producers."""
+"""kafka-python: producers, and what its other scenarios are made of."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer
 
 from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario
 
@@ -36,3 +36,30 @@ def produce_codecs(stage: Stage) -> None:
         sender = producer(stage, compression_type=codec, linger_ms=50, client_id=f"kp-{codec}")
         send(stage, sender, partition=0)
         sender.close(PATIENCE_S)
+
+
+def member(stage: Stage, name: str, **settings: Any) -> KafkaConsumer:
+    """Make a member of this stage's group."""
+    return KafkaConsumer(
+        stage.topic(),
+        bootstrap_servers=stage.bootstrap.split(","),
+        group_id=stage.topic("group"),
+        client_id=name,
+        auto_offset_reset="earliest",
+        heartbeat_interval_ms=300,
+        session_timeout_ms=6000,
+        fetch_max_wait_ms=200,
+        **settings,
+    )
+
+
+def poll(reader: KafkaConsumer, got: list[Any]) -> int:
+    """Poll once into `got`; tell how many records there are now."""
+    for records in reader.poll(timeout_ms=100).values():
+        got.extend(records)
+    return len(got)
+
+
+def both(*members: KafkaConsumer) -> bool:
+    """Tell whether all have partitions."""
+    return all(each.assignment() for each in members)
