@@ -14,14 +14,14 @@ from dissector.protocol.headers import (
 from dissector.protocol.schema import Schema
 
 
-def body(schema: Schema, version: int, **values: Any) -> bytes:
+def body(schema: Schema, version: int, /, **values: Any) -> bytes:
     """Write a body; what is not given is at its zero."""
     zeros = {f.name: f.zero(version) for f in schema.fields if version in f.versions}
     return schema.codec(version).build(zeros | values)
 
 
 def request(
-    key: int, version: int, correlation_id: int, client_id: str | None = "test", **values: Any
+    key: int, version: int, correlation_id: int, client_id: str | None = "test", /, **values: Any
 ) -> bytes:
     """Return a request with its size in front."""
     header = {
@@ -34,7 +34,7 @@ def request(
     return sized(head + body(api(key).request, version, **values))
 
 
-def response(key: int, version: int, correlation_id: int, **values: Any) -> bytes:
+def response(key: int, version: int, correlation_id: int, /, **values: Any) -> bytes:
     """Return a response with its size in front."""
     head = ResponseHeader.codec(response_header_version(key, version))
     data = head.build({"correlation_id": correlation_id})

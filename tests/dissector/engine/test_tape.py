@@ -1,0 +1,242 @@
+"""The tape against the codecs: every API, side and version, whole, cut, changed and random bytes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dissector.engine import tape
+from dissector.protocol.apis import all_apis, api
+from dissector.protocol.messages import Message, decode_request, decode_response
+from dissector.protocol.program import UNKNOWN_TAG, Place, Programs, programs
+from dissector.protocol.spans import Span, spans
+from tests.frames import request, response
+from tests.strategies import values
+
+MESSAGES = [
+    (found.key, kind, version)
+    for found in all_apis()
+    for kind in ("request", "response")
+    for version in found.schema(kind).versions
+]
+
+
+def read(
+    frames: list[tuple[bytes, int]], wanted: np.ndarray | None = None, compiled: bool = False
+) -> tape.Tape:
+    """Run frames, each with the first step of its program, through the loop."""
+    data = np.frombuffer(b"".join(frame for frame, _ in frames) or b"\0", np.uint8)
+    ends = np.cumsum([len(frame) for frame, _ in frames], dtype=np.int64)
+    starts = ends - np.array([len(frame) for frame, _ in frames], np.int64)
+    steps = np.array([step for _, step in frames], np.int64)
+    if wanted is None:
+        wanted = np.ones(len(programs().places), np.uint8)
+    if compiled:
+        tape._run.compiled  # noqa: B018  (from now on this process runs it compiled)
+    return tape.read(data, starts, ends, steps, programs(), wanted)
+
+
+def expected(message: Message) -> list[tuple[str, str, int, Any]]:
+    """List (part, path, start in the frame, value) of all fields, as the spans tell them."""
+    schema, version = message.header
+    rows = _rows("header", spans(schema, version, message.frame))
+    assert message.schema is not None
+    body = spans(message.schema, message.api_version or 0, message.frame, message.body_start)
+    return rows + _rows("body", body)
+
+
+def _rows(part: str, span: Span) -> list[tuple[str, str, int, Any]]:
+    out: list[tuple[str, str, int, Any]] = []
+    for child in span.children:
+        out += _row(part, child)
+        out += _rows(part, child)
+    return out
+
+
+def _row(part: str, span: Span) -> list[tuple[str, str, int, Any]]:
+    path = re.sub(r"\[\d+\]", "", span.path)
+    value, declared = span.value, span.declared
+    if span.name.startswith("tag "):
+        return [(part, "unknown", span.end - len(value), len(value))]
+    if declared is None:
+        if isinstance(value, dict):
+            return []
+        return [(part, f"{path}.[]", *_content(span, value))]
+    if declared.type.startswith("[]"):
+        count = -1 if value is None else len(value)
+        first = span.children[0].start if span.children else span.end
+        return [(part, path, first, count)]
+    if declared.type == "struct":
+        return [] if value is not None else [(part, path, span.start, -1)]
+    return [(part, path, *_content(span, value))]
+
+
+def _content(span: Span, value: Any) -> tuple[int, Any]:
+    match value:
+        case None:
+            return span.end, -1
+        case str():
+            size = len(value.encode("utf-8", "surrogateescape"))
+            return span.end - size, size
+        case bytes():
+            return span.end - len(value), len(value)
+        case UUID():
+            return span.start, 16
+        case float():
+            return span.start, 8
+        case _:
+            return span.start, int(value)
+
+
+def rows_of(read_tape: tape.Tape, message: int, start: int) -> list[tuple[str, str, int, int]]:
+    at = np.flatnonzero(read_tape.message == message)
+    out = []
+    for row in at.tolist():
+        place = programs().places[read_tape.field[row]]
+        part = "body" if place is None or place.key >= 0 else "header"
+        path = "unknown" if place is None else place.path
+        out.append((part, path, int(read_tape.start[row]) - start, int(read_tape.value[row])))
+    return out
+
+
+def check(frames: list[tuple[Message, int]], compiled: bool) -> None:
+    """Hold what the loop says of each frame against the codec."""
+    result = read([(message.frame, step) for message, step in frames], compiled=compiled)
+    start = 0
+    for number, (message, _) in enumerate(frames):
+        state = int(result.state[number])
+        got = rows_of(result, number, start)
+        if message.body is None:
+            assert state == tape.BROKEN
+            assert got == []
+        elif state != tape.BROKEN:
+            assert state == (tape.LEFT_OVER if message.body_end < len(message.frame) else tape.FITS)
+            assert int(result.end[number]) - start == message.body_end
+            rows = expected(message)
+            assert [row for row in got if row[1] != "unknown"] == [
+                r for r in rows if r[1] != "unknown"
+            ]
+            assert [row[2:] for row in got if row[1] == "unknown"] == [
+                r[2:] for r in rows if r[1] == "unknown"
+            ]
+        else:
+            # What the loop leaves to the codec although it fits: tags that are not in order.
+            assert _tags_out_of_order(message)
+        start += len(message.frame)
+
+
+def _tags_out_of_order(message: Message) -> bool:
+    schema = message.schema
+    assert schema is not None
+    body = schema.codec(message.api_version or 0).build(message.body)
+    return body != message.frame[message.body_start : message.body_end]
+
+
+def _frame(key: int, kind: str, version: int, value: dict[str, Any], number: int) -> bytes:
+    return (request if kind == "request" else response)(key, version, number, **value)[4:]
+
+
+def _message(key: int, kind: str, version: int, frame: bytes) -> Message:
+    return decode_request(frame) if kind == "request" else decode_response(frame, key, version)
+
+
+@given(data=st.data())
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("compiled", [False, True])
+def test_every_message(compiled: bool, data: st.DataObject) -> None:
+    """Messages of all kinds in one batch: right, cut, changed, and with bytes left over."""
+    chosen = data.draw(st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=60))
+    frames: list[tuple[Message, int]] = []
+    for number, (key, kind, version) in enumerate(chosen):
+        value = data.draw(values(api(key).schema(kind), version))
+        frame = _frame(key, kind, version, value, number)
+        frame = _damaged(frame, data)
+        message = _message(key, kind, version, frame)
+        if kind == "request" and (message.api_key, message.api_version) != (key, version):
+            continue  # another program would be chosen
+        if kind == "response" and message.api_version != version:
+            continue
+        frames.append((message, programs().start(key, version, kind)))
+    check(frames, compiled)
+
+
+def _damaged(frame: bytes, data: st.DataObject) -> bytes:
+    match data.draw(st.sampled_from(["whole", "cut", "changed", "more"])):
+        case "cut":
+            return frame[: data.draw(st.integers(0, len(frame)))]
+        case "changed" if len(frame) > 8:
+            changed = bytearray(frame)
+            for _ in range(data.draw(st.integers(1, 3))):
+                changed[data.draw(st.integers(8, len(frame) - 1))] = data.draw(st.integers(0, 255))
+            return bytes(changed)
+        case "more":
+            return frame + data.draw(st.binary(min_size=1, max_size=4))
+        case _:
+            return frame
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+@given(data=st.data())
+@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+def test_each_version(message: tuple[int, str, int], data: st.DataObject) -> None:
+    key, kind, version = message
+    frame = _frame(key, kind, version, data.draw(values(api(key).schema(kind), version)), 1)
+    check([(_message(key, kind, version, frame), programs().start(key, version, kind))], False)
+
+
+def test_only_what_is_wanted_is_written() -> None:
+    step = programs().start(0, 9, "request")
+    topic = {"name": "orders", "partition_data": [{"index": 3, "records": b"xyz"}]}
+    frame = _frame(0, "request", 9, {"acks": -1, "topic_data": [topic, topic]}, 1)
+    wanted = np.zeros(len(programs().places), np.uint8)
+    wanted[programs().numbers(0, "request")["topic_data.name"]] = 1
+    result = read([(frame, step), (frame, step)], wanted)
+    texts = [
+        (int(m), (frame * 2)[s : s + n])
+        for m, s, n in zip(result.message, result.start, result.value, strict=True)
+    ]
+    assert texts == [(0, b"orders")] * 2 + [(1, b"orders")] * 2
+
+
+def test_unknown_messages_are_passed_over() -> None:
+    assert programs().start(999, 0, "request") == -1
+    assert programs().start(0, 99, "request") == -1
+    known = (_frame(12, "request", 4, {}, 1), programs().start(12, 4, "request"))
+    result = read([(b"whatever", -1), known])
+    assert result.state.tolist() == [tape.UNKNOWN, tape.FITS]
+
+
+def test_room_grows_with_the_messages() -> None:
+    """A message with more fields than the first guess leaves room for."""
+    members = [f"member-{n}" for n in range(3000)]
+    frame = _frame(
+        13,
+        "request",
+        3,
+        {"members": [{"member_id": m, "group_instance_id": None} for m in members]},
+        1,
+    )
+    empty = b"\0" * 4
+    result = read([(frame, programs().start(13, 3, "request"))] * 3)
+    assert len(result) == 3 * (4 + 1 + 1 + 2 * 3000)
+    nothing = read([(empty, programs().start(13, 3, "response"))])
+    assert nothing.state.tolist() == [tape.BROKEN]
+
+
+def test_declarations_are_no_deeper_than_the_stack() -> None:
+    table = Programs()
+    deepest = 0
+    for key, kind, version in MESSAGES:
+        table.start(key, version, kind)
+    for place in table.places:
+        if place is not None:
+            deepest = max(deepest, place.path.count(".") + 1)
+    assert 2 * deepest < tape.DEPTH
+    assert isinstance(table.places[1], Place)
+    assert table.places[UNKNOWN_TAG] is None
