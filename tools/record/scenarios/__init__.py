@@ -16,6 +16,7 @@ _FAMILIES = (
     "java",
     "inside",
     "secure",
+    "other_languages",
     "demo",
 )
 
