@@ -297,7 +297,9 @@ def construct_of(each: Field, version: int, flexible: bool) -> Construct:
     """Return the Construct of one field at one version."""
     if each.type == "struct":
         struct = _fields(each.fields, version, flexible)
-        return wire.Nullable(struct) if version in each.null else struct
+        if version not in each.null:
+            return struct
+        return wire.Nullable(struct) if each.tag is None else wire.NullableTagged(struct)
     if each.type == "[]struct":
         length = wire.compact_length if flexible else wire.int32
         return wire.Counted(length, _fields(each.fields, version, flexible))

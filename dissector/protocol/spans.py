@@ -111,7 +111,7 @@ class _Reader:
     def value(self, declared: Field, span: Span) -> Any:
         construct = construct_of(declared, self.version, self.flexible)
         if declared.type == "struct":
-            if isinstance(construct, wire.Nullable) and wire.take(self.stream, 1)[0] >= 0x80:
+            if isinstance(construct, wire.Nullable) and construct.absent(self.stream):
                 return None
             return self.struct(declared.fields, span)
         if not isinstance(construct, wire.Counted):

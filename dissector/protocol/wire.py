@@ -282,17 +282,36 @@ class Nullable(Subconstruct):  # type: ignore[misc]
     """
 
     least = 1
+    null = b"\xff"
+
+    def absent(self, stream: Any) -> bool:
+        """Read what stands in front of the struct, and tell whether there is none."""
+        return take(stream, 1)[0] >= 0x80
 
     def _parse(self, stream: Any, context: Any, path: Any) -> Any:
-        if take(stream, 1)[0] >= 0x80:
+        if self.absent(stream):
             return None
         return self.subcon._parsereport(stream, context, path)
 
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
-        stream.write(b"\xff" if obj is None else b"\x01")
+        stream.write(self.null if obj is None else b"\x01")
         if obj is not None:
             self.subcon._build(obj, stream, context, path)
         return obj
+
+
+class NullableTagged(Nullable):
+    """
+    A tagged struct that may be absent: unsigned varint 1 and the struct, or 0.
+
+    Source: what Kafka's MessageDataGenerator.java makes of ConsumerGroupMemberMetadataValue.
+    """
+
+    null = b"\0"
+
+    def absent(self, stream: Any) -> bool:
+        """Read what stands in front of the struct, and tell whether there is none."""
+        return unsigned_varint._parse(stream, None, "") == 0
 
 
 class Member:

@@ -1,7 +1,8 @@
 """
 BrokerHeartbeat (key 63): broker to controller: I am alive; fence me, unfence me, let me stop.
 
-Source: Kafka, BrokerHeartbeatRequest.json and BrokerHeartbeatResponse.json; KIP-631, KIP-858 (v1).
+Source: Kafka, BrokerHeartbeatRequest.json and BrokerHeartbeatResponse.json; KIP-631, KIP-858 (v1),
+KIP-1066 (v2).
 """
 
 from dissector.protocol.schema import Array, Bool, Int16, Int32, Int64, Uuid, message
@@ -13,7 +14,7 @@ BrokerHeartbeatRequest = message(63, "0-2", flexible="0+")[
     Bool("want_fence"),
     Bool("want_shut_down"),
     Array("offline_log_dirs", "1+", of=Uuid, tag=0),
-    Array("cordoned_log_dirs", "2+", of=Uuid, tag=1),
+    Array("cordoned_log_dirs", "2+", of=Uuid, null="2+", tag=1, default=None),
 ]
 
 BrokerHeartbeatResponse = message(63, "0-2", flexible="0+")[

@@ -5,7 +5,7 @@ Each lies in a frame: unsigned varints of the frame's version, the record type a
 version.
 
 Source: Kafka, metadata/src/main/resources/common/metadata; KIP-631, KIP-730, KIP-778, KIP-858,
-KIP-866, KIP-919.
+KIP-866, KIP-919, KIP-1066 (cordoned log directories).
 """
 
 from dissector.protocol.schema import (
@@ -21,7 +21,7 @@ from dissector.protocol.schema import (
     message,
 )
 
-RegisterBrokerRecord = message(0, "0-3", flexible="0+")[
+RegisterBrokerRecord = message(0, "0-4", flexible="0+")[
     Int32("broker_id", entity="brokerId"),
     Bool("is_migrating_zk_broker", "2+", default=False),
     Uuid("incarnation_id"),
@@ -41,6 +41,7 @@ RegisterBrokerRecord = message(0, "0-3", flexible="0+")[
     Bool("fenced", default=True),
     Bool("in_controlled_shutdown", "1+", default=False),
     Array("log_dirs", "3+", of=Uuid, tag=0),
+    Array("cordoned_log_dirs", "4+", of=Uuid, null="4+", tag=1, default=None),
 ]
 
 UnregisterBrokerRecord = message(1, "0", flexible="0+")[
@@ -69,12 +70,13 @@ ProducerIdsRecord = message(15, "0", flexible="0+")[
     Int64("next_producer_id"),
 ]
 
-BrokerRegistrationChangeRecord = message(17, "0-2", flexible="0+")[
+BrokerRegistrationChangeRecord = message(17, "0-3", flexible="0+")[
     Int32("broker_id", entity="brokerId"),
     Int64("broker_epoch"),
     Int8("fenced", tag=0),
     Int8("in_controlled_shutdown", "1+", tag=1),
     Array("log_dirs", "2+", of=Uuid, tag=2),
+    Array("cordoned_log_dirs", "3+", of=Uuid, null="3+", tag=3, default=None),
 ]
 
 NoOpRecord = message(20, "0", flexible="0+")

@@ -4,10 +4,14 @@ Group coordinator: keys and values of `__consumer_offsets`, classic and consumer
 A key begins with an int16 that is its version and its type; a value with the int16 version of its
 own.
 `subscription`, `assignment` and `metadata` of members hold bytes of the embedded consumer protocol.
-The share groups' records are in `share_group_coordinator`.
+The records of share and streams groups are in `share_group_coordinator` and
+`streams_group_coordinator`.
+
+Where Kafka's definition has the default null without quotes, its generator takes no notice: the
+default is an empty list or struct, and null is written.
 
 Source: Kafka, group-coordinator/src/main/resources/common/message; KIP-211, KIP-345, KIP-848,
-KIP-915.
+KIP-915 (from here on values change by tagged fields only), KIP-1101 (`metadata_hash`), KIP-1263.
 """
 
 from dissector.protocol.schema import (
@@ -34,6 +38,7 @@ OffsetCommitValue = message(1, "0-4", flexible="4+")[
     String("metadata", kafka="metadata"),
     Int64("commit_timestamp", kafka="commitTimestamp"),
     Int64("expire_timestamp", "1", default=-1, kafka="expireTimestamp"),
+    Uuid("topic_id", "4+", tag=0, kafka="topicId"),
 ]
 
 GroupMetadataKey = message(2, "2")[String("group", kafka="group"),]
@@ -58,7 +63,10 @@ GroupMetadataValue = message(2, "0-4", flexible="4+")[
 
 ConsumerGroupMetadataKey = message(3, "3")[String("group_id"),]
 
-ConsumerGroupMetadataValue = message(3, "0", flexible="0+")[Int32("epoch"),]
+ConsumerGroupMetadataValue = message(3, "0", flexible="0+")[
+    Int32("epoch"),
+    Int64("metadata_hash", tag=0, default=0),
+]
 
 ConsumerGroupPartitionMetadataKey = message(4, "4")[String("group_id"),]
 
@@ -88,7 +96,7 @@ ConsumerGroupMemberMetadataValue = message(5, "0", flexible="0+")[
     String("subscribed_topic_regex", null="0+"),
     Int32("rebalance_timeout_ms", default=-1),
     String("server_assignor", null="0+"),
-    Struct("classic_member_metadata", null="0+", tag=0, default=None)[
+    Struct("classic_member_metadata", null="0+", tag=0)[
         Int32("session_timeout_ms"),
         Array("supported_protocols")[
             String("name"),
@@ -101,6 +109,7 @@ ConsumerGroupTargetAssignmentMetadataKey = message(6, "6")[String("group_id"),]
 
 ConsumerGroupTargetAssignmentMetadataValue = message(6, "0", flexible="0+")[
     Int32("assignment_epoch"),
+    Int64("assignment_timestamp", tag=0, default=0),
 ]
 
 ConsumerGroupTargetAssignmentMemberKey = message(7, "7")[
@@ -127,10 +136,12 @@ ConsumerGroupCurrentMemberAssignmentValue = message(8, "0", flexible="0+")[
     Array("assigned_partitions")[
         Uuid("topic_id"),
         Array("partitions", of=Int32),
+        Array("assignment_epochs", of=Int32, null="0+", tag=0),
     ],
     Array("partitions_pending_revocation")[
         Uuid("topic_id"),
         Array("partitions", of=Int32),
+        Array("assignment_epochs", of=Int32, null="0+", tag=0),
     ],
 ]
 

@@ -25,6 +25,7 @@ from dissector.protocol.embedded import (
     group_coordinator,
     share_coordinator,
     share_group_coordinator,
+    streams_group_coordinator,
     transaction_coordinator,
 )
 from dissector.protocol.embedded.group_members import read_member
@@ -162,7 +163,9 @@ def _cluster_metadata(key: bytes | None, value: bytes | None) -> Decoded:
 
 
 _TOPICS: dict[str, Callable[[bytes | None, bytes | None], Decoded]] = {
-    "__consumer_offsets": _coordinator(group_coordinator, share_group_coordinator),
+    "__consumer_offsets": _coordinator(
+        group_coordinator, share_group_coordinator, streams_group_coordinator
+    ),
     "__transaction_state": _coordinator(transaction_coordinator),
     "__share_group_state": _coordinator(share_coordinator),
     CLUSTER_METADATA: _cluster_metadata,

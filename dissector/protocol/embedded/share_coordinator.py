@@ -3,10 +3,11 @@ Share coordinator: keys and values of `__share_group_state`.
 
 A key begins with an int16 that is its version and its type; a value with the int16 version of its
 own.
-As Kafka 4.0 wrote them, early access; 4.1 and 4.2 changed the values without a new version, whose
-bytes then do not fit.
+As Kafka 4.1 and later write them. The early access of 4.0 had other fields under the same versions
+of the values, whose bytes then do not fit.
 
-Source: Kafka, share-coordinator/src/main/resources/common/message (October 2024); KIP-932.
+Source: Kafka, share-coordinator/src/main/resources/common/message; KIP-932, KIP-1226
+(`delivery_complete_count`).
 """
 
 from dissector.protocol.schema import (
@@ -16,7 +17,6 @@ from dissector.protocol.schema import (
     Int32,
     Int64,
     String,
-    Uint16,
     Uuid,
     message,
 )
@@ -28,10 +28,13 @@ ShareSnapshotKey = message(0, "0")[
 ]
 
 ShareSnapshotValue = message(0, "0", flexible="0+")[
-    Uint16("snapshot_epoch"),
+    Int32("snapshot_epoch"),
     Int32("state_epoch"),
     Int32("leader_epoch"),
     Int64("start_offset"),
+    Int32("delivery_complete_count", tag=0, default=-1),
+    Int64("create_timestamp"),
+    Int64("write_timestamp"),
     Array("state_batches")[
         Int64("first_offset"),
         Int64("last_offset"),
@@ -47,9 +50,10 @@ ShareUpdateKey = message(1, "1")[
 ]
 
 ShareUpdateValue = message(1, "0", flexible="0+")[
-    Uint16("snapshot_epoch"),
+    Int32("snapshot_epoch"),
     Int32("leader_epoch"),
     Int64("start_offset"),
+    Int32("delivery_complete_count", tag=0, default=-1),
     Array("state_batches")[
         Int64("first_offset"),
         Int64("last_offset"),

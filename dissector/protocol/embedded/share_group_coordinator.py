@@ -1,13 +1,15 @@
 """
 Group coordinator: keys and values of `__consumer_offsets`, share groups.
 
-As Kafka 4.0 wrote them, early access; 4.1 and 4.2 changed several without a new version, whose
-bytes then do not fit.
+As Kafka 4.1 and later write them. The early access of 4.0 had other fields under the same versions
+of ShareGroupMetadata and ShareGroupStatePartitionMetadata, whose bytes then do not fit; and it
+alone wrote ShareGroupPartitionMetadata.
 
-Source: Kafka, group-coordinator/src/main/resources/common/message (October 2024); KIP-932.
+Source: Kafka, group-coordinator/src/main/resources/common/message; KIP-932, KIP-1101
+(`metadata_hash`), KIP-1263 (`assignment_timestamp`).
 """
 
-from dissector.protocol.schema import Array, Int8, Int32, String, Uuid, message
+from dissector.protocol.schema import Array, Int8, Int32, Int64, String, Uuid, message
 
 ShareGroupPartitionMetadataKey = message(9, "9")[String("group_id"),]
 
@@ -37,12 +39,16 @@ ShareGroupMemberMetadataValue = message(10, "0", flexible="0+")[
 
 ShareGroupMetadataKey = message(11, "11")[String("group_id"),]
 
-ShareGroupMetadataValue = message(11, "0", flexible="0+")[Int32("epoch"),]
+ShareGroupMetadataValue = message(11, "0", flexible="0+")[
+    Int32("epoch"),
+    Int64("metadata_hash"),
+]
 
 ShareGroupTargetAssignmentMetadataKey = message(12, "12")[String("group_id"),]
 
 ShareGroupTargetAssignmentMetadataValue = message(12, "0", flexible="0+")[
     Int32("assignment_epoch"),
+    Int64("assignment_timestamp", tag=0, default=0),
 ]
 
 ShareGroupTargetAssignmentMemberKey = message(13, "13")[
@@ -75,6 +81,11 @@ ShareGroupCurrentMemberAssignmentValue = message(14, "0", flexible="0+")[
 ShareGroupStatePartitionMetadataKey = message(15, "15")[String("group_id"),]
 
 ShareGroupStatePartitionMetadataValue = message(15, "0", flexible="0+")[
+    Array("initializing_topics")[
+        Uuid("topic_id"),
+        String("topic_name"),
+        Array("partitions", of=Int32),
+    ],
     Array("initialized_topics")[
         Uuid("topic_id"),
         String("topic_name"),

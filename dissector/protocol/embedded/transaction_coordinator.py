@@ -16,6 +16,7 @@ TransactionLogValue = message(0, "0-1", flexible="1+")[
     Int64("previous_producer_id", "1+", tag=0, default=-1),
     Int64("next_producer_id", "1+", tag=1, default=-1),
     Int16("producer_epoch"),
+    Int16("next_producer_epoch", "1+", tag=3, default=-1),
     Int32("transaction_timeout_ms"),
     Int8("transaction_status"),
     Array("transaction_partitions", null="0+")[

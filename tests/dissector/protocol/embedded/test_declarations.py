@@ -26,6 +26,7 @@ from dissector.protocol.embedded import (
     principal,
     share_coordinator,
     share_group_coordinator,
+    streams_group_coordinator,
     transaction_coordinator,
 )
 from dissector.protocol.schema import Field, Schema, Versions
@@ -42,6 +43,7 @@ MODULES = [
     principal,
     share_coordinator,
     share_group_coordinator,
+    streams_group_coordinator,
     transaction_coordinator,
 ]
 SCHEMAS = {
@@ -60,7 +62,37 @@ NOT_AMONG_THE_FACTS = {
     "ConsumerGroupRegularExpressionKey",
     "ConsumerGroupRegularExpressionValue",
     "ClearElrRecord",
+    *(name for name in vars(streams_group_coordinator) if name.startswith("Streams")),
 }
+# The facts are of October 2024, before share groups were finished (Kafka 4.1). What follows is
+# held against the classes of a later Kafka in tests/oracle.
+NEWER_VERSIONS = {"RegisterBrokerRecord": "4", "BrokerRegistrationChangeRecord": "3"}
+NEWER_FIELDS = {
+    "ConsumerGroupCurrentMemberAssignmentValue": {
+        "AssignedPartitions.AssignmentEpochs",
+        "PartitionsPendingRevocation.AssignmentEpochs",
+    },
+    "ConsumerGroupMetadataValue": {"MetadataHash"},
+    "ConsumerGroupTargetAssignmentMetadataValue": {"AssignmentTimestamp"},
+    "OffsetCommitValue": {"topicId"},
+    "ShareGroupMetadataValue": {"MetadataHash"},
+    "ShareGroupStatePartitionMetadataValue": {
+        "InitializingTopics",
+        "InitializingTopics.TopicId",
+        "InitializingTopics.TopicName",
+        "InitializingTopics.Partitions",
+    },
+    "ShareGroupTargetAssignmentMetadataValue": {"AssignmentTimestamp"},
+    "ShareSnapshotValue": {"DeliveryCompleteCount", "CreateTimestamp", "WriteTimestamp"},
+    "ShareUpdateValue": {"DeliveryCompleteCount"},
+    "TransactionLogValue": {"NextProducerEpoch"},
+}
+OTHER_TYPES = {
+    ("ShareSnapshotValue", "SnapshotEpoch"): "int32",
+    ("ShareUpdateValue", "SnapshotEpoch"): "int32",
+}
+# The definition says null without quotes, which Kafka's generator does not take for a default.
+NO_DEFAULT = {("ConsumerGroupMemberMetadataValue", "ClassicMemberMetadata")}
 every_version = pytest.mark.parametrize(("name", "version"), VERSIONS)
 
 
@@ -92,7 +124,8 @@ def _expected(message: dict[str, Any], version: int, prefix: str = "") -> list[t
     for field in [f for f in here if f not in tagged] + tagged:
         tag = field["tag"] if field in tagged else None
         null = _in(field.get("nullable"), version)
-        out.append((field["path"], field["type"], null, tag))
+        word = OTHER_TYPES.get((message["name"], field["path"]), field["type"])
+        out.append((field["path"], word, null, tag))
         out += _expected(message, version, field["path"])
     return out
 
@@ -106,9 +139,15 @@ def test_declarations_agree_with_the_facts(shared: Path) -> None:
     facts = _facts(shared)
     for message in facts:
         schema = {**SCHEMAS, **in_headers}[message["name"]]
-        assert schema.versions == Versions.of(message["versions"])
-        for version in schema.versions:
-            got = [(p, f.type, version in f.null, f.tag) for p, f in schema.lines(version)]
+        of_facts = set(Versions.of(message["versions"]))
+        newer = Versions.of(NEWER_VERSIONS.get(message["name"], "none"))
+        assert set(schema.versions) == of_facts | set(newer)
+        for version in of_facts:
+            got = [
+                (path, field.type, version in field.null, field.tag)
+                for path, field in schema.lines(version)
+                if path not in NEWER_FIELDS.get(message["name"], ())
+            ]
             assert got == _expected(message, version), f"{message['name']} v{version}"
             assert (version in schema.flexible) == _in(message["flexible"], version)
     assert {m["name"] for m in facts} - in_headers.keys() == SCHEMAS.keys() - NOT_AMONG_THE_FACTS
@@ -125,7 +164,7 @@ def test_defaults_agree_with_the_facts(shared: Path) -> None:
             field = declared[fact["path"]]
             assert field.entity == fact.get("entity", "")
             text = str(fact.get("default")).lower()
-            if "default" not in fact:
+            if "default" not in fact or (message["name"], fact["path"]) in NO_DEFAULT:
                 assert field.default is ...
             elif text in ("none", "null"):
                 assert field.default is None

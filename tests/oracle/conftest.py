@@ -1,0 +1,44 @@
+"""Kafka's own code, started when first asked for and shared by all tests; what was compared."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.broker import artifacts
+from tests.oracle.kafka import Oracle, running
+
+pytest.register_assert_rewrite("tests.oracle.compare")
+
+_COMPARED = pytest.StashKey[Counter[tuple[str, str]]]()
+
+
+@pytest.fixture(scope="session")
+def oracles() -> Iterator[list[Oracle]]:
+    """Each release line's oracle: the newest Kafka first."""
+    with contextlib.ExitStack() as stack:
+        try:
+            started = [stack.enter_context(running(line)) for line in artifacts.LINES]
+        except artifacts.MissingError as missing:
+            pytest.skip(str(missing))
+        yield started
+
+
+@pytest.fixture(scope="session")
+def compared(pytestconfig: pytest.Config) -> Counter[tuple[str, str]]:
+    """Count what was compared, by its kind and Kafka's release."""
+    return pytestconfig.stash.setdefault(_COMPARED, Counter())
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print what was compared."""
+    compared = config.stash.get(_COMPARED, None)
+    if compared:
+        terminalreporter.section("compared with Kafka's own code")
+        for (what, release), count in sorted(compared.items()):
+            terminalreporter.write_line(f"Kafka {release}: {count} {what}")

@@ -1,0 +1,169 @@
+"""A conversation with Kafka's own classes: one JVM per release, one line per question."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dissector.protocol.schema import Versions
+from tests.broker import artifacts
+
+SOURCE = Path(__file__).with_name("Oracle.java")
+PATIENCE_S = 20
+_CONVERTER = "JsonConverter.class"
+A_PRODUCER = {
+    "magic": 2,
+    "codec": "none",
+    "timestamp_type": "CreateTime",
+    "base_offset": 0,
+    "append_time": -1,
+    "producer_id": -1,
+    "producer_epoch": -1,
+    "base_sequence": -1,
+    "transactional": False,
+    "control": False,
+    "partition_leader_epoch": -1,
+}
+"""A batch as a producer has it, that is not idempotent and does not compress."""
+
+
+class OracleError(Exception):
+    """The JVM ended in the middle; the message is what it said."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """
+    What Kafka made of one message.
+
+    Attributes:
+        value: What its JSON converter says.
+        again: The bytes that Kafka writes for what it read.
+        left: Bytes that Kafka did not read.
+    """
+
+    value: Any
+    again: bytes
+    left: int
+
+
+class Oracle:
+    """
+    One release of Kafka that answers.
+
+    Attributes:
+        line: The release line: `4.x`.
+        jars: Its jars.
+    """
+
+    def __init__(
+        self, line: str, jars: artifacts.Jars, process: subprocess.Popen[bytes], said: BinaryIO
+    ) -> None:
+        self.line = line
+        self.jars = jars
+        self._process = process
+        self._said = said
+
+    def ask(self, **job: Any) -> dict[str, Any]:
+        """
+        Put one question; bytes in it are sent as base64.
+
+        Raises:
+            OracleError: Kafka refuses, or the JVM is gone.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(job, default=_base64).encode() + b"\n")
+            self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            self._said.seek(0)
+            raise OracleError(self._said.read().decode(errors="replace")[-2000:])
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise OracleError(f"Kafka {self.jars.version}: {answer['error']}")
+        return answer
+
+    def versions(self, **which: Any) -> Versions:
+        """Tell the versions that the release knows of a message; see `message`."""
+        answer = self.ask(task="versions", **which)
+        return Versions(1, 0) if "unknown" in answer else Versions(answer["low"], answer["high"])
+
+    def message(self, version: int, data: bytes, **which: Any) -> Answer:
+        """
+        Let Kafka read a body and write it again.
+
+        Args:
+            version: Of the message.
+            data: The body.
+            which: `name` of the class, or `api_key` and `kind`.
+        """
+        answer = self.ask(task="message", version=version, bytes=data, **which)
+        return Answer(answer["value"], base64.b64decode(answer["bytes"]), answer["left"])
+
+    def classes(self) -> set[str]:
+        """Name the classes of this release that are generated from declarations."""
+        found: set[str] = set()
+        for jar in self.jars.folder.glob("kafka-*.jar"):
+            with zipfile.ZipFile(jar) as content:
+                found |= {
+                    name.rpartition("/")[2].removesuffix(_CONVERTER)
+                    for name in content.namelist()
+                    if name.endswith(_CONVERTER) and "$" not in name
+                }
+        return found
+
+    def read_records(self, data: bytes) -> list[dict[str, Any]]:
+        """Let Kafka read a records field: its batches, by the names of their getters."""
+        batches: list[dict[str, Any]] = self.ask(task="read", bytes=data)["batches"]
+        return batches
+
+    def write_records(self, **batch: Any) -> bytes:
+        """Let Kafka write a records field; what is not said is as a producer has it."""
+        return base64.b64decode(self.ask(task="write", **{**A_PRODUCER, **batch})["bytes"])
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+@contextlib.contextmanager
+def running(line: str) -> Iterator[Oracle]:
+    """
+    Start a release's JVM; it ends with the block.
+
+    Raises:
+        MissingError: No Java, no compiler in it, no Maven or no artifacts.
+    """
+    jars = artifacts.jars(line)
+    modules = subprocess.run(
+        ["java", "--list-modules"], capture_output=True, text=True, check=False
+    )
+    if "jdk.compiler" not in modules.stdout:
+        raise artifacts.MissingError("the java here is no JDK, which runs from source")
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            jars.java(str(SOURCE)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said
+        )
+        try:
+            yield Oracle(line, jars, process, said)
+        finally:
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()  # the end of its input ends it
+            try:
+                process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
