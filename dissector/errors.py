@@ -35,8 +35,11 @@ class CaptureError(DissectorError):
         self.file = file
         self.what = what
         self.position = position
-        at = "" if position is None else f" at byte {position:,}"
-        super().__init__(f"{file}: {what}{at}")
+        super().__init__(file, what, position)
+
+    def __str__(self) -> str:
+        at = "" if self.position is None else f" at byte {self.position:,}"
+        return f"{self.file}: {self.what}{at}"
 
 
 class DecodeError(DissectorError):
@@ -109,7 +112,10 @@ class FilterError(DissectorError):
         self.text = text
         self.what = what
         self.position = position
-        super().__init__(f"filter: {what} at column {position + 1}")
+        super().__init__(text, what, position)
+
+    def __str__(self) -> str:
+        return f"filter: {self.what} at column {self.position + 1}"
 
     def shown(self) -> str:
         """Return the message, what is near the place in the filter, and a caret under it."""

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -53,24 +54,30 @@ class Kernel:
     def compiled(self) -> Callable[..., Any]:
         """The function compiled by Numba, from its cache on disk if it is there."""
         if self._compiled is None:
-            import numba
-
-            _announce()
-            self._compiled = numba.njit(cache=True, nogil=True)(self.python)
+            self._compiled = _compile(self.python)
         return self._compiled
 
 
-_announced = False
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function for Numba to compile when it is first called."""
+    import numba
+
+    try:
+        compiled = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # no folder that may be written to: it is compiled in each process
+        compiled = numba.njit(nogil=True)(function)
+    if not _is_cached(compiled) and sys.stderr.isatty():
+        print("kafkashark: compiling, once on this machine", file=sys.stderr)
+    return cast(Callable[..., Any], compiled)
 
 
-def _announce() -> None:
-    """Say once, on a terminal, why the first run on a machine takes longer."""
-    global _announced  # noqa: PLW0603  (once a process)
-    if _announced or not sys.stderr.isatty():
-        return
-    _announced = True
+def _is_cached(compiled: Any) -> bool:
+    """Tell whether an earlier process has left its compiled code on disk."""
+    folder = compiled.stats.cache_path
+    name = compiled.py_func.__qualname__
+    return folder is not None and any(Path(folder).glob(f"*.{name}-*.nbi"))
 
 
 def _view(argument: Any) -> Any:
     """Return an array as a memoryview; anything else as it is."""
-    return memoryview(argument) if isinstance(argument, np.ndarray) else argument
+    return argument.data if isinstance(argument, np.ndarray) else argument

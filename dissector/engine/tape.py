@@ -3,32 +3,29 @@ The tape: every field of many messages at once, in columns.
 
 One loop runs the programs of `dissector.protocol.program` over the bytes of all messages and writes
 a row for each field that is wanted: which message, which field, where its content lies, and its
-value. It checks each count and length against the bytes left, as the codecs do, and agrees with them
-on every message that it reads to the end. What it can't read it leaves to them: a message that does
-not fit stops with its place, and no other.
+value. It checks each count and length against the bytes left, as the codecs do, and agrees with
+them on every message that it reads to the end. What it can't read it leaves to them: a message that
+does not fit stops with its place, and no other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dissector.kernel import Kernel
 from dissector.protocol.program import (
-    ARRAY32,
     ARRAY_COMPACT,
     BYTES16,
-    BYTES32,
     BYTES_COMPACT,
     END,
     FIXED,
     NEXT,
     NULLABLE,
     NUMBER,
-    TAG_END,
     TAGS,
     UNKNOWN_TAG,
     Programs,
@@ -126,12 +123,26 @@ def read(
         # A message that finds too little room begins anew in the next piece, with more.
         room = room * 2 if not done[1] else room
     rows = np.concatenate(parts) if parts else np.empty((0, COLUMNS), np.int64)
-    return Tape(*np.ascontiguousarray(rows.T), state, stopped)
+    message, number, start, value = np.ascontiguousarray(rows.T)
+    return Tape(message, number, start, value, state, stopped)
 
 
 @Kernel
-def _run(data, starts, ends, steps, code, tags, wanted, stack, state, stopped, out, done):  # type: ignore[no-untyped-def]
-    """Read messages from `done[0]` on until all are read or `out` is full; `done[1]` rows are out."""
+def _run(
+    data: Any,
+    starts: Any,
+    ends: Any,
+    steps: Any,
+    code: Any,
+    tags: Any,
+    wanted: Any,
+    stack: Any,
+    state: Any,
+    stopped: Any,
+    out: Any,
+    done: Any,
+) -> None:
+    """Read messages from `done[0]` on until `out` is full; `done[1]` is how many rows it has."""
     room = len(out)
     row = 0
     message = done[0]
@@ -216,7 +227,7 @@ def _run(data, starts, ends, steps, code, tags, wanted, stack, state, stopped, o
                 if length > 0:
                     at += length
                 step += 1
-            elif op == ARRAY32 or op == ARRAY_COMPACT:
+            elif op <= ARRAY_COMPACT:
                 length = 0
                 if op == ARRAY_COMPACT:
                     shift = 0
@@ -334,7 +345,7 @@ def _run(data, starts, ends, steps, code, tags, wanted, stack, state, stopped, o
                             tag = number
                         else:
                             size = number
-                    # Tags out of order are left to the codec, which tells whether one is there twice.
+                    # Tags out of order are left to the codec: one may be there twice.
                     if broken or tag <= last or size > end - at:
                         broken = True
                         break

@@ -32,6 +32,16 @@ _CARRIERS = {
 }
 
 
+def may_be_cut(key: int, kind: str) -> bool | None:
+    """
+    Tell whether the records in a message may end with a part of a batch, as in what a broker sends.
+
+    Returns:
+        None where the message carries no records at all.
+    """
+    return kind == "response" if (key, kind) in _CARRIERS else None
+
+
 @dataclass(slots=True)
 class Carried:
     """
@@ -70,7 +80,6 @@ def carried(message: Message) -> Iterator[Carried]:
     carrier = _CARRIERS.get((message.api_key or 0, message.kind))
     if message.body is None or message.api_key is None or carrier is None:
         return
-    may_be_cut = message.kind == "response"
     for at, topic in enumerate(message.body[carrier.topics] or ()):
         name = topic.get("name", topic.get("topic"))
         for index, partition in enumerate(topic[carrier.partitions] or ()):
@@ -85,7 +94,7 @@ def carried(message: Message) -> Iterator[Carried]:
                     topic.get("topic_id"),
                     partition[carrier.number],
                     data,
-                    parse_records(data, may_be_cut=may_be_cut),
+                    parse_records(data, may_be_cut=message.kind == "response"),
                 )
 
 

@@ -42,11 +42,10 @@ class _Plan:
     errors: tuple[str, ...]
     names: tuple[str, ...]
     id: str
-    structs: tuple[tuple[str, _Plan], ...]
-    arrays: tuple[tuple[str, _Plan], ...]
+    deeper: tuple[tuple[str, _Plan], ...]
 
     def __bool__(self) -> bool:
-        return bool(self.errors or self.names or self.id or self.structs or self.arrays)
+        return bool(self.errors or self.names or self.id or self.deeper)
 
     def collect(self, body: Mapping[str, Any], facts: Facts) -> None:
         """Add what a body tells."""
@@ -62,11 +61,9 @@ class _Plan:
                 facts.topics[topic_id] = None
         for topic in known:
             facts.topics[topic] = None
-        for name, plan in self.structs:
-            if body[name] is not None:
-                plan.collect(body[name], facts)
-        for name, plan in self.arrays:
-            for item in body[name] or ():
+        for name, plan in self.deeper:
+            value = body[name]
+            for item in (value,) if isinstance(value, Mapping) else value or ():
                 plan.collect(item, facts)
 
 
@@ -74,7 +71,7 @@ def _texts(value: Any) -> list[str]:
     """Return the topic names in a field: a text, a list of them, or nothing."""
     if value is None or value == "":
         return []
-    return [value] if isinstance(value, str) else value
+    return [value] if isinstance(value, str) else [name for name in value if name]
 
 
 @cache
@@ -91,8 +88,7 @@ def _plan(fields: tuple[Field, ...], version: int) -> _Plan:
         errors=tuple(f.name for f in here if f.type == "int16" and f.name.endswith("error_code")),
         names=tuple(f.name for f in here if f.entity == "topicName"),
         id=next((f.name for f in here if f.type == "uuid" and f.name == "topic_id"), ""),
-        structs=tuple((f.name, p) for f, p in deeper if p and f.type == "struct"),
-        arrays=tuple((f.name, p) for f, p in deeper if p and f.type == "[]struct"),
+        deeper=tuple((f.name, p) for f, p in deeper if p),
     )
 
 
@@ -108,5 +104,5 @@ def tells_names(schema: Schema, version: int) -> bool:
 
 
 def _pairs(node: _Plan) -> bool:
-    deeper = (child for _, child in node.structs + node.arrays)
+    deeper = (child for _, child in node.deeper)
     return bool(node.id and node.names) or any(_pairs(child) for child in deeper)

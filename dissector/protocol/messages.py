@@ -8,7 +8,7 @@ left over: each is a `Problem` of that message, and whatever could be read is th
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
 from construct import Container
@@ -23,7 +23,8 @@ from dissector.protocol.headers import (
     request_header_version,
     response_header_version,
 )
-from dissector.protocol.schema import Codec, Schema
+from dissector.protocol.schema import Schema, construct_of, split
+from dissector.protocol.wire import Fields, Member
 
 UNSUPPORTED_VERSION = 35
 
@@ -155,7 +156,8 @@ def _read_header(message: Message) -> bool:
     try:
         header = schema.codec(version).parse_stream(stream)
     except DecodeError as error:
-        message.problem(error.what, f"header.{error.path}", error.position)
+        path = f"header.{error.path}" if error.path else "header"
+        message.problem(error.what, path, error.position)
         return False
     message.client_id = header.get("client_id")
     message.body_start = message.body_end = stream.tell()
@@ -218,16 +220,22 @@ def expects_response(frame: bytes) -> bool:
     stream = io.BytesIO(frame)
     stream.seek(message.body_start)
     try:
-        return bool(_acks_codec(message.api_version or 0).parse_stream(stream).acks != 0)
+        return bool(_up_to_acks(message.api_version or 0).parse_stream(stream).acks != 0)
     except DecodeError:
         return True
 
 
 @cache
-def _acks_codec(version: int) -> Codec:
-    """Return a codec of a Produce request as far as its acks."""
+def _up_to_acks(version: int) -> Fields:
+    """Return what reads a Produce request as far as its acks: no tag section follows there."""
     found = api(PRODUCE)
     assert found is not None
-    names = [field.name for field in found.request.fields]
-    fields = found.request.fields[: names.index("acks") + 1]
-    return Codec(replace(found.request, fields=fields), version)
+    plain, _ = split(found.request.fields, version)
+    names = [field.name for field in plain]
+    flexible = version in found.request.flexible
+    return Fields(
+        [
+            Member(field.name, construct_of(field, version, flexible))
+            for field in plain[: names.index("acks") + 1]
+        ]
+    )

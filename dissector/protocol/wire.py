@@ -79,10 +79,9 @@ class Boolean(Construct):  # type: ignore[misc]
         return bool(byte) if byte < 2 else byte
 
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
-        try:
-            stream.write(bytes((int(obj),)))
-        except (ValueError, TypeError):
-            raise EncodeError(f"{obj!r} is no boolean") from None
+        if not isinstance(obj, int) or not 0 <= obj <= 255:
+            raise EncodeError(f"{obj!r} is no boolean")
+        stream.write(bytes((obj,)))
         return obj
 
     def _sizeof(self, context: Any, path: Any) -> int:
@@ -455,7 +454,13 @@ class TaggedFields:
                     values[tag] = member.construct.build(value)
                 except EncodeError as error:
                     raise error.within(member.name) from None
-        values.update(obj.get(UNKNOWN_TAGS, {}))
+        unknown = obj.get(UNKNOWN_TAGS, {})
+        if not isinstance(unknown, Mapping):
+            raise EncodeError(f"{unknown!r} is not a mapping", UNKNOWN_TAGS)
+        for tag, data in unknown.items():
+            if not isinstance(tag, int) or not isinstance(data, bytes | bytearray | memoryview):
+                raise EncodeError(f"tag {tag!r} with {data!r} is no tagged field", UNKNOWN_TAGS)
+            values[tag] = bytes(data)
         unsigned_varint._build(len(values), stream, context, "")
         for tag, data in sorted(values.items()):
             unsigned_varint._build(tag, stream, context, "")

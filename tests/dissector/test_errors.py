@@ -67,7 +67,6 @@ def test_errors_travel_between_processes(error: DecodeError | EncodeError) -> No
     assert again.path == "a.b"
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="args are not those of __init__")
 @pytest.mark.parametrize(
     "error", [CaptureError("a.pcap", "empty file", 3), FilterError("api", "cut off", 3)]
 )

@@ -128,9 +128,7 @@ class RecordBatch:
         """
         payload, batch = self.payload, self
         if payload is None:
-            payload = write_records(self.records)
-            if self.records:
-                payload = compress(self.attributes & CODEC_MASK, payload)
+            payload = compress(self.attributes & CODEC_MASK, write_records(self.records))
             length = layout.BATCH.size - layout.LENGTH_END + len(payload)
             batch = replace(self, batch_length=length, records_count=len(self.records))
         elif not fix_crc:

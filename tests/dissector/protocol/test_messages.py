@@ -172,7 +172,6 @@ def test_a_response_that_ends_early(end: int) -> None:
         assert problem.path.startswith("response")
 
 
-@pytest.mark.xfail(strict=True, reason="the path ends with a dot")
 def test_a_header_whose_tag_section_is_cut() -> None:
     (problem,) = decode_response(RESPONSE[:4], 12, 4).problems
     assert problem == Problem("1 bytes wanted, 0 left", "response.header", 4)
@@ -317,10 +316,7 @@ def _tail(version: int) -> bytes:
     return b"\0\0\x75\x30" + (b"\1\0" if version >= 9 else b"\0\0\0\0")
 
 
-NOT_YET = pytest.mark.xfail(strict=True, reason="a tag section is looked for after acks")
-
-
-@pytest.mark.parametrize("version", [0, 8, *(pytest.param(v, marks=NOT_YET) for v in (9, 12, 13))])
+@pytest.mark.parametrize("version", [0, 8, 9, 12, 13])
 def test_what_follows_acks_does_not_matter(version: int) -> None:
     frame = _produce(version, 0, None, 2**31 - 1)
     assert not expects_response(frame)

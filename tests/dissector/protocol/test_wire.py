@@ -293,7 +293,6 @@ def test_unwritable(construct: Construct, value: Any, text: str) -> None:
     assert str(raised.value) == text
 
 
-@pytest.mark.xfail(strict=True, raises=(TypeError, AssertionError), reason="not checked yet")
 @pytest.mark.parametrize(
     ("construct", "value"),
     [
