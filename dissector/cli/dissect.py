@@ -69,17 +69,11 @@ def dissect(
 def _in_order(source: options.Source) -> Iterator[Heard]:
     """Yield the messages of a capture in the order of its packets."""
     order = InOrder()
-    ready: list[Heard] = []
-
-    def after_window() -> None:
+    for window in source.windows():
+        for exchange in filter(source.passes, window):
+            yield from order.take(exchange)
         assert source.capture.reading is not None
-        ready.extend(order.ready(source.capture.reading.low_water()))
-
-    for exchange in source.exchanges(after_window):
-        yield from ready
-        ready.clear()
-        yield from order.take(exchange)
-    yield from ready
+        yield from order.ready(source.capture.reading.low_water())
     yield from order.rest()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +14,7 @@ from dissector.cli.progress import Progress
 from dissector.engine.capture import Capture, Options
 from dissector.engine.exchange import Exchange
 from dissector.engine.frames import MAX_FRAME_BYTES
-from dissector.errors import UsageError
+from dissector.errors import Problem, UsageError
 from dissector.view.escape import escaped
 
 if TYPE_CHECKING:
@@ -86,26 +86,31 @@ class Source:
         """Tell whether the filter lets an exchange pass."""
         return self.filter is None or self.filter.matches(exchange)
 
-    def exchanges(self, after_window: Callable[[], None] | None = None) -> Iterator[Exchange]:
-        """Yield the exchanges that pass; see `capture_exchanges`."""
-        return filter(self.passes, self.capture_exchanges(after_window))
+    def exchanges(self) -> Iterator[Exchange]:
+        """Yield the exchanges that pass."""
+        for window in self.windows():
+            yield from filter(self.passes, window)
 
-    def capture_exchanges(
-        self, after_window: Callable[[], None] | None = None
-    ) -> Iterator[Exchange]:
-        """Yield all exchanges, telling damage of the files on stderr as it comes up."""
+    def windows(self) -> Iterator[Iterator[Exchange]]:
+        """
+        Yield all exchanges, window by window; damage of the files is told on stderr as it comes up.
+
+        What was written of a window is on its way when the next one is waited for.
+        """
         with Progress(self.capture) as progress:
             for window in self.capture.windows():
                 for name, problem in window.problems:
                     progress.clear()
-                    self.problems += 1
-                    place = "" if problem.position is None else f" at byte {problem.position:,}"
-                    line = escaped(f"{name}: {problem.what}{place}")
-                    print(f"kafkashark: {line}", file=sys.stderr)
+                    self._tell(name, problem)
                 progress.show()
-                yield from self.capture.exchanges_of(window)
-                if after_window is not None:
-                    after_window()
+                yield self.capture.exchanges_of(window)
+                if "-" in self.capture.paths:
+                    sys.stdout.flush()
+
+    def _tell(self, name: str, problem: Problem) -> None:
+        self.problems += 1
+        place = "" if problem.position is None else f" at byte {problem.position:,}"
+        print("kafkashark:", escaped(f"{name}: {problem.what}{place}"), file=sys.stderr)
 
 
 def source(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,7 +98,7 @@ def _written(source: options.Source, folder: Path, show_secrets: bool) -> list[R
 def _passed(source: options.Source, see: Callable[[Exchange], None] | None = None) -> set[int]:
     """Read the capture; return the connections with an exchange that the filter lets pass."""
     passed = set()
-    for exchange in source.capture_exchanges():
+    for exchange in chain.from_iterable(source.windows()):
         if source.passes(exchange):
             passed.add(exchange.connection)
         if see is not None:

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import packets
+from tests.dissector.cli import plays
+from tests.dissector.cli.conftest import Run
+
+KEYS = [
+    "capture",
+    "packet",
+    "time_ns",
+    "connection",
+    "source",
+    "target",
+    "kind",
+    "api_key",
+    "api",
+    "api_version",
+    "correlation_id",
+    "client_id",
+    "bytes",
+    "status",
+    "latency_ms",
+    "errors",
+    "topics",
+    "problems",
+    "body",
+]
+
+
+def test_a_line_for_each_message_in_the_order_of_the_packets(good: Run, shop: Path) -> None:
+    lines = good("dissect", shop).lines
+    numbers = [int(line.split()[0]) for line in lines]
+    assert numbers == [4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 43, 45]
+    told = "10 0.006000 #0 10.0.0.2:9092 -> 10.0.0.1:50000 Produce v9 response id 2"
+    assert " ".join(lines[3].split()) == f"{told} NOT_LEADER_OR_FOLLOWER 2.000 ms"
+    assert lines[4].endswith("id 3  shop  orders  no response is due")
+    assert lines[7].split()[6:] == ["unknown", "response", "id", "77", "orphan"]
+    assert lines[10].endswith("[1 problem]")
+    assert lines[12].endswith("unanswered")
+    assert lines[13].split()[3:6] == ["[fd00::1]:50001", "->", "[fd00::2]:9092"]
+
+
+def test_order_holds_where_a_request_waits_long(good: Run, tmp_path: Path) -> None:
+    wire = packets.Wire()
+    slow, quick = wire.talk().syn(), wire.talk(50001).syn()
+    slow.client(plays.asked(plays.HEARTBEAT, 4, 1))
+    for number in range(20):
+        quick.client(plays.asked(plays.HEARTBEAT, 4, number))
+        quick.broker(plays.told(plays.HEARTBEAT, 4, number))
+    slow.broker(plays.told(plays.HEARTBEAT, 4, 1))
+    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    rows = good("dissect", path, "-T", "ndjson").rows
+    assert [row["packet"] for row in rows] == sorted(row["packet"] for row in rows)
+    assert (rows[0]["connection"], rows[-1]["connection"], len(rows)) == (0, 0, 42)
+
+
+def test_tree(good: Run, shop: Path) -> None:
+    out = good("dissect", shop, "-V", "-Y", "correlation_id == 2").out
+    for line in (
+        "Produce v9 request, 162 bytes",
+        "  header [0..15)",
+        "    request_api_key: 0 (Produce) [0..2)",
+        '    client_id: "shop" [8..14)',
+        "    timeout_ms: 1500 [18..22)",
+        "            error_code: 6 (NOT_LEADER_OR_FOLLOWER) [18..20)",
+    ):
+        assert f"\n{line}" in out, out
+    assert "record batch of magic 2, zstd" in out
+    assert out.endswith("\n\n"), "an empty line parts the messages"
+
+
+def test_tree_of_a_body_that_does_not_fit(good: Run, shop: Path) -> None:
+    out = good("dissect", shop, "--tree", "-Y", "problem").out
+    assert re.search(r"\n  ! request\.group_id at byte 15: Heartbeat v4: length 126", out)
+
+
+def test_tree_names_topics_of_ids(good: Run, shop: Path) -> None:
+    out = good("dissect", shop, "-V", "-Y", "api == Fetch").out
+    assert re.search(rf"topic_id: {plays.ORDERS_ID}.*orders", out)
+
+
+def test_bytes(good: Run, shop: Path) -> None:
+    lines = good("dissect", shop, "-x", "-Y", "correlation_id == 7").lines
+    frame = plays.asked(plays.HEARTBEAT, 4, 7, group_id="g", member_id="m")[4:]
+    dumped = [line.split("  ") for line in lines[1:-1]]
+    assert [cells[0] for cells in dumped] == ["0000", "0010"]
+    data = bytes.fromhex("".join(line[4:54] for line in lines[1:-1]))
+    assert data == frame
+    assert lines[-1] == ""
+
+
+def test_tree_and_bytes_go_together(good: Run, shop: Path) -> None:
+    lines = good("dissect", shop, "-V", "-x", "-Y", "correlation_id == 7").lines
+    assert lines.index("Heartbeat v4 request, 25 bytes") < lines.index(
+        next(line for line in lines if line.startswith("0000  "))
+    )
+
+
+def test_ndjson(good: Run, shop: Path) -> None:
+    rows = good("dissect", shop, "-T", "ndjson").rows
+    assert len(rows) == 15
+    assert all(list(row) == KEYS for row in rows)
+    assert rows[3] == {
+        "capture": str(shop),
+        "packet": 10,
+        "time_ns": plays.at_ns(9),
+        "connection": 0,
+        "source": "10.0.0.2:9092",
+        "target": "10.0.0.1:50000",
+        "kind": "response",
+        "api_key": 0,
+        "api": "Produce",
+        "api_version": 9,
+        "correlation_id": 2,
+        "client_id": None,
+        "bytes": 53,
+        "status": "answered",
+        "latency_ms": 2.0,
+        "errors": ["NOT_LEADER_OR_FOLLOWER"],
+        "topics": [],
+        "problems": [],
+        "body": rows[3]["body"],
+    }
+    assert rows[3]["body"]["responses"][0]["name"] == "orders"
+    assert rows[2]["body"]["topic_data"][0]["partition_data"][0]["records"][0]["magic"] == 2
+    assert rows[10]["body"] is None
+    assert rows[10]["problems"]
+
+
+def test_fields(good: Run, shop: Path) -> None:
+    words = "-e", "api", "-e", "request.acks", "-e", "kafka.correlation_id", "-e", "errors"
+    lines = good("dissect", shop, "-T", "fields", *words, "-Y", "api == Produce").lines
+    assert lines == [
+        "Produce\t-1\t2\tNOT_LEADER_OR_FOLLOWER",
+        "Produce\t\t2\tNOT_LEADER_OR_FOLLOWER",
+        "Produce\t0\t3\t",
+        "Produce\t1\t1\t",
+        "Produce\t\t1\t",
+    ]
+
+
+def test_fields_of_arrays_are_joined(good: Run, tmp_path: Path) -> None:
+    wire = packets.Wire()
+    keys = [{"api_key": key} for key in (3, 1, 2)]
+    talk = wire.talk().syn().client(plays.asked(plays.API_VERSIONS, 3, 1))
+    talk.broker(plays.told(plays.API_VERSIONS, 3, 1, api_keys=keys))
+    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    done = good("dissect", path, "-T", "fields", "-e", "response.api_keys.api_key")
+    assert done.lines == ["", "3,1,2"]
+
+
+@pytest.mark.parametrize("name", ["client_id", "request.group_id"])
+def test_fields_stay_in_their_line(good: Run, tmp_path: Path, name: str) -> None:
+    wire = packets.Wire()
+    evil = "a\tb\nc\x1b[2J\x9b1m\u202e"
+    talk = wire.talk().syn().client(plays.asked(plays.HEARTBEAT, 4, 1, group_id="g"))
+    talk.client(plays.asked(plays.HEARTBEAT, 4, 2, client_id=evil, group_id=evil))
+    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    done = good("dissect", path, "-T", "fields", "-e", name)
+    assert done.lines[1:] == [r"a\x09b\x0ac\x1b[2J\u009b1m\u202e"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-T", "fields"], "-T fields and -e NAME go together"),
+        (["-e", "api"], "-T fields and -e NAME go together"),
+        (["-V", "-T", "ndjson"], "-V and -x go with -T text"),
+        (["-x", "-T", "fields", "-e", "api"], "-V and -x go with -T text"),
+        (["-T", "table"], "-T takes text, ndjson, fields, not 'table'"),
+    ],
+)
+def test_options_that_do_not_go_together(run: Run, shop: Path, words: list[str], said: str) -> None:
+    assert run("dissect", shop, *words) == (2, "", f"kafkashark: {said}\n")
+
+
+def test_a_field_that_there_is_not(run: Run, shop: Path) -> None:
+    done = run("dissect", shop, "-T", "fields", "-e", "api", "-e", "request.acts")
+    assert (done.status, done.out) == (2, "")
+    said, text, caret = done.err.splitlines()
+    assert said.startswith("kafkashark: filter: ")
+    assert (text, caret) == ("  request.acts", "          ^")
+
+
+def test_filter(good: Run, shop: Path) -> None:
+    rows = good("dissect", shop, "-T", "ndjson", "-Y", "kafka.api_key == 12").rows
+    assert [(r["correlation_id"], r["kind"]) for r in rows] == [
+        (6, "request"),
+        (6, "response"),
+        (7, "request"),
+    ]
+
+
+def test_raw_tokens_are_messages_too(good: Run, tmp_path: Path) -> None:
+    wire = packets.Wire()
+    talk = wire.talk().syn().client(plays.asked(17, 0, 1, mechanism="GSSAPI"))
+    talk.broker(plays.told(17, 0, 1, mechanisms=["GSSAPI"]))
+    talk.client(b"\0\0\0\x03abc").broker(b"\0\0\0\0")
+    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    lines = good("dissect", path).lines
+    assert [line.split()[6:] for line in lines[2:]] == [
+        ["SaslToken", "request"],
+        ["SaslToken", "response", "2.000", "ms"],
+    ]
+    assert "\nSASL token, request: " in good("dissect", path, "-V").out
+    row = good("dissect", path, "-T", "ndjson").rows[2]
+    assert (row["api"], row["api_key"], row["correlation_id"], row["body"]) == (
+        "SaslToken",
+        None,
+        None,
+        None,
+    )
+    assert json.dumps(row)

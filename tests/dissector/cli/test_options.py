@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dissector.cli.options import one_of, source
+from dissector.errors import FilterError, UsageError
+
+
+def test_source(shop: Path) -> None:
+    chosen = source([str(shop)], "api == Produce", [9092], 1 << 20)
+    assert chosen.capture.options.ports == frozenset({9092})
+    assert chosen.capture.options.max_frame_bytes == 1 << 20
+    assert [exchange.correlation_id for exchange in chosen.exchanges()] == [2, 3, 1]
+
+
+def test_all_exchanges_and_those_that_pass(shop: Path) -> None:
+    chosen = source([str(shop)], "not api == Produce")
+    passed = [chosen.passes(exchange) for window in chosen.windows() for exchange in window]
+    assert (len(passed), passed.count(True)) == (9, 6)
+
+
+def test_damage_is_told_once_and_counted(
+    shop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "evil\x1b[2J.pcap"
+    path.write_bytes(shop.read_bytes()[:-1])
+    chosen = source([str(path)])
+    assert len(list(chosen.exchanges())) == 9
+    assert chosen.problems == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"kafkashark: {tmp_path}/evil\\x1b[2J.pcap: cut off: ")
+    assert err.count("\n") == 1
+
+
+def test_a_filter_that_is_none() -> None:
+    with pytest.raises(FilterError):
+        source(["a"], "api ==")
+
+
+def test_the_output_is_no_capture(shop: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="-o would overwrite it"):
+        source(["-", str(shop)], output=f"{shop.parent}/../{shop.parent.name}/{shop.name}")
+    source([str(shop)], output=str(tmp_path / "new"))
+    source([str(shop)], output="-")
+    source(["-", str(tmp_path / "missing")], output=str(shop))
+    source(["/dev/null"], output="/dev/null")
+
+
+def test_one_of() -> None:
+    assert one_of("b", ("a", "b"), "-T") == "b"
+    with pytest.raises(UsageError, match="-T takes a, b, not 'c'"):
+        one_of("c", ("a", "b"), "-T")

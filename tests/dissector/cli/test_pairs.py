@@ -1,0 +1,347 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+
+from dissector.engine.exchange import COLUMNS
+from tests import packets
+from tests.dissector.cli import plays
+from tests.dissector.cli.conftest import Run
+
+KEYS = [
+    "capture",
+    "connection",
+    "client",
+    "broker",
+    "api_key",
+    "api",
+    "api_version",
+    "correlation_id",
+    "client_id",
+    "status",
+    "request_time_ns",
+    "response_time_ns",
+    "latency_ms",
+    "request_bytes",
+    "response_bytes",
+    "errors",
+    "topics",
+    "problems",
+]
+"""As the design has them; written out, because others rely on them."""
+
+ENDS = {"connection": 0, "client": "10.0.0.1:50000", "broker": "10.0.0.2:9092"}
+NO_REQUEST = dict.fromkeys(
+    ("api_key", "api", "api_version", "client_id", "request_time_ns", "request_bytes")
+)
+
+
+def frame(data: bytes) -> int:
+    """Size of a frame without the four bytes that tell it."""
+    return len(data) - 4
+
+
+def test_keys_of_ndjson_in_order(good: Run, shop: Path) -> None:
+    done = good("pairs", shop, "-T", "ndjson")
+    assert len(done.rows) == 9
+    for row in done.rows:
+        assert list(row) == KEYS
+
+
+def test_an_answered_exchange(good: Run, shop: Path) -> None:
+    row = good("pairs", shop, "-T", "ndjson").rows[1]
+    assert row == {
+        "capture": str(shop),
+        **ENDS,
+        "api_key": 0,
+        "api": "Produce",
+        "api_version": 9,
+        "correlation_id": 2,
+        "client_id": "shop",
+        "status": "answered",
+        "request_time_ns": plays.at_ns(7),
+        "response_time_ns": plays.at_ns(9),
+        "latency_ms": 2.0,
+        "request_bytes": 162,
+        "response_bytes": 53,
+        "errors": ["NOT_LEADER_OR_FOLLOWER"],
+        "topics": ["orders"],
+        "problems": [],
+    }
+
+
+def test_bytes_count_the_frame_without_its_size(good: Run, shop: Path) -> None:
+    row = good("pairs", shop, "-T", "ndjson", "-Y", "api == ApiVersions").rows[0]
+    asked = plays.asked(plays.API_VERSIONS, 3, 1, client_software_name="test")
+    assert row["request_bytes"] == frame(asked)
+
+
+def test_what_is_due_no_response(good: Run, shop: Path) -> None:
+    (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "status == no_response").rows
+    assert (row["correlation_id"], row["request_bytes"], row["topics"]) == (3, 162, ["orders"])
+    assert [row[k] for k in ("response_time_ns", "latency_ms", "response_bytes")] == [None] * 3
+
+
+def test_what_was_not_answered(good: Run, shop: Path) -> None:
+    (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "status == unanswered").rows
+    assert (row["api"], row["correlation_id"], row["request_time_ns"]) == (
+        "Heartbeat",
+        7,
+        plays.at_ns(27),
+    )
+    assert [row[k] for k in ("response_time_ns", "latency_ms", "response_bytes")] == [None] * 3
+
+
+def test_an_orphan_has_no_request(good: Run, shop: Path) -> None:
+    (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "status == orphan").rows
+    size = frame(plays.told(plays.HEARTBEAT, 4, 77))
+    assert row == {
+        "capture": str(shop),
+        **ENDS,
+        **NO_REQUEST,
+        "correlation_id": 77,
+        "status": "orphan",
+        "response_time_ns": plays.at_ns(17),
+        "latency_ms": None,
+        "response_bytes": size,
+        "errors": [],
+        "topics": [],
+        "problems": [],
+    }
+
+
+def test_status_is_one_of_four(good: Run, shop: Path) -> None:
+    rows = good("pairs", shop, "-T", "ndjson").rows
+    assert {row["status"] for row in rows} == {"answered", "unanswered", "no_response", "orphan"}
+
+
+def test_an_ipv6_side_is_in_brackets_and_a_null_client_id_stays_null(good: Run, shop: Path) -> None:
+    (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "connection == 2").rows
+    assert (row["client"], row["broker"]) == ("[fd00::1]:50001", "[fd00::2]:9092")
+    assert row["client_id"] is None
+
+
+def test_a_topic_id_has_the_name_that_comes_later(good: Run, shop: Path) -> None:
+    (row,) = good("pairs", shop, "-T", "ndjson", "-Y", "api == Fetch").rows
+    assert row["topics"] == ["orders"]
+
+
+def test_rows_come_as_exchanges_end(good: Run, tmp_path: Path) -> None:
+    """One without a response at its request; an unanswered one when its connection ends."""
+    wire = packets.Wire()
+    left, right = wire.talk().syn(), wire.talk(50001).syn()
+    left.client(plays.asked(plays.HEARTBEAT, 4, 1), plays.asked(plays.HEARTBEAT, 4, 2))
+    right.client(plays.asked(plays.PRODUCE, 9, 1, acks=0), plays.asked(plays.HEARTBEAT, 4, 2))
+    right.broker(plays.told(plays.HEARTBEAT, 4, 2))
+    left.broker(plays.told(plays.HEARTBEAT, 4, 2)).fin()
+    right.client(plays.asked(plays.HEARTBEAT, 4, 3)).broker(plays.told(plays.HEARTBEAT, 4, 3))
+    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    rows = good("pairs", path, "-T", "ndjson").rows
+    assert [(r["connection"], r["correlation_id"], r["status"]) for r in rows] == [
+        (1, 1, "no_response"),
+        (1, 2, "answered"),
+        (0, 2, "answered"),
+        (0, 1, "unanswered"),
+        (1, 3, "answered"),
+    ]
+
+
+def test_csv_has_the_same_columns_and_values(good: Run, shop: Path) -> None:
+    out = good("pairs", shop, "-T", "csv").out
+    assert out.count("\r\n") == 10
+    header, *rows = csv.reader(io.StringIO(out, newline=""))
+    assert header == KEYS
+    told = good("pairs", shop, "-T", "ndjson").rows
+    assert rows == [[_csv_cell(row[key]) for key in KEYS] for row in told]
+
+
+def _csv_cell(value: Any) -> str:
+    return ";".join(value) if isinstance(value, list) else "" if value is None else str(value)
+
+
+def test_parquet_has_the_same_columns_and_values(good: Run, shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.parquet"
+    assert good("pairs", shop, "-T", "parquet", "-o", file).out == ""
+    table = polars.read_parquet(file)
+    assert table.columns == KEYS
+    assert table.to_dicts() == good("pairs", shop, "-T", "ndjson").rows
+
+
+def test_parquet_goes_to_stdout_where_that_is_no_terminal(
+    shop: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    from dissector.cli import main
+
+    assert main(["pairs", str(shop), "-T", "parquet"]) == 0
+    out, err = capfdbinary.readouterr()
+    assert (polars.read_parquet(io.BytesIO(out)).height, err) == (9, b"")
+
+
+def test_parquet_of_nothing_has_its_columns(good: Run, shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out.parquet"
+    good("pairs", shop, "-T", "parquet", "-o", file, "-Y", "api == Vote", "--bodies")
+    assert polars.read_parquet(file).columns == [*KEYS, "request", "response"]
+
+
+def test_table_is_for_people(good: Run, shop: Path) -> None:
+    done = good("pairs", shop)
+    assert done.lines[0].split()[:4] == ["request_time_ns", "connection", "client", "broker"]
+    assert len(done.lines) == 10
+    assert "2023-11-14 22:13:20.007000000Z" in done.lines[2]
+    assert done == good("pairs", shop, "-T", "table")
+
+
+def test_bodies_in_ndjson(good: Run, shop: Path) -> None:
+    rows = {
+        row["correlation_id"]: row
+        for row in good("pairs", shop, "-T", "ndjson", "--bodies", "-Y", "connection == 0").rows
+    }
+    assert all(list(row) == [*KEYS, "request", "response"] for row in rows.values())
+    produce = rows[2]["request"]
+    assert list(produce) == ["transactional_id", "acks", "timeout_ms", "topic_data"]
+    (topic,) = produce["topic_data"]
+    assert (topic["name"], topic["partition_data"][0]["index"]) == ("orders", 3)
+    (batch,) = topic["partition_data"][0]["records"]
+    assert (batch["magic"], batch["codec"], batch["producer_id"]) == (2, "zstd", 7)
+    assert [(r["key"], r["value"]) for r in batch["records"]] == [
+        (b"anna".hex(), b'{"lamp": 1}'.hex()),
+        ("ff00", None),
+    ]
+    assert batch["records"][1]["headers"] == [
+        {"key": "trace", "value": "fe"},
+        {"key": "lang", "value": b"de".hex()},
+        {"key": "none", "value": None},
+    ]
+    assert rows[2]["response"]["responses"][0]["partition_responses"][0]["error_code"] == 6
+    assert rows[4]["request"]["topics"][0]["topic_id"] == str(plays.ORDERS_ID)
+    assert rows[4]["response"]["responses"][0]["partitions"][0]["records"][0]["base_offset"] == 12
+
+
+def test_a_body_that_is_not_there_is_null(good: Run, shop: Path) -> None:
+    rows = good("pairs", shop, "-T", "ndjson", "--bodies", "-Y", "status != answered").rows
+    told = {row["status"]: (row["request"] is None, row["response"] is None) for row in rows}
+    assert told == {
+        "no_response": (False, True),
+        "orphan": (True, True),
+        "unanswered": (False, True),
+    }
+
+
+def test_a_body_that_does_not_fit_is_null_and_said_why(good: Run, shop: Path) -> None:
+    (row,) = good("pairs", shop, "-T", "ndjson", "--bodies", "-Y", "problem").rows
+    assert row["request"] is None
+    assert row["response"] == {"throttle_time_ms": 0, "error_code": 0}
+    (problem,) = row["problems"]
+    at = plays.misfit(6)[4:].index(b"\x7fg")
+    assert problem.startswith(f"request.group_id at byte {at}: Heartbeat v4: length 126")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_bodies_elsewhere_are_json_text(good: Run, shop: Path, tmp_path: Path, form: str) -> None:
+    file = tmp_path / "out"
+    good("pairs", shop, "-T", form, "--bodies", "-o", file, "-Y", "api == Heartbeat")
+    table = polars.read_csv(file) if form == "csv" else polars.read_parquet(file)
+    told = good("pairs", shop, "-T", "ndjson", "--bodies", "-Y", "api == Heartbeat").rows
+    for name in ("request", "response"):
+        values = [text and json.loads(text) for text in table[name].to_list()]
+        assert values == [row[name] for row in told]
+
+
+def test_bodies_have_no_room_in_the_table(run: Run, shop: Path) -> None:
+    done = run("pairs", shop, "--bodies")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == "kafkashark: --bodies goes with -T ndjson, csv or parquet\n"
+
+
+def test_filter(good: Run, shop: Path) -> None:
+    text = "api == Produce && request.acks == 0 or latency_ms > 1 and errors"
+    rows = good("pairs", shop, "-T", "ndjson", "-Y", text).rows
+    assert [row["correlation_id"] for row in rows] == [2, 3]
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_every_column_can_be_sorted_by(good: Run, shop: Path, column: str) -> None:
+    values = [r[column] for r in good("pairs", shop, "-T", "ndjson", "--sort", column).rows]
+    there = [value for value in values if value is not None]
+    assert values == [None] * (len(values) - len(there)) + sorted(there)
+
+
+def test_sorting_by_bodies_and_several_columns(good: Run, shop: Path) -> None:
+    rows = good("pairs", shop, "-T", "ndjson", "--sort", "api,response_time_ns", "--bodies").rows
+    order = [(row["api"] or "", row["response_time_ns"] or 0) for row in rows]
+    assert order == sorted(order)
+    good("pairs", shop, "-T", "ndjson", "--sort", "request,response", "--bodies")
+
+
+def test_sorting_by_what_is_no_column(run: Run, shop: Path) -> None:
+    done = run("pairs", shop, "--sort", "api,request")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("kafkashark: --sort: no column 'request'; there are capture, ")
+
+
+def test_port_takes_those_and_no_others(good: Run, shop: Path, tmp_path: Path) -> None:
+    assert len(good("pairs", shop, "-T", "ndjson", "--port", "9092").rows) == 9
+    assert good("pairs", shop, "-T", "ndjson", "--port", "9093").out == ""
+    wire = packets.Wire()
+    for broker_port in (7000, 7001, 7002):
+        talk = wire.talk(broker_port=broker_port).syn()
+        talk.client(plays.asked(plays.HEARTBEAT, 4, 1)).broker(plays.told(plays.HEARTBEAT, 4, 1))
+    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    rows = good("pairs", path, "-T", "ndjson", "--port", "7000", "--port", "7002").rows
+    assert [row["broker"] for row in rows] == ["10.0.0.2:7000", "10.0.0.2:7002"]
+    assert len(good("pairs", path, "-T", "ndjson").rows) == 3
+
+
+def test_kafka_on_a_port_that_content_alone_does_not_prove(good: Run, tmp_path: Path) -> None:
+    """An API that nobody knows is believed where the user says that Kafka is spoken."""
+    wire = packets.Wire()
+    strange = bytearray(plays.asked(plays.HEARTBEAT, 4, 1))
+    strange[4:8] = b"\x03\xe7\x00\x01"
+    wire.talk(broker_port=7000).syn().client(bytes(strange)).broker(
+        plays.told(plays.HEARTBEAT, 4, 1)
+    )
+    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    (row,) = good("pairs", path, "-T", "ndjson", "--port", "7000").rows
+    assert (row["api_key"], row["api_version"], row["status"]) == (999, 1, "answered")
+    assert row["problems"]
+
+
+def test_several_files_are_one_capture(good: Run, tmp_path: Path) -> None:
+    sent = plays.shop().packets
+    parts = [
+        packets.write(tmp_path / f"{n}.pcap", sent[a:b])
+        for n, (a, b) in enumerate([(0, 8), (8, 26), (26, len(sent))])
+    ]
+    whole = packets.write(tmp_path / "whole.pcap", sent)
+    rows = good("pairs", *parts, "-T", "ndjson").rows
+    expected = good("pairs", whole, "-T", "ndjson").rows
+    assert [row | {"capture": ""} for row in rows] == [row | {"capture": ""} for row in expected]
+    # An exchange belongs to the file in which its request was completed.
+    files = {(row["connection"], row["correlation_id"]): row["capture"] for row in rows}
+    assert [files[key] for key in ((0, 2), (0, 3), (0, 7), (2, 1))] == [
+        parts[0],
+        parts[1],
+        parts[2],
+        parts[2],
+    ]
+
+
+def test_a_frame_above_the_limit_is_a_problem(good: Run, tmp_path: Path) -> None:
+    wire = packets.Wire()
+    long = plays.asked(plays.HEARTBEAT, 4, 1, group_id="g" * 200_000)
+    talk = wire.talk().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
+    talk.broker(plays.told(plays.HEARTBEAT, 4, 1))
+    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    words = "pairs", path, "-T", "ndjson", "--bodies"
+    (row,) = good(*words).rows
+    assert (len(row["request"]["group_id"]), row["problems"]) == (200_000, [])
+    (row,) = good(*words, "--max-frame-bytes", "199999").rows
+    assert (row["status"], row["request_bytes"]) == ("answered", frame(long))
+    assert row["request"] is None
+    assert row["problems"]

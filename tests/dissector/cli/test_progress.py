@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from dissector.cli import progress
+from dissector.cli.options import source
+from dissector.cli.progress import Progress
+from dissector.engine.capture import Capture
+from tests.dissector.cli.conftest import Run
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal as stderr, and no patience at all."""
+    terminal = Terminal()
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=terminal))
+    monkeypatch.setattr(progress, "PATIENCE_S", 0)
+    return terminal
+
+
+def test_it_is_shown_and_taken_away(shop: Path, terminal: Terminal) -> None:
+    capture = Capture([shop])
+    with Progress(capture) as shown:
+        shown.show()
+        assert terminal.getvalue() == "", "nothing is read yet"
+        list(capture)
+        shown.show()
+        assert terminal.getvalue().startswith("\r\x1b[K0 MB of 0 MB, 49 packets, 0 s")
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_of_standard_input_the_size_is_not_known(shop: Path, terminal: Terminal) -> None:
+    capture = Capture([shop])
+    list(capture)
+    capture.paths = ["-", str(shop)]
+    with Progress(capture) as shown:
+        shown.show()
+    assert " of " not in terminal.getvalue()
+
+
+def test_what_was_not_shown_is_not_taken_away(shop: Path, terminal: Terminal) -> None:
+    with Progress(Capture([shop])) as shown:
+        shown.clear()
+    assert terminal.getvalue() == ""
+
+
+def test_short_work_shows_nothing(
+    shop: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_S", 3600)
+    capture = Capture([shop])
+    list(capture)
+    with Progress(capture) as shown:
+        shown.show()
+    assert terminal.getvalue() == ""
+
+
+def test_none_where_stderr_is_no_terminal(
+    good: Run, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PATIENCE_S", 0)
+    assert good("pairs", shop).err == ""
+
+
+def test_damage_stands_in_a_line_of_its_own(
+    shop: Path, tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", terminal)
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(shop.read_bytes()[:-1])
+    chosen = source([str(path)])
+    list(chosen.exchanges())
+    before, _, after = terminal.getvalue().partition("kafkashark: ")
+    assert before == ""
+    assert after.split("\n")[0].startswith(f"{path}: cut off")
+    assert after.split("\n")[1].startswith("\r\x1b[K0 MB of 0 MB")
+    assert after.endswith("\r\x1b[K")

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import polars
+import pytest
+
+from dissector.engine.records import COLUMNS
+from tests.dissector.cli import plays
+from tests.dissector.cli.conftest import Run
+
+KEYS = [
+    "connection",
+    "correlation_id",
+    "api",
+    "time_ns",
+    "topic",
+    "topic_id",
+    "partition",
+    "offset",
+    "timestamp_ms",
+    "key",
+    "value",
+    "headers",
+    "magic",
+    "codec",
+    "producer_id",
+    "producer_epoch",
+    "sequence",
+    "transactional",
+    "control",
+]
+"""As the design has them."""
+
+
+def test_keys_of_ndjson_in_order(good: Run, shop: Path) -> None:
+    rows = good("records", shop, "-T", "ndjson").rows
+    assert len(rows) == 6
+    for row in rows:
+        assert list(row) == KEYS
+
+
+def test_a_produced_and_a_fetched_record(good: Run, shop: Path) -> None:
+    rows = good("records", shop, "-T", "ndjson").rows
+    assert rows[1] == {
+        "connection": 0,
+        "correlation_id": 2,
+        "api": "Produce",
+        "time_ns": plays.at_ns(7),
+        "topic": "orders",
+        "topic_id": None,
+        "partition": 3,
+        "offset": 1,
+        "timestamp_ms": 1_700_000_000_005,
+        "key": {"hex": "ff00"},
+        "value": None,
+        "headers": [
+            {"key": "trace", "value": {"hex": "fe"}},
+            {"key": "lang", "value": "de"},
+            {"key": "none", "value": None},
+        ],
+        "magic": 2,
+        "codec": "zstd",
+        "producer_id": 7,
+        "producer_epoch": 1,
+        "sequence": 41,
+        "transactional": False,
+        "control": None,
+    }
+    fetched = rows[4]
+    assert (fetched["api"], fetched["time_ns"], fetched["offset"]) == ("Fetch", plays.at_ns(15), 12)
+    assert (fetched["topic"], fetched["topic_id"]) == ("orders", str(plays.ORDERS_ID))
+    assert (fetched["key"], fetched["value"]) == (None, "grüße")
+
+
+def test_records_of_magic_1(good: Run, shop: Path) -> None:
+    (row,) = good("records", shop, "-T", "ndjson", "-Y", "topic == old").rows
+    assert (row["magic"], row["timestamp_ms"], row["key"], row["value"]) == (1, 9, "k", "v")
+
+
+def test_csv(good: Run, shop: Path) -> None:
+    header, *rows = csv.reader(io.StringIO(good("records", shop, "-T", "csv").out, newline=""))
+    assert header == KEYS
+    cells = dict(zip(KEYS, rows[1], strict=True))
+    assert (cells["key"], cells["value"], cells["transactional"]) == ("0xff00", "", "false")
+    assert cells["headers"].split(";") == ['trace={"hex": "fe"}', "lang=de", "none=null"]
+
+
+def test_parquet_has_bytes(good: Run, shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "records.parquet"
+    good("records", shop, "-T", "parquet", "-o", file)
+    table = polars.read_parquet(file)
+    assert table.columns == KEYS
+    assert table["key"].to_list()[:2] == [b"anna", b"\xff\x00"]
+    assert table["value"].to_list()[4] == "grüße".encode()
+    assert table["headers"].to_list()[1][0] == {"key": "trace", "value": b"\xfe"}
+
+
+def test_table(good: Run, shop: Path) -> None:
+    lines = good("records", shop).lines
+    assert (len(lines), lines[0].split()[0]) == (7, "time_ns")
+    assert "0xff00" in lines[2]
+    assert "grüße" in lines[5]
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_every_column_can_be_sorted_by(good: Run, shop: Path, column: str) -> None:
+    rows = good("records", shop, "-T", "ndjson", "--sort", column).rows
+    assert len(rows) == 6
+    values = [row[column] for row in rows]
+    assert values == sorted(values, key=lambda v: v is not None), "nulls first"
+    if column in ("offset", "topic", "timestamp_ms"):
+        assert values == sorted(values)
+
+
+def test_records_of_what_passes(good: Run, shop: Path) -> None:
+    rows = good("records", shop, "-T", "ndjson", "-Y", "status == no_response").rows
+    assert [row["correlation_id"] for row in rows] == [3, 3]
+    assert good("records", shop, "-T", "ndjson", "-Y", "api == Metadata").out == ""

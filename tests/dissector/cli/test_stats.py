@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.dissector.cli.conftest import Run
+
+
+def test_per_api(good: Run, shop: Path) -> None:
+    rows = [r for r in good("stats", shop, "-T", "ndjson").rows if r["section"] == "apis"]
+    (produce,) = (row for row in rows if row["api"] == "Produce")
+    assert produce == {
+        "section": "apis",
+        "api": "Produce",
+        "count": 3,
+        "errors": 1,
+        "unanswered": 0,
+        "min_ms": 2.0,
+        "p50_ms": 2.0,
+        "p95_ms": 2.0,
+        "p99_ms": 2.0,
+        "max_ms": 2.0,
+        "request_bytes": 162 + 162 + 73,
+        "response_bytes": 53 + 43,
+    }
+    assert [row["count"] for row in rows] == sorted((row["count"] for row in rows), reverse=True)
+    (beats,) = (row for row in rows if row["api"] == "Heartbeat")
+    assert (beats["count"], beats["unanswered"]) == (2, 1)
+
+
+def test_sections(good: Run, shop: Path) -> None:
+    rows = good("stats", shop, "-T", "ndjson").rows
+    assert list(dict.fromkeys(row["section"] for row in rows)) == [
+        "apis",
+        "clients",
+        "topics",
+        "brokers",
+        "capture",
+    ]
+    topics = {row["topic"]: row["count"] for row in rows if row["section"] == "topics"}
+    assert topics == {"orders": 4, "old": 1}
+    clients = {(r["client_id"], r["client"]) for r in rows if r["section"] == "clients"}
+    assert clients == {("shop", "10.0.0.1"), (None, "[fd00::1]"), (None, "10.0.0.1")}
+    brokers = {row["broker"]: row["count"] for row in rows if row["section"] == "brokers"}
+    assert brokers == {"10.0.0.2:9092": 8, "[fd00::2]:9092": 1}
+
+
+def test_health_of_the_capture(good: Run, run: Run, shop: Path, tmp_path: Path) -> None:
+    health = good("stats", shop, "-T", "ndjson").rows[-1]
+    assert (health["packets"], health["connections"], health["kafka_connections"]) == (49, 3, 2)
+    assert (health["gaps"], health["problems"]) == (0, 1)
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(shop.read_bytes()[:-3])
+    assert run("stats", cut, "-T", "ndjson").rows[-1]["problems"] == 2
+
+
+def test_table(good: Run, shop: Path) -> None:
+    out = good("stats", shop).out
+    headings = [line for line in out.splitlines() if line.startswith(("Per ", "Capture"))]
+    assert headings == ["Per API", "Per client", "Per topic", "Per broker", "Capture"]
+    assert "NaN" not in out
+
+
+def test_of_what_passes(good: Run, shop: Path) -> None:
+    rows = good("stats", shop, "-T", "ndjson", "-Y", "topic == old").rows
+    assert [(r["api"], r["count"]) for r in rows if r["section"] == "apis"] == [("Produce", 1)]
+
+
+def test_of_nothing(good: Run, shop: Path) -> None:
+    rows = good("stats", shop, "-T", "ndjson", "-Y", "api == Vote").rows
+    assert [row["section"] for row in rows] == ["capture"]
+    good("stats", shop, "-Y", "api == Vote")
+
+
+def test_formats(run: Run, shop: Path) -> None:
+    done = run("stats", shop, "-T", "csv")
+    assert done == (2, "", "kafkashark: -T takes table, ndjson, not 'csv'\n")

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import csv
+import io
+import os
+import threading
+from pathlib import Path
+
+import polars
+import pytest
+
+from dissector.cli.output import ROW_FORMATS
+from dissector.engine.connections import COLUMNS
+from tests import packets
+from tests.dissector.cli import plays
+from tests.dissector.cli.conftest import Run
+
+
+def test_a_row_for_each_connection_kafka_or_not(good: Run, shop: Path) -> None:
+    rows = good("streams", shop, "-T", "ndjson").rows
+    assert all(list(row) == list(COLUMNS) for row in rows)
+    told = [
+        (r["connection"], r["network"], r["a"], r["b"], r["speaks"], r["client"], r["ended"])
+        for r in rows
+    ]
+    assert told == [
+        (0, "", "10.0.0.1:50000", "10.0.0.2:9092", "kafka", "a", None),
+        (1, "", "10.0.0.1:40000", "10.0.0.2:80", "other", None, "fin"),
+        (2, "vlan 7", "[fd00::1]:50001", "[fd00::2]:9092", "kafka", "a", "fin"),
+    ]
+
+
+def test_counts(good: Run, shop: Path) -> None:
+    row = good("streams", shop, "-T", "ndjson").rows[1]
+    assert (row["packets_a"], row["packets_b"]) == (6, 4)
+    assert (row["bytes_a"], row["bytes_b"]) == tuple(map(len, plays.HTTP))
+    assert (row["first_time_ns"], row["last_time_ns"]) == (plays.at_ns(29), plays.at_ns(38))
+
+
+def test_gaps_retransmissions_and_where_kafka_was_entered(good: Run, tmp_path: Path) -> None:
+    wire = packets.Wire()
+    talk = wire.talk()
+    beats = [plays.asked(plays.HEARTBEAT, 4, n, group_id="g" * 50) for n in range(6)]
+    # The capture begins in the middle of the first request; the third was lost.
+    talk.client(beats[0][20:], beats[1])
+    talk.again(0, 0, 10)
+    at = len(wire.packets)
+    talk.client(beats[2])
+    del wire.packets[at : at + 2]
+    talk.client(*beats[3:]).fin()
+    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    (row,) = good("streams", path, "-T", "ndjson").rows
+    assert row["speaks"] == "kafka"
+    assert row["entered_a"] == row["skipped_a"] == len(beats[0]) - 20
+    assert (row["gaps_a"], row["gap_bytes_a"]) == (1, len(beats[2]))
+    assert (row["retransmissions_a"], row["retransmitted_a"]) == (1, 10)
+
+
+def test_tls_is_named(good: Run, tmp_path: Path) -> None:
+    wire = packets.Wire()
+    hello = b"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03" + bytes(194)
+    wire.talk(broker_port=9093).syn().client(hello).fin()
+    (row,) = good("streams", packets.write(tmp_path / "a.pcap", wire.packets), "-T", "ndjson").rows
+    assert row["speaks"] == "tls"
+
+
+def test_formats_agree(good: Run, shop: Path, tmp_path: Path) -> None:
+    told = good("streams", shop, "-T", "ndjson").rows
+    header, *rows = csv.reader(io.StringIO(good("streams", shop, "-T", "csv").out, newline=""))
+    assert header == list(COLUMNS)
+    assert rows == [["" if v is None else str(v) for v in row.values()] for row in told]
+    file = tmp_path / "out.parquet"
+    good("streams", shop, "-T", "parquet", "-o", file)
+    assert polars.read_parquet(file).to_dicts() == told
+    assert len(good("streams", shop).lines) == 4
+
+
+@pytest.mark.parametrize("form", ROW_FORMATS)
+def test_no_connection_at_all(good: Run, tmp_path: Path, form: str) -> None:
+    path = packets.write(tmp_path / "none.pcap", [])
+    file = tmp_path / "out"
+    good("streams", path, "-T", form, "-o", file)
+    if form == "parquet":
+        assert polars.read_parquet(file).columns == list(COLUMNS)
+    else:
+        assert len(file.read_text().splitlines()) == (0 if form == "ndjson" else 1)
+
+
+def test_filter_keeps_connections_with_an_exchange_that_passes(good: Run, shop: Path) -> None:
+    rows = good("streams", shop, "-T", "ndjson", "-Y", "topic == old").rows
+    assert [row["connection"] for row in rows] == [2]
+    assert good("streams", shop, "-T", "ndjson", "-Y", "api == Vote").out == ""
+
+
+def test_sort(good: Run, shop: Path) -> None:
+    rows = good("streams", shop, "-T", "ndjson", "--sort", "bytes_a").rows
+    assert [row["connection"] for row in rows] == [1, 2, 0]
+
+
+def test_write(good: Run, shop: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "streams"
+    done = good("streams", shop, "-T", "ndjson", "--write", folder)
+    assert done == good("streams", shop, "-T", "ndjson")
+    sides = _sent(plays.shop())
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == sides
+    assert len(sides) == 6
+
+
+def test_write_of_what_passes(good: Run, shop: Path, tmp_path: Path) -> None:
+    good("streams", shop, "--write", tmp_path, "-Y", "topic == old")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["2-a.bin", "2-b.bin"]
+
+
+def _sent(wire: packets.Wire) -> dict[str, bytes]:
+    sides: dict[str, bytes] = {}
+    for packet in wire.packets:
+        if packet.payload:
+            name = f"{packet.talk}-{'ab'[packet.side]}.bin"
+            sides[name] = sides.get(name, b"") + packet.payload
+    return sides
+
+
+def test_files_are_taken_away_when_reading_fails(run: Run, shop: Path, tmp_path: Path) -> None:
+    """Nobody knows then what in them is secret."""
+    fifo = tmp_path / "fifo"  # is looked at only when it is read: after the first capture
+    os.mkfifo(fifo)
+    feeder = threading.Thread(target=fifo.write_bytes, args=(b"no capture",))
+    feeder.start()
+    folder = tmp_path / "streams"
+    done = run("streams", shop, fifo, "--write", folder)
+    feeder.join()
+    assert (done.status, done.out) == (2, "")
+    assert done.err == f"kafkashark: {fifo}: not a capture: text\n"
+    assert list(folder.iterdir()) == []
