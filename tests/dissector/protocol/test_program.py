@@ -1,0 +1,79 @@
+"""Programs: one for each message and version, made once, with numbers for their fields."""
+
+from __future__ import annotations
+
+import pytest
+
+from dissector.protocol.apis import all_apis
+from dissector.protocol.program import (
+    ARRAY_COMPACT,
+    BYTES16,
+    END,
+    NEXT,
+    NUMBER,
+    TAG_END,
+    TAGS,
+    UNKNOWN_TAG,
+    Programs,
+)
+
+
+def test_a_program() -> None:
+    table = Programs()
+    start = table.start(12, 0, "request")
+    ops = [code[0] for code in table.code[start:]]
+    # Header: key, version, correlation id, client id. Body: group, generation, member.
+    assert ops == [NUMBER, NUMBER, NUMBER, BYTES16, BYTES16, NUMBER, BYTES16, END]
+
+
+def test_arrays_lead_behind_their_items() -> None:
+    table = Programs()
+    start = table.start(13, 4, "request")
+    at, array = next(
+        (i, c) for i, c in enumerate(table.code) if c[0] == ARRAY_COMPACT and i > start
+    )
+    assert table.code[array[1] - 1][0] == NEXT
+    assert array[1] > at
+
+
+def test_known_tags_lead_to_their_fields() -> None:
+    table = Programs()
+    start = table.start(0, 10, "response")
+    sections = [code for code in table.code[start:] if code[0] == TAGS and code[2]]
+    assert [table.tags[code[1]][0] for code in sections] == [0, 0]
+    for code in sections:
+        assert table.code[code[3] - 1][0] == TAG_END
+
+
+@pytest.mark.parametrize("kind", ["request", "response"])
+def test_every_version_has_a_program_and_is_made_once(kind: str) -> None:
+    table = Programs()
+    starts = {}
+    for found in all_apis():
+        for version in found.schema(kind).versions:
+            starts[found.key, version] = table.start(found.key, version, kind)
+    size = len(table.code)
+    assert all(table.start(key, version, kind) == at for (key, version), at in starts.items())
+    assert len(table.code) == size
+    assert len(set(starts.values())) == len(starts)
+
+
+def test_a_field_has_one_number_over_all_versions() -> None:
+    table = Programs()
+    table.start(0, 3, "request")
+    before = table.numbers(0, "request")
+    table.start(0, 13, "request")
+    after = table.numbers(0, "request")
+    assert after["acks"] == before["acks"]
+    assert "topic_data.topic_id" in after
+    assert "topic_data.topic_id" not in before
+    place = table.places[after["topic_data.name"]]
+    assert place is not None
+    assert (place.key, place.kind, place.path) == (0, "request", "topic_data.name")
+    assert table.places[UNKNOWN_TAG] is None
+
+
+def test_unknown() -> None:
+    table = Programs()
+    assert table.start(999, 0, "request") == table.start(0, 14, "request") == -1
+    assert table.code == []
