@@ -150,7 +150,7 @@ public final class Oracle {
     private static ObjectNode described(Object object, Class<?> type) throws Exception {
         ObjectNode out = JSON.createObjectNode();
         for (Method getter : type.getMethods()) {
-            if (getter.getParameterCount() == 0 && !Modifier.isStatic(getter.getModifiers())) {
+            if (getter.getParameterCount() == 0 && getter.getReturnType() != void.class && !Modifier.isStatic(getter.getModifiers())) {
                 put(out, getter.getName(), getter.invoke(object));
             }
         }

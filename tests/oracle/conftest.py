@@ -11,7 +11,7 @@ import pytest
 from tests.broker import artifacts
 from tests.oracle.kafka import Oracle, running
 
-pytest.register_assert_rewrite("tests.oracle.compare")
+pytest.register_assert_rewrite("tests.oracle.compare", "tests.oracle.kafka_records")
 
 _COMPARED = pytest.StashKey[Counter[tuple[str, str]]]()
 

@@ -19,7 +19,7 @@ COUNT = 3
 def bodies(schema: Schema, version: int) -> list[dict[str, Any]]:
     """Make bodies of one version: full, empty, null, and drawn ones whose texts are all UTF-8."""
     found = [
-        _full(schema.fields, version, itertools.count(1)),
+        full(schema, version),
         _bare(schema.fields, version, nulls=False),
         _bare(schema.fields, version, nulls=True),
     ]
@@ -40,8 +40,12 @@ def bodies(schema: Schema, version: int) -> list[dict[str, Any]]:
     return found
 
 
-def _full(fields: tuple[Field, ...], version: int, numbers: Iterator[int]) -> dict[str, Any]:
+def full(schema: Schema, version: int) -> dict[str, Any]:
     """Fill every field with a value of its own: none is null, none empty, none at its default."""
+    return _full(schema.fields, version, itertools.count(1))
+
+
+def _full(fields: tuple[Field, ...], version: int, numbers: Iterator[int]) -> dict[str, Any]:
     return {
         field.name: _filled(field, field.type, version, numbers)
         for field in itertools.chain(*split(fields, version))

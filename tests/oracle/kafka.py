@@ -71,6 +71,7 @@ class Oracle:
         self.jars = jars
         self._process = process
         self._said = said
+        self._versions: dict[tuple[tuple[str, Any], ...], Versions] = {}
 
     def ask(self, **job: Any) -> dict[str, Any]:
         """
@@ -95,8 +96,11 @@ class Oracle:
 
     def versions(self, **which: Any) -> Versions:
         """Tell the versions that the release knows of a message; see `message`."""
-        answer = self.ask(task="versions", **which)
-        return Versions(1, 0) if "unknown" in answer else Versions(answer["low"], answer["high"])
+        question = tuple(which.items())
+        if question not in self._versions:
+            answer = {"low": 1, "high": 0} | self.ask(task="versions", **which)
+            self._versions[question] = Versions(answer["low"], answer["high"])
+        return self._versions[question]
 
     def message(self, version: int, data: bytes, **which: Any) -> Answer:
         """
@@ -108,6 +112,8 @@ class Oracle:
             which: `name` of the class, or `api_key` and `kind`.
         """
         answer = self.ask(task="message", version=version, bytes=data, **which)
+        if "unknown" in answer:
+            raise OracleError(f"Kafka {self.jars.version} does not know {answer['unknown']}")
         return Answer(answer["value"], base64.b64decode(answer["bytes"]), answer["left"])
 
     def classes(self) -> set[str]:

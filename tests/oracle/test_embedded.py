@@ -12,7 +12,7 @@ from dissector.protocol import embedded
 from dissector.protocol.schema import Schema
 from tests.oracle import drawn
 from tests.oracle.compare import Subject
-from tests.oracle.kafka import Oracle
+from tests.oracle.kafka import Oracle, OracleError
 
 Count = Counter[tuple[str, str]]
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
@@ -106,6 +106,17 @@ def test_drawn_values(oracles: list[Oracle], compared: Count, name: str) -> None
             for body in drawn.bodies(schema, version):
                 each.agrees(oracle, version, body, schema.codec(version).build(body))
                 compared["drawn values of embedded schemas", oracle.jars.version] += 1
+
+
+@pytest.mark.parametrize(("line", "name"), OTHER_BYTES)
+def test_other_bytes_are_other(oracles: list[Oracle], line: str, name: str) -> None:
+    schema, _ = SCHEMAS[name]
+    body = drawn.full(schema, 0)
+    data = schema.codec(0).build(body)
+    for oracle in oracles:
+        if oracle.line == line:
+            with pytest.raises((AssertionError, OracleError)):
+                subject(oracle, name, 0).agrees(oracle, 0, body, data)
 
 
 def test_all_that_kafka_generates_is_declared(oracles: list[Oracle]) -> None:

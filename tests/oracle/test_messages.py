@@ -8,10 +8,10 @@ import pytest
 
 from dissector.protocol.apis import KEYS, NAMES, Kind, all_apis, api
 from dissector.protocol.headers import RequestHeader, ResponseHeader
-from dissector.protocol.schema import Schema
+from dissector.protocol.schema import Schema, Versions
 from tests.oracle import drawn
 from tests.oracle.compare import Subject
-from tests.oracle.kafka import Oracle
+from tests.oracle.kafka import Oracle, OracleError
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
@@ -43,32 +43,56 @@ NOT_RELEASED = {("GetReplicaLogInfo", kind, 0) for kind in KINDS}
 """What is in Kafka's trunk, and in neither release."""
 
 
-def subject(oracle: Oracle, key: int, kind: Kind) -> Subject:
+Asked = tuple[Oracle, Subject, Versions]
+
+
+def asked(oracles: list[Oracle], key: int, kind: Kind) -> list[Asked]:
+    """Return the releases that can say something about a message, and the versions they know."""
     found = api(key)
     assert found is not None
-    names = OTHER_NAMES.get((oracle.line, found.name), {})
-    return Subject(found.schema(kind), {"api_key": key, "kind": kind}, names)
+    subjects = [
+        (
+            oracle,
+            Subject(
+                found.schema(kind),
+                {"api_key": key, "kind": kind},
+                OTHER_NAMES.get((oracle.line, found.name), {}),
+            ),
+        )
+        for oracle in oracles
+        if (oracle.line, found.name, kind) not in OTHER_BYTES
+    ]
+    return [(oracle, each, each.versions(oracle)) for oracle, each in subjects]
+
+
+@pytest.mark.parametrize(("line", "name", "kind"), OTHER_BYTES)
+def test_other_bytes_are_other(oracles: list[Oracle], line: str, name: str, kind: Kind) -> None:
+    found = api(KEYS[name])
+    assert found is not None
+    schema = found.schema(kind)
+    each = Subject(schema, {"api_key": KEYS[name], "kind": kind})
+    body = drawn.full(schema, 0)
+    data = schema.codec(0).build(body)
+    for oracle in oracles:
+        if oracle.line == line:
+            with pytest.raises((AssertionError, OracleError)):
+                each.agrees(oracle, 0, body, data)
 
 
 @pytest.mark.parametrize("name", NAMES.values())
 def test_drawn_bodies(oracles: list[Oracle], compared: Count, name: str) -> None:
     for kind in KINDS:
-        subjects = [(oracle, subject(oracle, KEYS[name], kind)) for oracle in oracles]
-        asked = [
-            (oracle, each, each.versions(oracle))
-            for oracle, each in subjects
-            if (oracle.line, name, kind) not in OTHER_BYTES
-        ]
-        schema = subjects[0][1].schema
+        releases = asked(oracles, KEYS[name], kind)
+        schema = releases[0][1].schema
         for version in schema.versions:
+            here = [(oracle, each) for oracle, each, known in releases if version in known]
+            for oracle, _ in here:
+                compared["message versions of APIs", oracle.jars.version] += 1
             for body in drawn.bodies(schema, version):
                 data = schema.codec(version).build(body)
-                for oracle, each, known in asked:
-                    if version in known:
-                        each.agrees(oracle, version, body, data)
-                        compared["drawn bodies of APIs", oracle.jars.version] += 1
-            for oracle, _, known in asked:
-                compared["message versions of APIs", oracle.jars.version] += version in known
+                for oracle, each in here:
+                    each.agrees(oracle, version, body, data)
+                    compared["drawn bodies of APIs", oracle.jars.version] += 1
 
 
 def test_each_version_is_known_to_a_release_and_to_us(oracles: list[Oracle]) -> None:
@@ -78,8 +102,8 @@ def test_each_version_is_known_to_a_release_and_to_us(oracles: list[Oracle]) -> 
             schema = found.schema(kind)
             known = {
                 version
-                for oracle in oracles
-                for version in subject(oracle, found.key, kind).versions(oracle)
+                for _, _, versions in asked(oracles, found.key, kind)
+                for version in versions
             }
             assert known <= set(schema.versions), found.name
             unknown |= {(found.name, kind, v) for v in set(schema.versions) - known}

@@ -66,6 +66,34 @@ def test_a_tombstone() -> None:
     assert (record.tombstone, record.value, record.problems) == (True, None, [])
 
 
+def test_a_member_of_a_kip_848_group_has_no_classic_metadata() -> None:
+    """As Kafka 4 writes it: the tagged struct is there and null."""
+    key = bytes.fromhex("0005 0001 67 0001 6d")
+    value = bytes.fromhex("0000 00 00 02 63 02 2f 02 02 74 00 00000000 00 01 00 01 00")
+    record = decode_record(OFFSETS, key, value)
+    assert record is not None
+    assert (record.name, record.problems) == ("ConsumerGroupMemberMetadata", [])
+    assert record.value is not None
+    assert record.value.value is not None
+    assert record.value.value.subscribed_topic_names == ["t"]
+    assert record.value.value.classic_member_metadata is None
+
+
+def test_a_record_of_a_streams_group() -> None:
+    record = decode_record(
+        OFFSETS, b"\x00\x11\x00\x01g", bytes.fromhex("0000 00000003 0000000000000007 00")
+    )
+    assert record is not None
+    assert (record.name, record.problems) == ("StreamsGroupMetadata", [])
+    assert record.value is not None
+    assert record.value.value == {
+        "epoch": 3,
+        "metadata_hash": 7,
+        "validated_topology_epoch": -1,
+        "last_assignment_configs": [],
+    }
+
+
 def test_group_metadata_holds_what_the_members_wrote() -> None:
     member = {
         "member_id": "m",

@@ -1,0 +1,75 @@
+"""Every message of every capture, as Kafka's own classes read and write it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dissector import dissect
+from dissector.protocol.carried import carried
+from dissector.protocol.messages import Message
+from dissector.protocol.records import UnreadBatch
+from tests.oracle.compare import Subject
+from tests.oracle.kafka import Oracle
+from tests.oracle.kafka_records import agrees
+from tests.oracle.test_messages import asked
+
+Count = Counter[tuple[str, str]]
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
+
+ROOT = Path(__file__).parents[2]
+CAPTURES = [
+    path
+    for folder in ("captures", "../shared/captures/kafka")
+    for path in sorted((ROOT / folder).glob("*.pcap*"))
+]
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
+def test_messages_of_a_capture(oracles: list[Oracle], compared: Count, capture: Path) -> None:
+    for message in whole(capture):
+        compare_header(oracles[-1], message)
+        known = compare_body(oracles, message)
+        for release in known:
+            compared["messages of captures", release] += 1
+        assert known
+        compared["messages of captures", "(either)"] += 1
+        for field in carried(message):
+            # What is cut off at the end of a Fetch response, Kafka passes over.
+            batches = [each for each in field.batches if not isinstance(each, UnreadBatch)]
+            for oracle in oracles:
+                agrees(oracle.read_records(field.data), batches)
+                compared["batches of captures", oracle.jars.version] += len(batches)
+
+
+def whole(capture: Path) -> Iterator[Message]:
+    """Yield the messages that could be read."""
+    for exchange in dissect(capture):
+        yield from (message for message in exchange.messages if message.body is not None)
+
+
+def compare_header(oracle: Oracle, message: Message) -> None:
+    schema, version = message.header
+    data = message.frame[: message.body_start]
+    body = schema.codec(version).parse(data)
+    Subject(schema, {"name": f"{message.kind.title()}HeaderData"}).agrees(
+        oracle, version, body, data
+    )
+
+
+def compare_body(oracles: list[Oracle], message: Message) -> list[str]:
+    """Compare a body with each release that knows its version; return these."""
+    version = message.api_version
+    assert message.api_key is not None
+    assert version is not None
+    assert message.body is not None
+    data = message.frame[message.body_start : message.body_end]
+    known = []
+    for oracle, each, versions in asked(oracles, message.api_key, message.kind):
+        if version in versions:
+            each.agrees(oracle, version, message.body, data)
+            known.append(oracle.jars.version)
+    return known
