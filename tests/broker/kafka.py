@@ -38,7 +38,7 @@ START_PATIENCE_S = 90.0
 STOP_PATIENCE_S = 20.0
 
 # Runs a command until it ends, SIGTERM comes, or standard input closes.
-_LEASH = """
+_LEASH_SCRIPT = """
 exec 3<&0
 "$@" </dev/null 3<&- & node=$!
 (cat <&3 >/dev/null; kill -9 $node 2>/dev/null) & leash=$!
@@ -47,6 +47,15 @@ wait $node; wait $node; code=$?
 kill $leash 2>/dev/null
 exit $code
 """
+
+
+def leashed(command: list[str]) -> list[str]:
+    """
+    Write the command that runs another one for as long as this process lives.
+
+    To be started with `stdin=subprocess.PIPE`: the pipe is the leash.
+    """
+    return ["sh", "-c", _LEASH_SCRIPT, "sh", *command]
 
 
 class BrokerError(Exception):
@@ -102,7 +111,7 @@ class Cluster:
         )
         with node.log.open("ab") as log:
             node.process = subprocess.Popen(
-                ["sh", "-c", _LEASH, "sh", *command],
+                leashed(command),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -17,7 +17,7 @@ from tools.record.packets import convert, count
 from tools.record.scenario import Scenario, Stage, all_scenarios
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
 
-_LIMIT_S = 150
+_LIMIT_S = 100
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import select
 import shutil
-import signal
 import socket
 import subprocess
 import threading
@@ -22,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.broker.kafka import leashed
 from tools.record.packets import walk
 
 SNAPLEN = 262_144
@@ -78,12 +78,18 @@ def _tcpdump(path: Path, expression: str, nanoseconds: bool) -> Iterator[None]:
     command = ["tcpdump", "-i", "lo", "-n", "-U", "--immediate-mode", "-B", "16384"]
     command += ["-s", str(SNAPLEN), "-Z", "root", "-w", str(path)]
     command += ["--time-stamp-precision=nano"] if nanoseconds else []
-    process = subprocess.Popen([*command, expression], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        leashed([*command, expression]),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         _wait_until_listening(process)
         yield
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         try:
             process.communicate(timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired:

@@ -36,7 +36,9 @@ public class Sweep {
             }
             ApiKeys api = ApiKeys.forId(offer.apiKey());
             int top = Math.min(offer.maxVersion(), api.messageType.highestSupportedVersion(true));
-            for (short version = offer.minVersion(); version <= top; version++) {
+            // A broker may offer versions that it does not know any more (KAFKA-18659: Produce v0-v2).
+            int bottom = Math.max(offer.minVersion(), api.messageType.lowestSupportedVersion());
+            for (short version = (short) bottom; version <= top; version++) {
                 try {
                     ask(api, version);
                     answered++;

@@ -1,4 +1,4 @@
-"""aiokafka: producers."""
+"""aiokafka: codecs, transactions, a group."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
-from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario
+from tools.record.scenario import KAFKA_4, KAFKA_39, PATIENCE_S, Mock, Stage, orders, scenario
 
 
 def run(play: Coroutine[Any, Any, None]) -> None:
@@ -16,6 +17,18 @@ def run(play: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(play, 2 * PATIENCE_S))
 
 
+@scenario(
+    "kafka39-aiokafka-codecs",
+    "Produce with every codec and with acks 0; headers",
+    client="aiokafka",
+    cluster=KAFKA_39,
+)
+@scenario(
+    "kafka4-aiokafka-codecs",
+    "Produce with every codec and with acks 0; headers",
+    client="aiokafka",
+    cluster=KAFKA_4,
+)
 @scenario(
     "aiokafka-produce-codecs",
     "Produce with every codec and with acks 0 (answered by the mock cluster, which it should not)",
@@ -45,3 +58,66 @@ async def _produce_codecs(stage: Stage) -> None:
                 for key, value in orders(8)
             ]
             await asyncio.gather(*sent)
+
+
+@scenario(
+    "kafka4-aiokafka-transactions",
+    "A transaction committed with a group's offsets in it, one aborted",
+    client="aiokafka",
+    cluster=KAFKA_4,
+)
+def transactions(stage: Stage) -> None:
+    run(_transactions(stage))
+
+
+async def _transactions(stage: Stage) -> None:
+    async with AIOKafkaProducer(
+        bootstrap_servers=stage.bootstrap,
+        client_id="aiokafka-tx",
+        transactional_id=stage.topic("tx"),
+    ) as sender:
+        async with sender.transaction():
+            for key, value in orders(3):
+                await sender.send_and_wait(stage.topic(), value, key)
+            offsets = {TopicPartition(stage.topic(), 0): 1}
+            await sender.send_offsets_to_transaction(offsets, stage.topic("group"))
+        await sender.begin_transaction()
+        await sender.send_and_wait(stage.topic(), b"never to be read")
+        await sender.abort_transaction()
+
+
+@scenario(
+    "kafka4-aiokafka-group",
+    "A group of two members (round robin): join, rebalance, commits, leave",
+    client="aiokafka",
+    cluster=KAFKA_4,
+)
+def group(stage: Stage) -> None:
+    run(_group(stage))
+
+
+async def _group(stage: Stage) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=stage.bootstrap) as sender:
+        for key, value in orders(8):
+            await sender.send_and_wait(stage.topic(), value, key)
+    async with _member(stage, "aiokafka-first") as first:
+        for _ in range(8):
+            await first.getone()
+        await first.commit()
+        async with _member(stage, "aiokafka-second") as second:
+            while not (first.assignment() and second.assignment()):
+                await asyncio.gather(first.getmany(timeout_ms=100), second.getmany(timeout_ms=100))
+
+
+def _member(stage: Stage, name: str) -> AIOKafkaConsumer:
+    return AIOKafkaConsumer(
+        stage.topic(),
+        bootstrap_servers=stage.bootstrap,
+        group_id=stage.topic("group"),
+        client_id=name,
+        auto_offset_reset="earliest",
+        heartbeat_interval_ms=300,
+        session_timeout_ms=6000,
+        fetch_max_wait_ms=200,
+        partition_assignment_strategy=(RoundRobinPartitionAssignor,),
+    )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from confluent_kafka import KafkaException, TopicPartition
 
-from tools.record.scenario import PATIENCE_S, Mock, Stage, orders, scenario, until
+from tools.record.scenario import PATIENCE_S, Stage, orders, scenario, until
 from tools.record.scenarios import aiokafka, kafka_python
+from tools.record.scenarios.inside import THREE_4, create
 from tools.record.scenarios.librdkafka import finish, producer
-from tools.record.scenarios.librdkafka_groups import assigned, consumer, read
+from tools.record.scenarios.librdkafka_groups import assigned, committed, consumer, read
 
 
 @scenario(
@@ -15,10 +18,11 @@ from tools.record.scenarios.librdkafka_groups import assigned, consumer, read
     "A bit of everything: three client families, compressed records, a group that rebalances, "
     "a transaction, acks 0, errors on purpose",
     client="several",
-    cluster=Mock(nodes=3),
+    cluster=THREE_4,
 )
 def demo(stage: Stage) -> None:
-    topic = "orders"
+    topic = stage.topic()
+    create(stage, replicas=3)
     sender = producer(stage, compression_type="zstd", linger_ms=10, client_id="shop")
     for key, value in orders(60):
         sender.produce(topic, value, key)
@@ -36,17 +40,17 @@ def demo(stage: Stage) -> None:
     second = consumer(stage, "billing", client_id="billing-2", **settings)
     second.subscribe([topic])
     until("both members of billing", assigned(first, second))
-    first.commit(asynchronous=False)
+    until("a commit", partial(committed, first))
 
     metrics = producer(stage, acks="0", client_id="metrics")
     for number in range(10):
-        metrics.produce("metrics", b'{"cpu": %d}' % number)
+        metrics.produce(stage.topic("metrics"), b'{"cpu": %d}' % number)
         finish(metrics)
     _errors(stage)
     ledger = producer(stage, transactional_id="ledger", client_id="ledger")
     ledger.init_transactions(PATIENCE_S)
     ledger.begin_transaction()
-    ledger.produce("ledger", b"paid", b"customer-1")
+    ledger.produce(stage.topic("ledger"), b"paid", b"customer-1")
     ledger.commit_transaction(PATIENCE_S)
 
     old = kafka_python.producer(stage, client_id="warehouse", compression_type="gzip")
@@ -60,7 +64,7 @@ def demo(stage: Stage) -> None:
 def _errors(stage: Stage) -> None:
     """Ask for what there is not."""
     auditor = consumer(stage, "audit", client_id="auditor", enable_auto_commit=False)
-    missing = TopicPartition("orders", 999, 0)
+    missing = TopicPartition(stage.topic(), 999, 0)
     for ask in (
         lambda: auditor.commit(offsets=[missing], asynchronous=False),
         lambda: auditor.get_watermark_offsets(missing, 2, cached=False),

@@ -14,7 +14,11 @@ PINNED = (0, 11)
 
 def producer(stage: Stage, **settings: Any) -> KafkaProducer:
     """Make a producer of this stage."""
-    settings = {"api_version": PINNED, "client_id": "kafka-python", **settings}
+    settings = {
+        "api_version": None if stage.kafka else PINNED,
+        "client_id": "kafka-python",
+        **settings,
+    }
     return KafkaProducer(bootstrap_servers=stage.bootstrap.split(","), **settings)
 
 

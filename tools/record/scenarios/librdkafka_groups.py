@@ -173,11 +173,12 @@ def rebalance(stage: Stage, strategy: str, **first_only: Any) -> None:
     second.subscribe([stage.topic()])
     until("both members to be assigned", assigned(first, second))
     for member in (second, first):
-        until("a commit", partial(_committed, member))
+        until("a commit", partial(committed, member))
         member.close()
 
 
-def _committed(member: Consumer) -> bool:
+def committed(member: Consumer) -> bool:
+    """Try to commit what the member has read; true when done."""
     try:
         member.commit(asynchronous=False)
     except KafkaException as error:
