@@ -27,7 +27,8 @@ import org.apache.kafka.common.record.TimestampType;
  *
  * <p>Reads one JSON object a line and answers each with one: {@code {"task": "message", ...}} reads
  * and writes again a body by Kafka's generated classes, {@code "versions"} tells which versions they
- * know; {@code "read"} reads a records field, {@code "write"} writes one. Bytes are base64. An answer is {@code {"unknown": why}} where this
+ * know, {@code "headers"} which headers go with a version; {@code "read"} reads a records field,
+ * {@code "write"} writes one. Bytes are base64. An answer is {@code {"unknown": why}} where this
  * release has no such message or version, {@code {"error": why}} where Kafka refuses.
  *
  * <p>Releases keep their classes for records in different packages, hence the reflection.
@@ -65,6 +66,7 @@ public final class Oracle {
         try {
             switch (job.get("task").asText()) {
                 case "versions" -> versions(job, out);
+                case "headers" -> headerVersions(job, out);
                 case "message" -> message(job, out);
                 case "read" -> readRecords(job, out);
                 case "write" -> out.put("bytes", writeRecords(job));
@@ -84,6 +86,13 @@ public final class Oracle {
     private static void versions(JsonNode job, ObjectNode out) throws Exception {
         Message message = empty(job);
         out.put("low", message.lowestSupportedVersion()).put("high", message.highestSupportedVersion());
+    }
+
+    private static void headerVersions(JsonNode job, ObjectNode out) {
+        ApiMessageType type = ApiMessageType.fromApiKey((short) job.get("api_key").asInt());
+        short version = (short) job.get("version").asInt();
+        out.put("request", type.requestHeaderVersion(version));
+        out.put("response", type.responseHeaderVersion(version));
     }
 
     private static void message(JsonNode job, ObjectNode out) throws Exception {

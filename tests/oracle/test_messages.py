@@ -7,7 +7,12 @@ from collections import Counter
 import pytest
 
 from dissector.protocol.apis import KEYS, NAMES, Kind, all_apis, api
-from dissector.protocol.headers import RequestHeader, ResponseHeader
+from dissector.protocol.headers import (
+    RequestHeader,
+    ResponseHeader,
+    request_header_version,
+    response_header_version,
+)
 from dissector.protocol.schema import Schema, Versions
 from tests.oracle import drawn
 from tests.oracle.compare import Subject
@@ -108,6 +113,18 @@ def test_each_version_is_known_to_a_release_and_to_us(oracles: list[Oracle]) -> 
             assert known <= set(schema.versions), found.name
             unknown |= {(found.name, kind, v) for v in set(schema.versions) - known}
     assert unknown == NOT_RELEASED
+
+
+def test_header_versions(oracles: list[Oracle], compared: Count) -> None:
+    for oracle in oracles:
+        for found in all_apis():
+            for version in oracle.versions(api_key=found.key, kind="request"):
+                told = oracle.ask(task="headers", api_key=found.key, version=version)
+                assert told == {
+                    "request": request_header_version(found.key, version),
+                    "response": response_header_version(found.key, version),
+                }, f"{found.name} v{version} in Kafka {oracle.jars.version}"
+                compared["header versions", oracle.jars.version] += 1
 
 
 @pytest.mark.parametrize(
