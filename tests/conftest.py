@@ -12,6 +12,12 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write tests/golden anew instead of comparing"
+    )
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of public captures and protocol facts beside the project; not part of it."""
