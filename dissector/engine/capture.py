@@ -25,11 +25,10 @@ from dissector.engine.conversation import Conversation
 from dissector.engine.exchange import Exchange
 from dissector.engine.exchanges import NONE, Exchanges, Row, columns
 from dissector.engine.frames import MAX_FRAME_BYTES
+from dissector.engine.known import Known, known
 from dissector.engine.records import record_rows
 from dissector.engine.topics import TopicNames
 from dissector.errors import Problem
-from dissector.protocol.apis import api
-from dissector.protocol.facts import Facts, collect, tells_names
 
 if TYPE_CHECKING:
     import polars
@@ -108,6 +107,7 @@ class Reading:
             self._converse(self.streams.feed(self.layers.segments(packets)))
             yield Window(self._take(), packets.problems, len(packets))
         self._converse(self.streams.finish())
+        self.layers.finish()
         for conversation in self.conversations.values():
             conversation.end()
         yield Window(self._take())
@@ -127,14 +127,22 @@ class Reading:
         ends = endpoint_text(*known.a), endpoint_text(*known.b)
         return ends[client], ends[1 - client]
 
-    def exchange(self, table: Exchanges, row: int, names: TopicNames) -> Exchange:
+    def exchange(
+        self, table: Exchanges, row: int, names: TopicNames, read: Known | None = None
+    ) -> Exchange:
         """Return one row of a window as an object."""
         client, broker = self.sides(int(table.connection[row]), int(table.client[row]))
         packet = int(table.request.packet[row])
         if packet == NONE:
             packet = int(table.response.packet[row])
         return Exchange(
-            table, row, capture=self.file_of(packet), client=client, broker=broker, names=names
+            table,
+            row,
+            capture=self.file_of(packet),
+            client=client,
+            broker=broker,
+            names=names,
+            known=read,
         )
 
     def _note_files(self, packets: Packets) -> None:
@@ -153,7 +161,7 @@ class Reading:
 
     def _converse(self, chunks: Chunks) -> None:
         """Give each chunk to the conversation of its connection."""
-        data, held = chunks.data, chunks.held
+        data, held = chunks.data.data, chunks.held.data
         rows = zip(
             chunks.connection.tolist(),
             chunks.side.tolist(),
@@ -231,8 +239,10 @@ class Capture:
     def exchanges_of(self, window: Window) -> Iterator[Exchange]:
         """Yield the exchanges of a window as objects."""
         assert self.reading is not None
-        for row in range(len(window.exchanges)):
-            yield self.reading.exchange(window.exchanges, row, self.names)
+        for row, read in enumerate(known(window.exchanges)):
+            exchange = self.reading.exchange(window.exchanges, row, self.names, read)
+            exchange.learn()
+            yield exchange
 
     def batches(self) -> Iterator[polars.DataFrame]:
         """Yield the exchanges as tables of some ten thousand rows each."""
@@ -255,26 +265,11 @@ class Capture:
     def _read_names(self) -> dict[UUID, str]:
         """Read the whole capture for the names of topic ids; only what may tell them is decoded."""
         reading = Reading(self.paths, self.options)
-        facts = Facts()
+        names = TopicNames()
         for window in reading.windows():
-            table = window.exchanges
-            for row in range(len(table)):
-                request = table.frame(table.request, row)
-                if request is None or not may_tell_names(request):
-                    continue
-                for message in reading.exchange(table, row, TopicNames()).messages:
-                    if message.body is not None and message.schema is not None:
-                        collect(message.schema, message.api_version or 0, message.body, facts)
-        return facts.names
-
-
-def may_tell_names(request: bytes) -> bool:
-    """Tell whether a request, or its response, can say which topic id has which name."""
-    key = int.from_bytes(request[0:2], "big", signed=True)
-    found, version = api(key), int.from_bytes(request[2:4], "big", signed=True)
-    if found is None or version not in found.request.versions:
-        return False
-    return tells_names(found.request, version) or tells_names(found.response, version)
+            for row in range(len(window.exchanges)):
+                reading.exchange(window.exchanges, row, names).learn()
+        return names.known
 
 
 def _joined(parts: Iterator[polars.DataFrame]) -> polars.DataFrame:

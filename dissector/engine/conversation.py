@@ -8,7 +8,11 @@ request too early or too late.
 Rule 2: a request is paired with the response that carries its correlation id; of several in flight
 with the same id, the oldest. Raw SASL tokens have no id and are paired in order.
 
-Rule 3: nothing is invented. Frames are entered where they can be believed (`entry`); all
+Rule 3: a response that was captured before its request, as where two taps are merged, waits for
+it: for `EARLY_NS`, and only if its id is beyond all that were asked before, as those of all known
+clients ascend.
+
+Rule 4: nothing is invented. Frames are entered where they can be believed (`entry`); all
 other bytes are counted as skipped.
 
 Source: https://kafka.apache.org/protocol#protocol_network (order); KIP-43, KIP-152 (SASL tokens).
@@ -19,6 +23,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from dissector.capture.columns import NEVER
 from dissector.engine import entry
 from dissector.engine.exchanges import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED, Row
 from dissector.engine.frames import MAX_FRAME_BYTES, Frame, Stream
@@ -27,13 +32,14 @@ from dissector.engine.recognise import HEADER_BYTES, is_request, is_tls, sane_re
 from dissector.protocol.headers import SASL_HANDSHAKE
 from dissector.protocol.messages import expects_response
 
-NEVER = 2**63 - 1
-
 START_BYTES = 1 << 16
 """How far into a connection whose beginning was captured the first request may lie."""
 
 KEEP_BYTES = 1 << 20
-"""How much of a stream is kept while it is not known what it is."""
+"""How much of a stream is kept, at least, in which no frame could be believed yet."""
+
+EARLY_NS = 50_000_000
+"""How long a response may be captured before its request."""
 
 MAX_TOKEN_BYTES = 1 << 20
 
@@ -53,7 +59,9 @@ class Conversation:
     """
 
     __slots__ = (
+        "_asked",
         "_emit",
+        "_now_ns",
         "_open",
         "_ready",
         "_tokens",
@@ -87,10 +95,14 @@ class Conversation:
         self._open = OpenRequests()
         self._ready: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
         self._tokens = False
+        # The highest id that was asked; only a whole connection may wait for the first.
+        self._asked = -1 if whole else NEVER
+        self._now_ns = 0
 
     def data(self, side: int, data: bytes, packet: int, time_ns: int) -> None:
         """Take the next bytes of one side."""
         if self.speaks in ("", "kafka"):
+            self._now_ns = max(self._now_ns, time_ns)
             if data:
                 self.streams[side].add(data, packet, time_ns)
             self._advance()
@@ -98,17 +110,24 @@ class Conversation:
     def gap(self, side: int, length: int, packet: int, time_ns: int) -> None:
         """Take note of bytes of one side that were not captured."""
         if self.speaks in ("", "kafka"):
-            self._advance(ended=side)
+            self._now_ns = max(self._now_ns, time_ns)
+            cut = self.streams[side].last_packet == packet
+            self._advance(entry.Break(side, cut, length))
             self.streams[side].lose(length, packet, time_ns)
             self._advance()
 
     def end(self) -> None:
         """Tell all that is still open: the connection, or the capture, has ended."""
         self.horizon = (NEVER, NEVER)
+        self._now_ns = NEVER
         for side in (0, 1):
-            self._advance(ended=side)
-        if self.client is None and self.speaks == "":
+            self._advance(entry.Break(side, self.whole and self.streams[side].base == 0))
+        if self.speaks == "":
             self._recognise_responses()
+        if self.client is not None:
+            responses = self.streams[1 - self.client]
+            if not responses.in_step:
+                entry.enter_lonely_responses(responses, self._judge_response)
             self._advance()
         for stream in self.streams:
             frame = stream.finish() if self.client is not None else None
@@ -117,6 +136,7 @@ class Conversation:
             if not stream.in_step:
                 stream.pass_over(len(stream.buffer))
         self._pair()
+        self._now_ns = 0
         for request in self._open.pop_all():
             self._emit_request(UNANSWERED, request)
 
@@ -136,26 +156,45 @@ class Conversation:
         """Leave this connection alone."""
         self._is("other")
 
-    def _advance(self, ended: int | None = None) -> None:
-        """Cut and pair as far as the bytes go; on side `ended` no more follow at once."""
+    def _advance(self, broken: entry.Break | None = None) -> None:
+        """Cut and pair as far as the bytes go; `broken` says where no more follow at once."""
         if self.client is None:
-            self._recognise(ended)
+            self._recognise(broken)
         if self.client is None:
             return
         requests, responses = self.streams[self.client], self.streams[1 - self.client]
         moved = True
         while moved:
             if not requests.in_step:
-                entry.enter_requests(requests, self._judge_request, ended == self.client)
+                entry.enter_requests(requests, self._judge_request, broken)
             moved = self._cut(requests) | self._cut(responses)
             self._pair()
             if not responses.in_step and len(self._open):
+                known = self.horizon[self.client]
                 moved |= entry.enter_responses(
-                    responses, self._judge_response, self._open, ended == responses.side
+                    responses, self._judge_response, self._open, broken, known
                 )
         for stream in (requests, responses):
             if not stream.in_step:
-                entry.forget(stream, KEEP_BYTES)
+                self._forget(stream, searched=stream is requests or len(self._open) > 0)
+
+    def _forget(self, stream: Stream, searched: bool) -> None:
+        """
+        Pass over what was searched in vain, beyond what is kept for a second look.
+
+        Args:
+            stream: Out of step.
+            searched: Whether it is searched for frames at all; else its bytes count as they come.
+        """
+        useless = stream.scanned - stream.base if searched else len(stream.buffer)
+        if useless <= 2 * KEEP_BYTES:
+            return
+        lonely = not self.whole if self.client is None else stream.side != self.client
+        if lonely and entry.enter_lonely_responses(stream, self._judge_response):
+            if self.client is None:
+                self._is_kafka(1 - stream.side)
+            return
+        stream.pass_over(useless - KEEP_BYTES)
 
     def _cut(self, stream: Stream) -> bool:
         """Move the frames of a stream to where they wait for their turn."""
@@ -174,7 +213,7 @@ class Conversation:
         elif self._tokens and is_request(frame.data):
             self._tokens = False
 
-    def _recognise(self, ended: int | None) -> None:
+    def _recognise(self, broken: entry.Break | None) -> None:
         """Find out what is spoken, and who is the client."""
         for stream in self.streams:
             if (
@@ -187,14 +226,16 @@ class Conversation:
                 return
         # Whoever opened a connection speaks first and is the client.
         for stream in self.streams[: 1 if self.whole else 2]:
-            if entry.enter_requests(stream, self._judge_request, ended == stream.side):
+            if entry.enter_requests(stream, self._judge_request, broken):
                 self._is_kafka(stream.side)
                 return
         if self.whole and self.streams[0].scanned > START_BYTES:
             self._is("other")
             return
         for stream in self.streams:
-            entry.forget(stream, KEEP_BYTES)
+            self._forget(stream, searched=not self.whole or stream.side == 0)
+            if self.client is not None:
+                return
 
     def _recognise_responses(self) -> None:
         """Know a broker by its responses alone, where the client's side was not captured."""
@@ -239,6 +280,10 @@ class Conversation:
             side = (
                 0 if not ready[1] or (ready[0] and ready[0][0].packet < ready[1][0].packet) else 1
             )
+            if side != self.client and self._is_early(ready[side][0]):
+                side = self.client
+                if not ready[side]:
+                    return
             if ready[side][0].packet >= self.horizon[1 - side]:
                 return
             frame = ready[side].popleft()
@@ -247,8 +292,20 @@ class Conversation:
             else:
                 self._response(frame)
 
+    def _is_early(self, frame: Frame) -> bool:
+        """Tell whether a response may have been captured before its request."""
+        if len(frame.data) < 4 or self._now_ns - frame.time_ns >= EARLY_NS:
+            return False
+        correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
+        return self._asked < correlation_id and not self._open.tokens_wait
+
     def _request(self, frame: Frame) -> None:
         token = self._is_token(frame)
+        if not token and len(frame.data) >= 8:
+            correlation_id = int.from_bytes(frame.data[4:8], "big", signed=True)
+            self._asked = (
+                correlation_id if self._asked == NEVER else max(self._asked, correlation_id)
+            )
         if not token and not expects_response(frame.data):
             self._open.waive(frame)
             self._emit(Row(self.connection, NO_RESPONSE, frame.side, frame, None))

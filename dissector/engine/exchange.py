@@ -8,8 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from dissector.engine.exchanges import NONE, STATUS, Exchanges, Frames
-from dissector.engine.topics import TopicNames
+from dissector.engine.known import Known
+from dissector.engine.topics import TopicNames, may_tell_names
 from dissector.errors import Problem
+from dissector.protocol.apis import api_name
 from dissector.protocol.carried import record_problems
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message, decode_request, decode_response
@@ -63,8 +65,9 @@ class Exchange:
         client: str,
         broker: str,
         names: TopicNames,
+        known: Known | None = None,
     ) -> None:
-        """Look at one row of a table of exchanges."""
+        """Look at one row of a table of exchanges; `known` is what was read of it already."""
         self._table = table
         self._row = row
         self._names = names
@@ -74,6 +77,7 @@ class Exchange:
         self.connection = int(table.connection[row])
         self.status = STATUS[table.status[row]]
         self.is_token = bool(table.token[row])
+        self._known = known
 
     @cached_property
     def request(self) -> Message | None:
@@ -108,6 +112,8 @@ class Exchange:
     @property
     def api_key(self) -> int | None:
         """The key of the API; None for an orphan and for raw SASL tokens."""
+        if self._known is not None:
+            return self._known.api_key
         return self.request.api_key if self.request else None
 
     @property
@@ -115,21 +121,27 @@ class Exchange:
         """The name of the API."""
         if self.is_token:
             return TOKEN
-        return self.request.api if self.request else None
+        return None if self.api_key is None else api_name(self.api_key)
 
     @property
     def api_version(self) -> int | None:
         """The version of the request."""
+        if self._known is not None:
+            return self._known.api_version
         return self.request.api_version if self.request else None
 
     @property
     def correlation_id(self) -> int | None:
         """The number that pairs the two."""
+        if self._known is not None:
+            return self._known.correlation_id
         return next((m.correlation_id for m in self.messages), None)
 
     @property
     def client_id(self) -> str | None:
         """What the client calls itself."""
+        if self._known is not None:
+            return self._known.client_id
         return self.request.client_id if self.request else None
 
     @property
@@ -171,17 +183,24 @@ class Exchange:
     @property
     def errors(self) -> list[str]:
         """The names of the errors in the response, each once."""
+        if self._known is not None:
+            return list(self._known.errors)
         return list(self._facts[1].errors)
 
     @property
     def topics(self) -> list[str]:
         """The topics of request and response, each once; an id without a name as its text."""
-        both = {**self._facts[0].topics, **self._facts[1].topics}
-        return list(dict.fromkeys(self._names.name(topic) for topic in both))
+        if self._known is not None:
+            topics = self._known.topics
+        else:
+            topics = (*self._facts[0].topics, *self._facts[1].topics)
+        return list(dict.fromkeys(self._names.name(topic) for topic in topics))
 
     @cached_property
     def problems(self) -> list[Problem]:
         """What was wrong with the bytes of either message, the records in them included."""
+        if self._known is not None:
+            return []
         return [problem for message in self.messages for problem in self.problems_of(message)]
 
     def problems_of(self, message: Message) -> list[Problem]:
@@ -204,9 +223,14 @@ class Exchange:
                 self._names.learn(into.names)
         return facts
 
+    def learn(self) -> None:
+        """Take note of the names of topic ids that this exchange tells, if it is of that kind."""
+        asked = self._table.asked(self._row)
+        if asked is not None and may_tell_names(*asked):
+            self._facts  # noqa: B018
+
     def known_topic(self, topic_id: UUID) -> str | None:
         """Return the name of a topic id; None where the capture does not tell it."""
-        self._facts  # noqa: B018  (this exchange may be the one that tells)
         return self._names.known_name(topic_id)
 
     def column(self, name: str) -> Any:

@@ -104,6 +104,16 @@ class Exchanges:
         start = int(frames.start[row])
         return None if start == NONE else self.data[start : start + int(frames.there[row])]
 
+    def asked(self, row: int) -> tuple[int, int] | None:
+        """Return API key and version of a request, or None where they are not there."""
+        start = int(self.request.start[row])
+        if start == NONE or self.token[row] or self.request.there[row] < 4:
+            return None
+        head = self.data[start : start + 4]
+        return int.from_bytes(head[:2], "big", signed=True), int.from_bytes(
+            head[2:], "big", signed=True
+        )
+
 
 def columns(rows: Sequence[Row]) -> Exchanges:
     """Lay exchanges out in columns."""

@@ -9,8 +9,9 @@ find the next believable frame (`Conversation`); what is passed over is counted,
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +20,9 @@ MAX_FRAME_BYTES = 100 << 20
 
 KEPT_BYTES = 1 << 16
 """How much is kept of a frame that is passed over, to show its header."""
+
+_SPENT_MARKS = 1024
+"""How many marks that lie behind are left in the list before it is cleared of them."""
 
 
 class Frame(NamedTuple):
@@ -74,12 +78,16 @@ class Stream:
         in_step: Whether `buffer` begins with a frame.
         fresh: Whether `buffer` begins with the first byte of a packet.
         scanned: Offset in the stream up to which no frame could be believed.
+        tried: Bytes that were tried as frames in search of one, each as often as it was.
+        weighed: Bytes that were there of a request that is waited for, when it was last looked at.
         skipped: Bytes that were passed over because no frame could be believed in them.
         missing: Bytes that were not captured.
         entered: Offset in the stream at which frames were first believed; None before that.
     """
 
     __slots__ = (
+        "_behind",
+        "_marks",
         "base",
         "buffer",
         "cut",
@@ -89,11 +97,12 @@ class Stream:
         "in_step",
         "judge",
         "limit",
-        "marks",
         "missing",
         "scanned",
         "side",
         "skipped",
+        "tried",
+        "weighed",
     )
 
     def __init__(self, side: int, limit: int = MAX_FRAME_BYTES) -> None:
@@ -104,18 +113,26 @@ class Stream:
         self.base = 0
         self.in_step = False
         self.fresh = True
-        self.marks: deque[Mark] = deque()
+        self._marks: list[Mark] = []
+        self._behind = 0
         self.cut: Cut | None = None
         self.done: deque[Frame] = deque()
         self.scanned = 0
         self.skipped = 0
+        self.tried = 0
+        self.weighed = 0
         self.missing = 0
         self.entered: int | None = None
 
     @property
     def end(self) -> int:
         """Offset in the stream behind the last byte that came."""
-        return self.marks[-1].end if self.marks else self.base
+        return self._marks[-1].end if self._marks else self.base
+
+    @property
+    def last_packet(self) -> int | None:
+        """Number of the packet that brought the newest bytes; None before the first."""
+        return self._marks[-1].packet if self._marks else None
 
     @property
     def end_of_buffer(self) -> int:
@@ -125,14 +142,14 @@ class Stream:
     def add(self, data: bytes, packet: int, time_ns: int) -> None:
         """Take the next bytes."""
         mark = Mark(self.end + len(data), packet, time_ns)
-        self.marks.append(mark)
+        self._marks.append(mark)
         self.buffer += data[self._pass_cut(len(data), mark) :]
 
     def lose(self, length: int, packet: int, time_ns: int) -> None:
         """Take note of bytes that were not captured."""
         self.missing += length
         mark = Mark(self.end + length, packet, time_ns)
-        self.marks.append(mark)
+        self._marks.append(mark)
         self._begin_cut()
         beyond = length - self._pass_cut(length, mark)
         if beyond:
@@ -171,7 +188,7 @@ class Stream:
         if self.cut is None or self.cut.told:
             return None
         self.cut.told = True
-        return self._damaged(self.cut, self.marks[-1])
+        return self._damaged(self.cut, self._marks[-1])
 
     def enter(self, at: int, judge: Judge) -> None:
         """Begin to cut at an offset of the buffer; what is before it is passed over."""
@@ -192,16 +209,27 @@ class Stream:
 
     def ends_packet(self, at: int) -> bool:
         """Tell whether a packet's bytes end at this offset of the buffer."""
-        return any(mark.end == self.base + at for mark in self.marks)
+        end = self.base + at
+        number = self._mark_number(end)
+        return number < len(self._marks) and self._marks[number].end == end
 
-    def packet_starts(self) -> list[int]:
-        """Return the offsets in the buffer at which packets begin."""
-        begins = [0] if self.fresh else []
-        return begins + [m.end - self.base for m in self.marks if m.end < self.end]
+    def packet_starts(self) -> Iterator[int]:
+        """Yield the offsets in the buffer at which packets begin."""
+        if self.fresh:
+            yield 0
+        for number in range(self._behind, len(self._marks) - 1):
+            yield self._marks[number].end - self.base
 
     def packet_at(self, at: int) -> int:
         """Return the number of the packet that brought the byte before an offset of the buffer."""
-        return next(mark.packet for mark in self.marks if mark.end >= self.base + at)
+        return self._mark_at(self.base + at).packet
+
+    def before_packet(self, packet: int, at: int) -> int:
+        """Return the offset, from `at` on, up to which only earlier packets brought the bytes."""
+        for number in range(self._mark_number(self.base + at + 1), len(self._marks)):
+            if self._marks[number].packet >= packet:
+                return max(at, self._marks[number - 1].end - self.base if number else at)
+        return len(self.buffer)
 
     def _begin_cut(self) -> None:
         """Turn the unfinished frame at the beginning of the buffer into a cut one."""
@@ -234,7 +262,14 @@ class Stream:
         return Frame(self.side, cut.data, cut.size, mark.packet, mark.time_ns, cut.offset)
 
     def _mark_at(self, end: int) -> Mark:
-        return next(mark for mark in self.marks if mark.end >= end)
+        return self._marks[self._mark_number(end)]
+
+    def _mark_number(self, end: int) -> int:
+        """Return the index of the packet that brought the byte before an offset in the stream."""
+        marks, first = self._marks, self._behind
+        if first < len(marks) and marks[first].end >= end:
+            return first
+        return bisect_left(marks, (end,), lo=first)
 
     def _drop(self, count: int) -> None:
         if count:
@@ -247,8 +282,12 @@ class Stream:
             return
         self.base += count
         self.fresh = False
-        while self.marks[0].end <= self.base:
-            self.fresh = self.marks[0].end == self.base
-            if len(self.marks) == 1:
+        marks = self._marks
+        while marks[self._behind].end <= self.base:
+            self.fresh = marks[self._behind].end == self.base
+            if self._behind == len(marks) - 1:
                 break
-            self.marks.popleft()
+            self._behind += 1
+        if self._behind > _SPENT_MARKS and self._behind > len(marks) // 2:
+            del marks[: self._behind]
+            self._behind = 0

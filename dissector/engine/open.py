@@ -44,6 +44,7 @@ class OpenRequests:
         self._by_age: OrderedDict[int, Open] = OrderedDict()
         self._bytes = 0
         self._numbers = 0
+        self._tokens: deque[Open] = deque()
         self._waived: deque[int] = deque(maxlen=MAX_WAIVED)
         self.handshake = False
         self.tokens_seen = False
@@ -53,6 +54,11 @@ class OpenRequests:
 
     def __contains__(self, correlation_id: int) -> bool:
         return correlation_id in self._by_id
+
+    @property
+    def tokens_wait(self) -> bool:
+        """Whether raw tokens wait, whose answers have no ids."""
+        return bool(self._tokens)
 
     @property
     def first_packet(self) -> int:
@@ -78,6 +84,7 @@ class OpenRequests:
         self._by_age[request.number] = request
         if token:
             self.tokens_seen = True
+            self._tokens.append(request)
         elif len(frame.data) >= 8:
             self._by_id.setdefault(correlation_id, deque()).append(request)
             self.handshake = self.handshake or (key, version) == (SASL_HANDSHAKE, 0)
@@ -91,6 +98,8 @@ class OpenRequests:
 
     def waived(self, frame: Frame) -> bool:
         """Tell whether a response answers a request that was due none."""
+        if len(frame.data) < 4:
+            return False
         return int.from_bytes(frame.data[:4], "big", signed=True) in self._waived
 
     def answered_by(self, frame: Frame) -> Open | None:
@@ -107,10 +116,7 @@ class OpenRequests:
         waiting = self._by_id.get(correlation_id) if len(frame.data) >= 4 else None
         if waiting:
             return self._remove(waiting[0])
-        token = (
-            next((r for r in self._by_age.values() if r.token), None) if self.tokens_seen else None
-        )
-        return self._remove(token) if token is not None else None
+        return self._remove(self._tokens[0]) if self._tokens else None
 
     def pop_all(self) -> list[Open]:
         """Take out all that still wait, oldest first."""
@@ -120,11 +126,16 @@ class OpenRequests:
         return left
 
     def _remove(self, request: Open) -> Open:
+        """Take out a request: always the oldest of its id, or the oldest token."""
         del self._by_age[request.number]
         self._bytes -= len(request.frame.data)
+        if request.token:
+            self._tokens.popleft()
+            return request
         waiting = self._by_id.get(request.correlation_id)
-        if waiting and not request.token:
-            waiting.remove(request)
+        # A request that was cut before its id waits under none.
+        if waiting and waiting[0] is request:
+            waiting.popleft()
             if not waiting:
                 del self._by_id[request.correlation_id]
         return request

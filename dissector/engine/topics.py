@@ -9,7 +9,11 @@ rest of the capture is asked once (`ask`); what is nameless then has no name in 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from uuid import UUID
+
+from dissector.protocol.apis import api
+from dissector.protocol.facts import tells_names
 
 
 class TopicNames:
@@ -39,3 +43,13 @@ class TopicNames:
     def name(self, topic: str | UUID) -> str:
         """Return the name of a topic; the canonical text of its id where no name is to be had."""
         return topic if isinstance(topic, str) else self.known_name(topic) or str(topic)
+
+
+@lru_cache(maxsize=4096)
+def may_tell_names(api_key: int, api_version: int) -> bool:
+    """Tell whether a request or its response can say which topic id has which name."""
+    found = api(api_key)
+    return found is not None and any(
+        api_version in schema.versions and tells_names(schema, api_version)
+        for schema in (found.request, found.response)
+    )

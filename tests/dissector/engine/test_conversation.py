@@ -106,7 +106,7 @@ def test_produce_with_acks_0_has_no_response() -> None:
 def test_response_to_acks_0_is_an_orphan_that_says_so() -> None:
     produce = request(PRODUCE, 9, 4, acks=0, timeout_ms=1)
     play = Play().client(produce).broker(response(PRODUCE, 9, 4), beat(5))
-    assert play.told() == [("no_response", 4), ("orphan", 4), ("orphan", 5)]
+    assert play.end() == [("no_response", 4), ("orphan", 4), ("orphan", 5)]
     assert [row.unasked for row in play.rows] == [False, True, False]
 
 
