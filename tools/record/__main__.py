@@ -12,7 +12,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
-from tools.record import clients, clusters, manifest
+from tools.record import clients, clusters, manifest, readme
 from tools.record.packets import convert, count
 from tools.record.scenario import Scenario, Stage, all_scenarios
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     if options.readme:
-        manifest.write_readme(options.out)
+        readme.write(options.out)
         return 0
     wanted = [
         each
@@ -70,7 +70,7 @@ def _record_all(wanted: list[Scenario], out: Path) -> int:
                     traceback.print_exc()
                 finally:
                     faulthandler.cancel_dump_traceback_later()
-    manifest.write_readme(out)
+    readme.write(out)
     return 1 if failed else 0
 
 

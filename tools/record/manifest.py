@@ -1,20 +1,10 @@
-"""`captures/manifest.json`: what each capture shows and how it was made; the README made of it."""
+"""`captures/manifest.json`: what each capture shows and how it was made."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-from tools.record.packets import count
-
-HEAD = """\
-# Captures of real Kafka traffic
-
-Recorded on the loopback interface by `python -m tools.record`; this page is written from
-`manifest.json` by `python -m tools.record --readme`. Payloads and passwords are made up.
-
-"""
 
 
 @dataclass(frozen=True)
@@ -45,25 +35,3 @@ def write(folder: Path, entries: dict[str, Entry]) -> None:
     rows = [asdict(entries[name]) for name in sorted(entries)]
     text = json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
     (folder / "manifest.json").write_text(text, encoding="utf-8")
-
-
-def write_readme(folder: Path) -> None:
-    """Write the README of the captures from the manifest and the captures themselves."""
-    entries = read(folder)
-    lines = [
-        "| capture | shows | client | broker | packets | kB |",
-        "|---|---|---|---|---:|---:|",
-    ]
-    total = 0
-    for name in sorted(entries):
-        entry = entries[name]
-        size = (folder / entry.file).stat().st_size
-        total += size
-        beside = "".join(f", [`{each}`]({each})" for each in entry.beside)
-        lines.append(
-            f"| [`{entry.file}`]({entry.file}){beside} | {entry.shows} | {entry.client} "
-            f"| {entry.broker} | {count(folder / entry.file)} | {size / 1000:.1f} |"
-        )
-    lines += ["", f"{len(entries)} captures, {total / 1000:.0f} kB. To record one again:", ""]
-    lines += ["    python -m tools.record --only NAME", ""]
-    (folder / "README.md").write_text(HEAD + "\n".join(lines), encoding="utf-8")
