@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from dissector import CaptureError, DecodeError, Exchange, codec, dissect, open_capture
+from tests import packets
+from tests.dissector.cli import plays
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    return packets.write(tmp_path / "shop.pcap", plays.shop().packets)
+
+
+def test_codec() -> None:
+    heartbeat = codec(12, 0, "request")
+    data = heartbeat.build({"group_id": "g", "generation_id": 7, "member_id": "m"})
+    assert data == b"\0\1g\0\0\0\7\0\1m"
+    assert heartbeat.parse(data).generation_id == 7
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "kind"), [(999, 0, "request"), (0, 99, "request"), (0, 9, "answer")]
+)
+def test_a_codec_that_there_is_not(key: int, version: int, kind: str) -> None:
+    with pytest.raises(DecodeError):
+        codec(key, version, kind)  # type: ignore[arg-type]
+
+
+def test_dissect(shop: str) -> None:
+    exchanges = list(dissect(shop))
+    assert all(isinstance(exchange, Exchange) for exchange in exchanges)
+    produce = exchanges[1]
+    assert (produce.api, produce.status, produce.latency_ms) == ("Produce", "answered", 2.0)
+    assert produce.request is not None
+    assert produce.request.body is not None
+    assert produce.request.body.topic_data[0].name == "orders"
+    assert produce.request.body.topic_data[0].partition_data[0].records == plays.PRODUCED
+
+
+def test_ports(shop: str) -> None:
+    assert list(dissect(shop, ports=[9093])) == []
+    assert len(list(dissect(shop, ports=[9092]))) == 9
+
+
+def test_a_capture_as_tables(shop: str) -> None:
+    capture = open_capture(shop)
+    table = capture.exchanges()
+    assert table.height == 9
+    assert table["status"].to_list().count("answered") == 6
+    assert table.select("api", "errors").row(1) == ("Produce", ["NOT_LEADER_OR_FOLLOWER"])
+    assert capture.records()["value"].to_list()[0] == b'{"lamp": 1}'
+    assert sum(part.height for part in capture.batches()) == 9
+
+
+def test_a_capture_can_be_read_again(shop: str) -> None:
+    capture = open_capture(Path(shop))
+    assert [e.correlation_id for e in capture] == [e.correlation_id for e in capture]
+
+
+def test_standard_input(shop: str) -> None:
+    capture = open_capture("-", stdin=io.BytesIO(Path(shop).read_bytes()))
+    assert len(list(capture)) == 9
+
+
+def test_several_files(tmp_path: Path) -> None:
+    sent = plays.shop().packets
+    parts = [
+        packets.write(tmp_path / "1.pcap", sent[:20]),
+        packets.write(tmp_path / "2.pcapng", sent[20:]),
+    ]
+    assert len(list(dissect(*parts))) == 9
+
+
+def test_larger_frames_are_passed_over(tmp_path: Path) -> None:
+    wire = packets.Wire()
+    long = plays.asked(plays.HEARTBEAT, 4, 1, group_id="g" * 200_000)
+    wire.talk().syn().client(*packets.pieces(long, range(0, 210_000, 60_000)))
+    path = packets.write(tmp_path / "a.pcap", wire.packets)
+    (exchange,) = open_capture(path, max_frame_bytes=1000)
+    assert exchange.request is not None
+    assert exchange.request.body is None
+    assert exchange.problems
+
+
+def test_no_capture(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match="no such file"):
+        list(dissect(tmp_path / "missing"))

@@ -1,0 +1,125 @@
+"""The house keeps its own rules."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import dissector
+from tools import api_table
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("dissector", "replay", "pipeline")
+MODULES = sorted(
+    path.relative_to(ROOT).with_suffix("").as_posix()
+    for path in (ROOT / "dissector").rglob("*.py")
+    if path.name not in ("__init__.py", "__main__.py") and path.parent.name != "apis"
+)
+"""All modules of `dissector` but those of `protocol/apis`, which `protocol/test_apis.py` holds."""
+
+HELD_BY = {
+    "capture/test_files": "compressed cursor pcap pcapng records source",
+    "capture/test_layers": "internet links tunnels",
+    "capture/test_tcp": "columns connections gather live release stream tally",
+    "engine/test_conversation": "entry exchanges frames open recognise",
+    "engine/test_capture_torn": "capture",
+    "cli/test_pairs": "engine/exchange engine/table engine/topics view/bodies",
+    "cli/test_records": "engine/records",
+    "cli/test_dissect": "engine/messages",
+    "cli/test_streams": "engine/connections",
+    "cli/test_stats": "engine/stats",
+    "filter/test_display": "kinds names",
+    "filter/test_grammar": "literals nodes",
+    "view/test_tree": "batches fields",
+    "protocol/embedded/test_declarations": (
+        "cluster_metadata cluster_nodes connect_protocol consumer_protocol control_records "
+        "group_coordinator principal share_coordinator share_group_coordinator "
+        "streams_group_coordinator transaction_coordinator"
+    ),
+}
+"""
+Test file -> modules that it holds and that have none of their own: parts that only make sense
+together, and declarations, which are data. This list may only shrink.
+"""
+
+LONG = {"dissector/protocol/wire.py": "all of Kafka's primitive types, which belong in one place"}
+MAX_LINES = 400
+
+PLACES = re.compile(r"(?<![\w.\-])/(home|Users|root|work|mnt)/\w|\b[A-Z]:\\\w")
+"""Paths that only one machine has."""
+
+
+def _held() -> dict[str, str]:
+    return {
+        f"dissector/{name}" if "/" in name else f"dissector/{Path(test).parent}/{name}": test
+        for test, names in HELD_BY.items()
+        for name in names.split()
+    }
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_module_has_its_test(module: str) -> None:
+    path = Path(module)
+    own = ROOT / "tests" / path.parent / f"test_{path.name}.py"
+    other = _held().get(module)
+    if other is None:
+        assert own.exists(), f"{module} has no test: write {own.relative_to(ROOT)}"
+    else:
+        assert (ROOT / f"tests/dissector/{other}.py").exists()
+        assert not own.exists(), f"{module} has its own test now: take it off HELD_BY"
+
+
+def test_nothing_is_held_that_there_is_not() -> None:
+    assert _held().keys() <= set(MODULES)
+
+
+def test_the_public_face_is_what_it_says() -> None:
+    assert dissector.__all__ == sorted(dissector.__all__)
+    public = {
+        name
+        for name, value in vars(dissector).items()
+        if not name.startswith("_") and not inspect.ismodule(value) and name != "annotations"
+    }
+    assert public == set(dissector.__all__)
+    for name in dissector.__all__:
+        assert getattr(dissector, name).__doc__, f"{name} says nothing of itself"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_files_are_short(package: str) -> None:
+    lines = {
+        path.relative_to(ROOT).as_posix(): path.read_text().count("\n")
+        for path in (ROOT / package).rglob("*.py")
+    }
+    assert {name for name, count in lines.items() if count > MAX_LINES} <= LONG.keys()
+
+
+def test_the_table_of_apis_is_current() -> None:
+    text = api_table.README.read_text()
+    assert text == api_table.written_into(text), "make it anew: python -m tools.api_table --write"
+
+
+def test_the_table_of_apis() -> None:
+    lines = api_table.table().splitlines()
+    assert len(lines) == 2 + 94
+    assert lines[2] == "| 0 | Produce | 0-13 | 9 |"
+    assert lines[2 + 17] == "| 17 | SaslHandshake | 0-1 | never |"
+    with pytest.raises(SystemExit):
+        api_table.written_into("no marks")
+
+
+def test_no_file_names_a_place_of_one_machine() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("this is no checkout")
+    found = []
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        path = ROOT / name
+        if path.is_file() and b"\0" not in (data := path.read_bytes()):
+            text = data.decode(errors="replace")
+            found += [f"{name}: {match[0]}" for match in PLACES.finditer(text)]
+    assert not found

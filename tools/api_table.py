@@ -1,0 +1,56 @@
+"""
+The README's table of APIs and their versions, made from the declarations.
+
+    python -m tools.api_table            prints it
+    python -m tools.api_table --write    puts it into the README, between the marks
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from dissector.protocol.apis import Api, all_apis
+
+README = Path(__file__).parents[1] / "README.md"
+BEGIN, END = "<!-- apis -->\n", "<!-- /apis -->"
+
+
+def table() -> str:
+    """Return the table in Markdown."""
+    rows = [
+        "| key | API | versions | flexible from |",
+        "|---:|---|---|---|",
+        *(
+            f"| {each.key} | {each.name} | {each.request.known} | {_flexible_from(each)} |"
+            for each in all_apis()
+        ),
+    ]
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _flexible_from(each: Api) -> str:
+    flexible = [v for v in each.request.versions if v in each.request.flexible]
+    return str(flexible[0]) if flexible else "never"
+
+
+def written_into(text: str) -> str:
+    """Return a text with the table of today between its marks."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"there is no {BEGIN.strip()} ... {END}")
+    return f"{before}{begin}{table()}{end}{after}"
+
+
+def main(arguments: list[str]) -> None:
+    if arguments == ["--write"]:
+        README.write_text(written_into(README.read_text()))
+    elif arguments:
+        raise SystemExit("python -m tools.api_table [--write]")
+    else:
+        print(table(), end="")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
