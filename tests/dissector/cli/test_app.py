@@ -5,10 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import signal
 import subprocess
 import sys
-import threading
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
@@ -18,25 +16,12 @@ import pytest
 import zstandard
 
 from dissector.cli import app, main
-from dissector.cli.output import ROW_FORMATS
 from tests import packets
 from tests.dissector.cli import plays
 from tests.dissector.cli.conftest import Run
 
 READERS = ("dissect", "pairs", "streams", "records", "stats")
 SNOOP = b"snoop\0\0\0\0\0\0\2\0\0\0\4"
-
-
-def started(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "dissector", *map(str, words)]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, **{**pipes, **options})
-
-
-def ended(*words: str | Path, **options: Any) -> tuple[int, bytes, bytes]:
-    process = started(*words, **options)
-    out, err = process.communicate(timeout=30)
-    return process.returncode, out, err
 
 
 def test_version(good: Run) -> None:
@@ -143,12 +128,6 @@ def test_what_can_not_be_read(run: Run, tmp_path: Path, command: str) -> None:
     assert done.err == f"kafkashark: {below / 'y'}: not a directory\n"
 
 
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails to read")
-def test_a_file_that_fails_to_read() -> None:
-    said = b"kafkashark: /proc/self/mem: input/output error\n"
-    assert ended("pairs", "/proc/self/mem") == (2, b"", said)
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
@@ -236,214 +215,6 @@ def test_standard_input(
     assert text.replace(str(plays.ORDERS_ID), "orders").count("\n") >= told.count("\n")
     if command in ("pairs", "dissect"):
         assert text.replace(f'["{plays.ORDERS_ID}"]', '["orders"]') == told
-
-
-# Where the output goes.
-
-
-@pytest.mark.parametrize("form", ROW_FORMATS)
-def test_output_to_a_file(good: Run, shop: Path, tmp_path: Path, form: str) -> None:
-    file = tmp_path / "out"
-    file.write_text("old, and longer than what comes" * 1000)
-    assert good("pairs", shop, "-T", form, "-o", file) == (0, "", "")
-    if form != "parquet":
-        text = file.read_bytes().decode()
-        assert (
-            text
-            == good("pairs", shop, "-T", form).out
-            == good("pairs", shop, "-T", form, "-o", "-").out
-        )
-
-
-@pytest.mark.parametrize("form", ROW_FORMATS)
-def test_bad_input_costs_no_output_file(run: Run, tmp_path: Path, form: str) -> None:
-    file = tmp_path / "precious"
-    file.write_text("from yesterday")
-    assert run("pairs", tmp_path / "missing", "-T", form, "-o", file).status == 2
-    assert file.read_text() == "from yesterday"
-    assert run("pairs", tmp_path / "missing", "-T", form, "-o", tmp_path / "new").status == 2
-    assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize("command", READERS)
-def test_a_capture_is_not_overwritten(run: Run, shop: Path, tmp_path: Path, command: str) -> None:
-    path = tmp_path / "a.pcap"
-    path.write_bytes(shop.read_bytes())
-    link = tmp_path / "link"
-    link.symlink_to(path)
-    done = run(command, path, "-o", link)
-    assert done == (
-        2,
-        "",
-        f"kafkashark: {link} is one of the captures; -o would overwrite it\n",
-    )
-    assert path.read_bytes() == shop.read_bytes()
-
-
-@pytest.mark.parametrize("form", ROW_FORMATS)
-def test_output_that_can_not_be_written(run: Run, shop: Path, tmp_path: Path, form: str) -> None:
-    file = tmp_path / "no" / "such" / "folder"
-    done = run("pairs", shop, "-T", form, "-o", file)
-    assert done == (2, "", f"kafkashark: {file}: No such file or directory\n")
-    done = run("pairs", shop, "-T", form, "-o", tmp_path)
-    assert done == (2, "", f"kafkashark: {tmp_path}: Is a directory\n")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_no_space_left(shop: Path, form: str) -> None:
-    said = b"kafkashark: output: No space left on device\n"
-    with Path("/dev/full").open("wb") as full:
-        status, _, err = ended("pairs", shop, "-T", form, stdout=full)
-    assert (status, err) == (2, said)
-
-
-def test_streams_can_not_be_written_there(run: Run, shop: Path, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.touch()
-    done = run("streams", shop, "--write", file)
-    assert done == (2, "", f"kafkashark: {file}: File exists\n")
-
-
-# What captures say is never obeyed by a terminal.
-
-EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\n\u202e"
-
-
-def evil_capture(path: Path) -> str:
-    wire = packets.Wire()
-    talk = wire.talk().syn().client(plays.asked(plays.HEARTBEAT, 4, 1, group_id="g"))
-    talk.broker(plays.told(plays.HEARTBEAT, 4, 1))
-    text = EVIL + "\udcff"
-    record = plays.Record(
-        key=EVIL.encode(), value=EVIL.encode(), headers=((EVIL, EVIL.encode()),), timestamp=1
-    )
-    records = plays.build_records([plays.new_batch([record])])
-    data = [{"name": text, "partition_data": [{"index": 0, "records": records}]}]
-    talk.client(plays.asked(plays.PRODUCE, 9, 2, client_id=text, topic_data=data, acks=1))
-    answer = [{"index": 0, "error_code": 1, "error_message": text}]
-    talk.broker(
-        plays.told(plays.PRODUCE, 9, 2, responses=[{"name": text, "partition_responses": answer}])
-    )
-    return packets.write(path, wire.packets)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        *([name, "-T", form] for name in ("pairs", "records", "streams") for form in ROW_FORMATS),
-        ["pairs", "-T", "ndjson", "--bodies"],
-        ["pairs", "-T", "csv", "--bodies"],
-        ["stats"],
-        ["stats", "-T", "ndjson"],
-        ["dissect", "-V", "-x"],
-        ["dissect", "-T", "ndjson"],
-        ["dissect", "-T", "fields", "-e", "client_id", "-e", "request.topic_data.name"],
-    ],
-)
-def test_escapes_are_escaped(good: Run, tmp_path: Path, words: list[str]) -> None:
-    path = evil_capture(tmp_path / "a.pcap")
-    file = tmp_path / "out"
-    good(*words, path, "-o", file)
-    if "parquet" in words:
-        return
-    text = file.read_bytes().decode().replace("\r\n", "\n")
-    ours = "\n\t" if "fields" in words else "\n"
-    assert all(c in ours or c.isprintable() for c in text)
-    if words[0] != "streams":
-        assert "owned" in text
-    shown = good(*words, path).out.replace("\r\n", "\n")
-    assert shown == text
-
-
-# Whole processes.
-
-
-def test_as_a_process(shop: Path) -> None:
-    status, out, err = ended("pairs", shop, "-T", "ndjson")
-    assert (status, out.count(b"\n"), err) == (0, 9, b"")
-    with shop.open("rb") as stdin:
-        status, out, err = ended("pairs", "-", "-T", "csv", stdin=stdin)
-    assert (status, out.count(b"\r\n"), err) == (0, 10, b"")
-    assert ended("pairs", "nowhere") == (2, b"", b"kafkashark: nowhere: no such file\n")
-
-
-def test_utf8_whatever_the_locale(shop: Path) -> None:
-    env = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    status, out, err = ended("records", shop, "-T", "ndjson", env=env)
-    assert (status, err) == (0, b"")
-    assert "grüße" in out.decode()
-
-
-def many(path: Path) -> Path:
-    """Write a capture whose rows fill every pipe."""
-    wire = packets.Wire()
-    talk = wire.talk().syn()
-    for number in range(1500):
-        talk.client(plays.asked(plays.HEARTBEAT, 4, number, group_id="g" * 200))
-        talk.broker(plays.told(plays.HEARTBEAT, 4, number))
-    packets.write(path, wire.packets)
-    return path
-
-
-@pytest.mark.parametrize("form", ["table", "ndjson"])
-def test_nobody_reads_on(tmp_path: Path, form: str) -> None:
-    """As with `| head -1`: the first line comes, then the command stops without a word."""
-    process = started("pairs", many(tmp_path / "a.pcap"), "-T", form)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    first = process.stdout.readline()
-    process.stdout.close()
-    assert first.endswith(b"\n")
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait(30) == 128 + signal.SIGPIPE
-
-
-def test_closed_streams(shop: Path) -> None:
-    def close(number: int) -> Any:
-        return lambda: os.close(number)
-
-    assert ended("pairs", shop, preexec_fn=close(1))[::2] == (0, b"")
-    assert ended("pairs", "nowhere", preexec_fn=close(2))[:2] == (2, b"")
-
-
-def test_ctrl_c_while_waiting_for_input(shop: Path) -> None:
-    process = started("dissect", "-", stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdin.write(shop.read_bytes())
-    process.stdin.flush()
-    # A pipe that pauses shows what it has: the command is in the midst of its work.
-    assert process.stdout.read(4)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 128 + signal.SIGINT
-    assert process.stderr.read() == b""
-    for stream in (process.stdin, process.stdout, process.stderr):
-        stream.close()
-
-
-def test_ctrl_c_leaves_no_streams_with_secrets(tmp_path: Path) -> None:
-    fifo, folder = tmp_path / "fifo", tmp_path / "streams"
-    os.mkfifo(fifo)
-    process = started("streams", fifo, "--write", folder)
-    writer = fifo.open("wb")
-    wire = packets.Wire()
-    wire.talk().syn().client(plays.asked(plays.HEARTBEAT, 4, 1))
-    writer.write(packets.pcap_file(wire.packets))
-    writer.flush()
-    waiting = threading.Event()
-    while not (folder / "0-a.bin").exists() and process.poll() is None:
-        waiting.wait(0.01)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
-    writer.close()
-    assert process.returncode == 128 + signal.SIGINT
-    assert list(folder.iterdir()) == []
-
-
-# The application itself.
 
 
 def test_only_the_command_that_is_named_is_loaded() -> None:

@@ -1,0 +1,60 @@
+"""What captures say is never obeyed by a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dissector.cli.output import ROW_FORMATS
+from tests import packets
+from tests.dissector.cli import plays
+from tests.dissector.cli.conftest import Run
+
+EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\n\u202e"
+
+
+def evil_capture(path: Path) -> str:
+    wire = packets.Wire()
+    talk = wire.talk().syn().client(plays.asked(plays.HEARTBEAT, 4, 1, group_id="g"))
+    talk.broker(plays.told(plays.HEARTBEAT, 4, 1))
+    text = EVIL + "\udcff"
+    record = plays.Record(
+        key=EVIL.encode(), value=EVIL.encode(), headers=((EVIL, EVIL.encode()),), timestamp=1
+    )
+    records = plays.build_records([plays.new_batch([record])])
+    data = [{"name": text, "partition_data": [{"index": 0, "records": records}]}]
+    talk.client(plays.asked(plays.PRODUCE, 9, 2, client_id=text, topic_data=data, acks=1))
+    answer = [{"index": 0, "error_code": 1, "error_message": text}]
+    talk.broker(
+        plays.told(plays.PRODUCE, 9, 2, responses=[{"name": text, "partition_responses": answer}])
+    )
+    return packets.write(path, wire.packets)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *([name, "-T", form] for name in ("pairs", "records", "streams") for form in ROW_FORMATS),
+        ["pairs", "-T", "ndjson", "--bodies"],
+        ["pairs", "-T", "csv", "--bodies"],
+        ["stats"],
+        ["stats", "-T", "ndjson"],
+        ["dissect", "-V", "-x"],
+        ["dissect", "-T", "ndjson"],
+        ["dissect", "-T", "fields", "-e", "client_id", "-e", "request.topic_data.name"],
+    ],
+)
+def test_escapes_are_escaped(good: Run, tmp_path: Path, words: list[str]) -> None:
+    path = evil_capture(tmp_path / "a.pcap")
+    file = tmp_path / "out"
+    good(*words, path, "-o", file)
+    if "parquet" in words:
+        return
+    text = file.read_bytes().decode().replace("\r\n", "\n")
+    ours = "\n\t" if "fields" in words else "\n"
+    assert all(c in ours or c.isprintable() for c in text)
+    if words[0] != "streams":
+        assert "owned" in text
+    shown = good(*words, path).out.replace("\r\n", "\n")
+    assert shown == text

@@ -1,0 +1,127 @@
+"""The command as a process: pipes, signals, streams that are closed or full."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import packets
+from tests.dissector.cli import plays
+
+
+def started(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "dissector", *map(str, words)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, **{**pipes, **options})
+
+
+def ended(*words: str | Path, **options: Any) -> tuple[int, bytes, bytes]:
+    process = started(*words, **options)
+    out, err = process.communicate(timeout=30)
+    return process.returncode, out, err
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails to read")
+def test_a_file_that_fails_to_read() -> None:
+    said = b"kafkashark: /proc/self/mem: input/output error\n"
+    assert ended("pairs", "/proc/self/mem") == (2, b"", said)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_no_space_left(shop: Path, form: str) -> None:
+    said = b"kafkashark: output: No space left on device\n"
+    with Path("/dev/full").open("wb") as full:
+        status, _, err = ended("pairs", shop, "-T", form, stdout=full)
+    assert (status, err) == (2, said)
+
+
+def test_as_a_process(shop: Path) -> None:
+    status, out, err = ended("pairs", shop, "-T", "ndjson")
+    assert (status, out.count(b"\n"), err) == (0, 9, b"")
+    with shop.open("rb") as stdin:
+        status, out, err = ended("pairs", "-", "-T", "csv", stdin=stdin)
+    assert (status, out.count(b"\r\n"), err) == (0, 10, b"")
+    assert ended("pairs", "nowhere") == (2, b"", b"kafkashark: nowhere: no such file\n")
+
+
+def test_utf8_whatever_the_locale(shop: Path) -> None:
+    env = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    status, out, err = ended("records", shop, "-T", "ndjson", env=env)
+    assert (status, err) == (0, b"")
+    assert "grüße" in out.decode()
+
+
+def many(path: Path) -> Path:
+    """Write a capture whose rows fill every pipe."""
+    wire = packets.Wire()
+    talk = wire.talk().syn()
+    for number in range(1500):
+        talk.client(plays.asked(plays.HEARTBEAT, 4, number, group_id="g" * 200))
+        talk.broker(plays.told(plays.HEARTBEAT, 4, number))
+    packets.write(path, wire.packets)
+    return path
+
+
+@pytest.mark.parametrize("form", ["table", "ndjson"])
+def test_nobody_reads_on(tmp_path: Path, form: str) -> None:
+    """As with `| head -1`: the first line comes, then the command stops without a word."""
+    process = started("pairs", many(tmp_path / "a.pcap"), "-T", form)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    first = process.stdout.readline()
+    process.stdout.close()
+    assert first.endswith(b"\n")
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(30) == 128 + signal.SIGPIPE
+
+
+def test_closed_streams(shop: Path) -> None:
+    def close(number: int) -> Any:
+        return lambda: os.close(number)
+
+    assert ended("pairs", shop, preexec_fn=close(1))[::2] == (0, b"")
+    assert ended("pairs", "nowhere", preexec_fn=close(2))[:2] == (2, b"")
+
+
+def test_ctrl_c_while_waiting_for_input(shop: Path) -> None:
+    process = started("dissect", "-", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdin.write(shop.read_bytes())
+    process.stdin.flush()
+    # A pipe that pauses shows what it has: the command is in the midst of its work.
+    assert process.stdout.read(4)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 128 + signal.SIGINT
+    assert process.stderr.read() == b""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        stream.close()
+
+
+def test_ctrl_c_leaves_no_streams_with_secrets(tmp_path: Path) -> None:
+    fifo, folder = tmp_path / "fifo", tmp_path / "streams"
+    os.mkfifo(fifo)
+    process = started("streams", fifo, "--write", folder)
+    writer = fifo.open("wb")
+    wire = packets.Wire()
+    wire.talk().syn().client(plays.asked(plays.HEARTBEAT, 4, 1))
+    writer.write(packets.pcap_file(wire.packets))
+    writer.flush()
+    waiting = threading.Event()
+    while not (folder / "0-a.bin").exists() and process.poll() is None:
+        waiting.wait(0.01)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    writer.close()
+    assert process.returncode == 128 + signal.SIGINT
+    assert list(folder.iterdir()) == []
