@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dissector.protocol.messages import decode_request, decode_response
+from tests.frames import request, response
+from tools.record.coverage import CAPTURES, PAGE, Seen, captures_in, look, page, spans
+
+HEARTBEAT, CONTROLLED_SHUTDOWN = 12, 7
+
+
+def exchange(
+    key: int = HEARTBEAT, version: int = 4, client_id: str | None = "app", extra: bytes = b""
+) -> Any:
+    asked = decode_request(request(key, version, 1, client_id)[4:])
+    answered = decode_response(response(key, version, 1)[4:] + extra, key, version)
+    return SimpleNamespace(request=asked, response=answered)
+
+
+def test_the_page_tells_what_the_captures_show() -> None:
+    written = (CAPTURES / PAGE).read_text(encoding="utf-8")
+    assert written == page(look(captures_in(CAPTURES))), "run python -m tools.record.coverage"
+
+
+@pytest.mark.parametrize(
+    ("versions", "text"),
+    [
+        ([], ""),
+        ([4], "4"),
+        ([0, 1, 2], "0-2"),
+        ([7, 0, 1, 9, 8, 4], "0-1, 4, 7-9"),
+    ],
+)
+def test_spans(versions: list[int], text: str) -> None:
+    assert spans(versions) == text
+
+
+@pytest.mark.parametrize(
+    ("client_id", "swept", "by"),
+    [
+        ("app", False, "real"),
+        ("app", True, "real"),  # a broker's own request in the capture of a sweep
+        ("sweep", True, "sweep"),
+        ("kafkashark-sweep", True, "sweep"),
+        (None, False, "real"),
+    ],
+)
+def test_who_said_it(client_id: str | None, swept: bool, by: str) -> None:
+    seen = Seen()
+    seen.add(exchange(client_id=client_id), swept)
+    other = {"real": "sweep", "sweep": "real"}[by]
+    assert seen.requests == seen.responses == {by: {(HEARTBEAT, 4)}, other: set()}
+
+
+def test_a_header_without_client_id_in_a_sweep_is_the_sweeps() -> None:
+    seen = Seen()
+    seen.add(exchange(CONTROLLED_SHUTDOWN, 0), True)
+    assert seen.requests["sweep"] == {(CONTROLLED_SHUTDOWN, 0)}
+
+
+def test_a_response_that_is_not_read_to_its_end_does_not_count() -> None:
+    seen = Seen()
+    seen.add(exchange(extra=b"?"), False)
+    assert seen.requests["real"] == {(HEARTBEAT, 4)}
+    assert seen.responses == {"real": set(), "sweep": set()}
+
+
+def test_no_response() -> None:
+    seen = Seen()
+    silent = exchange()
+    silent.response = None
+    seen.add(silent, False)
+    assert seen.requests["real"] == {(HEARTBEAT, 4)}
+    assert not seen.responses["real"]
+
+
+def test_an_orphan_says_nothing() -> None:
+    seen = Seen()
+    orphan = exchange()
+    orphan.request = None
+    seen.add(orphan, False)
+    assert seen == Seen()
+
+
+def test_a_page_names_what_was_never_answered() -> None:
+    seen = Seen()
+    seen.add(exchange(version=0), False)
+    seen.add(exchange(version=3), False)
+    row = next(line for line in page(seen).splitlines() if line.startswith("| 12 |"))
+    assert row == "| 12 | Heartbeat | 0-4 | 0, 3 |  | 0, 3 |  | 1-2, 4 |"

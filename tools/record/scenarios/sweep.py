@@ -1,0 +1,147 @@
+"""
+Every version of every API that real brokers and controllers offer, said by a client of our own.
+
+The clients of other scenarios speak the newest version they share with the broker; here each one is
+on the wire. Requests mean something where that is cheap: topics exist, groups are joined,
+transactions end. Where a request is wrong, its error response is on the wire all the same. Every
+response must be read to its last byte and written back as it was, else the scenario fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.broker.settings import PASSWORD, USER, Shape
+from tools.record.scenario import Stage, scenario
+from tools.record.scenarios import sweep_admin
+from tools.record.scenarios.sweep_client import CLIENT_ID, Speaker
+from tools.record.scenarios.sweep_data import KEYS as DATA
+from tools.record.scenarios.sweep_data import create_topics, data
+from tools.record.scenarios.sweep_groups import KEYS as GROUPS
+from tools.record.scenarios.sweep_groups import groups
+from tools.record.scenarios.sweep_quorum import quorum, snapshot_of
+from tools.record.scenarios.sweep_share import KEYS as SHARE
+from tools.record.scenarios.sweep_share import share, state
+from tools.record.scenarios.sweep_transactions import KEYS as TRANSACTIONS
+from tools.record.scenarios.sweep_transactions import transactions
+from tools.record.scenarios.sweep_zookeeper import speaking, with_zookeeper, zookeeper
+
+_PROPERTIES = (
+    ("unstable.api.versions.enable", "true"),
+    ("unstable.feature.versions.enable", "true"),
+    # Soon a snapshot to fetch.
+    ("metadata.log.max.record.bytes.between.snapshots", "1000"),
+)
+SWEEP_4 = Shape("4.x", sasl=True, properties=_PROPERTIES)
+SWEEP_39 = Shape("3.9.x", sasl=True, properties=_PROPERTIES)
+_EARLY_SHARE = (
+    ("group.share.enable", "true"),
+    ("group.coordinator.rebalance.protocols", "classic,consumer,share"),
+)
+SWEEP_40 = Shape("4.0.0", properties=_PROPERTIES + _EARLY_SHARE)
+"""The release whose share groups speak version 0."""
+WITH_ZOOKEEPER = Shape("3.9.x", properties=(("sweep", "with ZooKeeper"),))
+
+Play = Callable[[Stage], None]
+
+
+def _sweep(name: str, shows: str, inside: bool = False, **shapes: Shape) -> Callable[[Play], Play]:
+    """Put a scenario on the list for each release."""
+
+    def register(play: Play) -> Play:
+        for release, shape in (shapes or {"kafka4": SWEEP_4, "kafka39": SWEEP_39}).items():
+            sign_up = scenario(
+                f"{release}-sweep-{name}", shows, client=CLIENT_ID, cluster=shape, inside=inside
+            )
+            sign_up(play)
+        return play
+
+    return register
+
+
+@_sweep("data", "Every version of Produce, Fetch, ListOffsets, Metadata and their like")
+def sweep_data(stage: Stage) -> None:
+    with Speaker(stage.cluster.bootstrap()) as speaker:
+        data(speaker)
+
+
+@_sweep("groups", "Every version of what classic, consumer and streams groups say")
+def sweep_groups(stage: Stage) -> None:
+    with Speaker(stage.cluster.bootstrap()) as speaker:
+        groups(speaker)
+
+
+@_sweep(
+    "share",
+    "Every version of what share groups say, and of the state that brokers keep of them",
+    kafka4=SWEEP_4,
+)
+def sweep_share(stage: Stage) -> None:
+    with Speaker(stage.cluster.bootstrap()) as speaker:
+        share(speaker)
+        state(speaker)
+
+
+@_sweep(
+    "share",
+    "Version 0 of what share groups say, which 4.0 was the only release to answer",
+    kafka40=SWEEP_40,
+)
+def sweep_early_share(stage: Stage) -> None:
+    # Not what brokers say of their state: its version 0 got another field before it was released.
+    with Speaker(stage.cluster.bootstrap()) as speaker:
+        share(speaker)
+
+
+@_sweep("transactions", "Every version of what transactions need")
+def sweep_transactions(stage: Stage) -> None:
+    with Speaker(stage.cluster.bootstrap()) as speaker:
+        transactions(speaker)
+
+
+@_sweep("admin", "Every version of what administrators ask of a broker")
+def sweep_of_admin(stage: Stage) -> None:
+    with Speaker(stage.cluster.bootstrap()) as speaker:
+        sweep_admin.greetings(speaker)
+        sweep_admin.topics(speaker)
+        sweep_admin.settings(speaker)
+        sweep_admin.cluster(speaker)
+        elsewhere = {*DATA, *GROUPS, *SHARE, *TRANSACTIONS, *sweep_admin.TOKEN_KEYS}
+        speaker.rest(set(speaker.offered) - elsewhere)
+
+
+@_sweep("sasl", "Every version of the logins that SASL knows, and of delegation tokens")
+def sweep_sasl(stage: Stage) -> None:
+    secure = stage.cluster.bootstrap("SASL_PLAINTEXT")
+    with Speaker(secure) as speaker:
+        sweep_admin.logins(speaker, USER, PASSWORD)
+    with Speaker(secure, (USER, PASSWORD)) as speaker:
+        sweep_admin.tokens(speaker)
+
+
+@_sweep("quorum", "Every version that a controller of KRaft offers", inside=True)
+def sweep_quorum(stage: Stage) -> None:
+    topic = "sweep.quorum"
+    with Speaker(stage.cluster.bootstrap()) as speaker:
+        topic_id = create_topics(speaker, topic)[topic]
+    node = stage.cluster.nodes[0]
+    snapshot = snapshot_of(node.folder / "data" / "one" / "__cluster_metadata-0")
+    with Speaker(node.address.at("CONTROLLER")) as speaker:
+        quorum(speaker, (topic, topic_id), snapshot)
+
+
+@_sweep("too-new", "A client that is newer than the broker asks for its versions (KIP-511)")
+def sweep_too_new(stage: Stage) -> None:
+    with Speaker(stage.cluster.bootstrap()) as speaker:
+        sweep_admin.too_new(speaker)
+
+
+@_sweep(
+    "zookeeper",
+    "Every version of what controllers told brokers before KRaft: LeaderAndIsr, StopReplica, "
+    "UpdateMetadata, ControlledShutdown",
+    kafka39=WITH_ZOOKEEPER,
+)
+def sweep_zookeeper(stage: Stage) -> None:
+    with with_zookeeper(stage) as address, speaking(address) as speaker:
+        zookeeper(speaker, stage.cluster.nodes[0])
