@@ -238,8 +238,11 @@ class Stream:
         size = int.from_bytes(self.buffer[:4], "big", signed=True)
         if not self.judge(self.buffer, size):
             return
+        if size > self.limit and len(self.buffer) < 8:
+            self.in_step = False  # nothing but a size that can't be one
+            return
         there = min(4 + size, len(self.buffer))
-        kept = min(there, KEPT_BYTES) if size > self.limit else there
+        kept = min(there, 4 + min(KEPT_BYTES, self.limit)) if size > self.limit else there
         self.cut = Cut(bytes(self.buffer[4:kept]), size, self.base, 4 + size - there)
         mark = self._mark_at(self.base + there)
         self._drop(there)
