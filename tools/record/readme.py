@@ -26,7 +26,9 @@ Seen = dict[str, set[int]]
 def write(folder: Path) -> None:
     """Write the README of a folder of captures."""
     entries = manifest.read(folder)
-    rows, inside, everything = [], [], defaultdict(set)
+    rows: list[str] = []
+    inside: list[str] = []
+    everything: Seen = defaultdict(set)
     size_bytes = exchanges = 0
     for name in sorted(entries):
         entry = entries[name]

@@ -23,7 +23,10 @@ def config(stage: Stage, **settings: Any) -> dict[str, Any]:
     """Settings of a librdkafka client: quiet, and with no telemetry unless asked."""
     settings = {"client_id": stage.scenario.replace("librdkafka", "rdkafka"), **settings}
     quiet = {"log_level": 2, "enable.metrics.push": False}
-    named = {name.replace("_", "."): value for name, value in settings.items()}
+    named = {
+        name if name.endswith("_cb") else name.replace("_", "."): value
+        for name, value in settings.items()
+    }
     return {"bootstrap.servers": stage.bootstrap, **quiet, **named}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from tools.record.scenario import (
     KAFKA_4,
@@ -186,3 +186,53 @@ def committed(member: Consumer) -> bool:
         member.poll(0.1)
         return bool(error.args[0].name() == "_NO_OFFSET")
     return True
+
+
+@scenario(
+    "kafka4-static-members",
+    "Static members of a classic group: one comes back without a rebalance, one is fenced by a "
+    "twin, one stays away until its session times out",
+    client="librdkafka",
+    cluster=KAFKA_4,
+)
+@scenario(
+    "kafka39-static-members",
+    "Static members of a classic group: one comes back without a rebalance, one is fenced by a "
+    "twin, one stays away until its session times out",
+    client="librdkafka",
+    cluster=KAFKA_39,
+)
+def static_members(stage: Stage) -> None:
+    fill(stage)
+    quick: dict[str, Any] = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 500}
+
+    def member(name: str) -> Consumer:
+        settings = {**quick, "group_instance_id": name, "client_id": f"rdkafka-{name}"}
+        made = consumer(stage, stage.topic("group"), **settings)
+        made.subscribe([stage.topic()])
+        return made
+
+    first, second = member("first"), member("second")
+    until("both members to be assigned", assigned(first, second))
+    second.close()  # a static member does not say that it leaves
+    second = member("second")
+    until("the second member to be back", assigned(first, second))
+    twin = member("second")
+    until("the second member to be fenced", lambda: _fenced(second, first, twin))
+    second.close()
+    twin.close()
+    until("the first member to have all", lambda: _holds(first, partitions=2), patience_s=20)
+    first.close()
+
+
+def _fenced(member: Consumer, *others: Consumer) -> bool:
+    for other in others:
+        other.poll(0.1)
+    message = member.poll(0.1)
+    error = message.error() if message is not None else None
+    return error is not None and error.code() == KafkaError._FATAL
+
+
+def _holds(member: Consumer, partitions: int) -> bool:
+    member.poll(0.1)
+    return len(member.assignment()) == partitions
