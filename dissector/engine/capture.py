@@ -17,9 +17,10 @@ from uuid import UUID
 
 from dissector.capture.addresses import endpoint_text
 from dissector.capture.columns import DATA, GAP, NEVER, Chunks, Packets
+from dissector.capture.connections import Connection, Endpoint
 from dissector.capture.files import WINDOW_BYTES, read_packets
 from dissector.capture.layers import Layers
-from dissector.capture.tcp import Connection, Streams
+from dissector.capture.tcp import Streams
 from dissector.engine import table as tables
 from dissector.engine.conversation import Conversation
 from dissector.engine.exchange import Exchange
@@ -96,6 +97,7 @@ class Reading:
         self._file_starts: list[int] = []
         self._file_names: list[str] = []
         self._rows: list[Row] = []
+        self._brokers: set[tuple[int, Endpoint]] = set()
 
     def windows(self) -> Iterator[Window]:
         """Read the files; the last window holds what ends with the capture."""
@@ -109,7 +111,7 @@ class Reading:
         self._converse(self.streams.finish())
         self.layers.finish()
         for conversation in self.conversations.values():
-            conversation.end()
+            self._end(conversation)
         yield Window(self._take())
 
     def low_water(self) -> int:
@@ -187,7 +189,7 @@ class Reading:
                     self._tap(connection, side, None, length)
                 conversation.gap(side, length, packet, time_ns)
             else:
-                conversation.end()
+                self._end(conversation)
 
     def _begin(self, number: int) -> Conversation:
         known: Connection = self.streams.connections[number]
@@ -206,6 +208,17 @@ class Reading:
 
     def _rows_append(self, row: Row) -> None:
         self._rows.append(row)
+        known = self.streams.connections[row.connection]
+        self._brokers.add((known.network, (known.b, known.a)[row.client]))
+
+    def _end(self, conversation: Conversation) -> None:
+        """End a conversation; who is a broker elsewhere is believed to be one here on less."""
+        if conversation.client is None:
+            known = self.streams.connections[conversation.connection]
+            ends = (known.network, known.a), (known.network, known.b)
+            brokers = [side for side in (0, 1) if ends[side] in self._brokers]
+            conversation.likely_broker = brokers[0] if len(brokers) == 1 else None
+        conversation.end()
 
 
 class Capture:

@@ -53,6 +53,7 @@ class Conversation:
     Attributes:
         speaks: `kafka`, `tls`, `other`, or empty while that is open.
         client: The side that sends requests; None while that is open.
+        likely_broker: The side whose endpoint is a broker on other connections; set before the end.
         streams: The two directions.
         horizon: How far each side may be read, as `Chunks.horizon` says; set before the bytes are
             given.
@@ -68,6 +69,7 @@ class Conversation:
         "client",
         "connection",
         "horizon",
+        "likely_broker",
         "speaks",
         "streams",
         "whole",
@@ -89,6 +91,7 @@ class Conversation:
         self.whole = whole
         self.speaks = ""
         self.client: int | None = None
+        self.likely_broker: int | None = None
         self.streams = (Stream(0, max_frame_bytes), Stream(1, max_frame_bytes))
         self._emit = emit
         self.horizon = (NEVER, NEVER)
@@ -167,8 +170,12 @@ class Conversation:
         while moved:
             if not requests.in_step:
                 entry.enter_requests(requests, self._judge_request, broken)
-            moved = self._cut(requests) | self._cut(responses)
+            base, in_step = requests.base, requests.in_step
+            self._cut(requests)
+            self._cut(responses)
             self._pair()
+            # Where step was lost behind some frames, more may follow at once.
+            moved = in_step and not requests.in_step and requests.base > base
             if not responses.in_step and len(self._open):
                 known = self.horizon[self.client]
                 moved |= entry.enter_responses(
@@ -196,15 +203,12 @@ class Conversation:
             return
         stream.pass_over(useless - KEEP_BYTES)
 
-    def _cut(self, stream: Stream) -> bool:
+    def _cut(self, stream: Stream) -> None:
         """Move the frames of a stream to where they wait for their turn."""
-        cut = False
         while (frame := stream.next_frame()) is not None:
             self._ready[stream.side].append(frame)
             if stream.side == self.client:
                 self._watch_sasl(frame)
-            cut = True
-        return cut
 
     def _watch_sasl(self, frame: Frame) -> None:
         """After SaslHandshake v0 raw tokens follow, until a Kafka request does."""
@@ -240,7 +244,8 @@ class Conversation:
     def _recognise_responses(self) -> None:
         """Know a broker by its responses alone, where the client's side was not captured."""
         for stream in self.streams:
-            if entry.enter_lonely_responses(stream, self._judge_response):
+            least = 1 if stream.side == self.likely_broker else entry.LONELY_RESPONSES
+            if entry.enter_lonely_responses(stream, self._judge_response, least):
                 self._is_kafka(1 - stream.side)
                 return
         if any(stream.end for stream in self.streams):

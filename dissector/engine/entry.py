@@ -255,19 +255,26 @@ def _chain_to(stream: Stream, target: int) -> int:
     return target
 
 
-def enter_lonely_responses(stream: Stream, judge: Judge) -> bool:
-    """Enter a stream at responses whose requests can't be seen at all: by their ascending ids."""
+def enter_lonely_responses(stream: Stream, judge: Judge, least: int = LONELY_RESPONSES) -> bool:
+    """
+    Enter a stream at responses whose requests can't be seen at all: by their ascending ids.
+
+    Args:
+        stream: Out of step.
+        judge: Tells frames from garbage once in step.
+        least: How many there must be; the last of them ends a packet where fewer are enough.
+    """
     buffer = stream.buffer
     for start in stream.packet_starts():
         at, ids = start, list[int]()
-        while len(ids) < LONELY_RESPONSES and len(buffer) - at >= 8:
+        while len(ids) < least and len(buffer) - at >= 8:
             size = int.from_bytes(buffer[at : at + 4], "big", signed=True)
             ids.append(int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True))
             at += 4 + size
             if size < 4 or at > len(buffer) or ids[-1] < 0 or ids[-1] != ids[0] + len(ids) - 1:
                 break
         else:
-            if len(ids) == LONELY_RESPONSES:
+            if len(ids) == least and (least == LONELY_RESPONSES or stream.ends_packet(at)):
                 stream.enter(start, judge)
                 return True
     return False

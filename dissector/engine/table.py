@@ -85,6 +85,8 @@ def clean(value: Any) -> Any:
     """Make text that is no UTF-8 fit for Arrow: bytes that can't be decoded are escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if isinstance(value, dict):
+        return {key: clean(item) for key, item in value.items()}
     return [clean(item) for item in value] if isinstance(value, list) else value
 
 

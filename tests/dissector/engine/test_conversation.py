@@ -346,3 +346,11 @@ def test_garbage_never_raises(lines: list[tuple[int, bytes, int]], whole: bool) 
     assert all(
         stream.skipped <= end for stream, end in zip(play.talk.streams, bytes_in, strict=True)
     )
+
+
+def test_one_response_is_enough_from_a_known_broker() -> None:
+    """An endpoint that is a broker on other connections needs no three responses to be believed."""
+    for likely, told in ((None, []), (0, []), (1, [("orphan", 8)])):
+        play = Play(whole=False).broker(beat(8))
+        play.talk.likely_broker = likely
+        assert play.end() == told

@@ -1,4 +1,4 @@
-"""The tape against the codecs: every API, side and version, whole, cut, changed and random bytes."""
+"""The tape against the codecs: every API, side and version; whole, cut and changed bytes."""
 
 from __future__ import annotations
 
