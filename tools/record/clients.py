@@ -49,5 +49,6 @@ _VERSIONS = {
     "librdkafka": _librdkafka,
     "kafka-python": _kafka_python,
     "aiokafka": _aiokafka,
+    "kafkashark-sweep": lambda: "a client of our own, kafkashark-sweep",
     "several": lambda: ", ".join((_librdkafka(), _kafka_python(), _aiokafka())),
 }

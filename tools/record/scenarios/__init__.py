@@ -17,6 +17,7 @@ _FAMILIES = (
     "inside",
     "secure",
     "other_languages",
+    "sweep",
     "demo",
 )
 
