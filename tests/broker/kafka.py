@@ -136,7 +136,7 @@ class Cluster:
 
     def wait_until_ready(self, patience_s: float = START_PATIENCE_S) -> None:
         """
-        Wait until every started node answers ApiVersions and knows all the others.
+        Wait until every started node answers ApiVersions and knows the started nodes, no others.
 
         Raises:
             BrokerError: One ended, or did not answer in time.

@@ -52,6 +52,7 @@ def test_three_nodes_are_one_cluster(version: str) -> None:
     with cluster_or_skip(Shape(version, nodes=3)) as cluster:
         assert exchange(cluster, "three-nodes", replicas=3) == THREE_VALUES
         cluster.stop_node(cluster.nodes[2], kill=True)
+        cluster.wait_until_ready()  # until the controller has missed it
         assert exchange(cluster, "two-nodes", replicas=2) == THREE_VALUES
 
 
