@@ -51,7 +51,7 @@ LENGTH_BYTES = 5
 FILLED_BYTES = 1 << 20
 """How large a request may be that is filled up to be tried, where not all of it is there."""
 
-_RESPONSE = re.compile(rb"(?s)(?=[\x00-\x7f]...(....))")
+_RESPONSE = re.compile(rb"(?s)(?!\x00{3}[\x00-\x03])(?=[\x00-\x7f]...(....))")
 
 
 class Break(NamedTuple):

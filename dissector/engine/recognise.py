@@ -2,11 +2,9 @@
 What Kafka looks like from outside: which bytes can be believed to be the beginning of a frame.
 
 Kafka is recognised on any port. A request begins with a size, a known API key and version, a
-correlation
-id and a client id of readable text: about forty bits that random bytes do not have. A response has
-only its correlation id, so it is believed by the requests that are open. In the middle of a stream
-this much is only a
-candidate: `fits` asks the declaration as well.
+correlation id and a client id of readable text: about forty bits that random bytes do not have. A
+response has only its correlation id, so it is believed by the requests that are open. In the middle
+of a stream this much is only a candidate: `fits` asks the declaration as well.
 
 Source: https://kafka.apache.org/protocol#protocol_messages (request and response headers).
 """
@@ -34,7 +32,8 @@ NEWER_VERSIONS = 4
 
 _HEADER = struct.Struct(">ihhih")
 _CANDIDATE = re.compile(
-    rb"(?s)(?=[\x00-\x7f]...\x00[\x00-\x7f]\x00[\x00-\x1f]....(?:\xff\xff|\x00[\x00-\xf9]))"
+    rb"(?s)(?!\x00{3}[\x00-\x07])"
+    rb"(?=[\x00-\x7f]...\x00[\x00-\x7f]\x00[\x00-\x1f]....(?:\xff\xff|\x00[\x00-\xf9]))"
 )
 _UNREADABLE = re.compile(rb"[\x00-\x1f\x7f]")
 _TLS = re.compile(rb"(?s)[\x14-\x17]\x03[\x00-\x04][\x00-\x48].")
