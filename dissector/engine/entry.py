@@ -3,9 +3,10 @@ Where a stream that is out of step can be entered: the next believable frame.
 
 Used at the beginning of a connection, in the middle of one where the capture began, and after a
 gap. A candidate is entered when its declaration consumes it to the last byte, or when its header is
-readable and its size leads exactly to the end of a packet or to the next believable header. A
-candidate whose end has not come yet is waited for, if enough speaks for it; one whose end never
-comes is believed if all that is there fits.
+readable and its size leads exactly to the end of a packet or to the next believable header; of one
+without a client id both are asked, or the beginning of a packet. A candidate whose end has not come
+yet is waited for, if enough speaks for it; one whose end never comes is believed if all that is
+there fits.
 
 Hostile bytes can make many candidates that overlap. Each byte is therefore tried against
 declarations only so often on average (`_may_try`), and what was searched is not searched again.
@@ -97,9 +98,7 @@ def enter_requests(stream: Stream, judge: Judge, broken: Break | None) -> bool:
                 and _begins_well(stream, at, size)
             )
         elif end <= len(buffer):
-            believed = (is_strong(buffer, at) and _leads_on(stream, end)) or (
-                _may_try(stream, size) and fits(bytes(buffer[at + 4 : end]))
-            )
+            believed = _is_request_at(stream, at, size)
         elif broken is not None and broken.side == stream.side:
             believed = (
                 broken.cut
@@ -128,6 +127,17 @@ def _enter_unknown(stream: Stream, judge: Judge) -> bool:
         return False
     stream.enter(0, judge)
     return True
+
+
+def _is_request_at(stream: Stream, at: int, size: int) -> bool:
+    """Tell whether a candidate that is all there is a request."""
+    end = at + 4 + size
+    strong, leads_on = is_strong(stream.buffer, at), _leads_on(stream, end)
+    if strong and leads_on:
+        return True
+    # A small body of numbers fits by chance: one without a client id must stand in its place.
+    placed = strong or leads_on or stream.starts_packet(at)
+    return placed and _may_try(stream, size) and fits(bytes(stream.buffer[at + 4 : end]))
 
 
 def _is_worth_waiting(stream: Stream, at: int, size: int) -> bool:

@@ -98,7 +98,7 @@ def _grouped(table: polars.DataFrame, keys: tuple[str, ...]) -> list[dict[str, A
             pl.col("failed").sum().alias("errors"),
             pl.col("unanswered").sum(),
             latency.min().alias("min_ms"),
-            *(latency.quantile(q / 100, "nearest").alias(f"p{q}_ms") for q in (50, 95, 99)),
+            *(latency.quantile(q / 100, "equiprobable").alias(f"p{q}_ms") for q in (50, 95, 99)),
             latency.max().alias("max_ms"),
             pl.col("request_bytes").sum(),
             pl.col("response_bytes").sum(),

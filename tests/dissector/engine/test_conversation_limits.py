@@ -1,0 +1,100 @@
+"""What a conversation keeps, how long it waits, and what it gives up."""
+
+from __future__ import annotations
+
+import pytest
+
+from dissector.engine import conversation
+from dissector.engine.conversation import EARLY_NS, Conversation
+from dissector.engine.exchanges import STATUS, Row
+from tests.frames import request, response
+
+HEARTBEAT = 12
+MS = 1_000_000
+
+
+def beat(n: int) -> bytes:
+    return request(HEARTBEAT, 4, n, group_id="g")
+
+
+def told(n: int) -> bytes:
+    return response(HEARTBEAT, 4, n)
+
+
+def talk(lines: list[tuple[int, bytes, int]], whole: bool = True) -> list[tuple[str, int]]:
+    """Say (side, data, millisecond) lines; return status and id of the rows."""
+    rows: list[Row] = []
+    it = Conversation(0, whole, rows.append)
+    for packet, (side, data, ms) in enumerate(lines):
+        it.data(side, data, packet, ms * MS)
+    before = len(rows)
+    it.end()
+    seen = []
+    for number, row in enumerate(rows):
+        head = row.request.data[4:8] if row.request else row.response.data[:4]
+        status = STATUS[row.status] + (" at the end" if number >= before else "")
+        seen.append((status, int.from_bytes(head, "big")))
+    return seen
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_response_captured_before_its_request_waits_for_it(whole: bool) -> None:
+    lines = [(0, beat(1), 0), (1, told(1), 1), (1, told(2), 2), (0, beat(2), 3), (1, told(3), 4)]
+    assert talk(lines, whole) == [("answered", 1), ("answered", 2), ("orphan at the end", 3)]
+
+
+def test_response_before_the_first_request_of_a_whole_connection() -> None:
+    assert talk([(1, told(0), 0), (0, beat(0), 1)]) == [("answered", 0)]
+
+
+def test_response_waits_only_so_long() -> None:
+    late = EARLY_NS // MS
+    lines = [(0, beat(1), 0), (1, told(2), 1), (0, beat(3), 1 + late), (1, told(3), 2 + late)]
+    assert talk(lines) == [("orphan", 2), ("answered", 3), ("unanswered at the end", 1)]
+
+
+def test_response_with_an_id_of_the_past_does_not_wait() -> None:
+    """A client that uses its ids again must not be paired one too early."""
+    lines = [(0, beat(5), 0), (1, told(5), 1), (1, told(5), 2), (0, beat(5), 3), (1, told(5), 4)]
+    assert talk(lines) == [("answered", 5), ("orphan", 5), ("answered", 5)]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("side", [0, 1])
+def test_stream_in_which_nothing_is_believed_is_not_kept(
+    whole: bool, side: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "KEEP_BYTES", 5000)
+    monkeypatch.setattr(conversation, "START_BYTES", 1 << 30)
+    it = Conversation(0, whole, lambda row: None)
+    for packet in range(100):
+        it.data(side, b"\x80" * 1000, packet, 0)
+        assert len(it.streams[side].buffer) <= 11_000
+    assert it.speaks == ""
+    it.end()
+    assert it.speaks == "other"
+
+
+def test_responses_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation, "KEEP_BYTES", 5000)
+    it = Conversation(0, False, lambda row: None)
+    it.data(0, beat(1), 0, 0)
+    it.data(1, told(1), 1, 1)
+    it.gap(1, 7, 2, 2)
+    for packet in range(100):
+        it.data(1, b"\x80" * 1000, 3 + packet, 3)
+        assert len(it.streams[1].buffer) <= 11_000
+    assert it.streams[1].skipped >= 89_000
+
+
+def test_responses_alone_are_known_before_they_are_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(conversation, "KEEP_BYTES", 200)
+    rows: list[Row] = []
+    it = Conversation(0, False, rows.append)
+    for n in range(100):
+        it.data(1, told(n), n, n)
+    assert len(rows) > 90
+    it.end()
+    assert [row.response.data[:4] for row in rows] == [n.to_bytes(4, "big") for n in range(100)]
