@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from dissector.protocol.schema import Field, Schema, split
-from dissector.protocol.wire import UNKNOWN_TAGS
+from dissector.protocol.structs import UNKNOWN_TAGS
 
 # A text may hold any bytes: those that are no UTF-8 live as surrogates.
 TEXTS = st.one_of(

@@ -24,7 +24,7 @@ from dissector.protocol.headers import (
     response_header_version,
 )
 from dissector.protocol.schema import Schema, construct_of, split
-from dissector.protocol.wire import Fields, Member
+from dissector.protocol.structs import Fields, Member
 
 UNSUPPORTED_VERSION = 35
 

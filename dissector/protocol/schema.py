@@ -22,7 +22,7 @@ from uuid import UUID
 from construct import Construct, Container, Subconstruct
 
 from dissector.errors import DecodeError
-from dissector.protocol import wire
+from dissector.protocol import structs, wire
 
 Default = int | float | bool | str | None
 
@@ -299,17 +299,17 @@ def construct_of(each: Field, version: int, flexible: bool) -> Construct:
         struct = _fields(each.fields, version, flexible)
         if version not in each.null:
             return struct
-        return wire.Nullable(struct) if each.tag is None else wire.NullableTagged(struct)
+        return structs.Nullable(struct) if each.tag is None else structs.NullableTagged(struct)
     if each.type == "[]struct":
         length = wire.compact_length if flexible else wire.int32
         return wire.Counted(length, _fields(each.fields, version, flexible))
     return _simple(each.type, flexible and not each.classic)
 
 
-def _fields(fields: tuple[Field, ...], version: int, flexible: bool) -> wire.Fields:
+def _fields(fields: tuple[Field, ...], version: int, flexible: bool) -> structs.Fields:
     plain, tagged = split(fields, version)
     members = [
-        wire.Member(
+        structs.Member(
             f.name,
             construct_of(f, version, flexible),
             f.zero(version) if f.default is not ... else ...,
@@ -317,13 +317,13 @@ def _fields(fields: tuple[Field, ...], version: int, flexible: bool) -> wire.Fie
         for f in plain
     ]
     if not flexible:
-        return wire.Fields(members)
+        return structs.Fields(members)
     known = {
-        f.tag: wire.Member(f.name, construct_of(f, version, flexible), _fresh(f, version))
+        f.tag: structs.Member(f.name, construct_of(f, version, flexible), _fresh(f, version))
         for f in tagged
         if f.tag is not None
     }
-    return wire.Fields(members, wire.TaggedFields(known))
+    return structs.Fields(members, structs.TaggedFields(known))
 
 
 def _fresh(each: Field, version: int) -> Any:

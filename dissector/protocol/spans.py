@@ -14,7 +14,7 @@ from typing import Any
 from construct import Container
 
 from dissector.errors import DecodeError
-from dissector.protocol import wire
+from dissector.protocol import structs, wire
 from dissector.protocol.schema import Field, Schema, construct_of, split
 
 
@@ -111,7 +111,7 @@ class _Reader:
     def value(self, declared: Field, span: Span) -> Any:
         construct = construct_of(declared, self.version, self.flexible)
         if declared.type == "struct":
-            if isinstance(construct, wire.Nullable) and construct.absent(self.stream):
+            if isinstance(construct, structs.Nullable) and construct.absent(self.stream):
                 return None
             return self.struct(declared.fields, span)
         if not isinstance(construct, wire.Counted):
@@ -131,13 +131,13 @@ class _Reader:
         known = {f.tag: f for f in tagged}
         for f in tagged:
             out[f.name] = f.zero(self.version)
-        for tag, size, start in wire.TaggedFields({}).entries(self.stream, None):
+        for tag, size, start in structs.TaggedFields({}).entries(self.stream, None):
             declared = known.get(tag)
             if declared is None:
                 span = self.child(parent, f"tag {tag}", None)
                 value = self.into(span, lambda size=size: wire.take(self.stream, size))
-                out.setdefault(wire.UNKNOWN_TAGS, {})[tag] = value
+                out.setdefault(structs.UNKNOWN_TAGS, {})[tag] = value
                 continue
             span = self.child(parent, declared.name, declared)
             out[declared.name] = self.into(span, lambda d=declared, s=span: self.value(d, s))
-            wire.TaggedFields.check_end(self.stream, start + size, declared.name)
+            structs.TaggedFields.check_end(self.stream, start + size, declared.name)

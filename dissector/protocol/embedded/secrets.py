@@ -27,7 +27,7 @@ from dissector.protocol.embedded.sasl import MASK
 from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field, Schema
 from dissector.protocol.spans import Span, spans
-from dissector.protocol.wire import UNKNOWN_TAGS
+from dissector.protocol.structs import UNKNOWN_TAGS
 
 _SENSITIVE_ENDINGS = ("password", "jaas.config", ".secret", ".key")
 _ENVELOPED = ("request_data", "response_data")

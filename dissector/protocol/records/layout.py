@@ -16,7 +16,8 @@ from typing import Any
 from construct import Construct
 
 from dissector.errors import DecodeError, EncodeError
-from dissector.protocol.wire import Bytes, Counted, Fields, Member, Number, Text, int8, int32, take
+from dissector.protocol.structs import Fields, Member
+from dissector.protocol.wire import Bytes, Counted, Number, Text, int8, int32, take
 
 
 class Header:

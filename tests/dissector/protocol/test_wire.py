@@ -14,14 +14,10 @@ from hypothesis import strategies as st
 
 from dissector.errors import DecodeError, EncodeError
 from dissector.protocol import wire
+from dissector.protocol.structs import Fields, Member, Nullable, NullableTagged, TaggedFields
 from dissector.protocol.wire import (
     Bytes,
     Counted,
-    Fields,
-    Member,
-    Nullable,
-    NullableTagged,
-    TaggedFields,
     Text,
     boolean,
     compact_length,

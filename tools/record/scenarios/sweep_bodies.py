@@ -8,7 +8,7 @@ from typing import Any
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Field, Schema
-from dissector.protocol.wire import UNKNOWN_TAGS
+from dissector.protocol.structs import UNKNOWN_TAGS
 
 
 def body_of(schema: Schema, version: int, fields: Mapping[str, Any]) -> bytes:
