@@ -16,7 +16,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from types import FunctionType
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -58,17 +59,44 @@ class Kernel:
         return self._compiled
 
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_parts: set[Callable[..., Any]] = set()
+
+
+def part(function: _Function) -> _Function:
+    """Mark a function that kernels call; it is compiled into them."""
+    _parts.add(function)
+    return function
+
+
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function for Numba to compile when it is first called."""
     import numba
 
+    # The parts see one another, compiled, through a namespace that kernel and parts share.
+    namespace = dict(function.__globals__)
+    parts = [(name, value) for name, value in namespace.items() if _is_part(value)]
+    namespace |= {name: numba.njit(_within(namespace, value)) for name, value in parts}
+    bound = _within(namespace, function)
     try:
-        compiled = numba.njit(cache=True, nogil=True)(function)
+        compiled = numba.njit(cache=True, nogil=True)(bound)
     except RuntimeError:  # no folder that may be written to: it is compiled in each process
-        compiled = numba.njit(nogil=True)(function)
+        compiled = numba.njit(nogil=True)(bound)
     if not _is_cached(compiled) and sys.stderr.isatty():
         print("kafkashark: compiling, once on this machine", file=sys.stderr)
     return cast(Callable[..., Any], compiled)
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, FunctionType) and value in _parts
+
+
+def _within(namespace: dict[str, Any], function: Callable[..., Any]) -> FunctionType:
+    """Return a function that looks its globals up in a namespace."""
+    bound = FunctionType(function.__code__, namespace, function.__name__)
+    bound.__qualname__, bound.__module__ = function.__qualname__, function.__module__
+    return bound
 
 
 def _is_cached(compiled: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.kernel import Kernel
+from dissector.kernel import Kernel, part
 from dissector.protocol.program import (
     ARRAY_COMPACT,
     BYTES16,
@@ -34,6 +34,8 @@ from dissector.protocol.program import (
 Ints: TypeAlias = NDArray[np.int64]
 
 NULL = -1
+
+MAX_VARINT = 0xFFFFFFFF
 
 FITS, LEFT_OVER, BROKEN, UNKNOWN = range(4)
 """What became of a message: read to its last byte; bytes left over; broken; no program for it."""
@@ -127,6 +129,182 @@ def read(
     return Tape(message, number, start, value, state, stopped)
 
 
+@part
+def _varint(data: Any, at: int, end: int) -> tuple[int, int]:
+    """Read an unsigned varint of 32 bits; the second number is where it ends, -1 if it is none."""
+    value = 0
+    shift = 0
+    while shift <= 28 and at < end:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at if value <= MAX_VARINT else -1
+    return 0, -1
+
+
+@part
+def _number(data: Any, at: int, size: int, signed: int) -> int:
+    """Read a big-endian number whose bytes are all there."""
+    value = 0
+    if signed and data[at] >= 128:
+        for i in range(size):
+            value = value << 8 | (255 - data[at + i])
+        return -value - 1
+    for i in range(size):
+        value = value << 8 | data[at + i]
+    return value
+
+
+@part
+def _length(data: Any, at: int, end: int, op: int) -> tuple[int, int]:
+    """Read the length or count of a step; the second number is where it ends, -1 if it is none."""
+    if op in (BYTES_COMPACT, ARRAY_COMPACT):
+        length, at = _varint(data, at, end)
+        return length - 1, at
+    size = 2 if op == BYTES16 else 4
+    if end - at < size:
+        return 0, -1
+    return _number(data, at, size, 1), at + size
+
+
+@part
+def _write(out: Any, row: int, message: int, field: int, at: int, value: int) -> int:
+    """Write a row; return the next one, -1 if there is no room."""
+    if row >= len(out):
+        return -1
+    out[row, 0] = message
+    out[row, 1] = field
+    out[row, 2] = at
+    out[row, 3] = value
+    return row + 1
+
+
+@part
+def _find_tag(tags: Any, first: int, count: int, tag: int) -> int:
+    """Return the step of a known tag of a section, -1 for an unknown one."""
+    for known in range(first, first + count):
+        if tags[known, 0] == tag:
+            return int(tags[known, 1])
+    return -1
+
+
+@part
+def _read_message(
+    data: Any,
+    at: int,
+    end: int,
+    step: int,
+    message: int,
+    code: Any,
+    tags: Any,
+    wanted: Any,
+    stack: Any,
+    out: Any,
+    row: int,
+) -> tuple[int, int, int]:
+    """
+    Run one message through its program.
+
+    Returns:
+        What became of it, where it ended, and the next row; the row is -1 where `out` is full.
+    """
+    depth = 0
+    while True:
+        op = code[step, 0]
+        field = code[step, 3]
+        if op == NUMBER:
+            size = code[step, 1]
+            if end - at < size:
+                return BROKEN, at, row
+            if wanted[field]:
+                value = _number(data, at, size, code[step, 2])
+                row = _write(out, row, message, field, at, value)
+            at += size
+            step += 1
+        elif op <= BYTES_COMPACT:
+            length = code[step, 1]
+            if op != FIXED:
+                length, at = _length(data, at, end, op)
+            if at < 0 or length < NULL or length > end - at:
+                return BROKEN, at, row
+            if wanted[field]:
+                row = _write(out, row, message, field, at, length)
+            at += max(length, 0)
+            step += 1
+        elif op <= ARRAY_COMPACT:
+            length, at = _length(data, at, end, op)
+            if at < 0 or length < NULL or length * code[step, 2] > end - at:
+                return BROKEN, at, row
+            if wanted[field]:
+                row = _write(out, row, message, field, at, length)
+            if length > 0:
+                stack[depth, 0] = step + 1
+                stack[depth, 1] = length
+                stack[depth, 2] = code[step, 1]
+                depth += 1
+                step += 1
+            else:
+                step = code[step, 1]
+        elif op == NEXT:
+            stack[depth - 1, 1] -= 1
+            if stack[depth - 1, 1] > 0:
+                step = stack[depth - 1, 0]
+            else:
+                depth -= 1
+                step = stack[depth, 2]
+        elif op == NULLABLE:
+            if at >= end:
+                return BROKEN, at, row
+            null = data[at] >= 128
+            if null and wanted[field]:
+                row = _write(out, row, message, field, at, NULL)
+            at += 1
+            step = code[step, 1] if null else step + 1
+        elif op == END:
+            return FITS if at == end else LEFT_OVER, at, row
+        else:
+            if op == TAGS:
+                section = step
+                last = -1
+                left, at = _varint(data, at, end)
+                if at < 0 or left * 2 > end - at:
+                    return BROKEN, at, row
+            else:
+                depth -= 1
+                if at != stack[depth, 0]:
+                    return BROKEN, at, row
+                left = stack[depth, 1]
+                last = stack[depth, 2]
+                section = code[step, 1]
+            # Pass over unknown tags, up to the next known one or the end of the section.
+            step = code[section, 3]
+            while left > 0:
+                tag, at = _varint(data, at, end)
+                size, at = _varint(data, at, end) if at >= 0 else (0, -1)
+                # Tags out of order are left to the codec: one may be there twice.
+                if at < 0 or tag <= last or size > end - at:
+                    return BROKEN, at, row
+                last = tag
+                left -= 1
+                inside = _find_tag(tags, code[section, 1], code[section, 2], tag)
+                if inside >= 0:
+                    stack[depth, 0] = at + size
+                    stack[depth, 1] = left
+                    stack[depth, 2] = last
+                    depth += 1
+                    step = inside
+                    break
+                if wanted[UNKNOWN_TAG]:
+                    row = _write(out, row, message, UNKNOWN_TAG, at, size)
+                    if row < 0:
+                        return BROKEN, at, row
+                at += size
+        if row < 0:
+            return BROKEN, at, row
+
+
 @Kernel
 def _run(
     data: Any,
@@ -143,244 +321,21 @@ def _run(
     done: Any,
 ) -> None:
     """Read messages from `done[0]` on until `out` is full; `done[1]` is how many rows it has."""
-    room = len(out)
     row = 0
     message = done[0]
-    count = len(starts)
-    while message < count:
+    while message < len(starts):
         step = steps[message]
-        if step < 0:
-            message += 1
-            continue
-        first_row = row
-        at = starts[message]
-        end = ends[message]
-        depth = 0
-        result = BROKEN
-        full = False
-        while True:
-            op = code[step, 0]
-            field = code[step, 3]
-            if op == NUMBER:
-                size = code[step, 1]
-                if end - at < size:
-                    break
-                if wanted[field]:
-                    if row >= room:
-                        full = True
-                        break
-                    value = 0
-                    for i in range(size):
-                        value = value << 8 | data[at + i]
-                    if code[step, 2] and data[at] >= 128 and size < 8:
-                        value -= 1 << (8 * size)
-                    elif code[step, 2] and data[at] >= 128:
-                        value = 0
-                        for i in range(size):
-                            value = value << 8 | (255 - data[at + i])
-                        value = -value - 1
-                    out[row, 0] = message
-                    out[row, 1] = field
-                    out[row, 2] = at
-                    out[row, 3] = value
-                    row += 1
-                at += size
-                step += 1
-            elif op <= BYTES_COMPACT:
-                length = 0
-                if op == FIXED:
-                    length = code[step, 1]
-                elif op == BYTES_COMPACT:
-                    shift = 0
-                    good = False
-                    while shift <= 28 and at < end:
-                        byte = data[at]
-                        at += 1
-                        length |= (byte & 127) << shift
-                        shift += 7
-                        if byte < 128:
-                            good = True
-                            break
-                    if not good or length > 4294967295:
-                        break
-                    length -= 1
-                else:
-                    size = 2 if op == BYTES16 else 4
-                    if end - at < size:
-                        break
-                    for i in range(size):
-                        length = length << 8 | data[at + i]
-                    if data[at] >= 128:
-                        length -= 1 << (8 * size)
-                    at += size
-                if length < -1 or length > end - at:
-                    break
-                if wanted[field]:
-                    if row >= room:
-                        full = True
-                        break
-                    out[row, 0] = message
-                    out[row, 1] = field
-                    out[row, 2] = at
-                    out[row, 3] = length
-                    row += 1
-                if length > 0:
-                    at += length
-                step += 1
-            elif op <= ARRAY_COMPACT:
-                length = 0
-                if op == ARRAY_COMPACT:
-                    shift = 0
-                    good = False
-                    while shift <= 28 and at < end:
-                        byte = data[at]
-                        at += 1
-                        length |= (byte & 127) << shift
-                        shift += 7
-                        if byte < 128:
-                            good = True
-                            break
-                    if not good or length > 4294967295:
-                        break
-                    length -= 1
-                else:
-                    if end - at < 4:
-                        break
-                    for i in range(4):
-                        length = length << 8 | data[at + i]
-                    if data[at] >= 128:
-                        length -= 1 << 32
-                    at += 4
-                if length < -1 or (length > 0 and length * code[step, 2] > end - at):
-                    break
-                if wanted[field]:
-                    if row >= room:
-                        full = True
-                        break
-                    out[row, 0] = message
-                    out[row, 1] = field
-                    out[row, 2] = at
-                    out[row, 3] = length
-                    row += 1
-                if length > 0:
-                    stack[depth, 0] = step + 1
-                    stack[depth, 1] = length
-                    stack[depth, 2] = code[step, 1]
-                    depth += 1
-                    step += 1
-                else:
-                    step = code[step, 1]
-            elif op == NEXT:
-                stack[depth - 1, 1] -= 1
-                if stack[depth - 1, 1] > 0:
-                    step = stack[depth - 1, 0]
-                else:
-                    depth -= 1
-                    step = stack[depth, 2]
-            elif op == NULLABLE:
-                if at >= end:
-                    break
-                null = data[at] >= 128
-                if null and wanted[field]:
-                    if row >= room:
-                        full = True
-                        break
-                    out[row, 0] = message
-                    out[row, 1] = field
-                    out[row, 2] = at
-                    out[row, 3] = NULL
-                    row += 1
-                at += 1
-                step = code[step, 1] if null else step + 1
-            elif op == END:
-                result = FITS if at == end else LEFT_OVER
-                break
-            else:
-                # A tag section begins (TAGS), or one of its known fields has ended (TAG_END).
-                if op == TAGS:
-                    left = 0
-                    shift = 0
-                    good = False
-                    while shift <= 28 and at < end:
-                        byte = data[at]
-                        at += 1
-                        left |= (byte & 127) << shift
-                        shift += 7
-                        if byte < 128:
-                            good = True
-                            break
-                    if not good or left * 2 > end - at:
-                        break
-                    section = step
-                    last = -1
-                else:
-                    depth -= 1
-                    if at != stack[depth, 0]:
-                        break
-                    left = stack[depth, 1]
-                    last = stack[depth, 2]
-                    section = code[step, 1]
-                # Pass over unknown tags, up to the next known one or the end of the section.
-                inside = -1
-                broken = False
-                while left > 0:
-                    tag = 0
-                    size = 0
-                    for which in range(2):
-                        number = 0
-                        shift = 0
-                        good = False
-                        while shift <= 28 and at < end:
-                            byte = data[at]
-                            at += 1
-                            number |= (byte & 127) << shift
-                            shift += 7
-                            if byte < 128:
-                                good = True
-                                break
-                        if not good or number > 4294967295:
-                            broken = True
-                            break
-                        if which == 0:
-                            tag = number
-                        else:
-                            size = number
-                    # Tags out of order are left to the codec: one may be there twice.
-                    if broken or tag <= last or size > end - at:
-                        broken = True
-                        break
-                    last = tag
-                    left -= 1
-                    for known in range(code[section, 2]):
-                        if tags[code[section, 1] + known, 0] == tag:
-                            inside = tags[code[section, 1] + known, 1]
-                    if inside >= 0:
-                        stack[depth, 0] = at + size
-                        stack[depth, 1] = left
-                        stack[depth, 2] = last
-                        depth += 1
-                        break
-                    if wanted[UNKNOWN_TAG]:
-                        if row >= room:
-                            full = True
-                            break
-                        out[row, 0] = message
-                        out[row, 1] = UNKNOWN_TAG
-                        out[row, 2] = at
-                        out[row, 3] = size
-                        row += 1
-                    at += size
-                if broken or full:
-                    break
-                step = inside if inside >= 0 else code[section, 3]
-        if full:
-            # Not enough room: this message is read again from its beginning next time.
-            row = first_row
-            break
-        state[message] = result
-        stopped[message] = at
-        if result == BROKEN:
-            row = first_row
+        if step >= 0:
+            begin, end = starts[message], ends[message]
+            result, at, next_row = _read_message(
+                data, begin, end, step, message, code, tags, wanted, stack, out, row
+            )
+            if next_row < 0:
+                break  # it is read again from its beginning, with more room
+            state[message] = result
+            stopped[message] = at if at >= 0 else begin
+            if result != BROKEN:
+                row = next_row
         message += 1
     done[0] = message
     done[1] = row
