@@ -15,7 +15,7 @@ _PIECE_BYTES = 1 << 20
 
 _INPUT_BYTES = 4096
 """
-Bytes given to gzip and zstd at a time: where they fail, no more is lost. And zstd can't bound its
+Bytes given to a decompressor at a time: where it fails, no more is lost. And zstd can't bound its
 output; a block takes at least 4 bytes and gives at most 128 KiB.
 """
 
@@ -98,19 +98,21 @@ class _Lz4:
         self.rest = b""
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        while True:
-            try:
-                piece: bytes = self._object.decompress(data, _PIECE_BYTES)
-            except (RuntimeError, ValueError) as error:
-                raise Damaged(f"lz4 data is damaged ({error})") from None
-            yield piece
-            data = b""
-            if self._object.eof:
-                self.ended = True
-                self.rest = self._object.unused_data or b""
-                return
-            if self._object.needs_input:
-                return
+        for at in range(0, len(data), _INPUT_BYTES):
+            left = data[at : at + _INPUT_BYTES]
+            while True:
+                try:
+                    piece: bytes = self._object.decompress(left, _PIECE_BYTES)
+                except (RuntimeError, ValueError) as error:
+                    raise Damaged(f"lz4 data is damaged ({error})") from None
+                yield piece
+                left = b""
+                if self._object.eof:
+                    self.ended = True
+                    self.rest = (self._object.unused_data or b"") + data[at + _INPUT_BYTES :]
+                    return
+                if self._object.needs_input:
+                    break
 
 
 _FORMATS: dict[str, type[_Gzip] | type[_Zstd] | type[_Lz4]] = {
