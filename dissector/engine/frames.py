@@ -10,7 +10,6 @@ find the next believable frame (`Conversation`); what is passed over is counted,
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -116,7 +115,7 @@ class Stream:
         self._marks: list[Mark] = []
         self._behind = 0
         self.cut: Cut | None = None
-        self.done: deque[Frame] = deque()
+        self.done: list[Frame] = []
         self.scanned = 0
         self.skipped = 0
         self.tried = 0
@@ -161,7 +160,7 @@ class Stream:
     def next_frame(self) -> Frame | None:
         """Return the next frame, whole or damaged; None while it is not all there."""
         if self.done:
-            return self.done.popleft()
+            return self.done.pop(0)
         if not self.in_step or self.cut is not None or len(self.buffer) < 4:
             return None
         size = int.from_bytes(self.buffer[:4], "big", signed=True)
@@ -171,7 +170,7 @@ class Stream:
             return None
         if size > self.limit:
             self._begin_cut()
-            return self.done.popleft() if self.done else None
+            return self.done.pop(0) if self.done else None
         end = 4 + size
         if end > len(self.buffer):
             return None

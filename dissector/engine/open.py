@@ -44,8 +44,9 @@ class OpenRequests:
         self._by_age: OrderedDict[int, Open] = OrderedDict()
         self._bytes = 0
         self._numbers = 0
-        self._tokens: deque[Open] = deque()
-        self._waived: deque[int] = deque(maxlen=MAX_WAIVED)
+        # Most connections have neither, and an empty deque takes as much as twelve empty lists.
+        self._tokens: deque[Open] | None = None
+        self._waived: deque[int] | None = None
         self.handshake = False
         self.tokens_seen = False
 
@@ -84,6 +85,7 @@ class OpenRequests:
         self._by_age[request.number] = request
         if token:
             self.tokens_seen = True
+            self._tokens = self._tokens or deque()
             self._tokens.append(request)
         elif len(frame.data) >= 8:
             self._by_id.setdefault(correlation_id, deque()).append(request)
@@ -94,13 +96,16 @@ class OpenRequests:
 
     def waive(self, frame: Frame) -> None:
         """Take note of a request that is due no response."""
+        if self._waived is None:
+            self._waived = deque(maxlen=MAX_WAIVED)
         self._waived.append(int.from_bytes(frame.data[4:8], "big", signed=True))
 
     def waived(self, frame: Frame) -> bool:
         """Tell whether a response answers a request that was due none."""
         if len(frame.data) < 4:
             return False
-        return int.from_bytes(frame.data[:4], "big", signed=True) in self._waived
+        correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
+        return self._waived is not None and correlation_id in self._waived
 
     def answered_by(self, frame: Frame) -> Open | None:
         """
@@ -130,7 +135,8 @@ class OpenRequests:
         del self._by_age[request.number]
         self._bytes -= len(request.frame.data)
         if request.token:
-            self._tokens.popleft()
+            if self._tokens:
+                self._tokens.popleft()
             return request
         waiting = self._by_id.get(request.correlation_id)
         # A request that was cut before its id waits under none.
