@@ -43,6 +43,8 @@ EARLY_NS = 50_000_000
 
 MAX_TOKEN_BYTES = 1 << 20
 
+_HANDSHAKE_V0 = SASL_HANDSHAKE.to_bytes(2, "big") + b"\0\0"
+
 Emit = Callable[[Row], None]
 
 
@@ -135,7 +137,7 @@ class Conversation:
         for stream in self.streams:
             frame = stream.finish() if self.client is not None else None
             if frame is not None:
-                self._ready[stream.side].append(frame)
+                self._make_ready(frame)
             if not stream.in_step:
                 stream.pass_over(len(stream.buffer))
         self._pair()
@@ -206,16 +208,18 @@ class Conversation:
     def _cut(self, stream: Stream) -> None:
         """Move the frames of a stream to where they wait for their turn."""
         while (frame := stream.next_frame()) is not None:
-            self._ready[stream.side].append(frame)
-            if stream.side == self.client:
-                self._watch_sasl(frame)
+            self._make_ready(frame)
 
-    def _watch_sasl(self, frame: Frame) -> None:
-        """After SaslHandshake v0 raw tokens follow, until a Kafka request does."""
-        if frame.data[:4] == SASL_HANDSHAKE.to_bytes(2, "big") + b"\0\0":
-            self._tokens = True
-        elif self._tokens and is_request(frame.data):
-            self._tokens = False
+    def _make_ready(self, frame: Frame) -> None:
+        token = frame.side == self.client and self._is_token(frame)
+        self._ready[frame.side].append(frame._replace(token=True) if token else frame)
+
+    def _is_token(self, frame: Frame) -> bool:
+        """Tell raw SASL tokens: they follow SaslHandshake v0, until a Kafka request does."""
+        if self._tokens and not is_request(frame.data):
+            return True
+        self._tokens = frame.data[:4] == _HANDSHAKE_V0
+        return False
 
     def _recognise(self, broken: entry.Break | None) -> None:
         """Find out what is spoken, and who is the client."""
@@ -305,23 +309,17 @@ class Conversation:
         return self._asked < correlation_id and not self._open.tokens_wait
 
     def _request(self, frame: Frame) -> None:
-        token = self._is_token(frame)
-        if not token and len(frame.data) >= 8:
+        if not frame.token and len(frame.data) >= 8:
             correlation_id = int.from_bytes(frame.data[4:8], "big", signed=True)
             self._asked = (
                 correlation_id if self._asked == NEVER else max(self._asked, correlation_id)
             )
-        if not token and not expects_response(frame.data):
+        if not frame.token and not expects_response(frame.data):
             self._open.waive(frame)
             self._emit(Row(self.connection, NO_RESPONSE, frame.side, frame, None))
             return
-        for dropped in self._open.add(frame, token):
+        for dropped in self._open.add(frame):
             self._emit_request(UNANSWERED, dropped)
-
-    def _is_token(self, frame: Frame) -> bool:
-        if self._open.handshake and is_request(frame.data):
-            self._open.handshake = False
-        return self._open.handshake
 
     def _response(self, frame: Frame) -> None:
         request = self._open.answered_by(frame)
@@ -333,4 +331,4 @@ class Conversation:
 
     def _emit_request(self, status: int, request: Open, response: Frame | None = None) -> None:
         frame = request.frame
-        self._emit(Row(self.connection, status, frame.side, frame, response, request.token))
+        self._emit(Row(self.connection, status, frame.side, frame, response, frame.token))

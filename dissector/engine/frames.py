@@ -35,6 +35,7 @@ class Frame(NamedTuple):
         packet: The packet that completed it.
         time_ns: When that packet was captured.
         offset: Where its size begins in the stream.
+        token: Whether it is a raw SASL token instead of a request; only the conversation can tell.
     """
 
     side: int
@@ -43,6 +44,7 @@ class Frame(NamedTuple):
     packet: int
     time_ns: int
     offset: int
+    token: bool = False
 
 
 class Mark(NamedTuple):

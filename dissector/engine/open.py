@@ -6,8 +6,8 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from dissector.capture.columns import NEVER
 from dissector.engine.frames import Frame
-from dissector.protocol.headers import SASL_HANDSHAKE
 
 MAX_OPEN = 10_000
 """Requests that may wait on one connection; the oldest is told as unanswered beyond that."""
@@ -20,14 +20,13 @@ MAX_WAIVED = 1000
 
 
 class Open(NamedTuple):
-    """A request that waits: its frame, its key and version, and whether it is a raw SASL token."""
+    """A request that waits: its frame, key, version and id; of a raw SASL token these are none."""
 
     number: int
     frame: Frame
     api_key: int
     api_version: int
     correlation_id: int
-    token: bool
 
 
 class OpenRequests:
@@ -35,7 +34,6 @@ class OpenRequests:
     The requests that wait, found by correlation id and by age.
 
     Attributes:
-        handshake: Whether SaslHandshake v0 was asked, so that raw tokens may follow.
         tokens_seen: Whether raw tokens were sent.
     """
 
@@ -47,7 +45,6 @@ class OpenRequests:
         # Most connections have neither, and an empty deque takes as much as twelve empty lists.
         self._tokens: deque[Open] | None = None
         self._waived: deque[int] | None = None
-        self.handshake = False
         self.tokens_seen = False
 
     def __len__(self) -> int:
@@ -65,7 +62,7 @@ class OpenRequests:
     def first_packet(self) -> int:
         """The packet of the request that waits longest; a large number where none waits."""
         first = next(iter(self._by_age.values()), None)
-        return 2**63 - 1 if first is None else first.frame.packet
+        return NEVER if first is None else first.frame.packet
 
     def ids(self) -> list[int]:
         """Return the correlation ids that wait."""
@@ -75,21 +72,20 @@ class OpenRequests:
         """Return the oldest request with an id."""
         return self._by_id[correlation_id][0]
 
-    def add(self, frame: Frame, token: bool) -> Iterator[Open]:
+    def add(self, frame: Frame) -> Iterator[Open]:
         """Let a request wait; yield those that therefore wait no longer."""
         key = int.from_bytes(frame.data[0:2], "big", signed=True)
         version = int.from_bytes(frame.data[2:4], "big", signed=True)
         correlation_id = int.from_bytes(frame.data[4:8], "big", signed=True)
-        request = Open(self._numbers, frame, key, version, correlation_id, token)
+        request = Open(self._numbers, frame, key, version, correlation_id)
         self._numbers += 1
         self._by_age[request.number] = request
-        if token:
+        if frame.token:
             self.tokens_seen = True
             self._tokens = self._tokens or deque()
             self._tokens.append(request)
         elif len(frame.data) >= 8:
             self._by_id.setdefault(correlation_id, deque()).append(request)
-            self.handshake = self.handshake or (key, version) == (SASL_HANDSHAKE, 0)
         self._bytes += len(frame.data)
         while len(self) > MAX_OPEN or (self._bytes > MAX_OPEN_BYTES and len(self) > 1):
             yield self._remove(next(iter(self._by_age.values())))
@@ -115,7 +111,7 @@ class OpenRequests:
         requests.
         """
         first = next(iter(self._by_age.values()), None)
-        if first is not None and first.token:
+        if first is not None and first.frame.token:
             return self._remove(first)
         correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
         waiting = self._by_id.get(correlation_id) if len(frame.data) >= 4 else None
@@ -134,7 +130,7 @@ class OpenRequests:
         """Take out a request: always the oldest of its id, or the oldest token."""
         del self._by_age[request.number]
         self._bytes -= len(request.frame.data)
-        if request.token:
+        if request.frame.token:
             if self._tokens:
                 self._tokens.popleft()
             return request

@@ -121,7 +121,7 @@ def waiting(*ids: int, packet: int = -1) -> OpenRequests:
     made = OpenRequests()
     for n in ids:
         data = beat(n)[4:]
-        list(made.add(Frame(0, data, len(data), packet, 0, 0), token=False))
+        list(made.add(Frame(0, data, len(data), packet, 0, 0)))
     return made
 
 

@@ -31,7 +31,7 @@ def test_oldest_with_the_id_is_answered() -> None:
     waiting = OpenRequests()
     frames = [asked(1), asked(2), asked(1)]
     for each in frames:
-        assert list(waiting.add(each, token=False)) == []
+        assert list(waiting.add(each)) == []
     assert (len(waiting), 1 in waiting, 3 in waiting) == (3, True, False)
     assert waiting.oldest(1).frame is frames[0]
     assert waiting.first_packet == frames[0].packet
@@ -43,7 +43,7 @@ def test_oldest_with_the_id_is_answered() -> None:
 
 def test_negative_ids_and_short_answers() -> None:
     waiting = OpenRequests()
-    list(waiting.add(asked(-5), token=False))
+    list(waiting.add(asked(-5)))
     assert waiting.answered_by(frame(b"\xff\xff")) is None
     assert waiting.answered_by(answer(-5)) is not None
 
@@ -52,20 +52,19 @@ def test_request_cut_before_its_id_waits_under_none() -> None:
     """Its few bytes of an id must not be taken for the id of another one."""
     waiting = OpenRequests()
     other = asked(7)
-    list(waiting.add(other, token=False))
-    list(waiting.add(frame(b"\0\x0c\0\0\x07"), token=False))
+    list(waiting.add(other))
+    list(waiting.add(frame(b"\0\x0c\0\0\x07")))
     assert waiting.answered_by(answer(7)).frame is other
     assert len(waiting.pop_all()) == 1
 
 
 def test_tokens_are_answered_in_order_of_all_requests() -> None:
     waiting = OpenRequests()
-    list(waiting.add(asked(1, HANDSHAKE), token=False))
-    assert waiting.handshake
-    tokens = [frame(b"one"), frame(b"two")]
+    list(waiting.add(asked(1, HANDSHAKE)))
+    tokens = [frame(data)._replace(token=True) for data in (b"one", b"two")]
     for token in tokens:
-        list(waiting.add(token, token=True))
-    list(waiting.add(asked(2), token=False))
+        list(waiting.add(token))
+    list(waiting.add(asked(2)))
     assert waiting.tokens_wait
     assert waiting.answered_by(answer(1)).correlation_id == 1
     assert waiting.answered_by(answer(2)).frame is tokens[0]
@@ -74,21 +73,15 @@ def test_tokens_are_answered_in_order_of_all_requests() -> None:
     assert waiting.answered_by(answer(2)).correlation_id == 2
 
 
-def test_handshake_v1_has_no_tokens() -> None:
-    waiting = OpenRequests()
-    list(waiting.add(asked(1, HANDSHAKE, 1), token=False))
-    assert not waiting.handshake
-
-
 def test_too_many_or_too_large_give_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opened, "MAX_OPEN", 3)
     waiting = OpenRequests()
-    dropped = [each for n in range(5) for each in waiting.add(asked(n), token=False)]
+    dropped = [each for n in range(5) for each in waiting.add(asked(n))]
     assert [each.correlation_id for each in dropped] == [0, 1]
     assert len(waiting) == 3
     monkeypatch.setattr(opened, "MAX_OPEN_BYTES", 100)
     large = frame(request(HEARTBEAT, 0, 9, group_id="g" * 200)[4:])
-    assert [each.correlation_id for each in waiting.add(large, token=False)] == [2, 3, 4]
+    assert [each.correlation_id for each in waiting.add(large)] == [2, 3, 4]
     assert [each.correlation_id for each in waiting.pop_all()] == [9]
 
 
