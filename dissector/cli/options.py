@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dissector.cli.output import ROW_FORMATS
 from dissector.cli.progress import Progress
 from dissector.engine.capture import Capture, Options
 from dissector.engine.exchange import Exchange
@@ -39,6 +40,13 @@ FilterText = Annotated[
 Output = Annotated[
     str | None,
     typer.Option("-o", "--output", metavar="FILE", help="Write to a file, not to stdout."),
+]
+RowFormat = Annotated[
+    str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(ROW_FORMATS))
+]
+Sort = Annotated[
+    str | None,
+    typer.Option("--sort", metavar="COLUMN[,COLUMN]", help="Sort the rows, in memory."),
 ]
 Ports = Annotated[
     list[int] | None,

@@ -43,17 +43,12 @@ BODIES = ("request", "response")
 def pairs(
     captures: options.Captures,
     filter_text: options.FilterText = None,
-    form: Annotated[
-        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(ROW_FORMATS))
-    ] = "table",
+    form: options.RowFormat = "table",
     output: options.Output = None,
     bodies: Annotated[
         bool, typer.Option("--bodies", help="Add the decoded bodies as request and response.")
     ] = False,
-    sort: Annotated[
-        str | None,
-        typer.Option("--sort", metavar="COLUMN[,COLUMN]", help="Sort the rows, in memory."),
-    ] = None,
+    sort: options.Sort = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     show_secrets: options.ShowSecrets = False,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from dissector.cli import options
 from dissector.cli.output import (
@@ -42,14 +40,9 @@ SHOWN = (
 def records(
     captures: options.Captures,
     filter_text: options.FilterText = None,
-    form: Annotated[
-        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(ROW_FORMATS))
-    ] = "table",
+    form: options.RowFormat = "table",
     output: options.Output = None,
-    sort: Annotated[
-        str | None,
-        typer.Option("--sort", metavar="COLUMN[,COLUMN]", help="Sort the rows, in memory."),
-    ] = None,
+    sort: options.Sort = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     show_secrets: options.ShowSecrets = False,

@@ -48,9 +48,7 @@ SHOWN = (
 def streams(
     captures: options.Captures,
     filter_text: options.FilterText = None,
-    form: Annotated[
-        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(ROW_FORMATS))
-    ] = "table",
+    form: options.RowFormat = "table",
     output: options.Output = None,
     write: Annotated[
         Path | None,
@@ -58,10 +56,7 @@ def streams(
             "--write", metavar="DIR", help="Write the bytes of each side, gaps left out, to files."
         ),
     ] = None,
-    sort: Annotated[
-        str | None,
-        typer.Option("--sort", metavar="COLUMN[,COLUMN]", help="Sort the rows, in memory."),
-    ] = None,
+    sort: options.Sort = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     show_secrets: options.ShowSecrets = False,
