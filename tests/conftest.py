@@ -25,3 +25,13 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder of shared captures is not here")
     return folder
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """
+    Name bytes in a test's name by their number.
+
+    The bytes themselves may hold the time, as gzip's do; workers that collect the tests a second
+    apart then do not agree on their names.
+    """
+    return f"{len(val)}-bytes" if isinstance(val, bytes) else None
