@@ -12,37 +12,17 @@ Reads Apache Kafka traffic out of packet captures.
 
 from __future__ import annotations
 
-from dissector.engine.capture import Capture, Options
-from dissector.engine.exchange import Exchange
-from dissector.errors import (
-    CaptureError,
-    DecodeError,
-    DissectorError,
-    EncodeError,
-    FilterError,
-    Problem,
-)
-from dissector.protocol.apis import Api, all_apis, api
-from dissector.protocol.messages import Message, decode_request, decode_response
-from dissector.public import codec, dissect, open_capture
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Api",
-    "Capture",
-    "CaptureError",
-    "DecodeError",
-    "DissectorError",
-    "EncodeError",
-    "Exchange",
-    "FilterError",
-    "Message",
-    "Options",
-    "Problem",
-    "all_apis",
-    "api",
-    "codec",
-    "decode_request",
-    "decode_response",
-    "dissect",
-    "open_capture",
-]
+if TYPE_CHECKING:
+    from dissector.public import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    """Load the public face when it is first asked for: a command may need only a part of us."""
+    if name == "__all__" or not name.startswith("_"):
+        public = import_module("dissector.public")
+        if name == "__all__" or name in public.__all__:
+            return getattr(public, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -42,6 +42,10 @@ class CaptureError(DissectorError):
         return f"{self.file}: {self.what}{at}"
 
 
+class ReadError(CaptureError):
+    """The file can't be read now; when it is tried again it may be."""
+
+
 class DecodeError(DissectorError):
     """
     Bytes do not fit the declaration that should describe them.
@@ -97,6 +101,44 @@ def _joined(name: str, path: str) -> str:
 
 class UsageError(DissectorError):
     """The command line asks for what there is not."""
+
+
+class ReplayError(DissectorError):
+    """
+    The target of a replay refused, closed, stalled or answered what can't be read.
+
+    Attributes:
+        address: Whom we talked to: `host:port`.
+        what: What happened.
+        advice: What may help; empty where nothing is known to.
+    """
+
+    def __init__(self, address: str, what: str, advice: str = "") -> None:
+        super().__init__(address, what, advice)
+        self.address = address
+        self.what = what
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.address}: {self.what}" + (f"; {self.advice}" if self.advice else "")
+
+
+class PipelineError(DissectorError):
+    """
+    Spark did not start, or gave the work up.
+
+    Attributes:
+        what: What happened.
+        log: The file in which Spark says more; empty where there is none.
+    """
+
+    def __init__(self, what: str, log: str = "") -> None:
+        super().__init__(what, log)
+        self.what = what
+        self.log = log
+
+    def __str__(self) -> str:
+        return self.what + (f" (Spark says more in {self.log})" if self.log else "")
 
 
 class FilterError(DissectorError):

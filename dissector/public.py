@@ -1,4 +1,4 @@
-"""The three functions with which Python users begin."""
+"""What Python users see of us, and the three functions with which they begin."""
 
 from __future__ import annotations
 
@@ -9,9 +9,38 @@ from typing import BinaryIO
 from dissector.engine.capture import Capture, Options
 from dissector.engine.exchange import Exchange
 from dissector.engine.frames import MAX_FRAME_BYTES
-from dissector.errors import DecodeError
-from dissector.protocol.apis import Kind, api
-from dissector.protocol.schema import Codec
+from dissector.errors import (
+    CaptureError,
+    DecodeError,
+    DissectorError,
+    EncodeError,
+    FilterError,
+    Problem,
+)
+from dissector.protocol.apis import Api, Kind, all_apis, api
+from dissector.protocol.codec import Codec
+from dissector.protocol.messages import Message, decode_request, decode_response
+
+__all__ = [
+    "Api",
+    "Capture",
+    "CaptureError",
+    "DecodeError",
+    "DissectorError",
+    "EncodeError",
+    "Exchange",
+    "FilterError",
+    "Message",
+    "Options",
+    "Problem",
+    "all_apis",
+    "api",
+    "codec",
+    "decode_request",
+    "decode_response",
+    "dissect",
+    "open_capture",
+]
 
 
 def codec(api_key: int, version: int, kind: Kind) -> Codec:

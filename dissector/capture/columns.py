@@ -85,6 +85,7 @@ class Segments:
         start: Offset of the payload in `data`.
         length: Bytes of payload that were sent, by the length in the IP header.
         captured: Bytes of payload that are present, at most `length`.
+        clock_ns: The latest time of all segments of the capture up to this one.
     """
 
     data: Bytes
@@ -101,6 +102,7 @@ class Segments:
     start: Int64s
     length: Int64s
     captured: Int64s
+    clock_ns: Int64s
 
     def __len__(self) -> int:
         return len(self.packet)

@@ -29,9 +29,9 @@ class _Member(Protocol):
 
     magic: bytes
     ended: bool
-    rest: bytes
+    rest: memoryview
 
-    def pieces(self, data: bytes) -> Iterator[bytes]:
+    def pieces(self, data: memoryview) -> Iterator[bytes]:
         """Yield what `data` decompresses to; past the member's end leave the `rest`."""
 
 
@@ -43,11 +43,12 @@ class _Gzip:
     def __init__(self) -> None:
         self._object = zlib.decompressobj(31)
         self.ended = False
-        self.rest = b""
+        self.rest = memoryview(b"")
 
-    def pieces(self, data: bytes) -> Iterator[bytes]:
+    def pieces(self, data: memoryview) -> Iterator[bytes]:
         for at in range(0, len(data), _INPUT_BYTES):
-            left = data[at : at + _INPUT_BYTES]
+            given = data[at : at + _INPUT_BYTES]
+            left: memoryview | bytes = given
             while left and not self._object.eof:
                 try:
                     yield self._object.decompress(left, _PIECE_BYTES)
@@ -56,7 +57,7 @@ class _Gzip:
                 left = self._object.unconsumed_tail
             if self._object.eof:
                 self.ended = True
-                self.rest = self._object.unused_data + data[at + _INPUT_BYTES :]
+                self.rest = data[at + len(given) - len(self._object.unused_data) :]
                 return
 
 
@@ -71,17 +72,18 @@ class _Zstd:
         self._object = zstandard.ZstdDecompressor().decompressobj()
         self._error = zstandard.ZstdError
         self.ended = False
-        self.rest = b""
+        self.rest = memoryview(b"")
 
-    def pieces(self, data: bytes) -> Iterator[bytes]:
+    def pieces(self, data: memoryview) -> Iterator[bytes]:
         for at in range(0, len(data), _INPUT_BYTES):
+            given = data[at : at + _INPUT_BYTES]
             try:
-                yield self._object.decompress(data[at : at + _INPUT_BYTES])
+                yield self._object.decompress(given)
             except self._error as error:
                 raise Damaged(f"zstd data is damaged ({error})") from None
             if self._object.eof:
                 self.ended = True
-                self.rest = self._object.unused_data + data[at + _INPUT_BYTES :]
+                self.rest = data[at + len(given) - len(self._object.unused_data) :]
                 return
 
 
@@ -95,11 +97,12 @@ class _Lz4:
 
         self._object: Any = lz4.frame.LZ4FrameDecompressor()
         self.ended = False
-        self.rest = b""
+        self.rest = memoryview(b"")
 
-    def pieces(self, data: bytes) -> Iterator[bytes]:
+    def pieces(self, data: memoryview) -> Iterator[bytes]:
         for at in range(0, len(data), _INPUT_BYTES):
-            left = data[at : at + _INPUT_BYTES]
+            given = data[at : at + _INPUT_BYTES]
+            left: memoryview | bytes = given
             while True:
                 try:
                     piece: bytes = self._object.decompress(left, _PIECE_BYTES)
@@ -109,7 +112,8 @@ class _Lz4:
                 left = b""
                 if self._object.eof:
                     self.ended = True
-                    self.rest = (self._object.unused_data or b"") + data[at + _INPUT_BYTES :]
+                    unused = self._object.unused_data or b""
+                    self.rest = data[at + len(given) - len(unused) :]
                     return
                 if self._object.needs_input:
                     break
@@ -139,16 +143,18 @@ def decompressed(compression: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
     """
     make = _FORMATS[compression]
     member: _Member | None = None
-    data = b""
+    data = memoryview(b"")
     for chunk in chunks:
-        data += chunk
+        # What is left over is the beginning of a magic number; members share a chunk uncopied.
+        data = memoryview(data.tobytes() + chunk)
         while data:
             if member is None:
-                if len(data) < len(make.magic) and make.magic.startswith(data):
+                head = data[: len(make.magic)].tobytes()
+                if len(head) < len(make.magic) and make.magic.startswith(head):
                     break
-                if not data.startswith(make.magic):
-                    _refuse_unless_padding(compression, data)
-                    data = b""
+                if head != make.magic:
+                    _refuse_unless_padding(compression, data.tobytes())
+                    data = memoryview(b"")
                     break
                 member = make()
             yield from member.pieces(data)

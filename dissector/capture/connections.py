@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dissector.capture.addresses import endpoint_text
+from dissector.capture.columns import Int8s, Int64s, UInt64s
 
 Endpoint: TypeAlias = tuple[int, int, int]
 """Address, high and low 64 bits, and port."""
+
+ENDS = ("", "fin", "rst", "reused")
+"""How a connection may have ended."""
 
 
 @dataclass(slots=True)
@@ -61,9 +68,9 @@ class Connection:
     b: Endpoint
     first_ns: int
     last_ns: int
-    sides: tuple[Side, Side] = field(default_factory=lambda: (Side(), Side()))
-    syn_seen: bool = False
-    ended: str = ""
+    sides: tuple[Side, Side]
+    syn_seen: bool
+    ended: str
 
     @property
     def a_text(self) -> str:
@@ -74,3 +81,34 @@ class Connection:
     def b_text(self) -> str:
         """Endpoint `b` for people."""
         return endpoint_text(*self.b)
+
+
+@dataclass(slots=True)
+class ConnectionColumns:
+    """
+    Many connections, a row each; the columns mean what they do in `Connection`.
+
+    Attributes:
+        number: `Connection.id`.
+        network: Index into `Layers.networks`.
+        address: [n, 2, 2] for `a` and `b`: high and low 64 bits.
+        port: [n, 2] likewise.
+        first_ns: When the first packet was captured.
+        last_ns: When the last packet was captured.
+        syn_seen: Whether the opening SYN or SYN/ACK is in the capture.
+        ended: Index into `ENDS`.
+        sides: [n, 2, 8] for `a` and `b` what they sent, in the order of the fields of `Side`.
+    """
+
+    number: Int64s
+    network: Int64s
+    address: UInt64s
+    port: Int64s
+    first_ns: Int64s
+    last_ns: Int64s
+    syn_seen: NDArray[np.bool_]
+    ended: Int8s
+    sides: Int64s
+
+    def __len__(self) -> int:
+        return len(self.number)

@@ -25,6 +25,7 @@ class Cursor:
         sent_end: Offset behind the last byte that was sent.
         network: Names of the VLANs and VNIs so far.
         time_ns: When the packet was captured.
+        packet: Its number.
         source: The innermost IP source address, high and low.
         target: The innermost IP target address.
         joined: Whether `data` is a reassembled datagram.
@@ -37,6 +38,7 @@ class Cursor:
     sent_end: int
     network: str
     time_ns: int
+    packet: int = 0
     source: tuple[int, int] = (0, 0)
     target: tuple[int, int] = (0, 0)
     joined: bool = False

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-from dissector.capture.columns import Bytes, Int64s, Packets
+from dissector.capture.buffers import Buffers
+from dissector.capture.columns import Bytes, Packets
 from dissector.capture.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.capture.pcapng import MAGIC, PcapngReader
-from dissector.capture.records import Reader, Rows
+from dissector.capture.records import CAPTURED, ORIGINAL, START, TIME, Reader, Rows
 from dissector.capture.source import Source
 from dissector.errors import CaptureError, Problem
 
-WINDOW_BYTES = 256 << 20
+WINDOW_BYTES = 16 << 20
+"""
+How much of a file is in memory at a time: enough that what is done once a window does not count,
+little enough that the processor's caches still hold what the stage before has touched.
+"""
+
+_PIECE_BYTES = 1 << 20
+"""How much is read before it is scanned: what the processor's cache still holds."""
 
 _GROWTH_BYTES = 1 << 16
 _SNIFF_BYTES = 32
@@ -65,12 +73,11 @@ def read_packets(
         for name in names:
             _check(name)
     first = 0
+    buffers = Buffers()
     for number, name in enumerate(names):
         source = Source(name, stdin)
         try:
-            for packets in _windows(source, number, first, window_bytes):
-                first += len(packets)
-                yield packets
+            first = yield from _windows(source, number, first, window_bytes, buffers)
         finally:
             source.close()
 
@@ -127,38 +134,64 @@ def _likeness(head: bytes) -> str:
     return f"begins with bytes {head[:8].hex(' ')}"
 
 
-def _windows(source: Source, number: int, first: int, window_bytes: int) -> Iterator[Packets]:
+def _windows(
+    source: Source, number: int, first: int, window_bytes: int, buffers: Buffers
+) -> Generator[Packets, None, int]:
+    """
+    Yield the windows of one file; none is held while the next is read, so its memory comes back.
+
+    Returns:
+        The number of the next file's first packet.
+    """
     carry = _head(source)
     reader, read = _recognise(source, carry)
     carry = carry[read:]
     base = read
-    rows = Rows()
-    at_end = False
-    while not at_end and not reader.stopped:
-        window, at_end = _next_window(source, carry, reader.need, window_bytes)
-        used = reader.scan(window.data, base, rows)
-        carry = window[used:].tobytes() if not reader.stopped else b""
+    rows = Rows(buffers)
+    while not source.ended and not reader.stopped:
+        window = _room(carry, reader.need, window_bytes, buffers)
+        filled, used = _fill(window, len(carry), source, reader, base, rows)
+        carry = window[used:filled].tobytes() if not reader.stopped else b""
         base += used
-        if at_end:
+        if source.ended:
             _report_end(source, base, len(carry), rows)
-        found, problems = rows.take()
-        if len(found) or problems:
-            yield _packets(window, first, found, number, [(source.name, each) for each in problems])
-            first += len(found)
+        if rows.count or rows.problems:
+            yield _packets(window[:filled], first, rows, number, source.name)
+            first += rows.count
+        del window
+    return first
 
 
-def _next_window(source: Source, carry: bytes, need: int, window_bytes: int) -> tuple[Bytes, bool]:
+def _room(carry: bytes, need: int, window_bytes: int, buffers: Buffers) -> Bytes:
     """
-    Return the bytes left over and those that follow, and whether the file ends with them.
+    Return memory for a window that starts with the bytes left over.
 
     A length that the file claims is only believed a little further than bytes have come.
     """
     believed = min(need, 2 * len(carry) + _GROWTH_BYTES)
-    size = max(window_bytes, believed, len(carry))
-    window: Bytes = np.empty(size, dtype=np.uint8)
+    window: Bytes = buffers.take("u1", max(window_bytes, believed, len(carry)))
     window[: len(carry)] = np.frombuffer(carry, dtype=np.uint8)
-    filled = len(carry) + source.fill(window[len(carry) :])
-    return window[:filled], source.ended
+    return window
+
+
+def _fill(
+    window: Bytes, filled: int, source: Source, reader: Reader, base: int, rows: Rows
+) -> tuple[int, int]:
+    """
+    Read into the window behind what it holds, and scan it piece by piece.
+
+    Returns:
+        Up to where it is filled, and up to where its records are whole.
+    """
+    end = min(filled + _PIECE_BYTES, len(window))
+    filled += source.fill(window[filled:end])
+    rows.begin(len(window) if filled == end else filled)
+    used = reader.scan(window[:filled], 0, base, rows)
+    while filled == end < len(window) and not reader.stopped:
+        end = min(filled + _PIECE_BYTES, len(window))
+        filled += source.fill(window[filled:end], begun=True)
+        used = reader.scan(window[:filled], used, base, rows)
+    return filled, used
 
 
 def _report_end(source: Source, position: int, left: int, rows: Rows) -> None:
@@ -168,17 +201,16 @@ def _report_end(source: Source, position: int, left: int, rows: Rows) -> None:
         rows.report(f"cut off: {left:,} bytes of a packet that is not whole", position)
 
 
-def _packets(
-    window: Bytes, first: int, rows: Int64s, number: int, problems: list[tuple[str, Problem]]
-) -> Packets:
+def _packets(window: Bytes, first: int, rows: Rows, number: int, name: str) -> Packets:
+    count = rows.count
     return Packets(
         data=window,
         first=first,
-        time_ns=rows[:, 0].copy(),
-        start=rows[:, 1].copy(),
-        captured=rows[:, 2].copy(),
-        original=rows[:, 3].copy(),
-        link=rows[:, 4].astype(np.int32),
-        file=np.full(len(rows), number, dtype=np.int32),
-        problems=problems,
+        time_ns=rows.numbers[TIME, :count],
+        start=rows.numbers[START, :count],
+        captured=rows.numbers[CAPTURED, :count],
+        original=rows.numbers[ORIGINAL, :count],
+        link=rows.links[:count],
+        file=np.full(count, number, dtype=np.int32),
+        problems=[(name, each) for each in rows.problems],
     )

@@ -38,6 +38,7 @@ class Datagram:
 @dataclass(slots=True)
 class _Open:
     since_ns: int
+    packets: list[int] = field(default_factory=list)
     data: Bytes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     state: Bytes = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     known: int = 0
@@ -72,6 +73,11 @@ class Fragments:
         """How many datagrams are incomplete now."""
         return len(self._open)
 
+    @property
+    def packets(self) -> list[int]:
+        """The packets that incomplete datagrams came in, in order."""
+        return sorted(packet for datagram in self._open.values() for packet in datagram.packets)
+
     def add(
         self,
         key: Hashable,
@@ -80,6 +86,7 @@ class Fragments:
         length: int,
         captured: memoryview,
         more: bool,
+        packet: int = 0,
     ) -> Datagram | None:
         """
         Take one fragment.
@@ -91,6 +98,7 @@ class Fragments:
             length: How many bytes it was sent with.
             captured: Those of them that were captured.
             more: Whether the datagram goes on behind it.
+            packet: The number of the packet that it came in.
 
         Returns:
             The datagram, if this completes it.
@@ -102,6 +110,7 @@ class Fragments:
         datagram = self._open.get(key)
         if datagram is None:
             datagram = self._begin(key, time_ns)
+        datagram.packets.append(packet)
         if not more and datagram.length is None:
             datagram.length = end
         datagram.grow(end)

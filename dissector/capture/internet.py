@@ -1,112 +1,119 @@
-"""IPv4 and IPv6 headers, whole columns at a time."""
+"""IPv4 and IPv6 headers: parts of the loop over packets."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
-from dissector.capture.columns import Bytes, Int64s
-from dissector.capture.gather import Located, u8, u16, u32
+from dissector.capture.addresses import MAPPED
+from dissector.capture.assigned import (
+    AUTHENTICATION,
+    CARRIERS,
+    EXTENSIONS,
+    FRAGMENT,
+    HOP_BY_HOP,
+    IPV4,
+    JUMBO,
+    TUNNEL_PORTS,
+    UDP,
+)
+from dissector.capture.octets import high_half, u16, u32
+from dissector.kernel import part
 
-TCP, UDP = 6, 17
-CARRIERS = (4, 41, 47, 97, 137)
-"""IP protocols that carry packets: IPv4, IPv6, GRE, EtherIP, MPLS."""
-
-HOP_BY_HOP, FRAGMENT, AUTHENTICATION = 0, 44, 51
-EXTENSIONS = (HOP_BY_HOP, 43, FRAGMENT, AUTHENTICATION, 60, 135, 139, 140)
-"""IPv6 extension headers. Source: IANA, IPv6 extension header types; RFC 8200, RFC 4302."""
-
-JUMBO = 0xC204
-"""Type and length of the jumbo payload option. Source: RFC 2675."""
+MALFORMED, LEFT = -1, -3
+"""In place of an IP protocol; what is left is for who takes packets one by one."""
 
 _MAX_EXTENSIONS = 16
 
-IS_FRAGMENT = -1
-MALFORMED = -2
 
-
-def enter_ipv4(data: Bytes, located: Located) -> Int64s:
+@part
+def enter_ipv4(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
     """
-    Step over IPv4 headers, in place in `located`.
+    Step over an IPv4 header; return the protocol behind it, where that begins, and both ends.
 
     The ends become those of the IP packet. A total length of 0 is what hosts show of packets that
     the network card will cut (segmentation offload): it ends where the frame does.
 
-    Returns:
-        The protocol that each carries, or IS_FRAGMENT (`at` stays), or MALFORMED.
-
     Source: RFC 791.
     """
-    protocol = np.full(len(located), MALFORMED, dtype=np.int64)
-    rows = np.flatnonzero(located.has(20))
-    at = located.at[rows]
-    first = u8(data, at)
-    size = (first & 15) * 4
+    if at + 20 > end:
+        return MALFORMED, at, end, sent_end
+    size = (data[at] & 15) * 4
     total = u16(data, at + 2)
-    good = (first >> 4 == 4) & (size >= 20) & ((total >= size) | (total == 0))
-    good &= at + size <= located.end[rows]
-    rows, at, size, total = rows[good], at[good], size[good], total[good]
-    located.sent_end[rows] = np.where(total > 0, at + total, located.sent_end[rows])
-    located.end[rows] = np.minimum(located.end[rows], located.sent_end[rows])
-    whole = u16(data, at + 6) & 0x3FFF == 0
-    protocol[rows] = np.where(whole, u8(data, at + 9), IS_FRAGMENT)
-    located.at[rows] += np.where(whole, size, 0)
-    return protocol
+    if high_half(data, at) != 4 or size < 20 or (0 < total < size) or at + size > end:
+        return MALFORMED, at, end, sent_end
+    if total > 0:
+        sent_end = at + total
+    if u16(data, at + 6) & 0x3FFF:
+        return LEFT, at, end, sent_end
+    protocol = int(data[at + 9])
+    if protocol == AUTHENTICATION:
+        protocol = LEFT
+    return protocol, at + size, min(end, sent_end), sent_end
 
 
-def enter_ipv6(data: Bytes, located: Located) -> Int64s:
+@part
+def enter_ipv6(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
     """
-    Step over IPv6 headers and their extension headers, in place in `located`.
+    Step over an IPv6 header and its extension headers; return as for IPv4.
 
-    A payload length of 0 means a jumbo payload, by its option or to the end of the frame.
-
-    Returns:
-        The protocol that each carries, or IS_FRAGMENT, or MALFORMED; `at` is wrong for these.
+    A payload length of 0 means a jumbo payload, by its option or to the end of the frame. Senders
+    put the option first.
 
     Source: RFC 8200.
     """
-    protocol = np.full(len(located), MALFORMED, dtype=np.int64)
-    rows = np.flatnonzero(located.has(40))
-    rows = rows[u8(data, located.at[rows]) >> 4 == 6]
-    at = located.at[rows]
+    if at + 40 > end or high_half(data, at) != 6:
+        return MALFORMED, at, end, sent_end
     length = u16(data, at + 4)
-    protocol[rows] = u8(data, at + 6)
-    jumbo = rows[length == 0]
-    located.sent_end[rows] = np.where(length > 0, at + 40 + length, located.sent_end[rows])
-    located.at[rows] += 40
-    _enter_jumbo(data, located, jumbo, protocol)
-    located.end[rows] = np.minimum(located.end[rows], located.sent_end[rows])
-    for _ in range(_MAX_EXTENSIONS):
-        rows = np.flatnonzero(np.isin(protocol, EXTENSIONS))
-        if not len(rows):
-            break
-        _enter_extension(data, located, rows, protocol)
-    protocol[np.isin(protocol, EXTENSIONS)] = MALFORMED
-    return protocol
+    protocol = int(data[at + 6])
+    at += 40
+    if length > 0:
+        sent_end = at + length
+    elif protocol == HOP_BY_HOP and at + 8 <= end and u16(data, at + 2) == JUMBO:
+        sent_end = at + u32(data, at + 4)
+    end = min(end, sent_end)
+    count = 0
+    while protocol in EXTENSIONS:
+        if count == _MAX_EXTENSIONS or at + 8 > end:
+            return MALFORMED, at, end, sent_end
+        size = (data[at + 1] + 1) * 8
+        if protocol == AUTHENTICATION:
+            size = (data[at + 1] + 2) * 4
+        elif protocol == FRAGMENT:
+            # An atomic fragment, offset 0 and none more, is a whole packet. Source: RFC 6946.
+            if u16(data, at + 2) & 0xFFF9:
+                return LEFT, at, end, sent_end
+            size = 8
+        protocol = int(data[at])
+        at += size
+        count += 1
+    return protocol, at, end, sent_end
 
 
-def _enter_jumbo(data: Bytes, located: Located, rows: Int64s, protocol: Int64s) -> None:
-    """Take the length of a jumbo payload from the option, where senders put it: first."""
-    at = located.at[rows]
-    rows = rows[(protocol[rows] == HOP_BY_HOP) & (at + 8 <= located.end[rows])]
-    rows = rows[u16(data, located.at[rows] + 2) == JUMBO]
-    located.sent_end[rows] = located.at[rows] + u32(data, located.at[rows] + 4)
+@part
+def is_tunnel(data: Any, protocol: int, at: int, end: int) -> bool:
+    """Return whether what an IP packet carries is, or may hide, another packet."""
+    if protocol == UDP:
+        return at + 8 <= end and u16(data, at + 2) in TUNNEL_PORTS
+    return protocol in CARRIERS
 
 
-def _enter_extension(data: Bytes, located: Located, rows: Int64s, protocol: Int64s) -> None:
-    at = located.at[rows]
-    fits = at + 8 <= located.end[rows]
-    protocol[rows[~fits]] = MALFORMED
-    rows, at = rows[fits], at[fits]
-    kind = protocol[rows]
-    units = u8(data, at + 1)
-    size = np.where(kind == AUTHENTICATION, (units + 2) * 4, (units + 1) * 8)
-    size = np.where(kind == FRAGMENT, 8, size)
-    cut = (kind == FRAGMENT) & _is_part(u16(data, at + 2))
-    protocol[rows] = np.where(cut, IS_FRAGMENT, u8(data, at))
-    located.at[rows] += size
+@part
+def _half(data: Any, at: int) -> int:
+    """Return half of an IPv6 address, as the signed number that has its 64 bits."""
+    high = u32(data, at)
+    return (high - ((high >> 31) << 32)) << 32 | u32(data, at + 4)
 
 
-def _is_part(field: Int64s) -> NDArray[np.bool_]:
-    """An atomic fragment, offset 0 and none more, is a whole packet. Source: RFC 6946."""
-    return np.asarray(field & 0xFFF9 != 0)
+@part
+def take_addresses(data: Any, kind: int, at: int, addresses: Any, row: int) -> None:
+    """Write the addresses in the IP header at `at`."""
+    if kind == IPV4:
+        addresses[0, row, 0] = 0
+        addresses[0, row, 1] = MAPPED | u32(data, at + 12)
+        addresses[1, row, 0] = 0
+        addresses[1, row, 1] = MAPPED | u32(data, at + 16)
+    else:
+        addresses[0, row, 0] = _half(data, at + 8)
+        addresses[0, row, 1] = _half(data, at + 16)
+        addresses[1, row, 0] = _half(data, at + 24)
+        addresses[1, row, 1] = _half(data, at + 32)

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
-from numpy.typing import NDArray
 
-from dissector.capture.columns import Bytes, Int64s, Packets, Segments, UInt64s
-from dissector.capture.cursor import PART, Cursor, PassedOver
-from dissector.capture.gather import Located, ipv4_addresses, ipv6_addresses, u8, u16, u32
-from dissector.capture.internet import CARRIERS, IS_FRAGMENT, TCP, UDP, enter_ipv4, enter_ipv6
-from dissector.capture.links import IPV4, IPV6, MALFORMED, enter_links, strip_tags, tags_text
-from dissector.capture.tunnels import (
-    MAX_LENGTH_TYPE,
-    MPLS_TYPES,
-    PPPOE_SESSION,
-    TUNNEL_PORTS,
-    Tunnels,
-)
+from dissector.capture import headers
+from dissector.capture.buffers import Buffers
+from dissector.capture.columns import Bytes, Int32s, Int64s, Packets, Segments
+from dissector.capture.cursor import MALFORMED, NOT_TCP, PART, Cursor, PassedOver
+from dissector.capture.headers import close_up, read_headers, take_tcp
+from dissector.capture.networks import Networks, tags_text
+from dissector.capture.tunnels import Tunnels
 
-# Ports, sequence numbers, header length and flags: what a cut packet must at least show.
-_TCP_KNOWN_BYTES = 14
-_TCP_MIN_BYTES = 20
-
-# No host sends segments near this size (Linux's largest are 512 KiB); a jumbo length may claim it.
-_MAX_SEGMENT_BYTES = 16 << 20
+_STEPS_A_PACKET = 3
 
 
 class Layers:
     """
     Finds the TCP segments in packets, through link layers, VLANs, tunnels and IP.
 
-    What is common is read whole columns at a time; the rest packet by packet (`Tunnels`). Lengths
-    are those of the IP headers, whatever the frame's is. Checksums are never looked at: a host
-    that leaves them to its network card captures them wrong.
+    What is common is read by one loop over the packets of a window; the rest packet by packet
+    (`Tunnels`). Lengths are those of the IP headers, whatever the frame's is. Checksums are never
+    looked at: a host that leaves them to its network card captures them wrong.
 
     Two directions of which only one is tagged with a VLAN are in two networks, and so in two
     connections.
@@ -43,184 +30,187 @@ class Layers:
         networks: Names of the networks that were met: `vlan 5`, `vlan 5.7`, `vni 100`,
             `vlan 5 vni 100`; the first is empty, for packets in none.
         passed_over: How many packets gave no segment, by reason.
+        clock_ns: The latest time of a segment so far.
     """
 
-    def __init__(self) -> None:
-        self.networks: list[str] = [""]
+    def __init__(self, clock_ns: int = 0) -> None:
         self.passed_over: dict[str, int] = {}
-        self._numbers: dict[str, int] = {"": 0}
+        self.clock_ns = clock_ns
+        self._networks = Networks()
+        self.networks = self._networks.names
         self._tunnels = Tunnels()
+        self._buffers = Buffers()
 
     def segments(self, packets: Packets) -> Segments:
         """Return the TCP segments of the next window of the capture."""
-        located, kind = enter_links(packets)
-        tags = strip_tags(packets.data, located, kind)
-        found = _Found(packets.data)
-        rare = (kind >= 0) & (kind <= MAX_LENGTH_TYPE)
-        rare |= np.isin(kind, (*MPLS_TYPES, PPPOE_SESSION))
-        for ethertype in (IPV4, IPV6):
-            rare[self._enter(ethertype, packets.data, located.where(kind == ethertype), found)] = (
-                True
-            )
-        self._unwrap(packets, located.where(rare), kind[rare], tags, found)
-        self._count("malformed", np.count_nonzero(kind == MALFORMED))
-        known = rare | (kind == IPV4) | (kind == IPV6) | (kind == MALFORMED)
-        self._count("not IP", len(packets) - np.count_nonzero(known))
-        return self._read_tcp(packets, found, self._tag_networks(tags))
+        table = _Table(self._buffers, len(packets))
+        self._read_headers(packets, table)
+        data = packets.data
+        if len(table.listed):
+            joined = self._unwrap(packets, table)
+            if joined:
+                data = np.concatenate([data, np.frombuffer(joined, dtype=np.uint8)])
+        return self.timed(table.segments(data))
+
+    def timed(self, segments: Segments) -> Segments:
+        """Let the segments of the next window know the clock."""
+        if len(segments):
+            clock = segments.clock_ns = np.maximum.accumulate(segments.time_ns)
+            np.maximum(clock, self.clock_ns, out=clock)
+            self.clock_ns = int(clock[-1])
+        return segments
+
+    @property
+    def fragments(self) -> list[int]:
+        """The packets of which others would make whole datagrams, in order."""
+        return self._tunnels.fragments.packets
+
+    def network(self, name: str) -> int:
+        """Return the number of a network by its name; it may be new."""
+        return self._networks.number(name)
 
     def finish(self) -> None:
         """Count what can't be completed any more: the capture has ended."""
         fragments = self._tunnels.fragments
         self._count("IP datagrams of which fragments are missing", fragments.waiting)
 
-    def _count(self, reason: str, number: int | np.signedinteger) -> None:
+    def _count(self, reason: str, number: int) -> None:
         if number:
-            self.passed_over[reason] = self.passed_over.get(reason, 0) + int(number)
+            self.passed_over[reason] = self.passed_over.get(reason, 0) + number
 
-    def _network(self, name: str) -> int:
-        number = self._numbers.get(name)
-        if number is None:
-            number = self._numbers[name] = len(self.networks)
-            self.networks.append(name)
-        return number
-
-    def _tag_networks(self, tags: Int64s) -> Int64s:
-        """Return the number of the network that each packet's VLAN tags put it in."""
-        if not tags.any():
-            return tags
-        values, inverse = np.unique(tags, return_inverse=True)
-        numbers = [self._network(tags_text(value)) for value in values.tolist()]
-        return np.array(numbers, dtype=np.int64)[inverse]
-
-    def _enter(self, ethertype: int, data: Bytes, located: Located, found: _Found) -> Int64s:
-        """Add what carries TCP; return the rows of those that must be unwrapped one by one."""
-        inner = located.where(np.ones(len(located), dtype=np.bool_))
-        protocol = (enter_ipv4 if ethertype == IPV4 else enter_ipv6)(data, inner)
-        tcp = protocol == TCP
-        found.add(ethertype, inner.where(tcp), located.at[tcp])
-        rare = np.isin(protocol, (IS_FRAGMENT, *CARRIERS))
-        if ethertype == IPV4:
-            rare |= protocol == 51
-        rare |= _to_tunnel(data, inner, protocol)
-        malformed = protocol == MALFORMED
-        self._count("malformed", np.count_nonzero(malformed))
-        self._count("not TCP", np.count_nonzero(~tcp & ~rare & ~malformed))
-        return located.row[rare]
-
-    def _unwrap(
-        self, packets: Packets, located: Located, kind: Int64s, tags: Int64s, found: _Found
-    ) -> None:
-        """Take the slow way, packet by packet, in order: fragments meet across packets."""
-        data = packets.data.data
-        given_up = self._tunnels.fragments.given_up
-        for i, row in enumerate(located.row.tolist()):
-            cursor = Cursor(
-                data=data,
-                at=int(located.at[i]),
-                end=int(min(located.end[i], located.sent_end[i])),
-                sent_end=int(located.sent_end[i]),
-                network=tags_text(int(tags[row])),
-                time_ns=int(packets.time_ns[row]),
+    def _read_headers(self, packets: Packets, table: _Table) -> None:
+        """Fill the table; VLAN tags that are new get their networks when they are met."""
+        state = np.zeros(headers.STATE, np.int64)
+        while True:
+            read_headers(
+                packets.data,
+                packets.first,
+                packets.time_ns,
+                packets.start,
+                packets.captured,
+                packets.original,
+                packets.link,
+                self._networks.by_tags,
+                table.wide,
+                table.narrow,
+                table.addresses,
+                table.rare,
+                state,
+                work=_STEPS_A_PACKET * len(packets),
             )
+            if not state[headers.NEW_TAGS]:
+                break
+            self._networks.learn(int(state[headers.NEW_TAGS]))
+        table.rows = int(state[headers.ROWS])
+        table.listed = table.rare[: state[headers.LISTED]]
+        self._count(MALFORMED, int(state[headers.MALFORMED_COUNT]))
+        self._count("not IP", int(state[headers.NOT_IP_COUNT]))
+        self._count(NOT_TCP, int(state[headers.NOT_TCP_COUNT]))
+
+    def _unwrap(self, packets: Packets, table: _Table) -> bytearray:
+        """
+        Take the slow way, packet by packet, in order: fragments meet across packets.
+
+        Returns:
+            The bytes of reassembled datagrams, that belong behind those of the window.
+        """
+        data = packets.data.data
+        joined = bytearray()
+        given_up = self._tunnels.fragments.given_up
+        for packet, row, at, kind, tags in table.listed.tolist():
+            start = int(packets.start[packet])
+            end = start + int(packets.captured[packet])
+            sent_end = start + int(packets.original[packet]) if packets.original[packet] else end
+            time_ns = int(packets.time_ns[packet])
+            place = at, min(end, sent_end), sent_end
+            number = packets.first + packet
+            cursor = Cursor(data, *place, tags_text(tags), time_ns, number)
             try:
-                self._tunnels.find_tcp(cursor, int(kind[i]))
+                self._tunnels.find_tcp(cursor, kind)
+                table.take(row, cursor)
             except PassedOver as reason:
+                table.drop(row)
                 if str(reason) != PART:
                     self._count(str(reason), 1)
-            else:
-                found.add_one(row, cursor, self._network(cursor.network))
+                continue
+            if cursor.joined:
+                table.wide[headers.START, row] += len(data) + len(joined)
+                joined += cursor.data
+            table.wide[headers.PACKET, row] = number
+            table.wide[headers.TIME, row] = time_ns
+            table.narrow[headers.NETWORK, row] = self._networks.number(cursor.network)
+        table.close_up()
         given_up = self._tunnels.fragments.given_up - given_up
         self._count("IP datagrams of which fragments are missing", given_up)
+        return joined
 
-    def _read_tcp(self, packets: Packets, found: _Found, networks: Int64s) -> Segments:
-        data, located, source, target, network = found.in_order(networks)
-        known = located.has(_TCP_KNOWN_BYTES)
-        size = np.zeros(len(located), dtype=np.int64)
-        size[known] = (u8(data, located.at[known] + 12) >> 4) * 4
-        good = (size >= _TCP_MIN_BYTES) & (located.at + size <= located.sent_end)
-        good &= located.sent_end - located.at <= _MAX_SEGMENT_BYTES
-        self._count("malformed", np.count_nonzero(~good))
-        located, size = located.where(good), size[good]
-        start = located.at + size
-        captured = np.maximum(located.end - start, 0)
-        at = located.at
+
+class _Table:
+    """
+    The columns of `Segments` while they are filled; see `headers`.
+
+    Attributes:
+        rows: How many are filled.
+        listed: What the loop has left; a row is kept free for each.
+    """
+
+    def __init__(self, buffers: Buffers, packets: int) -> None:
+        self.wide: Int64s = buffers.take("i8", headers.WIDE, packets)
+        self.narrow: Int32s = buffers.take("i4", headers.NARROW, packets)
+        self.addresses: Int64s = buffers.take("i8", 2, packets, 2)
+        self.rare: Int64s = buffers.take("i8", packets, headers.RARE)
+        self.rows = 0
+        self.listed = self.rare[:0]
+        self._dropped: int | None = None
+
+    def take(self, row: int, cursor: Cursor) -> None:
+        """
+        Fill a row with the TCP header at the cursor.
+
+        Raises:
+            PassedOver: There is none.
+        """
+        place = cursor.at, cursor.end, cursor.sent_end
+        if not take_tcp(cursor.data, *place, self.wide.data, self.narrow.data, row):
+            raise PassedOver(MALFORMED)
+        self.addresses.view(np.uint64)[:, row] = cursor.source, cursor.target
+
+    def drop(self, row: int) -> None:
+        """Leave a row out, once all are filled."""
+        self.wide[headers.PACKET, row] = -1
+        if self._dropped is None:
+            self._dropped = row
+
+    def close_up(self) -> None:
+        """Move the rows together where some are left out."""
+        if self._dropped is not None:
+            self.rows = close_up(
+                self.wide,
+                self.narrow,
+                self.addresses,
+                self._dropped,
+                self.rows,
+                work=self.rows - self._dropped,
+            )
+
+    def segments(self, data: Bytes) -> Segments:
+        """Return the columns."""
+        wide, narrow = self.wide[:, : self.rows], self.narrow[:, : self.rows]
+        source, target = self.addresses.view(np.uint64)[:, : self.rows]
         return Segments(
             data=data,
-            packet=packets.first + located.row,
-            time_ns=packets.time_ns[located.row],
-            network=network[good].astype(np.int32),
-            source=source[good],
-            target=target[good],
-            source_port=u16(data, at).astype(np.int32),
-            target_port=u16(data, at + 2).astype(np.int32),
-            seq=u32(data, at + 4),
-            ack=u32(data, at + 8),
-            flags=u8(data, at + 13).astype(np.int32),
-            start=np.minimum(start, len(data)),
-            length=located.sent_end - start,
-            captured=captured,
+            packet=wide[headers.PACKET],
+            time_ns=wide[headers.TIME],
+            network=narrow[headers.NETWORK],
+            source=source,
+            target=target,
+            source_port=narrow[headers.SOURCE_PORT],
+            target_port=narrow[headers.TARGET_PORT],
+            seq=wide[headers.SEQ],
+            ack=wide[headers.ACK],
+            flags=narrow[headers.FLAGS],
+            start=wide[headers.START],
+            length=wide[headers.LENGTH],
+            captured=wide[headers.CAPTURED],
+            clock_ns=wide[headers.TIME],
         )
-
-
-def _to_tunnel(data: Bytes, located: Located, protocol: Int64s) -> NDArray[np.bool_]:
-    """Return which packets are UDP to the port of a tunnel."""
-    tunnel: NDArray[np.bool_] = (protocol == UDP) & located.has(8)
-    tunnel[tunnel] = np.isin(u16(data, located.at[tunnel] + 2), TUNNEL_PORTS)
-    return tunnel
-
-
-class _Found:
-    """TCP headers found so far in a window, in the order of the ways that led to them."""
-
-    def __init__(self, data: Bytes) -> None:
-        self._data = data
-        self._parts: list[tuple[Located, UInt64s, UInt64s]] = []
-        self._rare: list[tuple[int, int, int, int, int]] = []
-        self._rare_addresses: list[tuple[int, int, int, int]] = []
-        self._joined = bytearray()
-
-    def add(self, ethertype: int, located: Located, ip_at: Int64s) -> None:
-        """Add headers right behind the IP headers at `ip_at`."""
-        if ethertype == IPV4:
-            source, target = ip_at + 12, ip_at + 16
-            read = ipv4_addresses
-        else:
-            source, target = ip_at + 8, ip_at + 24
-            read = ipv6_addresses
-        self._parts.append((located, read(self._data, source), read(self._data, target)))
-
-    def add_one(self, row: int, cursor: Cursor, network: int) -> None:
-        """Add the header at the cursor; of a reassembled datagram, its bytes too."""
-        base = 0
-        if cursor.joined:
-            base = len(self._data) + len(self._joined)
-            self._joined += cursor.data
-        self._rare.append(
-            (row, base + cursor.at, base + cursor.end, base + cursor.sent_end, network)
-        )
-        self._rare_addresses.append((*cursor.source, *cursor.target))
-
-    def in_order(self, networks: Int64s) -> tuple[Bytes, Located, UInt64s, UInt64s, Int64s]:
-        """Return data, places, addresses and networks of all headers, in packet order."""
-        rare = np.array(self._rare, dtype=np.int64).reshape(-1, 5)
-        addresses = np.array(self._rare_addresses, dtype=np.uint64).reshape(-1, 4)
-        located = Located(rare[:, 0], rare[:, 1], rare[:, 2], rare[:, 3])
-        parts = [*self._parts, (located, addresses[:, :2], addresses[:, 2:])]
-        network = _join([*(networks[part[0].row] for part in self._parts), rare[:, 4]])
-        order = np.argsort(_join(part[0].row for part in parts), kind="stable")
-        data = self._data
-        if self._joined:
-            data = np.concatenate([data, np.frombuffer(self._joined, dtype=np.uint8)])
-        ordered = Located(
-            _join(part[0].row for part in parts)[order],
-            _join(part[0].at for part in parts)[order],
-            _join(part[0].end for part in parts)[order],
-            _join(part[0].sent_end for part in parts)[order],
-        )
-        source = np.concatenate([part[1] for part in parts])[order]
-        target = np.concatenate([part[2] for part in parts])[order]
-        return data, ordered, source, target, network[order]
-
-
-def _join(columns: Iterable[Int64s]) -> Int64s:
-    return np.concatenate(list(columns))

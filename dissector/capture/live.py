@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from dissector.capture.connections import Connection
+from dissector.capture.columns import NEVER
 from dissector.capture.release import Stalls
 from dissector.capture.stream import START_WAIT_BYTES, Stream, near
 
@@ -20,7 +20,7 @@ ANSWER_WINDOW_BYTES = 1 << 20
 SEQ_MASK = (1 << 32) - 1
 
 Key: TypeAlias = tuple[int, int, int, int, int, int, int]
-"""Network, and source and target as address (high, low) and port: one direction."""
+"""Network, and source and target as address (high, low; signed) and port: one direction."""
 
 
 @dataclass(slots=True)
@@ -35,6 +35,7 @@ class Segment:
     start: int
     length: int
     captured: int
+    clock_ns: int
 
     @property
     def first(self) -> int:
@@ -49,14 +50,32 @@ class Segment:
 
 @dataclass(slots=True)
 class Live:
-    """A connection that segments of its ports belong to now."""
+    """
+    A connection as an object, while something comes for it that is not simply its next bytes.
 
-    record: Connection
+    Attributes:
+        number: Its number.
+        keys: With what its sides send; when it was joined to another network, there only one does.
+        stalls: What waits on it.
+        streams: What side 0 and side 1 sent.
+        last_ns: When its last packet was captured.
+        oriented: Whether a handshake told which side opened it.
+        syn_seen: As in `Connection`.
+        ended: As in `Connection`.
+        unsettled: Whether time alone may bring something to tell.
+        met: The keys of its segments since then.
+    """
+
+    number: int
     keys: tuple[Key, Key]
     stalls: Stalls
     streams: tuple[Stream, Stream]
-    oriented: bool = False
+    last_ns: int
+    oriented: bool
+    syn_seen: bool
+    ended: str
     unsettled: bool = False
+    met: list[Key] = field(default_factory=list)
 
     @property
     def carried(self) -> bool:
@@ -67,7 +86,7 @@ class Live:
     def closed(self) -> bool:
         """Whether a side has closed it, or reset it."""
         first, second = self.streams
-        return bool(self.record.ended) or first.fin is not None or second.fin is not None
+        return bool(self.ended) or first.fin is not None or second.fin is not None
 
     @property
     def closing(self) -> bool:
@@ -75,11 +94,17 @@ class Live:
         first, second = self.streams
         return self.unsettled and first.fin is not None and second.fin is not None
 
+    @property
+    def resting(self) -> bool:
+        """Whether the numbers of `layout` tell all of it."""
+        return (
+            not self.unsettled
+            and self.stalls.told == (NEVER, NEVER)
+            and all(each.fin is None or each.carried for each in self.streams)
+        )
+
     def turn(self) -> None:
         """Exchange the sides; nothing may have been told or wait."""
-        record = self.record
-        record.a, record.b = record.b, record.a
-        record.sides = record.sides[1], record.sides[0]
         self.keys = self.keys[1], self.keys[0]
         self.streams = self.streams[1], self.streams[0]
         for stream in self.streams:
@@ -111,7 +136,7 @@ class Live:
     def open(self, side: int, segment: Segment) -> None:
         """Take a SYN: it tells where its stream begins, and with ACK where the other does."""
         stream, peer = self.streams[side], self.streams[1 - side]
-        self.record.syn_seen = True
+        self.syn_seen = True
         isn = stream.place(segment.seq)
         if stream.isn != isn and (stream.next is None or not stream.carried):
             stream.open(isn)

@@ -8,14 +8,26 @@ to the two lengths, https://www.tcpdump.org/manpages/pcap-savefile.5.html
 from __future__ import annotations
 
 import struct
+from typing import Any
 
-from dissector.capture.records import MAX_RECORD_BYTES, Rows
+import numpy as np
+
+from dissector.capture.columns import Bytes
+from dissector.capture.octets import u32_of
+from dissector.capture.records import CAPTURED, MAX_RECORD_BYTES, ORIGINAL, START, TIME, Rows
+from dissector.kernel import Kernel
 
 HEADER_BYTES = 24
 
 # Magic number -> bytes of a record's header, nanoseconds in a unit of its clock.
 _MAGICS = {0xA1B2C3D4: (16, 1000), 0xA1B23C4D: (16, 1), 0xA1B2CD34: (24, 1000)}
 _LINK_MASK = 0x03FFFFFF  # above are the length of the frame check sequence and its flag
+
+# Which of the two lengths comes first: the captured, the original, or the smaller one.
+_USUAL, _SWAPPED, _MIXED = range(3)
+
+# Why scanning stops: a record is not whole, can't be, or finds no room.
+_CUT, _ODD, _FULL = range(3)
 
 
 def is_pcap(head: bytes) -> bool:
@@ -37,33 +49,94 @@ class PcapReader:
     def __init__(self, head: bytes) -> None:
         order = _order(head)
         magic, major, minor, _, _, _, link = struct.unpack_from(f"{order}IHHiIII", head)
+        self._big = int(order == ">")
         self._record_bytes, self._unit_ns = _MAGICS[magic]
-        self._record = struct.Struct(f"{order}IIII")
         self._link = link & _LINK_MASK
-        self._lengths_swapped = (major, minor) < (2, 3)
-        self._lengths_mixed = (major, minor) == (2, 3)
+        version = (major, minor)
+        self._lengths = _SWAPPED if version < (2, 3) else _MIXED if version == (2, 3) else _USUAL
         self.need = self._record_bytes
         self.stopped = False
 
-    def scan(self, window: memoryview, base: int, rows: Rows) -> int:
+    def scan(self, window: Bytes, at: int, base: int, rows: Rows) -> int:
         """Read the whole records in the window; see `Reader.scan`."""
-        at, filled = 0, len(window)
-        self.need = self._record_bytes
-        read, add = self._record.unpack_from, rows.numbers.extend
-        link, unit_ns = self._link, self._unit_ns
-        while at + self._record_bytes <= filled:
-            seconds, fraction, captured, original = read(window, at)
-            if self._lengths_swapped or (self._lengths_mixed and captured > original):
-                captured, original = original, captured
-            if captured > MAX_RECORD_BYTES:
-                rows.report(f"a packet of {captured:,} bytes is none: reading stops", base + at)
-                self.stopped = True
+        state = np.zeros(3, np.int64)
+        while True:
+            state[:2] = at, rows.count
+            why = _scan(
+                window,
+                self._big,
+                self._record_bytes,
+                self._unit_ns,
+                self._lengths,
+                self._link,
+                rows.numbers,
+                rows.links,
+                state,
+                work=rows.steps,
+            )
+            at, rows.count, captured = state.tolist()
+            if why != _FULL:
                 break
-            start = at + self._record_bytes
-            if start + captured > filled:
-                self.need = self._record_bytes + captured
-                break
-            time_ns = seconds * 1_000_000_000 + fraction * unit_ns
-            add((time_ns, start, captured, original, link))
-            at = start + captured
+            rows.grow()
+        self.need = self._record_bytes + captured
+        if why == _ODD:
+            rows.report(f"a packet of {captured:,} bytes is none: reading stops", base + at)
+            self.stopped = True
         return at
+
+
+@Kernel
+def _scan(
+    data: Any,
+    big: int,
+    record_bytes: int,
+    unit_ns: int,
+    lengths: int,
+    link: int,
+    numbers: Any,
+    links: Any,
+    state: Any,
+) -> int:
+    """
+    Write a column for each whole record, and return why it stops.
+
+    Args:
+        data: The window.
+        big: Whether the highest byte of a number comes first.
+        record_bytes: Of each record's header.
+        unit_ns: Nanoseconds in a unit of the fraction of a second.
+        lengths: Which of the two comes first.
+        link: The link type of all.
+        numbers: As `Rows.numbers`.
+        links: As `Rows.links`.
+        state: Where the next record begins, and how many columns are filled, from and to which;
+            and the length that the record claims at which it stops, 0 where its header is cut.
+    """
+    at, count = state[0], state[1]
+    captured = 0
+    why = _CUT
+    while at + record_bytes <= len(data):
+        captured = u32_of(data, at + 8, big)
+        original = u32_of(data, at + 12, big)
+        if lengths == _SWAPPED or (lengths == _MIXED and captured > original):
+            captured, original = original, captured
+        start = at + record_bytes
+        if captured > MAX_RECORD_BYTES:
+            why = _ODD
+            break
+        if start + captured > len(data):
+            break
+        if count == len(links):
+            why = _FULL
+            break
+        seconds, fraction = u32_of(data, at, big), u32_of(data, at + 4, big)
+        numbers[TIME, count] = seconds * 1_000_000_000 + fraction * unit_ns
+        numbers[START, count] = start
+        numbers[CAPTURED, count] = captured
+        numbers[ORIGINAL, count] = original
+        links[count] = link
+        count += 1
+        at = start + captured
+        captured = 0
+    state[0], state[1], state[2] = at, count, captured
+    return why

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass
 
 import numpy as np
 
-from dissector.capture.columns import DATA, END, GAP, IN_DATA, IN_HELD, NEVER, Bytes, Chunks
+from dissector.capture.buffers import Buffers
+from dissector.capture.columns import (
+    DATA,
+    END,
+    GAP,
+    IN_DATA,
+    IN_HELD,
+    NEVER,
+    Bytes,
+    Chunks,
+    Int8s,
+    Int64s,
+)
 from dissector.capture.waiting import Piece, Waiting
 
-_COLUMNS = 11
+CONNECTION, START, LENGTH, PACKET, TIME_NS, RELEASE = range(6)
+"""Rows of `Release.wide`: columns of `Chunks`."""
+
+SIDE, KIND, ORIGIN = range(3)
+"""Rows of `Release.narrow`."""
+
+ROOM = 2
+"""How many rows one segment gives at most, if it is simply the next of its connection."""
+
+_FIRST_ROWS = 64
 
 
 @dataclass(slots=True)
@@ -44,14 +64,34 @@ class Release:
 
     Attributes:
         packet: The packet that is being looked at.
-        rows: Eleven numbers a row, in the order of the columns of `Chunks`.
+        count: How many rows there are.
+        wide: Their numbers, a column of `Chunks` after the other; there is room for more.
+        narrow: Likewise those that are small.
+        horizon: The column of that name.
     """
 
     def __init__(self) -> None:
         self.packet = 0
-        self.rows = array("q")
+        self._buffers = Buffers()
         self._held = bytearray()
         self._fresh: list[Piece] = []
+        self._begin(_FIRST_ROWS)
+
+    def _begin(self, room: int) -> None:
+        self.count = 0
+        self.wide: Int64s = self._buffers.take(np.int64, 6, room)
+        self.narrow: Int8s = self._buffers.take(np.int8, 3, room)
+        self.horizon: Int64s = self._buffers.take(np.int64, room, 2)
+
+    def reserve(self, room: int) -> None:
+        """Make room for so many rows more."""
+        old, count = (self.wide, self.narrow, self.horizon), self.count
+        if count + room <= len(self.horizon):
+            return
+        self._begin(max(2 * count, count + room))
+        self.count = count
+        self.wide[:, :count], self.narrow[:, :count] = old[0][:, :count], old[1][:, :count]
+        self.horizon[:count] = old[2][:count]
 
     def piece(self, stalls: Stalls, side: int, piece: Piece) -> None:
         """Tell the bytes of a piece that has come to its turn."""
@@ -74,8 +114,9 @@ class Release:
 
     def lift(self, stalls: Stalls, time_ns: int) -> None:
         """Tell where something no longer waits of which no row has told."""
+        horizon = stalls.horizon()
         for side in (0, 1):
-            if stalls.horizon()[side] > stalls.told[side]:
+            if horizon[side] > stalls.told[side]:
                 self._add(stalls, side, DATA, IN_DATA, 0, 0, self.packet, time_ns)
 
     def hold(self, piece: Piece) -> None:
@@ -87,28 +128,25 @@ class Release:
         for piece in self._fresh:
             if not piece.released and piece.kept is None:
                 piece.kept = data[piece.start : piece.start + piece.captured].tobytes()
-        rows = np.array(self.rows, dtype=np.int64).reshape(-1, _COLUMNS)
-        held = np.frombuffer(bytes(self._held), dtype=np.uint8)
-        self.rows = array("q")
+        wide, narrow = self.wide[:, : self.count], self.narrow[:, : self.count]
+        chunks = Chunks(
+            data=data,
+            held=np.frombuffer(bytes(self._held), dtype=np.uint8),
+            connection=wide[CONNECTION],
+            side=narrow[SIDE],
+            kind=narrow[KIND],
+            origin=narrow[ORIGIN],
+            start=wide[START],
+            length=wide[LENGTH],
+            packet=wide[PACKET],
+            time_ns=wide[TIME_NS],
+            release=wide[RELEASE],
+            horizon=self.horizon[: self.count],
+        )
         self._held = bytearray()
         self._fresh = []
-        connection, side, kind, origin, start, length, packet, time_ns, release = (
-            np.ascontiguousarray(rows[:, :9].T)
-        )
-        return Chunks(
-            data=data,
-            held=held,
-            connection=connection,
-            side=side.astype(np.int8),
-            kind=kind.astype(np.int8),
-            origin=origin.astype(np.int8),
-            start=start,
-            length=length,
-            packet=packet,
-            time_ns=time_ns,
-            release=release,
-            horizon=rows[:, 9:].copy(),
-        )
+        self._begin(_FIRST_ROWS)
+        return chunks
 
     def _add(
         self,
@@ -122,17 +160,16 @@ class Release:
         time_ns: int,
     ) -> None:
         stalls.told = stalls.horizon()
-        self.rows.extend(
-            (
-                stalls.connection,
-                side,
-                kind,
-                origin,
-                start,
-                length,
-                packet,
-                time_ns,
-                self.packet,
-                *stalls.told,
-            )
-        )
+        self.reserve(1)
+        at, wide, narrow = self.count, self.wide.data, self.narrow.data
+        wide[CONNECTION, at] = stalls.connection
+        wide[START, at] = start
+        wide[LENGTH, at] = length
+        wide[PACKET, at] = packet
+        wide[TIME_NS, at] = time_ns
+        wide[RELEASE, at] = self.packet
+        narrow[SIDE, at] = side
+        narrow[KIND, at] = kind
+        narrow[ORIGIN, at] = origin
+        self.horizon[at] = stalls.told
+        self.count += 1

@@ -56,9 +56,13 @@ class Source:
         if self._owned:
             self._file.close()
 
-    def fill(self, target: Bytes) -> int:
+    def fill(self, target: Bytes, *, begun: bool = False) -> int:
         """
         Fill `target` with the next bytes.
+
+        Args:
+            target: Where they go.
+            begun: Whether bytes are there that need not wait for more, from an earlier call.
 
         Returns:
             How many; fewer than fit at the end, and where a pipe has given some and pauses, so
@@ -67,7 +71,7 @@ class Source:
         view = target.data
         filled = 0
         while filled < len(view) and not self.ended:
-            if filled and self._pauses():
+            if (filled or begun) and self._pauses():
                 break
             count = self._read_into(view[filled:])
             self.ended = count == 0
@@ -137,7 +141,7 @@ class Source:
         if not self._pending and not self._next_piece():
             if self.compression is not None:
                 return 0
-            if isinstance(self._file, io.FileIO):
+            if isinstance(self._file, io.RawIOBase):
                 return self._read_straight(self._file, view)
             self._pending = memoryview(self._read(min(len(view), _CHUNK_BYTES)))
         taken = self._pending[: len(view)]
@@ -145,7 +149,7 @@ class Source:
         self._pending = self._pending[len(taken) :]
         return len(taken)
 
-    def _read_straight(self, file: io.FileIO, view: memoryview) -> int:
+    def _read_straight(self, file: io.RawIOBase, view: memoryview) -> int:
         try:
             return file.readinto(view) or 0
         except OSError as error:

@@ -43,54 +43,55 @@ class Stream:
     behind it and some time has passed, or when too much waits, or when the connection ends.
 
     Attributes:
+        tally: Counts what is not simply its next bytes.
         side: Its numbers for the `streams` command.
         next: Sequence number of the next byte to tell; None while not anchored.
         first: Where it was anchored.
         isn: The sequence number of its SYN, where that is known.
         acked: What the other side acknowledged last; None where nothing was captured.
+        acked_ns: When it did.
+        acked_packet: By which packet.
         fin: The sequence number of its FIN, where that was captured.
         finished: Whether all bytes before the FIN were told.
+        waiting: The segments that wait; None where none do.
     """
 
     __slots__ = (
-        "_acked_ns",
-        "_acked_packet",
         "_fin_ns",
         "_fin_packet",
         "_hole_acked_ns",
         "_number",
         "_stalls",
-        "_tally",
         "acked",
+        "acked_ns",
+        "acked_packet",
         "fin",
         "finished",
         "first",
         "isn",
         "next",
         "side",
+        "tally",
+        "waiting",
     )
 
-    def __init__(self, side: Side, stalls: Stalls, number: int) -> None:
-        self.side = side
-        self._tally = Tally(side)
+    def __init__(self, tally: Tally, stalls: Stalls, number: int) -> None:
+        self.tally = tally
+        self.side: Side = tally.side
         self.next: int | None = None
         self.first: int | None = None
         self.isn: int | None = None
         self.acked: int | None = None
         self.fin: int | None = None
         self.finished = False
+        self.waiting: Waiting | None = None
         self._stalls = stalls
         self._number = number
-        self._acked_ns = 0
-        self._acked_packet = 0
+        self.acked_ns = 0
+        self.acked_packet = 0
         self._hole_acked_ns: int | None = None
         self._fin_ns = 0
         self._fin_packet = 0
-
-    @property
-    def waiting(self) -> Waiting | None:
-        """The segments that wait; None where none do."""
-        return self._stalls.waiting[self._number]
 
     @property
     def expected(self) -> int | None:
@@ -143,8 +144,8 @@ class Stream:
         elif self.next is not None and not near(number, self.next):
             return
         self.acked = number
-        self._acked_ns = time_ns
-        self._acked_packet = packet
+        self.acked_ns = time_ns
+        self.acked_packet = packet
 
     def receive(self, piece: Piece, out: Release) -> int:
         """
@@ -156,7 +157,7 @@ class Stream:
         if self.next is None and self.waiting is None:
             self._anchor_by_ack(piece)
         if self.next is not None and piece.seq < self.next:
-            self._tally.old(piece.seq, piece.end, self.first or 0, self.next)
+            self.tally.old(piece.seq, piece.end, self.first or 0, self.next)
             if piece.end <= self.next:
                 return 0
             piece = piece.part(self.next, piece.end)
@@ -185,19 +186,21 @@ class Stream:
         Returns:
             How many bytes fewer wait now.
         """
-        before = 0 if self.waiting is None else self.waiting.bytes
-        if self.next is None and self.waiting is not None and self._may_anchor(now_ns, crowded):
+        waiting = self.waiting
+        before = 0 if waiting is None else waiting.bytes
+        if self.next is None and waiting is not None and self._may_anchor(now_ns, crowded):
             self._anchor_at_front()
         if self.next is not None:
-            while self.waiting is not None:
-                front = self.waiting.front
+            while waiting is not None:
+                front = waiting.front
                 if front > self.next:
                     if not (crowded or self._is_gap(front, now_ns)):
                         break
                     self._tell_gap_before_front(out)
                 self._tell_front(out)
+                waiting = self.waiting
             self._finish_if(now_ns, out)
-        return before - (0 if self.waiting is None else self.waiting.bytes)
+        return before - (0 if waiting is None else waiting.bytes)
 
     def flush(self, out: Release) -> int:
         """Tell all that waits, and what is missing: nothing more will come. Returns as advance."""
@@ -212,7 +215,7 @@ class Stream:
             self._pass_fin()
         elif self.next is not None and self.acked is not None and self.acked - self.next > 1:
             # One acknowledged number more may be a FIN that was not captured.
-            self._tell_gap(self.acked, self._acked_packet, self._acked_ns, out)
+            self._tell_gap(self.acked, self.acked_packet, self.acked_ns, out)
         return before
 
     def _anchor_by_ack(self, piece: Piece) -> None:
@@ -259,16 +262,16 @@ class Stream:
         if self.acked < front:
             return False
         if self._hole_acked_ns is None:
-            self._hole_acked_ns = self._acked_ns
+            self._hole_acked_ns = self.acked_ns
         return now_ns - self._hole_acked_ns >= WAIT_NS
 
     def _wait(self, piece: Piece, out: Release) -> int:
         waiting = self.waiting
         if waiting is None:
-            waiting = self._stalls.waiting[self._number] = Waiting()
+            waiting = self.waiting = self._stalls.waiting[self._number] = Waiting()
         added = waiting.add(piece)
         more = sum(each.end - each.seq for each in added)
-        self._tally.again(piece.end - piece.seq - more)
+        self.tally.again(piece.end - piece.seq - more)
         for each in added:
             out.hold(each)
         return more
@@ -284,7 +287,7 @@ class Stream:
                 self._tell(piece if whole else piece.part(self.next, piece.end), out)
         self._hole_acked_ns = None
         if not len(waiting):
-            self._stalls.waiting[self._number] = None
+            self.waiting = self._stalls.waiting[self._number] = None
 
     def _tell(self, piece: Piece, out: Release) -> None:
         out.piece(self._stalls, self._number, piece)
@@ -292,7 +295,7 @@ class Stream:
         self.next = piece.end
         cut = piece.end - piece.seq - piece.captured
         if cut:
-            self._tally.cut(piece.end - cut, piece.end)
+            self.tally.cut(piece.end - cut, piece.end)
             out.gap(self._stalls, self._number, cut, piece.packet, piece.time_ns)
 
     def _tell_gap_before_front(self, out: Release) -> None:
@@ -305,7 +308,7 @@ class Stream:
         """Tell that the bytes up to `end` are missing; none may be."""
         if self.next is None or end <= self.next:
             return
-        self._tally.gap(self.next, end)
+        self.tally.gap(self.next, end)
         length = end - self.next
         self.next = end
         self._hole_acked_ns = None
@@ -324,5 +327,6 @@ class Stream:
     def _pass_fin(self) -> None:
         if not self.finished:
             self.finished = True
+            self._hole_acked_ns = None
             if self.next == self.fin:
                 self.next += 1  # type: ignore[operator]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeAlias
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from dissector.capture.columns import DATA, IN_DATA, NEVER, Chunks, Segments
+from dissector.capture.columns import NEVER, Chunks, Int64s, Segments
 from dissector.capture.connections import Connection
+from dissector.capture.flows import OWNER, Flows, silence
 from dissector.capture.live import ACK, FIN, RST, SEQ_MASK, SYN, Key, Live, Segment
-from dissector.capture.release import Release, Stalls
-from dissector.capture.stream import FAR_BYTES, WAIT_NS, Stream
+from dissector.capture.order import take_regular
+from dissector.capture.register import Register
+from dissector.capture.release import ROOM, Release
+from dissector.capture.stream import WAIT_NS, Stream
 from dissector.capture.waiting import Piece
 
 __all__ = ["MAX_HELD_BYTES", "Connection", "Streams"]
@@ -19,8 +23,13 @@ __all__ = ["MAX_HELD_BYTES", "Connection", "Streams"]
 MAX_HELD_BYTES = 256 << 20
 """How much may wait on all connections together; above it holes are gaps at once."""
 
-_Flow: TypeAlias = tuple[Live, int, Stream, Stream]
-"""A connection, the side that speaks in one direction, its stream and the other one."""
+_NO_TIMES: Int64s = np.zeros(0, dtype=np.int64)
+
+_WORK = 8
+"""Steps that a segment takes, as `Kernel` counts them."""
+
+_Columns: TypeAlias = tuple[Int64s, ...]
+_Views: TypeAlias = tuple[list[Any], list[Any]]
 
 
 class Streams:
@@ -29,7 +38,7 @@ class Streams:
 
     A fold over the segments in capture order: what a packet releases depends on the packets
     before it and on nothing else, so windows may be cut anywhere. A segment that comes in order
-    is told at once; holes wait by the rules of `Stream`.
+    is told at once, by compiled code; holes wait by the rules of `Stream`.
 
     A connection is two endpoints in a network. A new one begins where they are used again: at a
     SYN with another sequence number, once the old one has carried data or was closed; and at data
@@ -37,95 +46,137 @@ class Streams:
     direction and another network has that direction, with acknowledgements that fit, it is joined
     to it: some captures tag only one direction, or number the two differently.
 
-    Memory: what waits, up to `MAX_HELD_BYTES`, and about two KiB for each connection.
+    Memory: what waits, up to `MAX_HELD_BYTES`; 260 bytes for each connection, and two KiB more
+    while something of it waits.
 
     Attributes:
         connections: All so far, by number.
     """
 
     def __init__(self) -> None:
-        self.connections: list[Connection] = []
-        self._flows: dict[Key, _Flow] = {}
-        self._silent: dict[tuple[int, ...], tuple[Live, int]] = {}
+        self.connections = Register()
+        self._flows = Flows(self.connections)
+        self._waiting: dict[Key, tuple[Live, int]] = {}
         self._out = Release()
         self._waiting_bytes = 0
-        self._closing: deque[tuple[int, Live, int]] = deque()
+        self._closing: deque[tuple[int, int, int]] = deque()
+        self._clock_ns = _NO_TIMES
+        self._counts = np.zeros(4, dtype=np.int64)
 
     def feed(self, segments: Segments) -> Chunks:
         """Take the segments of the next window; return what can be told now."""
-        out = self._out
-        rows = out.rows
-        columns = zip(
-            segments.network.tolist(),
-            segments.source[:, 0].tolist(),
-            segments.source[:, 1].tolist(),
-            segments.source_port.tolist(),
-            segments.target[:, 0].tolist(),
-            segments.target[:, 1].tolist(),
-            segments.target_port.tolist(),
-            strict=True,
-        )
-        numbers = zip(
-            segments.packet.tolist(),
-            segments.time_ns.tolist(),
-            segments.seq.tolist(),
-            segments.ack.tolist(),
-            segments.flags.tolist(),
-            segments.start.tolist(),
-            segments.length.tolist(),
-            segments.captured.tolist(),
-            strict=True,
-        )
-        for key, segment in zip(columns, numbers, strict=True):
-            packet, time_ns, seq, ack, flags, start, length, captured = segment
-            out.packet = packet
-            if self._closing and time_ns >= self._closing[0][0]:
-                self._visit_closing(time_ns)
-            flow = self._flows.get(key)
-            if flow is not None and flags & 0x17 == ACK and captured == length:
-                live, side, stream, peer = flow
-                if (
-                    not live.unsettled
-                    and stream.next is not None
-                    and peer.acked is not None
-                    and (not length or (seq - stream.next) & SEQ_MASK == 0)
-                ):
-                    # In order, and nothing waits: most segments of most captures.
-                    record = live.record
-                    record.sides[side].packets += 1
-                    if time_ns > record.last_ns:
-                        record.last_ns = time_ns
-                    if 0 < (ack - peer.acked) & SEQ_MASK <= FAR_BYTES:
-                        peer.acknowledge(ack, packet, time_ns)
-                    if length:
-                        row = (record.id, side, DATA, IN_DATA, start, length, packet, time_ns)
-                        rows.extend((*row, packet, NEVER, NEVER))
-                        stream.next += length
-                        stream.side.bytes += length
-                    continue
-            self._take(key, flow, Segment(*segment))
-        return out.take(segments.data)
+        columns = _columns(segments)
+        views = _views((*columns, segments.clock_ns))
+        self._clock_ns = segments.clock_ns
+        self._out.reserve(len(segments) + ROOM)
+        at, owner = self._take_regular(columns, 0)
+        while at < len(segments):
+            key, segment = next(_rows(views, at))
+            self._take(key, owner, Segment(*segment))
+            at = self._take_waiting(views, at + 1)
+            at, owner = self._take_regular(columns, at)
+        if len(segments):
+            self._out.packet = int(segments.packet[-1])
+        self._clock_ns = _NO_TIMES
+        return self._out.take(segments.data)
 
-    def finish(self) -> Chunks:
-        """Return what still waited: the capture has ended."""
-        for live, side, _, _ in list(self._flows.values()):
-            if side == 0:
+    def finish(self, numbers: Int64s | None = None) -> Chunks:
+        """Return what still waited: the capture has ended, or these connections have."""
+        known = self.connections
+        lacking = known.lacking()
+        if numbers is not None:
+            lacking &= set(numbers.tolist())
+        for number in self._flows.first_sides():
+            if number in lacking:
+                live = known.wake(number)
                 self._flush(live)
+                # Whether other connections showed how time passed makes no difference.
+                self._settle(live, 0, live.last_ns)
+                self._rest(live)
         return self._out.take(np.zeros(0, dtype=np.uint8))
 
-    def _take(self, key: Key, flow: _Flow | None, segment: Segment) -> None:
-        """Take a segment that is not simply the next one."""
-        if flow is None:
-            flow = self._connect(key, segment)
-        elif flow[0].begins_anew(flow[1], segment):
-            self._end(flow[0], flow[1], "reused", segment.time_ns)
-            flow = self._connect(key, segment)
-        elif segment.flags & SYN:
-            flow = self._orient(key, flow, segment)
-        live, side, stream, peer = flow
-        record = live.record
+    def keep(self, numbers: Int64s) -> None:
+        """
+        Forget all connections but these, in order; each gets the number of its place.
+
+        `finish` must have been asked for the others.
+        """
+        places = np.full(len(self.connections), -1, dtype=np.int64)
+        places[numbers] = np.arange(len(numbers))
+        self.connections.keep(numbers)
+        self._flows.keep(places)
+        closing = ((when, int(places[number]), side) for when, number, side in self._closing)
+        self._closing = deque(each for each in closing if each[1] >= 0)
+
+    def _take_regular(self, columns: _Columns, at: int) -> tuple[int, int]:
+        """Take segments up to one that is not simply next; return it and the owner of its flow."""
+        out, known, flows, counts = self._out, self.connections, self._flows, self._counts
+        out.reserve(ROOM)
+        counts[:] = (out.count, known.size, flows.count, -1)
+        at = take_regular(
+            *columns,
+            known.rows,
+            known.tallies.counts,
+            known.tallies.gaps,
+            flows.rows,
+            flows.slots,
+            out.wide,
+            out.narrow,
+            out.horizon,
+            counts,
+            at,
+            self._until(),
+            work=_WORK * len(columns[0]) if at == 0 else 0,
+        )
+        out.count, known.size, flows.count, owner = counts.tolist()
+        return at, owner
+
+    def _take_waiting(self, views: _Views, at: int) -> int:
+        """Take segments of connections on which something waits, as long as no other comes."""
+        if self._waiting:
+            for key, segment in _rows(views, at):
+                found = self._waiting.get(key)
+                if found is None:
+                    break
+                live, side = found
+                self._take(key, 2 * live.number + side, Segment(*segment))
+                at += 1
+        return at
+
+    def _until(self) -> int:
+        """Return the first segment before which something is to be done, whichever it is."""
+        if not self._closing:
+            return len(self._clock_ns)
+        return int(np.searchsorted(self._clock_ns, self._closing[0][0]))
+
+    def _take(self, key: Key, owner: int, segment: Segment) -> None:
+        """Take a segment of any kind; the owner of its flow is negative if that has none."""
+        self._out.packet = segment.packet
+        if self._closing:
+            self._visit_closing(segment.clock_ns)
+        if owner < 0:
+            live, side = self._connect(key, segment)
+        else:
+            live, side = self.connections.wake(owner >> 1), owner & 1
+            if live.begins_anew(side, segment):
+                self._end(live, side, "reused", segment.time_ns)
+                self._rest(live)
+                live, side = self._connect(key, segment)
+            elif segment.flags & SYN:
+                side = self._orient(key, live, side, segment)
+        self._receive(live, side, segment)
+        if not live.unsettled:
+            self._rest(live)
+        elif key not in self._waiting:
+            self.connections.rest(live)
+            self._waiting[key] = live, side
+            live.met.append(key)
+
+    def _receive(self, live: Live, side: int, segment: Segment) -> None:
+        """Take a segment that is known to belong to a connection."""
+        stream, peer = live.streams[side], live.streams[1 - side]
         stream.side.packets += 1
-        record.last_ns = max(record.last_ns, segment.time_ns)
+        live.last_ns = max(live.last_ns, segment.time_ns)
         if segment.flags & SYN:
             live.open(side, segment)
         if segment.flags & RST:
@@ -134,14 +185,14 @@ class Streams:
             return
         if segment.flags & ACK:
             peer.acknowledge(segment.ack, segment.packet, segment.time_ns)
-        self._advance(live, peer, segment.time_ns)
-        self._receive(stream, segment)
-        self._advance(live, stream, segment.time_ns)
+        self._advance(peer, segment.time_ns)
+        self._add(stream, segment)
+        self._advance(stream, segment.time_ns)
         if live.stalls.told != (NEVER, NEVER):
             self._out.lift(live.stalls, segment.time_ns)
         self._settle(live, side, segment.time_ns)
         if live.closing:
-            self._closing.append((segment.time_ns + WAIT_NS, live, side))
+            self._closing.append((segment.clock_ns + WAIT_NS, live.number, side))
 
     def _settle(self, live: Live, side: int, now_ns: int) -> None:
         """See whether that was all, once something may have been told."""
@@ -150,54 +201,68 @@ class Streams:
             self._end(live, side, "fin", now_ns)
         live.unsettled = first.unsettled or second.unsettled
 
-    def _visit_closing(self, now_ns: int) -> None:
-        """Look again at closed connections with holes: no packet of theirs may come to do it."""
-        while self._closing and now_ns >= self._closing[0][0]:
-            _, live, side = self._closing.popleft()
-            for stream in live.streams:
-                self._advance(live, stream, now_ns)
-            self._settle(live, side, now_ns)
+    def _rest(self, live: Live) -> None:
+        """Let a connection be a row again, unless something of it waits."""
+        self.connections.rest(live)
+        if not live.unsettled:
+            self._forget(live)
 
-    def _connect(self, key: Key, segment: Segment) -> _Flow:
+    def _forget(self, live: Live) -> None:
+        """Let the flows of a connection be looked up."""
+        for key in live.met:
+            self._waiting.pop(key, None)
+        live.met.clear()
+
+    def _visit_closing(self, clock_ns: int) -> None:
+        """
+        Look again at closed connections with holes: no packet of theirs may come to do it.
+
+        What is done depends on the clock having come so far, not on whose segment has shown it.
+        """
+        while self._closing and clock_ns >= self._closing[0][0]:
+            now_ns, number, side = self._closing.popleft()
+            live = self.connections.awake.get(number)
+            if live is not None:
+                for stream in live.streams:
+                    self._advance(stream, now_ns)
+                self._settle(live, side, now_ns)
+                self._rest(live)
+
+    def _connect(self, key: Key, segment: Segment) -> tuple[Live, int]:
         """Begin a connection with its first segment, or find one that it answers."""
-        live, side = self._silent.get(key[1:], (None, 0))
-        if live is not None and live.is_answered_by(side, segment):
-            self._flows[key] = (live, side, live.streams[side], live.streams[1 - side])
-            return self._flows[key]
-        network, *numbers = key
-        source = (numbers[0], numbers[1], numbers[2])
-        target = (numbers[3], numbers[4], numbers[5])
-        back = (network, *target, *source)
-        answers = segment.flags & (SYN | ACK) == SYN | ACK
-        a, b = (target, source) if answers else (source, target)
-        number = len(self.connections)
-        record = Connection(number, network, a, b, segment.time_ns, segment.time_ns)
-        self.connections.append(record)
-        stalls = Stalls(number, [None, None])
-        streams = (Stream(record.sides[0], stalls, 0), Stream(record.sides[1], stalls, 1))
-        keys = (back, key) if answers else (key, back)
-        live = Live(record, keys, stalls, streams, oriented=segment.flags & SYN != 0)
-        self._silent[back[1:]] = (live, 0 if answers else 1)
-        self._register(live)
-        return self._flows[key]
+        known, flows = self.connections, self._flows
+        network, high, low, port, to_high, to_low, to_port = key
+        silent = flows.owner(silence(key))
+        if silent >= 0:
+            live = known.wake(silent >> 1)
+            if live.is_answered_by(silent & 1, segment):
+                flows.put(key, silent)
+                return live, silent & 1
+        back = (network, to_high, to_low, to_port, high, low, port)
+        side = 1 if segment.flags & (SYN | ACK) == SYN | ACK else 0
+        live = known.begin(back if side else key, segment.packet, segment.time_ns)
+        live.oriented = segment.flags & SYN != 0
+        # Side 0 last: an endpoint that talks with itself has only that.
+        for each in (1, 0):
+            flows.put(live.keys[each], 2 * live.number + each)
+            self._waiting.pop(live.keys[each], None)
+        flows.put(silence(back), 2 * live.number + 1 - side)
+        return live, flows.owner(key) & 1
 
-    def _orient(self, key: Key, flow: _Flow, segment: Segment) -> _Flow:
-        """Exchange the sides, if only now a handshake tells who opened the connection."""
-        live, side, _, _ = flow
+    def _orient(self, key: Key, live: Live, side: int, segment: Segment) -> int:
+        """Exchange the sides, if only now a handshake tells who opened it; return the sender's."""
         opener = side if segment.opens else 1 - side
-        if opener == 1 and not live.oriented and not live.carried and not live.record.ended:
-            live.turn()
-            self._register(live)
-            self._silent.pop(live.keys[0][1:], None)
+        if opener == 1 and not live.oriented and not live.carried and not live.ended:
+            first, second = live.keys
+            flows = [self._flows.find(each) for each in (first, second, silence(second))]
+            self.connections.turn(live)
+            self._forget(live)
+            number = 2 * live.number
+            self._flows.rows[flows, OWNER] = number + 1, number, -1 - number
         live.oriented = True
-        return self._flows[key]
+        return self._flows.owner(key) & 1
 
-    def _register(self, live: Live) -> None:
-        first, second = live.streams
-        self._flows[live.keys[1]] = (live, 1, second, first)
-        self._flows[live.keys[0]] = (live, 0, first, second)
-
-    def _receive(self, stream: Stream, segment: Segment) -> None:
+    def _add(self, stream: Stream, segment: Segment) -> None:
         seq = stream.place(segment.first & SEQ_MASK)
         if segment.length:
             piece = Piece(
@@ -212,7 +277,7 @@ class Streams:
         if segment.flags & FIN:
             stream.close(seq + segment.length, segment.packet, segment.time_ns)
 
-    def _advance(self, live: Live, stream: Stream, now_ns: int) -> None:
+    def _advance(self, stream: Stream, now_ns: int) -> None:
         if stream.unsettled:
             crowded = self._waiting_bytes > MAX_HELD_BYTES
             self._waiting_bytes -= stream.advance(now_ns, crowded, self._out)
@@ -225,6 +290,43 @@ class Streams:
     def _end(self, live: Live, side: int, how: str, time_ns: int) -> None:
         """Tell the end of a connection, once."""
         self._flush(live)
-        if not live.record.ended:
-            live.record.ended = how
+        if not live.ended:
+            live.ended = how
             self._out.end(live.stalls, side, time_ns)
+
+
+def _columns(segments: Segments) -> _Columns:
+    """Return the columns as the loop takes them."""
+    addresses = (
+        np.ascontiguousarray(column).view(np.int64) for column in (segments.source, segments.target)
+    )
+    source, target = addresses
+    columns = (
+        segments.network,
+        source,
+        segments.source_port,
+        target,
+        segments.target_port,
+        segments.packet,
+        segments.time_ns,
+        segments.seq,
+        segments.ack,
+        segments.flags,
+        segments.start,
+        segments.length,
+        segments.captured,
+    )
+    return tuple(map(np.ascontiguousarray, columns))
+
+
+def _views(columns: _Columns) -> _Views:
+    """Return the columns as Python looks at them: those of a key, and those of a `Segment`."""
+    network, source, source_port, target, target_port, *rest = columns
+    keys = network, *source.T, source_port, *target.T, target_port
+    return [column.data for column in keys], [column.data for column in rest]
+
+
+def _rows(views: _Views, at: int) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys of segments from `at` on, and what `Segment` holds."""
+    keys, segments = (zip(*(view[at:] for view in each), strict=True) for each in views)
+    return zip(keys, segments, strict=True)

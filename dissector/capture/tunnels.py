@@ -11,20 +11,24 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from dissector.capture.addresses import MAPPED
+from dissector.capture.assigned import (
+    AUTHENTICATION,
+    ETHERNET_TYPE,
+    EXTENSIONS,
+    FRAGMENT,
+    GENEVE_PORT,
+    HOP_BY_HOP,
+    IPV4,
+    IPV6,
+    JUMBO,
+    MAX_LENGTH_TYPE,
+    MPLS_TYPES,
+    PPPOE_SESSION,
+    VLAN_TYPES,
+    VXLAN_PORTS,
+)
 from dissector.capture.cursor import MALFORMED, NOT_TCP, PART, Cursor, PassedOver
 from dissector.capture.fragments import Fragments
-from dissector.capture.internet import AUTHENTICATION, EXTENSIONS, FRAGMENT, HOP_BY_HOP, JUMBO
-from dissector.capture.links import IPV4, IPV6, VLAN_TYPES
-
-MPLS_TYPES = (0x8847, 0x8848)
-PPPOE_SESSION = 0x8864
-ETHERNET_TYPE = 0x6558
-MAX_LENGTH_TYPE = 1535
-"""An ethertype up to this is the length of an IEEE 802.2 frame."""
-
-VXLAN_PORTS = (4789, 8472)
-GENEVE_PORT = 6081
-TUNNEL_PORTS = (*VXLAN_PORTS, GENEVE_PORT)
 
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _MAX_LAYERS = 24
@@ -154,7 +158,7 @@ class Tunnels:
         raise PassedOver(NOT_TCP)
 
     def _ipv4(self, cursor: Cursor) -> _Layer | None:
-        """As `internet.enter_ipv4`, for one packet."""
+        """As `headers` does, for one packet."""
         start = cursor.at
         first, total, number, part, protocol, source, target = cursor.take(_IPV4)
         size = (first & 15) * 4
@@ -172,7 +176,7 @@ class Tunnels:
         return layer
 
     def _ipv6(self, cursor: Cursor) -> _Layer | None:
-        """As `internet.enter_ipv6`, for one packet."""
+        """As `headers` does, for one packet."""
         first, length, protocol, *addresses = cursor.take(_IPV6)
         if first >> 4 != 6:
             raise PassedOver(MALFORMED)
@@ -204,7 +208,9 @@ class Tunnels:
         """Go on in the whole datagram, if this fragment completes it."""
         length = cursor.sent_end - cursor.at
         captured = cursor.data[cursor.at : cursor.end]
-        whole = self.fragments.add(key, cursor.time_ns, offset, length, captured, more)
+        whole = self.fragments.add(
+            key, cursor.time_ns, offset, length, captured, more, cursor.packet
+        )
         if whole is None:
             raise PassedOver(PART)
         cursor.data = memoryview(whole.data)

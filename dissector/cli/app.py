@@ -18,6 +18,9 @@ from dissector.cli.output import OutputClosed
 from dissector.errors import DissectorError, FilterError
 from dissector.view.escape import escaped
 
+Plugins = list[tuple[str, Callable[..., Any]]]
+"""Further commands: their names and functions."""
+
 PLUGINS = "kafkashark.commands"
 """Entry points of this group are further commands: functions as Typer takes them."""
 
@@ -31,7 +34,7 @@ BUG = 70
 _USAGE: type[Exception] = typer.BadParameter.__mro__[2]
 
 
-def application(arguments: Sequence[str] = ()) -> typer.Typer:
+def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -> typer.Typer:
     """Return the application; with only the command that the arguments name, if they name one."""
     app = typer.Typer(
         name="kafkashark",
@@ -47,7 +50,7 @@ def application(arguments: Sequence[str] = ()) -> typer.Typer:
     for name in [named] if named in COMMANDS else COMMANDS:
         app.command(name)(_built_in(str(name)))
     if named not in COMMANDS:
-        for name, command in _plugins():
+        for name, command in _installed() if plugins is None else plugins:
             app.command(name)(command)
     return app
 
@@ -58,7 +61,7 @@ def _built_in(name: str) -> Callable[..., Any]:
     return command
 
 
-def _plugins() -> list[tuple[str, Callable[..., Any]]]:
+def _installed() -> Plugins:
     from importlib.metadata import entry_points
 
     return [(plugin.name, plugin.load()) for plugin in entry_points(group=PLUGINS)]
@@ -80,12 +83,13 @@ def _options(
     """Take the options that stand before a command."""
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> int:
     """
     Run a command.
 
     Args:
         arguments: Instead of those of the process.
+        plugins: Further commands, instead of those that are installed.
 
     Returns:
         0 fine; 1 a check found something; 2 bad usage or unreadable input, told in one line;
@@ -94,7 +98,9 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     try:
         _speak_utf8()
-        status = application(words)(args=words, prog_name="kafkashark", standalone_mode=False)
+        status = application(words, plugins)(
+            args=words, prog_name="kafkashark", standalone_mode=False
+        )
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except FilterError as error:

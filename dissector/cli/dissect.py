@@ -1,15 +1,21 @@
-"""`kafkashark dissect`: a line for each message, as tshark does; its tree of fields; its bytes."""
+"""
+`kafkashark dissect`: a line for each message, as tshark does; its tree of fields; its bytes.
+
+As Parquet it is a table with a row for each field: see `engine.field_frame.field_schema`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from dissector.cli import options
-from dissector.cli.output import write_lines
+from dissector.cli.output import check_parquet, write_frames, write_lines, write_rows
 from dissector.engine.messages import Heard, InOrder
+from dissector.engine.table import Part
 from dissector.errors import FilterError, UsageError
 from dissector.filter import UnknownName, resolve, values_of
 from dissector.filter.names import Name
@@ -21,7 +27,7 @@ from dissector.view.line import Seen, message_line
 from dissector.view.tree import tree
 from dissector.view.values import json_text
 
-FORMATS = ("text", "ndjson", "fields")
+FORMATS = ("text", "ndjson", "fields", "parquet")
 
 
 def dissect(
@@ -46,34 +52,85 @@ def dissect(
     output: options.Output = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
-    """Print a line for each message, in the order of the capture."""
+    """
+    Print a line for each message, in the order of the capture.
+
+    -T parquet has a row for each field of each message.
+    """
     options.one_of(form, FORMATS, "-T")
     if (form == "fields") != bool(fields):
         raise UsageError("-T fields and -e NAME go together")
     if form != "text" and (verbose or bytes_too):
         raise UsageError("-V and -x go with -T text")
+    check_parquet(form, output)
     names = _names(fields or [])
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output)
+    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    if form == "parquet":
+        _write_fields(source, output, show_secrets)
+        return
     heard = _in_order(source)
     if form == "ndjson":
-        lines: Iterator[str] = (json_text(_row(each, show_secrets)) for each in heard)
-    elif form == "fields":
+        _write_ndjson(source, output, show_secrets)
+        return
+    if form == "fields":
         lines = _field_lines(heard, names, show_secrets)
     else:
         lines = _text_lines(heard, verbose, bytes_too, show_secrets)
     write_lines(lines, output)
 
 
+def _write_fields(source: options.Source, output: str | None, show_secrets: bool) -> None:
+    """Write every field of every message."""
+    from dissector.engine.field_frame import field_schema
+
+    write_frames(source.field_frames(show_secrets), field_schema(), output)
+
+
+def _write_ndjson(source: options.Source, output: str | None, show_secrets: bool) -> None:
+    """Write a row for each message; in columns where the names of all topics are known already."""
+    parts: Iterator[Part]
+    if source.capture.names.comes_twice:
+        parts = _parts(source, show_secrets)
+    else:
+        parts = ([_row(each, show_secrets)] for each in _in_order(source))
+    write_rows(parts, "ndjson", output, (), ())
+
+
+def _parts(source: options.Source, show_secrets: bool) -> Iterator[Part]:
+    """Yield the rows of messages in the order of the capture's packets."""
+    from dissector.engine.waiting import Told, Waiting
+    from dissector.view.message_rows import AnyWindow, ObjectWindow, TableWindow, message_rows
+
+    def rows(some: Iterator[Told[AnyWindow]]) -> Iterator[Part]:
+        return (
+            message_rows(told, lambda heard: _row(heard, show_secrets), show_secrets)
+            for told in some
+        )
+
+    names, waiting = source.capture.names, Waiting[AnyWindow]()
+    for each in source.tables():
+        window: AnyWindow
+        if isinstance(each, tuple):
+            reading = source.capture.reading
+            assert reading is not None
+            window = TableWindow(*each, partial(reading.exchange, each[0], names=names))
+        else:
+            window = ObjectWindow(list(each))
+        yield from rows(waiting.take(window, window.packets))
+        yield from rows(waiting.ready(source.low_water))
+    yield from rows(waiting.rest())
+
+
 def _in_order(source: options.Source) -> Iterator[Heard]:
     """Yield the messages of a capture in the order of its packets."""
     order = InOrder()
-    for window in source.windows():
-        for exchange in filter(source.passes, window):
+    for window in source.passing():
+        for exchange in window:
             yield from order.take(exchange)
-        assert source.capture.reading is not None
-        yield from order.ready(source.capture.reading.low_water())
+        yield from order.ready(source.low_water)
     yield from order.rest()
 
 

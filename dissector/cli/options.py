@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from dissector.cli.output import ROW_FORMATS
 from dissector.cli.progress import Progress
-from dissector.engine.capture import Capture, Options
+from dissector.engine.capture import Capture, Options, Window
+from dissector.engine.columns import Columns
 from dissector.engine.exchange import Exchange
+from dissector.engine.exchanges import Exchanges, Ints
 from dissector.engine.frames import MAX_FRAME_BYTES
+from dissector.engine.known import is_worthwhile
+from dissector.engine.table import Part, Piece, Row
 from dissector.errors import Problem, UsageError
 from dissector.view.escape import escaped
 
 if TYPE_CHECKING:
-    from dissector.filter import Filter
+    from polars import DataFrame
 
-WINDOW_BYTES = 32 << 20
+    from dissector.engine.selection import Selection
+    from dissector.filter import Filter
 
 Captures = Annotated[
     list[str],
@@ -72,6 +80,16 @@ ShowSecrets = Annotated[
     bool,
     typer.Option("--show-secrets", help="Show passwords, tokens and salts instead of ***."),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        min=1,
+        help="Stages of reading that may run side by side; by default as many as there are cores.",
+        show_default=False,
+    ),
+]
 MAX_FRAME = MAX_FRAME_BYTES
 
 
@@ -84,11 +102,18 @@ class Source:
         capture: The capture.
         filter: Only the exchanges that it lets pass are given.
         problems: How many problems of the files were told.
+        low_water: The first packet whose messages may still come in later windows.
     """
 
     capture: Capture
     filter: Filter | None = None
     problems: int = 0
+    low_water: int = 0
+
+    @property
+    def side_by_side(self) -> int:
+        """How many parts may be written side by side; what comes by a pipe is written at once."""
+        return 1 if "-" in self.capture.paths else self.capture.options.jobs
 
     def passes(self, exchange: Exchange) -> bool:
         """Tell whether the filter lets an exchange pass."""
@@ -96,8 +121,81 @@ class Source:
 
     def exchanges(self) -> Iterator[Exchange]:
         """Yield the exchanges that pass."""
-        for window in self.windows():
-            yield from filter(self.passes, window)
+        return chain.from_iterable(self.passing())
+
+    def passing(self) -> Iterator[Iterator[Exchange]]:
+        """Yield the exchanges that pass, window by window."""
+        return map(self._passing, self.each_window(gleaning=True))
+
+    def _passing(self, window: Window) -> Iterator[Exchange]:
+        chosen = self._chosen(window)
+        if chosen is None:
+            return filter(self.passes, self.capture.exchanges_of(window))
+        selection, rows = chosen
+        return map(selection.exchange, rows.tolist())
+
+    def parts(self) -> Iterator[Piece]:
+        """Yield the rows of `pairs`, window by window; in columns but where a few are filtered."""
+        windows = self.each_window(gleaning=True)
+        if self.filter is None:
+            yield from self.capture.parts_of(windows)
+            return
+        for window in windows:
+            chosen = self._chosen(window)
+            columns = chosen[0].rows(chosen[1]) if chosen else None
+            yield columns or (exchange.row() for exchange in self._passing(window))
+
+    def tables(self) -> Iterator[tuple[Exchanges, Columns] | Iterator[Exchange]]:
+        """Yield what passes, window by window: with the columns of `pairs`, or as objects."""
+        for window in self.each_window(gleaning=True):
+            chosen = self._chosen(window)
+            columns = self.capture.columns_of(window) if self._is_plain(window) else None
+            if chosen is not None:
+                yield window.exchanges.rows(chosen[1]), chosen[0].rows(chosen[1])
+            elif columns is not None:
+                yield window.exchanges, columns
+            else:
+                yield self._passing(window)
+
+    def _is_plain(self, window: Window) -> bool:
+        """Tell whether all of a window is wanted, and that is much."""
+        return self.filter is None and is_worthwhile(window.exchanges)
+
+    def record_parts(
+        self, is_apart: Callable[[str], bool], rows: Callable[[Exchange], Iterable[Row]]
+    ) -> Iterator[Part]:
+        """Yield records; see `Capture`."""
+        for window in self.each_window(gleaning=self.filter is not None):
+            chosen = self._chosen(window)
+            if self.filter and chosen is None:
+                yield from map(rows, self._passing(window))
+                continue
+            if chosen is not None:
+                window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
+            yield from self.capture.record_parts(window, is_apart, rows)
+
+    def field_frames(self, show_secrets: bool) -> Iterator[DataFrame]:
+        """Yield the fields of all messages as tables."""
+        from dissector.engine.fields import Fields
+
+        fields = Fields(self.capture, show_secrets)
+        for window in self.each_window(gleaning=self.filter is not None):
+            table, chosen = window.exchanges, self._chosen(window)
+            if chosen is not None:
+                table = table.rows(chosen[1])
+            elif self.filter:
+                passed = map(self.passes, self.capture.exchanges_of(window))
+                table = table.rows(np.flatnonzero(np.fromiter(passed, np.bool_, len(table))))
+            yield fields.frame(table)
+
+    def _chosen(self, window: Window) -> tuple[Selection, Ints] | None:
+        """Return what passes of a window; None without a filter, or for few, better asked each."""
+        if self.filter is None or not is_worthwhile(window.exchanges):
+            return None
+        from dissector.engine.selection import Selection
+
+        selection = Selection(self.capture, window)
+        return selection, self.filter.passing(selection)
 
     def windows(self) -> Iterator[Iterator[Exchange]]:
         """
@@ -105,13 +203,24 @@ class Source:
 
         What was written of a window is on its way when the next one is waited for.
         """
+        return map(self.capture.exchanges_of, self.each_window(gleaning=True))
+
+    def each_window(self, *, gleaning: bool = False) -> Iterator[Window]:
+        """
+        Yield the windows of the capture, with progress and what is wrong with its files.
+
+        Args:
+            gleaning: All their exchanges will be asked for facts.
+        """
         with Progress(self.capture) as progress:
-            for window in self.capture.windows():
+            for window in self.capture.windows(gleaning=gleaning):
                 for name, problem in window.problems:
                     progress.clear()
                     self._tell(name, problem)
                 progress.show()
-                yield self.capture.exchanges_of(window)
+                self.low_water = window.low_water
+                yield window
+                del window  # its memory, while the next one is waited for
                 if "-" in self.capture.paths:
                     sys.stdout.flush()
 
@@ -121,12 +230,20 @@ class Source:
         print("kafkashark:", escaped(f"{name}: {problem.what}{place}"), file=sys.stderr)
 
 
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def source(
     captures: list[str],
     filter_text: str | None = None,
     ports: list[int] | None = None,
     max_frame_bytes: int = MAX_FRAME,
     output: str | None = None,
+    jobs: int | None = None,
 ) -> Source:
     """
     Return the captures that a command asks for.
@@ -144,7 +261,7 @@ def source(
 
         chosen = parse(filter_text)
     options = Options(
-        ports=frozenset(ports or ()), max_frame_bytes=max_frame_bytes, window_bytes=WINDOW_BYTES
+        ports=frozenset(ports or ()), max_frame_bytes=max_frame_bytes, jobs=jobs or cores()
     )
     return Source(Capture(captures, options), chosen)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,12 +11,12 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
+from dissector.engine.table import Part
 from dissector.errors import UsageError
-from dissector.view.table import csv_lines, ndjson_lines, table_lines
-from dissector.view.values import json_text
+from dissector.view.text import csv_text, ndjson_text, table_text
 
 if TYPE_CHECKING:
-    import polars
+    from polars import DataFrame
 
 Row = Mapping[str, Any]
 Item = TypeVar("Item")
@@ -63,26 +64,50 @@ def terminal_width(output: str | None) -> int | None:
 
 
 def write_rows(
-    rows: Iterable[Row], form: str, output: str | None, columns: Sequence[str], shown: Sequence[str]
+    parts: Iterable[Part],
+    form: str,
+    output: str | None,
+    columns: Sequence[str],
+    shown: Sequence[str],
+    jobs: int = 1,
 ) -> None:
     """
     Write rows as `ROW_FORMATS` has them, all but parquet.
 
     Args:
-        rows: The rows; ndjson has all that is in them.
+        parts: The rows, or columns of them; ndjson has all that is in them.
         form: The format.
         output: File, or None for stdout.
         columns: Of csv.
         shown: Of the table for people, which has no room for everything.
+        jobs: How many parts may be written side by side; see `dissector.view.text`.
     """
-    rows = begun(rows)
     match form:
         case "ndjson":
-            write_lines(ndjson_lines(rows), output)
+            text = ndjson_text(parts, jobs)
         case "csv":
-            write_lines(csv_lines(rows, columns), output, "\r\n")
+            text = csv_text(parts, columns, jobs)
         case _:
-            write_lines(table_lines(rows, shown, terminal_width=terminal_width(output)), output)
+            text = table_text(parts, shown, terminal_width=terminal_width(output))
+    text = begun(text)
+    with _opened_binary(output) as file:
+        for piece in text:
+            file.write(piece)
+
+
+@contextmanager
+def _opened_binary(output: str | None) -> Iterator[BinaryIO]:
+    """Open what bytes are written to: a file, or stdout."""
+    try:
+        if output is None or output == "-":
+            sys.stdout.flush()
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        else:
+            with Path(output).open("wb") as file:
+                yield file
+    except BrokenPipeError:
+        raise OutputClosed from None
 
 
 def check_parquet(form: str, output: str | None) -> None:
@@ -96,66 +121,45 @@ def check_parquet(form: str, output: str | None) -> None:
         raise UsageError("-T parquet wants a file: -o FILE")
 
 
-def write_parquet(rows: Iterable[Row], schema: Mapping[str, Any], output: str | None) -> None:
-    """Write rows as Parquet; `schema` gives the polars type of each column."""
-    import polars
+def write_parquet(parts: Iterable[Part], schema: Mapping[str, Any], output: str | None) -> None:
+    """Write rows as Parquet as they come; `schema` gives the polars type of each column."""
+    from dissector.engine.table import part_frames
 
-    from dissector.engine.table import frames
-
-    table = polars.concat(list(frames(rows, schema)))
-    if output is None or output == "-":
-        _write_table(table, sys.stdout.buffer)
-    else:
-        with Path(output).open("wb") as file:
-            _write_table(table, file)
+    write_frames(part_frames(parts, schema), schema, output)
 
 
-def _write_table(table: polars.DataFrame, file: BinaryIO) -> None:
-    # By way of memory: polars has exceptions of its own for a file that can't be written.
-    from io import BytesIO
+def write_frames(
+    frames: Iterable[DataFrame], schema: Mapping[str, Any], output: str | None
+) -> None:
+    """Write tables as Parquet as they come; `schema` gives the polars type of each column."""
+    from polars.exceptions import PolarsError
+    from polars.io.plugins import register_io_source
 
-    data = BytesIO()
-    table.write_parquet(data)
-    try:
-        file.write(data.getbuffer())
-        file.flush()
-    except BrokenPipeError:
-        raise OutputClosed from None
-
-
-def sorted_rows(rows: Iterable[Row], text: str | None, columns: Sequence[str]) -> Iterable[Row]:
-    """
-    Return rows sorted by columns, in memory; nulls first.
-
-    Args:
-        rows: The rows.
-        text: `COLUMN[,COLUMN...]`; None leaves them as they are.
-        columns: Those that there are.
-
-    Raises:
-        UsageError: There is no such column.
-    """
-    if text is None:
-        return rows
-    names = text.split(",")
-    for name in names:
-        if name not in columns:
-            raise UsageError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
-    return sorted(rows, key=lambda row: [_sortable(row[name]) for name in names])
+    frames = begun(frames)
+    with _opened_binary(output) as file:
+        target: Any = _Target(file)  # polars writes to it, whatever its types say
+        try:
+            register_io_source(lambda *_: frames, schema=dict(schema)).sink_parquet(target)
+        except PolarsError:
+            # polars has exceptions of its own for a file that can't be written.
+            if target.failed is None:
+                raise
+            raise target.failed from None
 
 
-def _sortable(value: Any) -> tuple[int, Any]:
-    """Return what a value is sorted by; values of different types never meet."""
-    match value:
-        case None:
-            return 0, 0
-        case int() | float():
-            return 1, value
-        case str():
-            return 2, value
-        case bytes():
-            return 3, value
-        case list():
-            return 4, [_sortable(each) for each in value]
-        case _:
-            return 5, json_text(value)
+class _Target(io.RawIOBase):
+    """Hands bytes on, and remembers why it can't."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.failed: OSError | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        try:
+            return self._file.write(data)
+        except OSError as error:
+            self.failed = error
+            raise

@@ -10,13 +10,13 @@ import typer
 from dissector.cli import options
 from dissector.cli.output import (
     ROW_FORMATS,
-    Row,
     check_parquet,
-    sorted_rows,
     write_parquet,
     write_rows,
 )
+from dissector.cli.sorting import sort_names, sorted_part
 from dissector.engine.exchange import COLUMNS, Exchange
+from dissector.engine.table import Part
 from dissector.errors import UsageError
 from dissector.view.values import json_text
 
@@ -51,6 +51,7 @@ def pairs(
     sort: options.Sort = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
     """Print a row for each request with its response."""
@@ -58,18 +59,30 @@ def pairs(
     if bodies and form == "table":
         raise UsageError("--bodies goes with -T ndjson, csv or parquet")
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output)
+    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
     columns = COLUMNS + BODIES if bodies else COLUMNS
-    rows: Iterable[Row]
+    names = sort_names(sort, columns) if sort is not None else []
+    parts: Iterable[Part] = source.parts()
     if bodies:
-        rows = _with_bodies(source.exchanges(), form != "ndjson", show_secrets)
-    else:
-        rows = (exchange.row() for exchange in source.exchanges())
-    rows = sorted_rows(rows, sort, columns)
+        parts = _parts_with_bodies(source, form != "ndjson", show_secrets)
+    if names:
+        parts = [sorted_part(parts, names)]
     if form == "parquet":
-        write_parquet(rows, _schema(bodies), output)
+        write_parquet(parts, _schema(bodies), output)
     else:
-        write_rows(rows, form, output, columns, SHOWN)
+        jobs = 1 if bodies or names else source.side_by_side
+        write_rows(parts, form, output, columns, SHOWN, jobs)
+
+
+def _parts_with_bodies(source: options.Source, as_text: bool, show_secrets: bool) -> Iterator[Part]:
+    """Yield rows with bodies; in columns where there are many."""
+    from dissector.view.body_texts import with_bodies
+
+    for part in source.tables():
+        if isinstance(part, tuple):
+            yield from with_bodies(*part, show_secrets)
+        else:
+            yield _with_bodies(part, as_text, show_secrets)
 
 
 def _with_bodies(
@@ -80,9 +93,8 @@ def _with_bodies(
 
     for exchange in exchanges:
         row = exchange.row()
-        request, response = exchange.request, exchange.response
-        for name, message in zip(BODIES, (request, response), strict=True):
-            value = body_json(message, request, show_secrets=show_secrets)
+        for name, message in zip(BODIES, (exchange.request, exchange.response), strict=True):
+            value = body_json(message, exchange.request, show_secrets=show_secrets)
             row[name] = json_text(value) if as_text and value is not None else value
         yield row
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dissector.cli import options
 from dissector.cli.output import (
     ROW_FORMATS,
     Row,
     check_parquet,
-    sorted_rows,
     write_parquet,
     write_rows,
 )
+from dissector.cli.sorting import sort_names, sorted_part
+from dissector.engine.exchange import Exchange
 from dissector.engine.records import COLUMNS, record_rows
-from dissector.engine.table import record_schema
+from dissector.engine.table import Part, Woven, pieces, record_schema, rows_one_by_one
+from dissector.protocol.embedded.records import is_own_topic
 from dissector.view.bodies import decoded_record, mask_record_row
-from dissector.view.values import json_text, record_json
+from dissector.view.values import record_json, record_text
 
 SHOWN = (
     "time_ns",
@@ -45,47 +46,51 @@ def records(
     sort: options.Sort = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
     """Print a row for each record that was produced or fetched."""
     options.one_of(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output)
-    rows = sorted_rows(_rows(source, show_secrets), sort, COLUMNS)
+    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
+    names = sort_names(sort, COLUMNS) if sort is not None else []
+    parts = source.record_parts(is_own_topic, lambda exchange: _rows(exchange, show_secrets))
+    if names:
+        parts = iter([sorted_part(parts, names)])
+    parts = _shown(parts, shown, one_by_one=form == "table")
     if form == "parquet":
-        as_bytes = ({**row, "value": _bytes(row["value"])} for row in rows)
-        write_parquet(as_bytes, record_schema(), output)
+        write_parquet(parts, record_schema(), output)
     else:
-        write_rows(_as_text(rows, form), form, output, COLUMNS, SHOWN)
+        write_rows(parts, form, output, COLUMNS, SHOWN)
 
 
-def _rows(source: options.Source, show_secrets: bool) -> Iterator[Row]:
-    for exchange in source.exchanges():
-        for row in record_rows(exchange):
-            decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)
-            if decoded is not None:
-                row["decoded"] = decoded
-                if not show_secrets:
-                    mask_record_row(row["topic"], row)
-            yield row
+def _rows(exchange: Exchange, show_secrets: bool) -> Iterator[Row]:
+    """Yield the records of an exchange, those of Kafka's own topics decoded."""
+    for row in record_rows(exchange):
+        decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)
+        if decoded is not None:
+            row["decoded"] = decoded
+            if not show_secrets:
+                mask_record_row(row["topic"], row)
+        yield row
 
 
-def _as_text(rows: Iterable[Row], form: str) -> Iterator[dict[str, Any]]:
-    """Yield rows whose keys and values can be printed; in csv and tables as one text each."""
-    for row in rows:
-        out = record_json(row)
-        if form != "ndjson":
-            for name in ("key", "value"):
-                if isinstance(out[name], dict):
-                    out[name] = f"0x{out[name]['hex']}"
-            out["headers"] = [f"{h['key']}={_text(h['value'])}" for h in out["headers"]]
-        yield out
+def _shown(
+    parts: Iterable[Part], shown: Callable[[Row], Row], *, one_by_one: bool
+) -> Iterator[Part]:
+    """Yield parts with the rows that no columns have as they are shown; or with all of them."""
+    if one_by_one:
+        yield from (map(shown, rows_one_by_one(piece)) for piece in pieces(parts))
+        return
+    for part in parts:
+        if isinstance(part, Woven):
+            yield Woven(part.columns, part.at, [map(shown, rows) for rows in part.between])
+        else:
+            yield part if isinstance(part, Mapping) else map(shown, part)
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json_text(value)
-
-
-def _bytes(value: Any) -> Any:
-    """A masked value is text; the column holds bytes."""
-    return value.encode() if isinstance(value, str) else value
+def _with_bytes(row: Row) -> Row:
+    """Return a row whose value is bytes, as the column is: a masked one is text."""
+    value = row["value"]
+    return {**row, "value": value.encode()} if isinstance(value, str) else row

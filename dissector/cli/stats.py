@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from dissector.cli import options
 from dissector.cli.output import terminal_width, write_lines
-from dissector.engine.exchange import Exchange
-from dissector.engine.stats import health, statistics
-from dissector.view.stats import report
+from dissector.engine.stats import Statistics, health
+from dissector.view.stats import report as report_lines
 from dissector.view.values import json_text
 
 FORMATS = ("table", "ndjson")
@@ -26,23 +24,19 @@ def stats(
     output: options.Output = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    jobs: options.Jobs = None,
 ) -> None:
     """Print response times and errors per API, client, topic, broker; and the capture's health."""
     options.one_of(form, FORMATS, "-T")
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output)
-    problems = [0]
-    sections = statistics(_counting(source.exchanges(), problems))
-    state = health(source.capture.reading, source.problems + problems[0])
+    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    report = Statistics()
+    for part in source.parts():
+        report.add(part)
+    sections = report.sections()
+    state = health(source.capture.reading, source.problems + report.problems)
     if form == "table":
-        lines = report(sections, state, terminal_width=terminal_width(output))
+        lines = report_lines(sections, state, terminal_width=terminal_width(output))
     else:
         rows = [{"section": name, **row} for name, rows in sections.items() for row in rows]
         lines = [json_text(row) for row in [*rows, {"section": "capture", **state}]]
     write_lines(lines, output)
-
-
-def _counting(exchanges: Iterator[Exchange], problems: list[int]) -> Iterator[Exchange]:
-    """Count the problems of the exchanges that go by."""
-    for exchange in exchanges:
-        problems[0] += len(exchange.problems)
-        yield exchange

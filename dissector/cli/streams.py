@@ -14,10 +14,10 @@ from dissector.cli.output import (
     ROW_FORMATS,
     Row,
     check_parquet,
-    sorted_rows,
     write_parquet,
     write_rows,
 )
+from dissector.cli.sorting import sort_names, sorted_rows
 from dissector.engine.connections import COLUMNS, connection_rows
 from dissector.engine.exchange import Exchange
 
@@ -59,6 +59,7 @@ def streams(
     sort: options.Sort = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    jobs: options.Jobs = None,
     show_secrets: options.ShowSecrets = False,
 ) -> None:
     """Print a row for each TCP connection: who, how much, what is missing, what it speaks.
@@ -67,16 +68,17 @@ def streams(
     """
     options.one_of(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output)
+    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
     if write is None:
         rows = _rows(source, _passed(source))
     else:
         rows = _written(source, write, show_secrets)
-    rows = list(sorted_rows(rows, sort, COLUMNS))
+    if sort is not None:
+        rows = sorted_rows(rows, sort_names(sort, COLUMNS))
     if form == "parquet":
-        write_parquet(rows, _schema(), output)
+        write_parquet([rows], _schema(), output)
     else:
-        write_rows(rows, form, output, COLUMNS, SHOWN)
+        write_rows([rows], form, output, COLUMNS, SHOWN)
 
 
 def _written(source: options.Source, folder: Path, show_secrets: bool) -> list[Row]:

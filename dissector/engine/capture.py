@@ -1,224 +1,32 @@
 """
-A capture from its files to its exchanges: the stages in their order.
+A capture: what its files tell, as objects, as columns, as tables.
 
-files -> `Packets` -> layers -> `Segments` -> tcp -> `Chunks` -> conversations -> `Exchanges`. A
-`Reading` is one pass over the files; a `Capture` can be read more than once, unless it comes from
+A `Reading` is one pass over the files; a `Capture` can be read more than once, unless it comes from
 standard input.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from dissector.capture.addresses import endpoint_text
-from dissector.capture.columns import DATA, GAP, NEVER, Chunks, Packets
-from dissector.capture.connections import Connection, Endpoint
-from dissector.capture.files import WINDOW_BYTES, read_packets
-from dissector.capture.layers import Layers
-from dissector.capture.tcp import Streams
 from dissector.engine import table as tables
-from dissector.engine.conversation import Conversation
+from dissector.engine.columns import Columns
 from dissector.engine.exchange import Exchange
-from dissector.engine.exchanges import NONE, Exchanges, Row, columns
-from dissector.engine.frames import MAX_FRAME_BYTES
-from dissector.engine.known import Known, known
-from dissector.engine.records import record_rows
+from dissector.engine.fact_tables import Facts, gather
+from dissector.engine.known import Known, checked, glean, is_worthwhile, read_names, settled
+from dissector.engine.naming import named
+from dissector.engine.pairs import exchange_columns, with_names
+from dissector.engine.reading import Options, Reading, Tap, Window
 from dissector.engine.topics import TopicNames
-from dissector.errors import Problem
 
 if TYPE_CHECKING:
     import polars
 
-Tap = Callable[[int, int, bytes | None, int], None]
-"""Takes connection, side, the next bytes of that stream (None for a gap), and how many."""
-
-
-@dataclass(slots=True)
-class Options:
-    """
-    How captures are read.
-
-    Attributes:
-        ports: Only connections on these ports are looked at, and taken for Kafka; empty: all, by
-            content.
-        max_frame_bytes: Larger frames are passed over as a problem.
-        window_bytes: About how much of a file is in memory at a time.
-        stdin: What `-` reads instead of standard input.
-    """
-
-    ports: frozenset[int] = frozenset()
-    max_frame_bytes: int = MAX_FRAME_BYTES
-    window_bytes: int = WINDOW_BYTES
-    stdin: BinaryIO | None = None
-
-
-@dataclass(slots=True)
-class Window:
-    """
-    What one window of a capture gave.
-
-    Attributes:
-        exchanges: Those that ended in it.
-        problems: What was wrong with the files: file name and problem.
-        packets: How many packets were read.
-    """
-
-    exchanges: Exchanges
-    problems: list[tuple[str, Problem]] = field(default_factory=list)
-    packets: int = 0
-
-
-class Reading:
-    """
-    One pass over the files of a capture.
-
-    Attributes:
-        layers: Counts what was passed over below TCP.
-        streams: Knows all TCP connections.
-        conversations: What is known of each connection, by its number.
-        packets: How many packets were read so far.
-        bytes: How many bytes of packets.
-    """
-
-    def __init__(self, paths: Sequence[str], options: Options, tap: Tap | None = None) -> None:
-        self.paths = paths
-        self._tap = tap
-        self.options = options
-        self.layers = Layers()
-        self.streams = Streams()
-        self.conversations: dict[int, Conversation] = {}
-        self.packets = 0
-        self.bytes = 0
-        self._file_starts: list[int] = []
-        self._file_names: list[str] = []
-        self._rows: list[Row] = []
-        self._brokers: set[tuple[int, Endpoint]] = set()
-
-    def windows(self) -> Iterator[Window]:
-        """Read the files; the last window holds what ends with the capture."""
-        options = self.options
-        for packets in read_packets(
-            self.paths, window_bytes=options.window_bytes, stdin=options.stdin
-        ):
-            self._note_files(packets)
-            self._converse(self.streams.feed(self.layers.segments(packets)))
-            yield Window(self._take(), packets.problems, len(packets))
-        self._converse(self.streams.finish())
-        self.layers.finish()
-        for conversation in self.conversations.values():
-            self._end(conversation)
-        yield Window(self._take())
-
-    def low_water(self) -> int:
-        """Return the first packet whose messages are not all told yet."""
-        return min((c.low_water for c in self.conversations.values()), default=NEVER)
-
-    def file_of(self, packet: int) -> str:
-        """Return the name of the file that holds a packet."""
-        at = bisect_right(self._file_starts, packet) - 1
-        return self._file_names[max(at, 0)]
-
-    def sides(self, connection: int, client: int) -> tuple[str, str]:
-        """Return client and broker of a connection as `address:port`."""
-        known = self.streams.connections[connection]
-        ends = endpoint_text(*known.a), endpoint_text(*known.b)
-        return ends[client], ends[1 - client]
-
-    def exchange(
-        self, table: Exchanges, row: int, names: TopicNames, read: Known | None = None
-    ) -> Exchange:
-        """Return one row of a window as an object."""
-        client, broker = self.sides(int(table.connection[row]), int(table.client[row]))
-        packet = int(table.request.packet[row])
-        if packet == NONE:
-            packet = int(table.response.packet[row])
-        return Exchange(
-            table,
-            row,
-            capture=self.file_of(packet),
-            client=client,
-            broker=broker,
-            names=names,
-            known=read,
-        )
-
-    def _note_files(self, packets: Packets) -> None:
-        self.packets += len(packets)
-        self.bytes += int(packets.captured.sum())
-        if not len(packets):
-            return
-        name = str(self.paths[int(packets.file[0])])
-        if not self._file_names or self._file_names[-1] != name:
-            self._file_starts.append(packets.first)
-            self._file_names.append(name)
-
-    def _take(self) -> Exchanges:
-        rows, self._rows = self._rows, []
-        return columns(rows)
-
-    def _converse(self, chunks: Chunks) -> None:
-        """Give each chunk to the conversation of its connection."""
-        data, held = chunks.data.data, chunks.held.data
-        rows = zip(
-            chunks.connection.tolist(),
-            chunks.side.tolist(),
-            chunks.kind.tolist(),
-            chunks.origin.tolist(),
-            chunks.start.tolist(),
-            chunks.length.tolist(),
-            chunks.packet.tolist(),
-            chunks.time_ns.tolist(),
-            chunks.horizon.tolist(),
-            strict=True,
-        )
-        for connection, side, kind, origin, start, length, packet, time_ns, horizon in rows:
-            conversation = self.conversations.get(connection) or self._begin(connection)
-            conversation.horizon = horizon
-            if kind == DATA:
-                piece = (held if origin else data)[start : start + length].tobytes()
-                if self._tap is not None:
-                    self._tap(connection, side, piece, length)
-                conversation.data(side, piece, packet, time_ns)
-            elif kind == GAP:
-                if self._tap is not None:
-                    self._tap(connection, side, None, length)
-                conversation.gap(side, length, packet, time_ns)
-            else:
-                self._end(conversation)
-
-    def _begin(self, number: int) -> Conversation:
-        known: Connection = self.streams.connections[number]
-        conversation = Conversation(
-            number, known.syn_seen, self._rows_append, self.options.max_frame_bytes
-        )
-        self.conversations[number] = conversation
-        ports = self.options.ports
-        if ports and known.b[2] in ports:
-            conversation.assume(0)
-        elif ports and known.a[2] in ports:
-            conversation.assume(1)
-        elif ports:
-            conversation.is_other()
-        return conversation
-
-    def _rows_append(self, row: Row) -> None:
-        self._rows.append(row)
-        known = self.streams.connections[row.connection]
-        self._brokers.add((known.network, (known.b, known.a)[row.client]))
-
-    def _end(self, conversation: Conversation) -> None:
-        """End a conversation; who is a broker elsewhere is believed to be one here on less."""
-        if conversation.client is None:
-            known = self.streams.connections[conversation.connection]
-            ends = (known.network, known.a), (known.network, known.b)
-            brokers = [side for side in (0, 1) if ends[side] in self._brokers]
-            conversation.likely_broker = brokers[0] if len(brokers) == 1 else None
-        conversation.end()
+__all__ = ["Capture", "Options", "Reading", "Window"]
 
 
 class Capture:
@@ -239,10 +47,10 @@ class Capture:
         self.tap: Tap | None = None
         self.reading: Reading | None = None
 
-    def windows(self) -> Iterator[Window]:
-        """Read the capture, window by window."""
+    def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
+        """Read the capture, window by window; `gleaning`: all exchanges will be asked for facts."""
         self.reading = Reading(self.paths, self.options, self.tap)
-        yield from self.reading.windows()
+        yield from self.reading.through(_gathered, _gleaned) if gleaning else self.reading.windows()
 
     def __iter__(self) -> Iterator[Exchange]:
         """Read the capture, exchange by exchange, in the order in which they end."""
@@ -252,37 +60,120 @@ class Capture:
     def exchanges_of(self, window: Window) -> Iterator[Exchange]:
         """Yield the exchanges of a window as objects."""
         assert self.reading is not None
-        for row, read in enumerate(known(window.exchanges)):
-            exchange = self.reading.exchange(window.exchanges, row, self.names, read)
-            exchange.learn()
+        table = window.exchanges
+        known = self.known_of(window) if is_worthwhile(table) else None
+        for row in range(len(table)):
+            exchange = self.reading.exchange(table, row, self.names, known)
+            if known is None:
+                exchange.learn()
             yield exchange
+
+    def known_of(self, window: Window) -> Known:
+        """Return what is known of the exchanges of a window; in the order of windows."""
+        return settled(window.gleaned or glean(window.exchanges), self.names)
+
+    def columns_of(self, window: Window) -> Columns | None:
+        """Return the columns of `pairs`; None where there are no rows."""
+        return with_names(self._columns(window), self.names) if len(window.exchanges) else None
+
+    def parts(self) -> Iterator[Columns]:
+        """Yield the columns of `pairs`, window by window."""
+        return self.parts_of(self.windows(gleaning=True))
+
+    def parts_of(self, windows: Iterable[Window]) -> Iterator[Columns]:
+        """Yield the columns of `pairs` of all windows of the capture that have rows."""
+        return named(self._unnamed(windows), self.names)
+
+    def _unnamed(self, windows: Iterable[Window]) -> Iterator[Columns]:
+        for window in windows:
+            if len(window.exchanges):
+                columns = self._columns(window)
+                del window
+                yield columns
+                del columns
+
+    def _columns(self, window: Window) -> Columns:
+        """Return the columns of `pairs` with topics as they stand in the messages."""
+        assert self.reading is not None
+        known = self.known_of(window)
+        files, ends = self.reading.files_of, self.reading.ends_of
+        return exchange_columns(window.exchanges, known, files, ends)
 
     def batches(self) -> Iterator[polars.DataFrame]:
         """Yield the exchanges as tables of some ten thousand rows each."""
-        rows = (exchange.row() for exchange in self)
-        return tables.frames(rows, tables.exchange_schema())
+        return tables.part_frames(self.parts(), tables.exchange_schema())
 
     def exchanges(self) -> polars.DataFrame:
         """Return all exchanges as one table, with the columns of `pairs`."""
         return _joined(self.batches())
 
+    def record_parts(
+        self,
+        window: Window,
+        is_apart: Callable[[str], bool],
+        rows: Callable[[Exchange], Iterable[tables.Row]],
+    ) -> Iterator[tables.Part]:
+        """
+        Yield the records of a window.
+
+        Columns are gone when the next part is asked for.
+
+        Args:
+            window: The window.
+            is_apart: Tells of a topic's name whether its records are to be read one by one.
+            rows: Gives the records of an exchange that no columns have.
+        """
+        from dissector.engine.record_parts import record_parts
+
+        assert self.reading is not None
+        table = window.exchanges
+        if self.names.may_ask:
+            self.names.learn(read_names(table))
+        for part in record_parts(table, self.names, is_apart):
+            between = []
+            for row in part.asked.tolist():
+                exchange = self.reading.exchange(table, row, self.names)
+                exchange.learn()
+                between.append(list(rows(exchange)))
+            if part.columns:
+                yield tables.Woven(part.columns, part.at.tolist(), between)
+            else:
+                yield from between
+
     def record_batches(self) -> Iterator[polars.DataFrame]:
         """Yield the records as tables of some ten thousand rows each."""
-        rows = (row for exchange in self for row in record_rows(exchange))
-        return tables.frames(rows, tables.record_schema())
+        from dissector.engine.records import record_rows
+
+        parts = (
+            part
+            for window in self.windows()
+            for part in self.record_parts(window, lambda topic: False, record_rows)
+        )
+        return tables.part_frames(parts, tables.record_schema())
 
     def records(self) -> polars.DataFrame:
         """Return all records of Produce requests and Fetch responses as one table."""
         return _joined(self.record_batches())
 
     def _read_names(self) -> dict[UUID, str]:
-        """Read the whole capture for the names of topic ids; only what may tell them is decoded."""
-        reading = Reading(self.paths, self.options)
-        names = TopicNames()
-        for window in reading.windows():
-            for row in range(len(window.exchanges)):
-                reading.exchange(window.exchanges, row, names).learn()
-        return names.known
+        """Read the whole capture for the names of topic ids; only what may tell them is read."""
+        names: dict[UUID, str] = {}
+        for told in Reading(self.paths, self.options).through(_names):
+            names.update(told)
+        return names
+
+
+def _gathered(window: Window) -> tuple[Window, Facts]:
+    return window, gather(window.exchanges)
+
+
+def _gleaned(gathered: tuple[Window, Facts]) -> Window:
+    window, facts = gathered
+    return replace(window, gleaned=checked(window.exchanges, facts))
+
+
+def _names(window: Window) -> dict[UUID, str]:
+    return read_names(window.exchanges)
 
 
 def _joined(parts: Iterator[polars.DataFrame]) -> polars.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dissector.engine.capture import Reading
@@ -39,19 +39,22 @@ COLUMNS = (
 """The columns of `streams`, in order."""
 
 
-def connection_rows(reading: Reading) -> Iterator[dict[str, Any]]:
+def connection_rows(
+    reading: Reading, numbers: Iterable[int] | None = None
+) -> Iterator[dict[str, Any]]:
     """
-    Yield a row for each TCP connection of a capture that has been read.
+    Yield a row for each TCP connection of a capture that has been read, or for these.
 
     `a` is who opened the connection, or sent first; `client` says which of the two sends requests.
     `speaks` is `kafka`, `tls`, `other`, or null where nothing was said. `entered` is the offset in
     the stream at which Kafka was first believed, `skipped` the bytes in which it was not.
     """
-    for known in reading.streams.connections:
+    connections = reading.streams.connections
+    for known in connections if numbers is None else map(connections.__getitem__, numbers):
         talk = reading.conversations.get(known.id)
         row: dict[str, Any] = {
             "connection": known.id,
-            "network": reading.layers.networks[known.network],
+            "network": reading.feed.networks[known.network],
             "a": known.a_text,
             "b": known.b_text,
             "speaks": (talk.speaks or None) if talk else None,
@@ -61,8 +64,8 @@ def connection_rows(reading: Reading) -> Iterator[dict[str, Any]]:
             "ended": known.ended or None,
         }
         for name, side in zip(SIDES, known.sides, strict=True):
-            stream = talk.streams[SIDES.index(name)] if talk else None
-            kafka = talk is not None and talk.speaks == "kafka"
+            kafka = talk if talk is not None and talk.speaks == "kafka" else None
+            number = SIDES.index(name)
             row |= {
                 f"packets_{name}": side.packets,
                 f"bytes_{name}": side.bytes,
@@ -72,7 +75,7 @@ def connection_rows(reading: Reading) -> Iterator[dict[str, Any]]:
                 f"gap_bytes_{name}": side.gap_bytes,
                 f"cut_bytes_{name}": side.cut_bytes,
                 f"late_bytes_{name}": side.late_bytes,
-                f"skipped_{name}": stream.skipped if stream and kafka else 0,
-                f"entered_{name}": stream.entered if stream and kafka else None,
+                f"skipped_{name}": kafka.skipped[number] if kafka else 0,
+                f"entered_{name}": kafka.entered[number] if kafka else None,
             }
         yield {name: row[name] for name in COLUMNS}

@@ -28,9 +28,9 @@ from dissector.engine import entry
 from dissector.engine.exchanges import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED, Row
 from dissector.engine.frames import MAX_FRAME_BYTES, Frame, Stream
 from dissector.engine.open import Open, OpenRequests
+from dissector.engine.plain import is_answered
 from dissector.engine.recognise import HEADER_BYTES, is_request, is_tls, sane_request
 from dissector.protocol.headers import SASL_HANDSHAKE
-from dissector.protocol.messages import expects_response
 
 START_BYTES = 1 << 16
 """How far into a connection whose beginning was captured the first request may lie."""
@@ -45,6 +45,9 @@ MAX_TOKEN_BYTES = 1 << 20
 
 _HANDSHAKE_V0 = SASL_HANDSHAKE.to_bytes(2, "big") + b"\0\0"
 
+DOUBTFUL = "doubtful"
+"""What is spoken where that is known only when the capture has ended."""
+
 Emit = Callable[[Row], None]
 
 
@@ -55,7 +58,8 @@ class Conversation:
     Attributes:
         speaks: `kafka`, `tls`, `other`, or empty while that is open.
         client: The side that sends requests; None while that is open.
-        likely_broker: The side whose endpoint is a broker on other connections; set before the end.
+        doubtful: Where it has ended, the side of which so few responses are there that only one
+            that is a broker on other connections is believed to have sent them; else None.
         streams: The two directions.
         horizon: How far each side may be read, as `Chunks.horizon` says; set before the bytes are
             given.
@@ -70,8 +74,8 @@ class Conversation:
         "_tokens",
         "client",
         "connection",
+        "doubtful",
         "horizon",
-        "likely_broker",
         "speaks",
         "streams",
         "whole",
@@ -93,7 +97,7 @@ class Conversation:
         self.whole = whole
         self.speaks = ""
         self.client: int | None = None
-        self.likely_broker: int | None = None
+        self.doubtful: int | None = None
         self.streams = (Stream(0, max_frame_bytes), Stream(1, max_frame_bytes))
         self._emit = emit
         self.horizon = (NEVER, NEVER)
@@ -103,6 +107,38 @@ class Conversation:
         # The highest id that was asked; only a whole connection may wait for the first.
         self._asked = -1 if whole else NEVER
         self._now_ns = 0
+
+    def resume(self, client: int, asked: int, now_ns: int, open_requests: OpenRequests) -> None:
+        """Go on where another was that spoke Kafka by the rules; its streams are set by hand."""
+        self.speaks, self.client = "kafka", client
+        self._asked, self._now_ns, self._open = asked, now_ns, open_requests
+        self.streams[client].judge = self._judge_request
+        self.streams[1 - client].judge = self._judge_response
+
+    @property
+    def asked(self) -> int:
+        """The highest id that was asked."""
+        return self._asked
+
+    @property
+    def now_ns(self) -> int:
+        """When the newest packet was captured."""
+        return self._now_ns
+
+    @property
+    def open_requests(self) -> OpenRequests:
+        """The requests that wait."""
+        return self._open
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something waits for more than bytes and responses: tokens, holes, order."""
+        return (
+            self._tokens
+            or self._open.tokens_wait
+            or any(self._ready)
+            or self.horizon != (NEVER, NEVER)
+        )
 
     def data(self, side: int, data: bytes, packet: int, time_ns: int) -> None:
         """Take the next bytes of one side."""
@@ -129,6 +165,22 @@ class Conversation:
             self._advance(entry.Break(side, self.whole and self.streams[side].base == 0))
         if self.speaks == "":
             self._recognise_responses()
+        if self.doubtful is None:
+            self._conclude()
+
+    def decide(self, believed: bool) -> None:
+        """Say whether a doubtful conversation that has ended is with a broker."""
+        assert self.doubtful is not None
+        stream = self.streams[self.doubtful]
+        self.doubtful, self.speaks = None, ""
+        if believed and entry.enter_lonely_responses(stream, self._judge_response, 1):
+            self._is_kafka(1 - stream.side)
+        else:
+            self._is("other")
+        self._conclude()
+
+    def _conclude(self) -> None:
+        """Tell what is still open."""
         if self.client is not None:
             responses = self.streams[1 - self.client]
             if not responses.in_step:
@@ -148,6 +200,8 @@ class Conversation:
     @property
     def low_water(self) -> int:
         """The first packet with a frame that waits for an answer or its turn."""
+        if self.speaks not in ("", "kafka"):
+            return NEVER
         waiting = [frames[0].packet for frames in self._ready if frames]
         return min([*waiting, self._open.first_packet, *self.horizon])
 
@@ -248,11 +302,13 @@ class Conversation:
     def _recognise_responses(self) -> None:
         """Know a broker by its responses alone, where the client's side was not captured."""
         for stream in self.streams:
-            least = 1 if stream.side == self.likely_broker else entry.LONELY_RESPONSES
-            if entry.enter_lonely_responses(stream, self._judge_response, least):
+            if entry.enter_lonely_responses(stream, self._judge_response):
                 self._is_kafka(1 - stream.side)
                 return
-        if any(stream.end for stream in self.streams):
+        few = [each.side for each in self.streams if entry.lonely_responses_at(each, 1) is not None]
+        if len(few) == 1:
+            self.doubtful, self.speaks = few[0], DOUBTFUL
+        elif any(stream.end for stream in self.streams):
             self._is("other")
 
     def _is_kafka(self, client: int) -> None:
@@ -314,7 +370,7 @@ class Conversation:
             self._asked = (
                 correlation_id if self._asked == NEVER else max(self._asked, correlation_id)
             )
-        if not frame.token and not expects_response(frame.data):
+        if not frame.token and not is_answered(frame.data):
             self._open.waive(frame)
             self._emit(Row(self.connection, NO_RESPONSE, frame.side, frame, None))
             return

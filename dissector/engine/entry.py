@@ -274,6 +274,15 @@ def enter_lonely_responses(stream: Stream, judge: Judge, least: int = LONELY_RES
         judge: Tells frames from garbage once in step.
         least: How many there must be; the last of them ends a packet where fewer are enough.
     """
+    start = lonely_responses_at(stream, least)
+    if start is None:
+        return False
+    stream.enter(start, judge)
+    return True
+
+
+def lonely_responses_at(stream: Stream, least: int = LONELY_RESPONSES) -> int | None:
+    """Return where a stream might be so entered; None where nowhere."""
     buffer = stream.buffer
     for start in stream.packet_starts():
         at, ids = start, list[int]()
@@ -285,6 +294,5 @@ def enter_lonely_responses(stream: Stream, judge: Judge, least: int = LONELY_RES
                 break
         else:
             if len(ids) == least and (least == LONELY_RESPONSES or stream.ends_packet(at)):
-                stream.enter(start, judge)
-                return True
-    return False
+                return start
+    return None

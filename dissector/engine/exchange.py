@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from dissector.engine.exchanges import NONE, STATUS, Exchanges, Frames
-from dissector.engine.known import Known
-from dissector.engine.topics import TopicNames, may_tell_names
+from dissector.engine.topics import TopicNames, Topics, may_tell_names
 from dissector.errors import Problem
 from dissector.protocol.apis import api_name
 from dissector.protocol.carried import record_problems
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message, decode_request, decode_response
+
+if TYPE_CHECKING:
+    from dissector.engine.known import Known
 
 TOKEN = "SaslToken"
 """The name under which raw SASL tokens stand, which are no API."""
@@ -67,7 +69,7 @@ class Exchange:
         names: TopicNames,
         known: Known | None = None,
     ) -> None:
-        """Look at one row of a table of exchanges; `known` is what was read of it already."""
+        """Look at one row of a table of exchanges; `known` is what was read of them already."""
         self._table = table
         self._row = row
         self._names = names
@@ -104,6 +106,17 @@ class Exchange:
             message.problem("answers a Produce request with acks = 0, which is due no response")
         return message
 
+    def kept(self) -> Exchange:
+        """Return the same with its own bytes: it may be kept when its window is gone."""
+        return Exchange(
+            self._table.alone(self._row),
+            0,
+            capture=self.capture,
+            client=self.client,
+            broker=self.broker,
+            names=self._names,
+        )
+
     @property
     def messages(self) -> list[Message]:
         """The messages that are there: request, then response."""
@@ -112,9 +125,7 @@ class Exchange:
     @property
     def api_key(self) -> int | None:
         """The key of the API; None for an orphan and for raw SASL tokens."""
-        if self._known is not None:
-            return self._known.api_key
-        return self.request.api_key if self.request else None
+        return _integer(self._table.api_key[self._row])
 
     @property
     def api(self) -> str | None:
@@ -126,22 +137,18 @@ class Exchange:
     @property
     def api_version(self) -> int | None:
         """The version of the request."""
-        if self._known is not None:
-            return self._known.api_version
-        return self.request.api_version if self.request else None
+        return _integer(self._table.api_version[self._row])
 
     @property
     def correlation_id(self) -> int | None:
         """The number that pairs the two."""
-        if self._known is not None:
-            return self._known.correlation_id
-        return next((m.correlation_id for m in self.messages), None)
+        return _integer(self._table.correlation_id[self._row])
 
     @property
     def client_id(self) -> str | None:
         """What the client calls itself."""
         if self._known is not None:
-            return self._known.client_id
+            return self._known.client_ids[int(self._known.client_id[self._row])]
         return self.request.client_id if self.request else None
 
     @property
@@ -184,23 +191,24 @@ class Exchange:
     def errors(self) -> list[str]:
         """The names of the errors in the response, each once."""
         if self._known is not None:
-            return list(self._known.errors)
-        return list(self._facts[1].errors)
+            return list(self._known.error_lists[int(self._known.errors[self._row])])
+        return list(self.facts[1].errors)
 
     @property
     def topics(self) -> list[str]:
         """The topics of request and response, each once; an id without a name as its text."""
+        topics: Topics
         if self._known is not None:
-            topics = self._known.topics
+            topics = self._known.topic_lists[int(self._known.topics[self._row])]
         else:
-            topics = (*self._facts[0].topics, *self._facts[1].topics)
+            topics = (*self.facts[0].topics, *self.facts[1].topics)
         return list(dict.fromkeys(self._names.name(topic) for topic in topics))
 
     @cached_property
     def problems(self) -> list[Problem]:
         """What was wrong with the bytes of either message, the records in them included."""
         if self._known is not None:
-            return []
+            return list(self._known.problem_lists[int(self._known.problems[self._row])])
         return [problem for message in self.messages for problem in self.problems_of(message)]
 
     def problems_of(self, message: Message) -> list[Problem]:
@@ -215,7 +223,8 @@ class Exchange:
         return int(self._table.response.offset[self._row]), 1 - client
 
     @cached_property
-    def _facts(self) -> tuple[Facts, Facts]:
+    def facts(self) -> tuple[Facts, Facts]:
+        """What the bodies of request and response tell, as the codecs read them."""
         facts = Facts(), Facts()
         for message, into in ((self.request, facts[0]), (self.response, facts[1])):
             if message is not None and message.body is not None and message.schema is not None:
@@ -227,7 +236,7 @@ class Exchange:
         """Take note of the names of topic ids that this exchange tells, if it is of that kind."""
         asked = self._table.asked(self._row)
         if asked is not None and may_tell_names(*asked):
-            self._facts  # noqa: B018
+            self.facts  # noqa: B018
 
     def known_topic(self, topic_id: UUID) -> str | None:
         """Return the name of a topic id; None where the capture does not tell it."""
@@ -248,8 +257,11 @@ class Exchange:
         return {name: self.column(name) for name in COLUMNS}
 
     def _value(self, frames: Frames, column: str) -> int | None:
-        value = int(getattr(frames, column)[self._row])
-        return None if value == NONE else value
+        return _integer(getattr(frames, column)[self._row])
+
+
+def _integer(value: Any) -> int | None:
+    return None if value == NONE else int(value)
 
 
 def _token(kind: Any, frame: bytes, size: int | None) -> Message:

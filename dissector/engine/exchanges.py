@@ -1,16 +1,16 @@
 """
 Exchanges in columns: what pairing gives for one window of a capture.
 
-Columns are numpy arrays, a row per exchange, in the order in which exchanges end. The bytes of all
-frames lie in one buffer; a body is decoded only when somebody looks at it (`Exchange` in
-`dissector.engine.capture`, the tables of `dissector.engine.table`).
+Columns are numpy arrays, a row per exchange, in the order in which exchanges end. The bytes of a
+frame stay where they are in the window, or lie in a second buffer if they had to be put together;
+a body is decoded only when somebody looks at it (`Exchange`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,8 @@ class Frames:
     Frames in columns; NONE in every column where an exchange has no such frame.
 
     Attributes:
-        start: Offset of the frame (behind its size) in `Exchanges.data`.
+        start: Where the frame begins (behind its size): an offset in `Exchanges.data`, or, from its
+            end on, in `Exchanges.held`.
         there: Bytes that are there.
         size: Bytes by its size; more than `there` where some were not captured.
         packet: The packet that completed it.
@@ -77,59 +78,124 @@ class Exchanges:
     The exchanges of one window, a row each.
 
     Attributes:
-        data: The bytes of all frames.
+        data: The bytes of the window.
+        held: The bytes of frames that do not lie in it in one piece.
         connection: Number of the connection.
         status: Index into `STATUS`.
         client: The side that sends requests.
         token: Whether these are raw SASL tokens.
         unasked: Whether this is a response to a request that was due none.
+        api_key: Of the request; NONE for orphans, tokens, and where 8 bytes of it are not there.
+        api_version: Likewise.
+        correlation_id: Of the request, likewise; of an orphan that of the response, NONE where
+            4 bytes of it are not there.
         request: Columns of the request's frame.
         response: Columns of the response's frame.
     """
 
-    data: bytes
+    data: NDArray[np.uint8]
+    held: NDArray[np.uint8]
     connection: Ints
     status: NDArray[np.int8]
     client: NDArray[np.int8]
     token: NDArray[np.bool_]
     unasked: NDArray[np.bool_]
+    api_key: Ints
+    api_version: Ints
+    correlation_id: Ints
     request: Frames
     response: Frames
 
     def __len__(self) -> int:
         return len(self.connection)
 
+    def rows(self, rows: Ints) -> Exchanges:
+        """Return some of the exchanges, of the same bytes."""
+
+        def chosen(part: Any, *other: str) -> Any:
+            names = [each.name for each in fields(part) if each.name not in other]
+            return replace(part, **{name: getattr(part, name)[rows] for name in names})
+
+        sides = {"request": chosen(self.request), "response": chosen(self.response)}
+        rest: Exchanges = chosen(self, "data", "held", *sides)
+        return replace(rest, **sides)
+
+    def alone(self, row: int) -> Exchanges:
+        """Return one of the exchanges with its own bytes, so that the window's may go."""
+        table, held = self.rows(np.array([row])), bytearray()
+        for frames in (table.request, table.response):
+            data = self.frame(frames, 0)
+            if data is not None:
+                frames.start[0] = len(held)
+                held += data
+        own = np.frombuffer(bytes(held), np.uint8)
+        return replace(table, data=np.zeros(0, np.uint8), held=own)
+
     def frame(self, frames: Frames, row: int) -> bytes | None:
         """Return the bytes of one frame, or None where the exchange has none."""
         start = int(frames.start[row])
-        return None if start == NONE else self.data[start : start + int(frames.there[row])]
+        return None if start == NONE else self.bytes_at(start, int(frames.there[row]))
+
+    def int16_at(self, starts: Ints) -> Ints:
+        """Return the numbers of two bytes at places in frames; both bytes of each are there."""
+        out = np.zeros(len(starts), np.int64)
+        for buffer, first in ((self.data, 0), (self.held, len(self.data))):
+            inside = (starts >= first) & (starts < first + len(buffer))
+            at = starts[inside] - first
+            out[inside] = buffer[at].astype(np.int8).astype(np.int64) << 8 | buffer[at + 1]
+        return out
+
+    def bytes_at(self, start: int, length: int) -> bytes:
+        """Return some bytes of a frame."""
+        beyond = start - len(self.data)
+        if beyond >= 0:
+            return self.held[beyond : beyond + length].tobytes()
+        return self.data[start : start + length].tobytes()
 
     def asked(self, row: int) -> tuple[int, int] | None:
         """Return API key and version of a request, or None where they are not there."""
-        start = int(self.request.start[row])
-        if start == NONE or self.token[row] or self.request.there[row] < 4:
-            return None
-        head = self.data[start : start + 4]
-        return int.from_bytes(head[:2], "big", signed=True), int.from_bytes(
-            head[2:], "big", signed=True
-        )
+        key = int(self.api_key[row])
+        return None if key == NONE else (key, int(self.api_version[row]))
 
 
 def columns(rows: Sequence[Row]) -> Exchanges:
     """Lay exchanges out in columns."""
-    data = bytearray()
-    request = _frames([row.request for row in rows], data)
-    response = _frames([row.response for row in rows], data)
+    held = bytearray()
+    request = _frames([row.request for row in rows], held)
+    response = _frames([row.response for row in rows], held)
+    headers = np.array([header(row) for row in rows], np.int64).reshape(-1, 3)
+    api_key, api_version, correlation_id = np.ascontiguousarray(headers.T)
     return Exchanges(
-        data=bytes(data),
+        data=np.zeros(0, np.uint8),
+        held=np.frombuffer(bytes(held), np.uint8),
         connection=np.array([row.connection for row in rows], np.int64),
         status=np.array([row.status for row in rows], np.int8),
         client=np.array([row.client for row in rows], np.int8),
         token=np.array([row.token for row in rows], np.bool_),
         unasked=np.array([row.unasked for row in rows], np.bool_),
+        api_key=api_key,
+        api_version=api_version,
+        correlation_id=correlation_id,
         request=request,
         response=response,
     )
+
+
+def header(row: Row) -> tuple[int, int, int]:
+    """Return API key, version and correlation id of an exchange."""
+    if row.token:
+        return NONE, NONE, NONE
+    if row.request is None:
+        head = row.response.data[:4] if row.response else b""
+        return NONE, NONE, _number(head) if len(head) == 4 else NONE
+    head = row.request.data[:8]
+    if len(head) < 8:
+        return NONE, NONE, NONE
+    return _number(head[:2]), _number(head[2:4]), _number(head[4:])
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "big", signed=True)
 
 
 def _frames(frames: Sequence[Frame | None], data: bytearray) -> Frames:

@@ -70,6 +70,11 @@ Judge = Callable[[bytearray, int], bool]
 """Tells whether the stream should have a frame of this size at the beginning of its buffer."""
 
 
+def _believe_none(buffer: bytearray, size: int) -> bool:
+    """Say no: nobody has entered the stream."""
+    return False
+
+
 class Stream:
     """
     The bytes of one direction that are not yet cut.
@@ -109,7 +114,7 @@ class Stream:
     def __init__(self, side: int, limit: int = MAX_FRAME_BYTES) -> None:
         self.side = side
         self.limit = limit
-        self.judge: Judge = lambda buffer, size: False
+        self.judge: Judge = _believe_none
         self.buffer = bytearray()
         self.base = 0
         self.in_step = False
@@ -139,6 +144,18 @@ class Stream:
     def end_of_buffer(self) -> int:
         """Offset in the stream behind the last byte in the buffer."""
         return self.base + len(self.buffer)
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The packets that brought what is in the buffer."""
+        return [mark for mark in self._marks[self._behind :] if mark.end > self.base]
+
+    def resume(self, base: int, buffer: bytes | bytearray, marks: list[Mark], fresh: bool) -> None:
+        """Go on where another stream was; of the packets the newest is told in any case."""
+        self.base = base
+        self.buffer += buffer
+        self.fresh = fresh
+        self._marks = marks
 
     def add(self, data: bytes, packet: int, time_ns: int) -> None:
         """Take the next bytes."""
@@ -188,8 +205,9 @@ class Stream:
         self._begin_cut()
         if self.cut is None or self.cut.told:
             return None
-        self.cut.told = True
-        return self._damaged(self.cut, self._marks[-1])
+        frame = self._damaged(self.cut, self._marks[-1])
+        self.cut.told, self.cut.data = True, b""
+        return frame
 
     def enter(self, at: int, judge: Judge) -> None:
         """Begin to cut at an offset of the buffer; what is before it is passed over."""
@@ -240,7 +258,9 @@ class Stream:
         if not self.judge(self.buffer, size):
             return
         if size > self.limit and len(self.buffer) < 8:
-            self.in_step = False  # nothing but a size that can't be one
+            # Nothing but a size that can't be one.
+            self.in_step = False
+            self.scanned = self.base
             return
         there = min(4 + size, len(self.buffer))
         kept = min(there, 4 + min(KEPT_BYTES, self.limit)) if size > self.limit else there

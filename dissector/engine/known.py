@@ -1,227 +1,205 @@
 """
-What a table wants to know of its exchanges, read off the tape for a whole window at once.
+What a table wants to know of the bodies of its exchanges, for a whole window at once.
 
-Most exchanges are whole, of known APIs, and nothing is wrong with them. Their header, errors and
-topics are read by one loop (`tape`), without decoding their bodies. The others are left to the
-codecs, which know what is wrong: those that the loop can't read to the last byte, those whose
-records have problems, and those that tell the names of topic ids.
+Most exchanges are whole, of known APIs, and nothing is wrong with them. One loop reads what they
+tell (`fact_loop`), without decoding their bodies. The others are asked one by one, as `Exchange`,
+whose codecs know what is wrong.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine import tape
-from dissector.engine.exchanges import NONE, Exchanges, Ints
-from dissector.engine.topics import may_tell_names
-from dissector.protocol.carried import may_be_cut
+from dissector.engine.batches import wrong_fields
+from dissector.engine.exchange import Exchange
+from dissector.engine.exchanges import Exchanges, Ints
+from dissector.engine.fact_loop import ERRORS, KEYS, LEFT, TOPICS, VERSIONS
+from dissector.engine.fact_notes import CLIENT, ID, NAME
+from dissector.engine.fact_tables import Facts, gather, kinds_of, seen_kinds
+from dissector.engine.interning import Table
+from dissector.engine.topics import Told, TopicNames, Topics, may_tell_names, settle
+from dissector.errors import Problem
 from dissector.protocol.error_codes import error_name
-from dissector.protocol.facts import NO_ID
-from dissector.protocol.headers import API_VERSIONS
-from dissector.protocol.messages import UNSUPPORTED_VERSION
-from dissector.protocol.program import Place, programs
-from dissector.protocol.records import parse_records
 
-WORTHWHILE = 3000
-"""
-Exchanges in a window from which it pays to load compiled code and read them all at once.
-"""
-
-LEAST_REQUEST, LEAST_RESPONSE = 10, 4
-"""Bytes of a request's header up to its client id, and of a response's."""
-
-NOTHING, CLIENT_ID, ERROR, TOPIC, TOPIC_ID, RECORDS = range(6)
-
-Bools: TypeAlias = NDArray[np.bool_]
-Bytes: TypeAlias = NDArray[np.uint8]
-
-
-class Known(NamedTuple):
-    """
-    What the bytes of an exchange say, where nothing is wrong with them.
-
-    Attributes:
-        api_key: Of the request.
-        api_version: Of the request.
-        correlation_id: Of the request.
-        client_id: Of the request.
-        errors: Names of the errors in the response, each once, in wire order.
-        topics: Names and ids of the topics of both, likewise.
-    """
-
-    api_key: int
-    api_version: int
-    correlation_id: int
-    client_id: str | None
-    errors: tuple[str, ...]
-    topics: tuple[str | UUID, ...]
+WORTHWHILE = 100
+"""Exchanges in a window from which it pays to read them all at once, by programs made for that."""
 
 
 @dataclass(slots=True)
-class _Found:
-    """The same while it is collected; as keys, so that each is there once."""
+class Known:
+    """
+    What the bodies of a window's exchanges tell: a row each, as indices into lists.
 
-    fits: bool
-    client_id: str | None = None
-    errors: dict[str, None] = field(default_factory=dict)
-    topics: dict[str | UUID, None] = field(default_factory=dict)
+    Attributes:
+        client_id: Of the client ids; 0 is None.
+        errors: Of the lists of errors in responses, each error once; 0 is the empty one.
+        topics: Of the lists of topics in request and response, each once; likewise.
+        problems: Of the lists of problems; likewise.
+        client_ids: What clients call themselves.
+        error_lists: Names of errors, in wire order.
+        topic_lists: Names and nameless ids of topics, in wire order.
+        problem_lists: Problems of request and response, those of records included.
+    """
+
+    client_id: Ints
+    errors: Ints
+    topics: Ints
+    problems: Ints
+    client_ids: list[str | None]
+    error_lists: list[tuple[str, ...]]
+    topic_lists: list[Topics]
+    problem_lists: list[tuple[Problem, ...]]
 
 
-def known(table: Exchanges) -> list[Known | None]:
-    """Return what is known of each exchange of a window; None for those left to the codecs."""
-    out: list[Known | None] = [None] * len(table)
-    if len(table) < WORTHWHILE:
-        return out
-    data = np.frombuffer(table.data, np.uint8)
-    rows = np.flatnonzero(_whole(table))
-    rows, keys, versions, steps = _programs(data, table, rows)
-    if not len(rows):
-        return out
-    read = _read(data, table, rows, steps)
-    ids = _number(data, table.request.start[rows] + 4, 4)
-    found = _collect(table.data, read, len(rows))
-    columns = (rows.tolist(), keys.tolist(), versions.tolist(), ids.tolist(), found)
-    for row, key, version, correlation_id, each in zip(*columns, strict=True):
-        if each.fits:
-            out[row] = Known(
-                key,
-                version,
-                correlation_id,
-                each.client_id,
-                tuple(each.errors),
-                tuple(each.topics),
-            )
+class Gleaned(NamedTuple):
+    """What the exchanges of a window tell by themselves, whatever was told before them."""
+
+    known: Known
+    told: list[Told]
+
+
+def is_worthwhile(table: Exchanges) -> bool:
+    """Tell whether a window has so many exchanges that reading them all at once pays."""
+    return len(table) >= WORTHWHILE
+
+
+def read_known(table: Exchanges, names: TopicNames) -> Known:
+    """Return what is known of each exchange of a window."""
+    return settled(glean(table), names)
+
+
+def glean(table: Exchanges) -> Gleaned:
+    """Read what the exchanges of a window tell; several may be read side by side."""
+    return checked(table, gather(table))
+
+
+def checked(table: Exchanges, facts: Facts) -> Gleaned:
+    """Return what the exchanges of a window tell, their records included, by its facts."""
+    _leave_wrong_records(table, facts)
+    out, topics = _known(facts)
+    told = _told(facts, topics) + _ask(table, facts, out)
+    told.sort(key=lambda each: each.row)
+    return Gleaned(out, told)
+
+
+def settled(gleaned: Gleaned, names: TopicNames) -> Known:
+    """
+    Return what is known of each exchange of a window, and of topics from those before it.
+
+    Args:
+        gleaned: What the window tells; in the order of windows.
+        names: Learns what is told of topics. Where no more can be told of what was before, ids get
+            their names here, as far as each row's past tells them.
+    """
+    out, told = gleaned
+    if not names.may_ask:
+        settle(out.topics, out.topic_lists, told, names)
+    for each in told:
+        names.learn({each.topic_id: each.name})
     return out
 
 
-def _whole(table: Exchanges) -> Bools:
-    """Tell which exchanges have a request, and no frame that lacks bytes."""
-    request, response = table.request, table.response
-    there = request.start != NONE
-    answered = response.start != NONE
-    whole: Bools = (
-        there
-        & ~table.token
-        & ~table.unasked
-        & (request.there == request.size)
-        & (request.size >= LEAST_REQUEST)
-        & (~answered | ((response.there == response.size) & (response.size >= LEAST_RESPONSE)))
+def read_names(table: Exchanges) -> dict[UUID, str]:
+    """Return the names of topic ids that the exchanges of a window tell."""
+    kinds = kinds_of(table)
+    tells = np.zeros(KEYS * VERSIONS + 1, np.bool_)
+    for kind in seen_kinds(kinds):
+        tells[kind] = may_tell_names(*divmod(kind, VERSIONS))
+    chosen = table.rows(np.flatnonzero(tells[kinds]))
+    facts = gather(chosen, records=False)
+    out, topics = _known(facts)
+    told = _told(facts, topics) + _ask(chosen, facts, out)
+    return {each.topic_id: each.name for each in sorted(told, key=lambda each: each.row)}
+
+
+def _leave_wrong_records(table: Exchanges, facts: Facts) -> None:
+    """Leave to the codecs the exchanges with records that something is wrong with."""
+    rows, start, length, may_be_cut = np.ascontiguousarray(facts.fields.T)
+    wrong = wrong_fields(table.data, table.held, start, length, may_be_cut.astype(np.bool_))
+    facts.state[rows[wrong]] = LEFT
+
+
+def _known(facts: Facts) -> tuple[Known, dict[int, str | UUID]]:
+    """Return what the loop found as columns and lists; and the topics by their entries."""
+    texts, lists = facts.texts, facts.lists
+    clients, client_ids = texts.contents(CLIENT)
+    errors, codes = lists.contents(ERRORS)
+    topics, entries = lists.contents(TOPICS)
+    topic_of = _topics(texts)
+    known = Known(
+        client_id=clients[facts.clients],
+        errors=errors[facts.errors],
+        topics=topics[facts.topics],
+        problems=np.zeros(len(facts.state), np.int64),
+        client_ids=[None, *map(_text, client_ids)],
+        error_lists=[(), *(tuple(map(error_name, each.tolist())) for each in codes)],
+        topic_lists=[(), *(tuple(topic_of[n] for n in each.tolist()) for each in entries)],
+        problem_lists=[()],
     )
-    return whole
+    return known, topic_of
 
 
-def _programs(data: Bytes, table: Exchanges, rows: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the rows that have programs, their keys and versions, and the steps [n, 2] of both."""
-    begin = table.request.start[rows]
-    keys, versions = _number(data, begin, 2), _number(data, begin + 2, 2)
-    kinds, which = np.unique(keys << 32 | (versions & 0xFFFFFFFF), return_inverse=True)
-    starts = np.array([_starts(int(kind) >> 32, int(kind & 0xFFFFFFFF)) for kind in kinds])
-    steps = starts.reshape(-1, 2)[which]
-    answered = table.response.start[rows] != NONE
-    good = steps[:, 0] >= 0
-    refused = np.flatnonzero(answered & (keys == API_VERSIONS) & (table.response.size[rows] >= 6))
-    codes = _number(data, table.response.start[rows[refused]] + 4, 2)
-    good[refused[codes == UNSUPPORTED_VERSION]] = False
-    steps[~answered, 1] = -1
-    return rows[good], keys[good], versions[good], steps[good]
+def _topics(texts: Table) -> dict[int, str | UUID]:
+    """Return names and ids of topics by their entries."""
+    out: dict[int, str | UUID] = {}
+    for kind, read in ((NAME, _text), (ID, _uuid)):
+        numbers, contents = texts.contents(kind)
+        entries = (np.flatnonzero(numbers) - 1).tolist()
+        out.update(zip(entries, map(read, contents), strict=True))
+    return out
 
 
-def _starts(key: int, version: int) -> tuple[int, int]:
-    """Return the first steps of request and response; -1 for what is left to the codecs."""
-    version = version - (1 << 32) if version >> 31 else version
-    if may_tell_names(key, version):
-        return -1, -1
-    table = programs()
-    return table.start(key, version, "request"), table.start(key, version, "response")
+def _text(content: NDArray[np.uint8]) -> str:
+    return content.tobytes().decode("utf-8", "surrogateescape")
 
 
-def _number(data: Bytes, at: Ints, size: int) -> Ints:
-    """Read big-endian signed numbers of some bytes."""
-    value = data[at].astype(np.int8).astype(np.int64)
-    for i in range(1, size):
-        value = value << 8 | data[at + i]
-    return value
+def _uuid(content: NDArray[np.uint8]) -> UUID:
+    return UUID(bytes=content.tobytes())
 
 
-def _read(data: Bytes, table: Exchanges, rows: Ints, steps: Ints) -> tape.Tape:
-    """Run request and response of each row through their programs: messages 2n and 2n + 1."""
-    starts, ends = (np.zeros((len(rows), 2), np.int64) for _ in range(2))
-    for side, frames in enumerate((table.request, table.response)):
-        there = frames.start[rows] != NONE
-        starts[:, side] = np.where(there, frames.start[rows], 0)
-        ends[:, side] = starts[:, side] + np.where(there, frames.size[rows], 0)
-    return tape.read(data, starts.ravel(), ends.ravel(), steps.ravel(), programs(), _categories())
+def _told(facts: Facts, topics: Mapping[int, Any]) -> list[Told]:
+    """Return the names that the loop found, of exchanges that are not left to the codecs."""
+    told = facts.told[facts.state[facts.told[:, 0]] != LEFT]
+    return [Told(row, topics[topic_id], topics[name]) for row, topic_id, name, _ in told.tolist()]
 
 
-def _categories() -> Bytes:
-    """Return for each field number what it tells, if anything."""
-    return np.array([_category(place) for place in programs().places], np.uint8)
+def _ask(table: Exchanges, facts: Facts, known: Known) -> list[Told]:
+    """Fill in what the codecs know of the exchanges that are left to them."""
+    told: list[Told] = []
+    client_ids, error_lists = _Numbers(known.client_ids), _Numbers(known.error_lists)
+    topic_lists, problem_lists = _Numbers(known.topic_lists), _Numbers(known.problem_lists)
+    for row in np.flatnonzero(facts.state == LEFT).tolist():
+        exchange = Exchange(table, row, capture="", client="", broker="", names=TopicNames())
+        request, response = exchange.facts
+        known.client_id[row] = client_ids.number(exchange.client_id)
+        known.errors[row] = error_lists.number(tuple(response.errors))
+        known.topics[row] = topic_lists.number(tuple(request.topics | response.topics))
+        known.problems[row] = problem_lists.number(tuple(exchange.problems))
+        names = request.names | response.names
+        told += [Told(row, topic_id, name) for topic_id, name in names.items()]
+    return told
 
 
-def _category(place: Place | None) -> int:
-    if place is None:
-        return NOTHING
-    declared = place.declared
-    is_item = place.path.endswith(".[]")
-    if place.key < 0:
-        return CLIENT_ID if declared.name == "client_id" else NOTHING
-    if declared.type == "int16" and declared.name.endswith("error_code"):
-        return ERROR if place.kind == "response" else NOTHING
-    if declared.entity == "topicName" and (is_item or not declared.type.startswith("[]")):
-        return TOPIC
-    if declared.type == "uuid" and declared.name == "topic_id":
-        return TOPIC_ID
-    carries = may_be_cut(place.key, place.kind) is not None
-    return RECORDS if carries and declared.name == "records" else NOTHING
+_Value = TypeVar("_Value", bound=Hashable)
 
 
-def _collect(data: bytes, read: tape.Tape, count: int) -> list[_Found]:
-    """Gather the rows of the tape by exchange."""
-    answered = read.state.reshape(-1, 2)
-    fits = (answered[:, 0] == tape.FITS) & np.isin(answered[:, 1], (tape.FITS, tape.UNKNOWN))
-    found = [_Found(fit) for fit in fits.tolist()]
-    category = _categories()[read.field]
-    empty_text = (category == CLIENT_ID) & (read.value == 0)
-    telling = np.flatnonzero(
-        (read.value > 0) | (category == ERROR) & (read.value != 0) | empty_text
-    )
-    texts: dict[bytes, str] = {}
-    columns = (
-        read.message[telling].tolist(),
-        category[telling].tolist(),
-        read.start[telling].tolist(),
-        read.value[telling].tolist(),
-        read.field[telling].tolist(),
-    )
-    for message, what, start, value, number in zip(*columns, strict=True):
-        each = found[message >> 1]
-        if what == ERROR:
-            each.errors[error_name(value)] = None
-            continue
-        content = data[start : start + value]
-        if what == RECORDS:
-            each.fits = each.fits and _are_right(content, programs().places[number])
-        elif what == TOPIC_ID:
-            topic_id = UUID(bytes=content)
-            if topic_id != NO_ID:
-                each.topics[topic_id] = None
-        else:
-            text = texts.get(content)
-            if text is None:
-                text = texts[content] = content.decode("utf-8", "surrogateescape")
-            if what == TOPIC:
-                each.topics[text] = None
-            else:
-                each.client_id = text
-    return found
+class _Numbers(Generic[_Value]):
+    """Numbers for the values of a list, which grows by those that are new."""
 
+    def __init__(self, values: list[_Value]) -> None:
+        self._values = values
+        self._numbers = {value: number for number, value in enumerate(values)}
 
-def _are_right(content: bytes, place: Place | None) -> bool:
-    """Tell whether nothing is wrong with the content of a `records` field."""
-    cut = place is not None and bool(may_be_cut(place.key, place.kind))
-    return not any(batch.problems for batch in parse_records(content, may_be_cut=cut))
+    def number(self, value: _Value) -> int:
+        """Return the index of a value."""
+        found = self._numbers.get(value)
+        if found is None:
+            found = self._numbers[value] = len(self._values)
+            self._values.append(value)
+        return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from dissector.capture.columns import NEVER
@@ -64,6 +64,28 @@ class OpenRequests:
         first = next(iter(self._by_age.values()), None)
         return NEVER if first is None else first.frame.packet
 
+    @property
+    def size(self) -> int:
+        """How many bytes the requests have that wait."""
+        return self._bytes
+
+    def waiting(self) -> list[Open]:
+        """Return the requests that wait, oldest first."""
+        return list(self._by_age.values())
+
+    def waived_ids(self) -> list[int]:
+        """Return the ids of requests that were due no response, as far as they are remembered."""
+        return list(self._waived or ())
+
+    def resume(self, frames: Iterable[Frame], waived: list[int], tokens_seen: bool) -> None:
+        """Go on where others were."""
+        for frame in frames:
+            for _ in self.add(frame):
+                raise AssertionError("these waited before")
+        if waived:
+            self._waived = deque(waived, maxlen=MAX_WAIVED)
+        self.tokens_seen = tokens_seen
+
     def ids(self) -> list[int]:
         """Return the correlation ids that wait."""
         return list(self._by_id)
@@ -120,7 +142,8 @@ class OpenRequests:
         return self._remove(self._tokens[0]) if self._tokens else None
 
     def pop_all(self) -> list[Open]:
-        """Take out all that still wait, oldest first."""
+        """Take out all that still wait, oldest first; forget what was due no response."""
+        self._waived = None
         left = list(self._by_age.values())
         for request in left:
             self._remove(request)

@@ -8,7 +8,7 @@ from typing import Any
 from dissector.engine.exchange import Exchange
 from dissector.protocol.carried import carried
 from dissector.protocol.facts import NO_ID
-from dissector.protocol.records import Row, iter_records
+from dissector.protocol.records.rows import Row, iter_records
 
 COLUMNS = (
     "connection",

@@ -8,12 +8,35 @@ rest of the capture is asked once (`ask`); what is nameless then has no name in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
+import numpy as np
+
+from dissector.engine.exchanges import Ints
 from dissector.protocol.apis import api
 from dissector.protocol.facts import tells_names
+
+Topics: TypeAlias = tuple[str | UUID, ...]
+"""Names of topics, and ids that have no name beside them."""
+
+
+class Told(NamedTuple):
+    """
+    The name of a topic id, told by an exchange.
+
+    Attributes:
+        row: Of the exchange in its window.
+        topic_id: The id.
+        name: Its name.
+    """
+
+    row: int
+    topic_id: UUID
+    name: str
 
 
 class TopicNames:
@@ -22,12 +45,19 @@ class TopicNames:
 
     Attributes:
         known: The names by id.
+        comes_twice: Whether the capture can be read for names before it is read for rows.
     """
 
     def __init__(self, ask: Callable[[], dict[UUID, str]] | None = None) -> None:
         """Begin with nothing known; `ask` reads the whole capture, where it can be read twice."""
         self.known: dict[UUID, str] = {}
+        self.comes_twice = ask is not None
         self._ask = ask
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether names may still come from what was not read yet."""
+        return self._ask is not None
 
     def learn(self, names: dict[UUID, str]) -> None:
         """Take note of names."""
@@ -35,10 +65,19 @@ class TopicNames:
 
     def known_name(self, topic_id: UUID) -> str | None:
         """Return the name of a topic id; None where no name is to be had."""
-        if topic_id not in self.known and self._ask is not None:
+        if topic_id not in self.known:
+            self.ask()
+        return self.known.get(topic_id)
+
+    def ask(self) -> None:
+        """Learn all names that the capture tells, if it can be asked and was not."""
+        if self._ask is not None:
             ask, self._ask = self._ask, None
             self.known.update(ask())
-        return self.known.get(topic_id)
+
+    def all_told(self) -> None:
+        """Take note that all the capture tells was learned: there is nothing to ask."""
+        self._ask = None
 
     def name(self, topic: str | UUID) -> str:
         """Return the name of a topic; the canonical text of its id where no name is to be had."""
@@ -53,3 +92,51 @@ def may_tell_names(api_key: int, api_version: int) -> bool:
         api_version in schema.versions and tells_names(schema, api_version)
         for schema in (found.request, found.response)
     )
+
+
+def settle(column: Ints, lists: list[Topics], told: Sequence[Told], names: TopicNames) -> None:
+    """
+    Put names in the place of ids, as far as they are told up to each row.
+
+    Args:
+        column: Of each row of a window, the index of its topics; changed where a list stands for
+            different names in different rows.
+        lists: The topics; what is nameless becomes the text of its id.
+        told: The names that the window tells, by row.
+        names: What was known before the window.
+    """
+    by_id: dict[UUID, list[Told]] = {}
+    for each in told:
+        by_id.setdefault(each.topic_id, []).append(each)
+    order = np.argsort(column, kind="stable")
+    bounds = np.searchsorted(column[order], np.arange(len(lists) + 1))
+    for number, topics in enumerate(lists[:]):
+        ids = [topic for topic in topics if isinstance(topic, UUID)]
+        rows = order[bounds[number] : bounds[number + 1]]
+        if not ids or not len(rows):
+            continue
+        news = sorted({each.row for topic_id in ids for each in by_id.get(topic_id, ())})
+        into = number
+        for piece in np.split(rows, np.searchsorted(rows, news)):
+            if not len(piece):
+                continue
+            past = _Past(by_id, int(piece[0]), names)
+            if into == len(lists):
+                lists.append(())
+            lists[into] = tuple(dict.fromkeys(map(past.name, topics)))
+            column[piece] = into
+            into = len(lists)
+
+
+class _Past(NamedTuple):
+    """What is known of topic ids at one row of a window."""
+
+    told: dict[UUID, list[Told]]
+    row: int
+    names: TopicNames
+
+    def name(self, topic: str | UUID) -> str:
+        """Return the name of a topic, or the text of its id."""
+        told = self.told.get(topic, []) if isinstance(topic, UUID) else []
+        count = bisect_right(told, self.row, key=lambda each: each.row)
+        return told[count - 1].name if count else self.names.name(topic)

@@ -12,6 +12,17 @@ Python's `re`, found anywhere; `(?i)` makes it blind to case. `!`, then `and`, t
 
 from dissector.filter.display import Filter, parse
 from dissector.filter.evaluate import Row, values_of
+from dissector.filter.masks import Table
 from dissector.filter.names import BodyPath, Column, UnknownName, resolve
 
-__all__ = ["BodyPath", "Column", "Filter", "Row", "UnknownName", "parse", "resolve", "values_of"]
+__all__ = [
+    "BodyPath",
+    "Column",
+    "Filter",
+    "Row",
+    "Table",
+    "UnknownName",
+    "parse",
+    "resolve",
+    "values_of",
+]

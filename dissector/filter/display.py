@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from dissector.filter.evaluate import Predicate, Row, predicate
 from dissector.filter.grammar import node_of
+from dissector.filter.masks import Rows, Table, rows_passing
 from dissector.filter.names import BodyPath
 from dissector.filter.nodes import Node, body_paths
 
@@ -34,6 +35,10 @@ class Filter:
     def matches(self, row: Row) -> bool:
         """Tell whether a row passes."""
         return self._holds(row)
+
+    def passing(self, table: Table) -> Rows:
+        """Return the numbers of the rows of a table that pass: those that `matches` says."""
+        return rows_passing(self.node, table)
 
 
 def parse(text: str) -> Filter:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from dissector.filter.kinds import Kind
 from dissector.filter.literals import Literal, compiled
-from dissector.filter.names import BodyPath, Name, Source
+from dissector.filter.names import BodyPath, Column, Name, Source
 from dissector.filter.nodes import (
     Always,
     And,
@@ -67,15 +67,16 @@ def predicate(node: Node) -> Predicate:
             inner = predicate(part)
             return lambda row: not inner(row)
         case And(parts):
-            all_of = _cheap_first(parts)
+            all_of = [predicate(part) for part in cheap_first(parts)]
             return lambda row: all(each(row) for each in all_of)
         case Or(parts):
-            any_of = _cheap_first(parts)
+            any_of = [predicate(part) for part in cheap_first(parts)]
             return lambda row: any(each(row) for each in any_of)
 
 
-def _cheap_first(parts: Iterable[Node]) -> list[Predicate]:
-    return [predicate(part) for part in sorted(parts, key=lambda part: bool(body_paths(part)))]
+def cheap_first(parts: Iterable[Node]) -> list[Node]:
+    """Return parts in the order in which they are to be asked."""
+    return sorted(parts, key=lambda part: bool(body_paths(part)))
 
 
 def _leaf(leaf: Leaf) -> Predicate:
@@ -94,7 +95,11 @@ def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
     """Return the values that a test is asked about; none where the row has no such thing."""
     if isinstance(source, BodyPath):
         return values_at(row.body(source.kind), source.path)
-    found = row.column(source.name)
+    return column_values(row.column(source.name), source, exists)
+
+
+def column_values(found: object, source: Column, exists: bool) -> Iterable[object]:
+    """Return the values that a test is asked about where a column holds `found`."""
     if isinstance(found, list | tuple):
         return found or ([source.empty] if source.empty and not exists else [])
     return [_port(found) if source.port else found]

@@ -6,15 +6,16 @@ Source: Kafka, ProduceRequest.json, FetchResponse.json, ShareFetchResponse.json.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from uuid import UUID
 
 from dissector.errors import Problem
 from dissector.protocol.messages import Message
-from dissector.protocol.records import Batch, parse_records
-from dissector.protocol.spans import spans
+
+if TYPE_CHECKING:
+    from dissector.protocol.records.field import Batch
 
 
 class _Carrier(NamedTuple):
@@ -75,7 +76,18 @@ class Carried:
         return f"{self.topics}[{self.topic_at}].{self.partitions}[{self.partition_at}].records"
 
 
-def carried(message: Message) -> Iterator[Carried]:
+Read: TypeAlias = "Callable[[bytes, bool], list[Batch]]"
+"""Reads the content of a `records` field; the flag: whether its last batch may be cut off."""
+
+
+def read_field(data: bytes, may_be_cut: bool) -> list[Batch]:
+    """Read the content of a `records` field, all records included."""
+    from dissector.protocol.records.field import parse_records
+
+    return parse_records(data, may_be_cut=may_be_cut)
+
+
+def carried(message: Message, read: Read = read_field) -> Iterator[Carried]:
     """Yield the `records` fields that are not null of a message, in wire order."""
     carrier = _CARRIERS.get((message.api_key or 0, message.kind))
     if message.body is None or message.api_key is None or carrier is None:
@@ -94,7 +106,7 @@ def carried(message: Message) -> Iterator[Carried]:
                     topic.get("topic_id"),
                     partition[carrier.number],
                     data,
-                    parse_records(data, may_be_cut=message.kind == "response"),
+                    read(data, message.kind == "response"),
                 )
 
 
@@ -121,6 +133,8 @@ def record_problems(message: Message) -> list[Problem]:
 
 def _content_starts(message: Message) -> dict[str, int]:
     """Return where in the frame the content of each `records` field begins, by its path."""
+    from dissector.protocol.spans import spans
+
     assert message.schema is not None
     root = spans(message.schema, message.api_version or 0, message.frame, message.body_start)
     return {

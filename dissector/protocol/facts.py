@@ -7,7 +7,7 @@ facts, so that a body is walked where it matters and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -35,36 +35,79 @@ class Facts:
     names: dict[UUID, str] = field(default_factory=dict)
 
 
+NOTHING, ERROR, TOPIC, TOPIC_ID, PAIR_NAME, PAIR_ID = range(6)
+"""
+What a field tells: an error; a topic by its name, or by its id where no name stands beside it; one
+half of a pair, which also tells that this topic has that id.
+"""
+
+
+def role(each: Field, beside: Sequence[Field]) -> int:
+    """
+    Return what a field of a body tells.
+
+    Args:
+        each: The field.
+        beside: All fields of its struct, in the same version.
+    """
+    if each.type == "int16" and each.name.endswith("error_code"):
+        return ERROR
+    if _is_name(each):
+        return PAIR_NAME if any(map(_is_id, beside)) else TOPIC
+    if _is_id(each):
+        return PAIR_ID if any(map(_is_name, beside)) else TOPIC_ID
+    return NOTHING
+
+
+def _is_name(each: Field) -> bool:
+    return each.entity == "topicName"
+
+
+def _is_id(each: Field) -> bool:
+    return each.type == "uuid" and each.name == "topic_id"
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The fields of one struct that tell something."""
+    """
+    The fields of one struct that tell something, in wire order.
 
-    errors: tuple[str, ...]
-    names: tuple[str, ...]
-    id: str
-    deeper: tuple[tuple[str, _Plan], ...]
+    Attributes:
+        fields: Name and role of each; of those that lead deeper, the plan of what is in them. A
+            pair is complete, and told, at its second half.
+        pair: The names of the fields that hold name and id of one topic, if any do.
+    """
+
+    fields: tuple[tuple[str, int, _Plan | None], ...]
+    pair: tuple[str, str]
 
     def __bool__(self) -> bool:
-        return bool(self.errors or self.names or self.id or self.deeper)
+        return bool(self.fields)
 
     def collect(self, body: Mapping[str, Any], facts: Facts) -> None:
         """Add what a body tells."""
-        for name in self.errors:
-            if body[name]:
-                facts.errors[error_name(body[name])] = None
-        topic_id = body[self.id] if self.id else NO_ID
-        known = [t for name in self.names for t in _texts(body[name])]
-        if topic_id != NO_ID:
-            if len(known) == 1:
-                facts.names[topic_id] = known[0]
-            elif not known:
-                facts.topics[topic_id] = None
-        for topic in known:
-            facts.topics[topic] = None
-        for name, plan in self.deeper:
+        for name, what, deeper in self.fields:
             value = body[name]
-            for item in (value,) if isinstance(value, Mapping) else value or ():
-                plan.collect(item, facts)
+            if deeper is not None:
+                for item in (value,) if isinstance(value, Mapping) else value or ():
+                    deeper.collect(item, facts)
+            elif what == ERROR:
+                if value:
+                    facts.errors[error_name(value)] = None
+            elif what == TOPIC:
+                facts.topics.update(dict.fromkeys(_texts(value)))
+            elif what == TOPIC_ID:
+                _add_topic("", value, facts)
+            else:
+                _add_topic(body[self.pair[0]], body[self.pair[1]], facts)
+
+
+def _add_topic(name: str | None, topic_id: UUID, facts: Facts) -> None:
+    """Add a topic by its name, else by its id."""
+    if name and topic_id != NO_ID:
+        facts.names[topic_id] = name
+    if name or topic_id != NO_ID:
+        facts.topics[name or topic_id] = None
 
 
 def _texts(value: Any) -> list[str]:
@@ -83,13 +126,17 @@ def plan(schema: Schema, version: int) -> _Plan:
 def _plan(fields: tuple[Field, ...], version: int) -> _Plan:
     plain, tagged = split(fields, version)
     here = plain + tagged
-    deeper = [(f, _plan(f.fields, version)) for f in here if f.fields]
-    return _Plan(
-        errors=tuple(f.name for f in here if f.type == "int16" and f.name.endswith("error_code")),
-        names=tuple(f.name for f in here if f.entity == "topicName"),
-        id=next((f.name for f in here if f.type == "uuid" and f.name == "topic_id"), ""),
-        deeper=tuple((f.name, p) for f, p in deeper if p),
-    )
+    telling: list[tuple[str, int, _Plan | None]] = []
+    pair: dict[int, str] = {}
+    for each in here:
+        what = role(each, here)
+        deeper = _plan(each.fields, version) if each.fields else None
+        if what in (PAIR_NAME, PAIR_ID):
+            pair[what] = each.name
+            what = what if len(pair) == 2 else NOTHING
+        if deeper or what != NOTHING:
+            telling.append((each.name, what, deeper or None))
+    return _Plan(tuple(telling), (pair.get(PAIR_NAME, ""), pair.get(PAIR_ID, "")))
 
 
 def collect(schema: Schema, version: int, body: Mapping[str, Any], facts: Facts) -> None:
@@ -104,5 +151,4 @@ def tells_names(schema: Schema, version: int) -> bool:
 
 
 def _pairs(node: _Plan) -> bool:
-    deeper = (child for _, child in node.deeper)
-    return bool(node.id and node.names) or any(_pairs(child) for child in deeper)
+    return any(node.pair) or any(d is not None and _pairs(d) for _, _, d in node.fields)

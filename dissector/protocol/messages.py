@@ -10,8 +10,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass, field
 from functools import cache
-
-from construct import Container
+from typing import TYPE_CHECKING
 
 from dissector.errors import DecodeError, Problem
 from dissector.protocol.apis import Kind, api, api_name
@@ -24,7 +23,12 @@ from dissector.protocol.headers import (
     response_header_version,
 )
 from dissector.protocol.schema import Schema, construct_of, split
-from dissector.protocol.structs import Fields, Member
+
+if TYPE_CHECKING:
+    from construct import Container
+
+    from dissector.protocol.codec import Codec
+    from dissector.protocol.structs import Fields
 
 UNSUPPORTED_VERSION = 35
 
@@ -99,7 +103,7 @@ def decode_request(frame: bytes, size: int | None = None) -> Message:
     message.api_key = int.from_bytes(frame[0:2], "big", signed=True)
     message.api_version = int.from_bytes(frame[2:4], "big", signed=True)
     message.correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
-    if _read_header(message):
+    if not _read_plain(message) and _read_header(message):
         _read_body(message)
     return message
 
@@ -123,13 +127,61 @@ def decode_response(
         return message
     message.correlation_id = int.from_bytes(frame[0:4], "big", signed=True)
     message.body_start = message.body_end = 4
-    if key is None or version is None or not _read_header(message):
+    if key is None or version is None or _read_plain(message) or not _read_header(message):
         return message
     if key == API_VERSIONS and frame[4:6] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
         _read_refusal(message)
     else:
         _read_body(message)
     return message
+
+
+def _read_plain(message: Message) -> bool:
+    """Read what is whole and has nothing unusual, if that goes fast; else nothing was done."""
+    frame, key, version = message.frame, message.api_key, message.api_version
+    if key is None or version is None or message.size != len(frame):
+        return False
+    header, codec = _plainly(message.kind, key, version)
+    read = codec.compiled if codec is not None else None
+    if read is None:
+        return False
+    from dissector.protocol.compiled import MISFITS
+
+    at, client_id = 4, None
+    if message.kind == "request":
+        size = int.from_bytes(frame[8:10], "big", signed=True)
+        at = 10 + max(size, 0)
+        client_id = frame[10:at] if size >= 0 else None
+        if size < -1 or (client_id is not None and not client_id.isascii()):
+            return False
+    if header == _WITH_TAGS[message.kind]:
+        if frame[at : at + 1] != b"\0":
+            return False
+        at += 1
+    try:
+        body, end = read(frame, at)
+    except MISFITS:
+        return False
+    if end != len(frame):
+        return False
+    message.client_id = None if client_id is None else client_id.decode("ascii")
+    message.body_start, message.body, message.body_end = at, body, end
+    return True
+
+
+_WITH_TAGS = {"request": 2, "response": 1}
+"""Versions of headers that end with tagged fields."""
+
+
+@cache
+def _plainly(kind: Kind, key: int, version: int) -> tuple[int, Codec | None]:
+    """Return the version of the header and what reads the body; None where they are unusual."""
+    found = api(key)
+    header = Message(kind, b"", 0, key, version).header[1]
+    is_usual = header > 0 if kind == "request" else key != API_VERSIONS
+    if found is None or not is_usual or version not in found.schema(kind).versions:
+        return header, None
+    return header, found.schema(kind).codec(version)
 
 
 def _read_refusal(message: Message) -> None:
@@ -228,6 +280,8 @@ def expects_response(frame: bytes) -> bool:
 @cache
 def _up_to_acks(version: int) -> Fields:
     """Return what reads a Produce request as far as its acks: no tag section follows there."""
+    from dissector.protocol.structs import Fields, Member
+
     found = api(PRODUCE)
     assert found is not None
     plain, _ = split(found.request.fields, version)

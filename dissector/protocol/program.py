@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TypeAlias
 
 from dissector.protocol.apis import NAMES, Kind, api
 from dissector.protocol.headers import (
@@ -20,7 +21,7 @@ from dissector.protocol.headers import (
     request_header_version,
     response_header_version,
 )
-from dissector.protocol.schema import Field, Schema, construct_of, split
+from dissector.protocol.schema import Field, Schema, split
 
 # Steps. A number of `a` bytes, signed if `b`; floats and uuids as bytes of a fixed size.
 NUMBER, FIXED = 0, 1
@@ -34,6 +35,10 @@ NEXT, TAG_END, END = 7, 8, 9
 NULLABLE = 10
 # A tag section: `b` known tags in rows from `a` on of the table of tags.
 TAGS = 11
+# A count, and so many items of exactly `a` bytes that need no look at.
+ITEMS32, ITEMS_COMPACT = 12, 13
+
+Step: TypeAlias = tuple[int, int, int, int]
 
 UNKNOWN_TAG = 0
 """The field number of tagged fields that no declaration names."""
@@ -60,7 +65,7 @@ class Programs:
         places: What each field number stands for; number 0 is `UNKNOWN_TAG`.
     """
 
-    code: list[tuple[int, int, int, int]] = field(default_factory=list)
+    code: list[Step] = field(default_factory=list)
     tags: list[tuple[int, int]] = field(default_factory=list)
     places: list[Place | None] = field(default_factory=lambda: [None])
     _starts: dict[tuple[int, int, Kind], int] = field(default_factory=dict)
@@ -99,7 +104,11 @@ class Programs:
         return start
 
     def _message(self, key: int, kind: Kind, schema: Schema, version: int) -> None:
-        _Writer(self, key, kind, version, version in schema.flexible).struct(schema.fields, "")
+        flexible = version in schema.flexible
+        self._writer(key, kind, version, flexible).struct(schema.fields, "")
+
+    def _writer(self, key: int, kind: Kind, version: int, flexible: bool) -> Writer:
+        return Writer(self, key, kind, version, flexible)
 
     def number(self, place: Place) -> int:
         """Return the number of a field, a new one where it has none."""
@@ -111,8 +120,17 @@ class Programs:
 
 
 @dataclass(slots=True)
-class _Writer:
-    """Writes the steps of one message at one version."""
+class Writer:
+    """
+    Writes the steps of one message at one version.
+
+    Attributes:
+        programs: The table that they go to.
+        key: Of the API; -1 for headers.
+        kind: Request or response.
+        version: The version.
+        flexible: Whether it is flexible.
+    """
 
     programs: Programs
     key: int
@@ -121,15 +139,16 @@ class _Writer:
     flexible: bool
 
     def struct(self, fields: tuple[Field, ...], prefix: str) -> None:
+        """Write the fields of a struct."""
         plain, tagged = split(fields, self.version)
         for each in plain:
-            self.value(each, prefix + each.name)
+            self._value(each, prefix + each.name)
         if self.flexible:
-            self.tags(tagged, prefix)
+            self._tags(tagged, prefix)
 
-    def value(self, each: Field, path: str) -> None:
+    def _value(self, each: Field, path: str) -> None:
         code = self.programs.code
-        number = self.programs.number(Place(self.key, self.kind, path, each))
+        number = self._number(each, path)
         if each.type == "struct":
             at = len(code)
             nullable = self.version in each.null
@@ -139,45 +158,65 @@ class _Writer:
             if nullable:
                 code[at] = (NULLABLE, len(code), 0, number)
         elif each.type.startswith("[]"):
-            self.array(each, path, number)
+            self._array(each, path, number)
         else:
-            code.append(self.plain(each.type, each.classic, number))
+            self._plain(each.type, each.classic, number)
 
-    def array(self, each: Field, path: str, number: int) -> None:
+    def _number(self, each: Field, path: str) -> int:
+        """Return what stands last in a step."""
+        return self.programs.number(Place(self.key, self.kind, path, each))
+
+    def _array(self, each: Field, path: str, number: int) -> None:
         code, at = self.programs.code, len(self.programs.code)
         op = ARRAY_COMPACT if self.flexible else ARRAY32
-        least = construct_of(each, self.version, self.flexible).item.least
+        least = self.least(each.fields if each.type == "[]struct" else each.type[2:])
         code.append((op, 0, least, number))
         if each.type == "[]struct":
             self.struct(each.fields, f"{path}.")
         else:
-            item = self.programs.number(Place(self.key, self.kind, f"{path}.[]", each))
-            code.append(self.plain(each.type[2:], False, item))
+            self._plain(each.type[2:], False, self._number(each, f"{path}.[]"))
         code.append((NEXT, 0, 0, 0))
         code[at] = (op, len(code), least, number)
 
-    def plain(self, word: str, classic: bool, number: int) -> tuple[int, int, int, int]:
+    def least(self, item: tuple[Field, ...] | str) -> int:
+        """Return the fewest bytes of an array's item: a struct of fields, or a word."""
+        if not isinstance(item, str):
+            plain, _ = split(item, self.version)
+            return sum(map(self._least_of, plain)) + self.flexible
+        if item == "string":
+            return 1 if self.flexible else 2
+        if item in ("bytes", "records"):
+            return 1 if self.flexible else 4
+        return _SIZES[item]
+
+    def _least_of(self, each: Field) -> int:
+        if each.type == "struct":
+            return 1 if self.version in each.null else self.least(each.fields)
+        if each.type.startswith("[]"):
+            return 1 if self.flexible else 4
+        return self.least(each.type)
+
+    def _plain(self, word: str, classic: bool, number: int) -> None:
         flexible = self.flexible and not classic
         match word:
             case "string":
-                return BYTES_COMPACT if flexible else BYTES16, 0, 0, number
+                step = BYTES_COMPACT if flexible else BYTES16, 0, 0, number
             case "bytes" | "records":
-                return BYTES_COMPACT if flexible else BYTES32, 0, 0, number
-            case "uuid":
-                return FIXED, 16, 0, number
-            case "float64":
-                return FIXED, 8, 0, number
+                step = BYTES_COMPACT if flexible else BYTES32, 0, 0, number
+            case "uuid" | "float64":
+                step = FIXED, _SIZES[word], 0, number
             case _:
-                return NUMBER, _SIZES[word], not word.startswith(("u", "b")), number
+                step = NUMBER, _SIZES[word], not word.startswith(("u", "b")), number
+        self.programs.code.append(step)
 
-    def tags(self, tagged: list[Field], prefix: str) -> None:
+    def _tags(self, tagged: list[Field], prefix: str) -> None:
         code = self.programs.code
         at = len(code)
         code.append((TAGS, 0, 0, 0))
         rows = []
         for each in tagged:
             rows.append((each.tag or 0, len(code)))
-            self.value(each, prefix + each.name)
+            self._value(each, prefix + each.name)
             code.append((TAG_END, at, 0, 0))
         first = len(self.programs.tags)
         self.programs.tags += rows
@@ -185,6 +224,7 @@ class _Writer:
 
 
 _SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4}
+_SIZES |= {"uuid": 16, "float64": 8}
 
 
 @cache

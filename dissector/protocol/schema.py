@@ -4,25 +4,28 @@ The notation in which the files of `apis/` and `embedded/` declare messages, and
 A declaration is data: `Int32("timeout_ms", "1+")` is a `Field`, `Array("topics")[...]` a field with
 children, `message(0, "0-13", flexible="9+")[...]` a `Schema`. Versions are written as Kafka writes
 them: `3+`, `0-12`, `4`. Nothing here looks at bytes; `Schema.codec` reads the data of one version
-into Constructs of `wire`, which do. Other readings: `Schema.lines` (the `schema` command), `trace`
-(byte spans, for the tree and hex views), and the values that the property tests draw.
+into Constructs of `wire`, which do, and are loaded only then. Other readings: `Schema.lines` (the
+`schema` command), `trace` (byte spans, for the tree and hex views), and the values that the
+property tests draw.
 
 Source: Kafka's message definitions and their README (clients/src/main/resources/common/message).
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from construct import Construct, Container, Subconstruct
-
 from dissector.errors import DecodeError
-from dissector.protocol import structs, wire
+
+if TYPE_CHECKING:
+    from construct import Construct
+
+    from dissector.protocol.codec import Codec
+    from dissector.protocol.structs import Fields
 
 Default = int | float | bool | str | None
 
@@ -105,6 +108,8 @@ class Field:
         if self.type.startswith("[]"):
             return []
         if self.type == "struct":
+            from construct import Container
+
             return Container(
                 {f.name: f.zero(version) for f in self.fields if version in f.versions}
             )
@@ -202,7 +207,10 @@ class Schema:
         if codec is None:
             if version not in self.versions:
                 raise DecodeError(f"version {version} is not known (known: {self.known})")
-            codec = self._codecs[version] = Codec(self, version)
+            from dissector.protocol.codec import Codec
+
+            construct = _fields(self.fields, version, version in self.flexible)
+            codec = self._codecs[version] = Codec(construct, self, version)
         return codec
 
     @property
@@ -235,48 +243,11 @@ def message(key: int | None, versions: str, flexible: str = "none") -> Schema:
     return Schema(key, Versions.of(versions), Versions.of(flexible))
 
 
-class Codec(Subconstruct):  # type: ignore[misc]
-    """
-    A `construct.Construct` for one version of one message.
-
-    `parse(bytes)` gives a Container and leaves bytes behind the message alone (`parse_stream` tells
-    where it stopped); `build(mapping)` gives bytes. A key that is missing in the mapping is written
-    at its declared default, if it has one.
-
-    Attributes:
-        schema: The declaration.
-        version: The version.
-
-    Raises:
-        DecodeError: From `parse`: with the path of the field and the position of the byte.
-        EncodeError: From `build`: with the path of the field.
-    """
-
-    def __init__(self, schema: Schema, version: int) -> None:
-        super().__init__(_fields(schema.fields, version, version in schema.flexible))
-        self.schema = schema
-        self.version = version
-
-    def parse(self, data: bytes, **_: Any) -> Any:
-        """Read a message from the beginning of some bytes."""
-        return self.subcon._parse(io.BytesIO(data), None, "")
-
-    def build(self, obj: Any, **_: Any) -> bytes:
-        """Write a message."""
-        stream = io.BytesIO()
-        self.subcon._build(obj, stream, None, "")
-        return stream.getvalue()
-
-    def _parse(self, stream: Any, context: Any, path: Any) -> Any:
-        return self.subcon._parse(stream, context, path)
-
-    def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
-        return self.subcon._build(obj, stream, context, path)
-
-
 @cache
 def _simple(word: str, flexible: bool) -> Construct:
     """Return the Construct of a type that has no children."""
+    from dissector.protocol import wire
+
     length32: Construct = wire.compact_length if flexible else wire.int32
     match word:
         case "string":
@@ -295,6 +266,8 @@ def _simple(word: str, flexible: bool) -> Construct:
 
 def construct_of(each: Field, version: int, flexible: bool) -> Construct:
     """Return the Construct of one field at one version."""
+    from dissector.protocol import structs, wire
+
     if each.type == "struct":
         struct = _fields(each.fields, version, flexible)
         if version not in each.null:
@@ -306,7 +279,9 @@ def construct_of(each: Field, version: int, flexible: bool) -> Construct:
     return _simple(each.type, flexible and not each.classic)
 
 
-def _fields(fields: tuple[Field, ...], version: int, flexible: bool) -> structs.Fields:
+def _fields(fields: tuple[Field, ...], version: int, flexible: bool) -> Fields:
+    from dissector.protocol import structs
+
     plain, tagged = split(fields, version)
     members = [
         structs.Member(

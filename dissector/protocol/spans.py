@@ -15,6 +15,7 @@ from construct import Container
 
 from dissector.errors import DecodeError
 from dissector.protocol import structs, wire
+from dissector.protocol.compiled import UNKNOWN_TAGS
 from dissector.protocol.schema import Field, Schema, construct_of, split
 
 
@@ -136,7 +137,7 @@ class _Reader:
             if declared is None:
                 span = self.child(parent, f"tag {tag}", None)
                 value = self.into(span, lambda size=size: wire.take(self.stream, size))
-                out.setdefault(structs.UNKNOWN_TAGS, {})[tag] = value
+                out.setdefault(UNKNOWN_TAGS, {})[tag] = value
                 continue
             span = self.child(parent, declared.name, declared)
             out[declared.name] = self.into(span, lambda d=declared, s=span: self.value(d, s))

@@ -13,13 +13,16 @@ from typing import Any
 from construct import Construct, Container, Subconstruct
 
 from dissector.errors import DecodeError, EncodeError
+from dissector.protocol import emit
+from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.emit import Building, Emitted, Reading
 from dissector.protocol.wire import bytes_left, take, unsigned_varint
 
-UNKNOWN_TAGS = "unknown_tags"
-"""Key under which a Container keeps tagged fields that no declaration names: `{tag: bytes}`."""
+COPIED = 8
+"""Containers of so many fields are quicker copied and overwritten than filled one by one."""
 
 
-class Nullable(Subconstruct):  # type: ignore[misc]
+class Nullable(Emitted, Subconstruct):  # type: ignore[misc]
     """
     A struct that may be absent: int8 1 and the struct, or int8 -1.
 
@@ -44,6 +47,24 @@ class Nullable(Subconstruct):  # type: ignore[misc]
             self.subcon._build(obj, stream, context, path)
         return obj
 
+    def _emit_read(self, out: Reading, target: str) -> None:
+        mark = out.name("mark")
+        with out.block(f"if {self._emit_absent(out, mark)}:"):
+            out.line(f"{target} = None")
+        with out.block("else:"):
+            emit.read(self.subcon, out, target)
+
+    def _emit_absent(self, out: Reading, mark: str) -> str:
+        out.number("b", mark)
+        return f"{mark} < 0"
+
+    def _emit_build(self, out: Building, value: str) -> None:
+        struct = out.name("struct")
+        out.aside(f"{struct} = {value}")
+        out.part(f"{self.null!r} if {struct} is None else b'\\x01'")
+        with out.block(f"if {struct} is not None:"):
+            emit.build(self.subcon, out, struct)
+
 
 class NullableTagged(Nullable):
     """
@@ -58,6 +79,10 @@ class NullableTagged(Nullable):
         """Read what stands in front of the struct, and tell whether there is none."""
         return unsigned_varint._parse(stream, None, "") == 0
 
+    def _emit_absent(self, out: Reading, mark: str) -> str:
+        unsigned_varint._emit_read(out, mark)
+        return f"{mark} == 0"
+
 
 class Member:
     """
@@ -66,7 +91,8 @@ class Member:
     Attributes:
         name: Key in the Container.
         construct: How it is read.
-        default: Written where the mapping to build has no such key; ellipsis where it must.
+        default: Written where the mapping to build has no such key; ellipsis where it must have it;
+            a function where everybody wants a value of their own.
     """
 
     __slots__ = ("construct", "default", "name")
@@ -75,6 +101,10 @@ class Member:
         self.name = name
         self.construct = construct
         self.default = default
+
+    def fresh(self) -> Any:
+        """Return the default as a value of its own."""
+        return self.default() if callable(self.default) else self.default
 
     def build(self, obj: Mapping[str, Any], stream: Any, context: Any, path: Any) -> None:
         """Write this member of a mapping."""
@@ -87,7 +117,7 @@ class Member:
             raise error.within(self.name) from None
 
 
-class Fields(Construct):  # type: ignore[misc]
+class Fields(Emitted):
     """
     Named members in wire order: a Struct without the predicates.
 
@@ -124,6 +154,36 @@ class Fields(Construct):  # type: ignore[misc]
             self.tagged.build_from(obj, stream, context)
         return obj
 
+    def _emit_read(self, out: Reading, target: str) -> None:
+        fields = out.name("fields")
+        out.line(f"{target} = {fields} = Container({self._template(out)})")
+        for member in self.members:
+            emit.read(member.construct, out, f"{fields}[{member.name!r}]")
+        if self.tagged is not None:
+            self.tagged._emit_read(out, fields)
+
+    def _template(self, out: Reading) -> str:
+        """Return what a large Container is a copy of, as its growth takes longer; or nothing."""
+        names = [member.name for member in self.members]
+        if self.tagged is not None:
+            names += [member.name for member in self.tagged.known.values()]
+        if len(names) < COPIED:
+            return ""
+        return out.constant(f"dict.fromkeys(({', '.join(map(repr, names))}))")
+
+    def _emit_build(self, out: Building, value: str) -> None:
+        fields = out.name("fields")
+        out.aside(f"{fields} = {value}")
+        kind = f"{fields}.__class__"
+        out.aside(f"if {kind} is not Container and {kind} is not dict: raise Misfit")
+        for member in self.members:
+            found = f"{fields}[{member.name!r}]"
+            if member.default is not ...:
+                found = f"{fields}.get({member.name!r}, {out.literal(member.fresh())})"
+            emit.build(member.construct, out, found)
+        if self.tagged is not None:
+            self.tagged._emit_build(out, fields)
+
 
 class TaggedFields:
     """
@@ -138,12 +198,11 @@ class TaggedFields:
 
     def __init__(self, known: Mapping[int, Member]) -> None:
         self.known = dict(known)
-        self._names = [(m.name, m.default) for m in self.known.values()]
 
     def parse_into(self, out: Container, stream: Any, context: Any) -> None:
         """Read the section into a Container."""
-        for name, default in self._names:
-            dict.__setitem__(out, name, default() if callable(default) else default)
+        for absent in self.known.values():
+            dict.__setitem__(out, absent.name, absent.fresh())
         for tag, size, start in self.entries(stream, context):
             member = self.known.get(tag)
             if member is None:
@@ -193,7 +252,7 @@ class TaggedFields:
         """Write the section of a mapping."""
         values: dict[int, bytes] = {}
         for tag, member in self.known.items():
-            default = member.default() if callable(member.default) else member.default
+            default = member.fresh()
             value = obj.get(member.name, default)
             if value != default:
                 try:
@@ -212,3 +271,35 @@ class TaggedFields:
             unsigned_varint._build(tag, stream, context, "")
             unsigned_varint._build(len(data), stream, context, "")
             stream.write(data)
+
+    def _emit_read(self, out: Reading, fields: str) -> None:
+        """Write statements that read the section into the Container of that name."""
+        count = out.name("count")
+        out.number("B", count)
+        readers = []
+        for tag, member in self.known.items():
+            out.line(f"{fields}[{member.name!r}] = {out.literal(member.fresh())}")
+            readers.append(f"{tag}: ({member.name!r}, {emit.reading(member.construct, out.code)})")
+        known = out.constant(f"{{{', '.join(readers)}}}") if readers else "{}"
+        with out.block(f"if {count}:"):
+            out.line(f"at = read_tags(data, at, {count}, {fields}, {known})")
+
+    def _emit_build(self, out: Building, fields: str) -> None:
+        """Write statements that build the section from the mapping of that name."""
+        known = "{}"
+        if self.known:
+            known = out.name("known")
+            out.aside(f"{known} = {{}}")
+        for tag, member in self.known.items():
+            value, build = out.name("value"), emit.building(member.construct, out.code)
+            default = out.constant(out.literal(member.fresh()))
+            out.aside(f"{value} = {fields}.get({member.name!r}, {default})")
+            differs = f"{value} != {default}"
+            if isinstance(member.fresh(), Container):
+                same = f"{value}.__class__ is Container and same_items({value}, {default})"
+                differs = f"not ({same}) and {differs}"
+            out.aside(f"if {differs}: {known}[{tag}] = {build}({value})")
+        test = f"{UNKNOWN_TAGS!r} in {fields}"
+        if self.known:
+            test = f"{known} or {test}"
+        out.part(f"tags_bytes({known}, {fields}) if {test} else b'\\0'")

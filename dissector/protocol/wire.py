@@ -17,12 +17,16 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from construct import Construct
 
 from dissector.errors import DecodeError, EncodeError
+from dissector.protocol import emit
+from dissector.protocol.compiled import FEW
+from dissector.protocol.emit import Building, Emitted, Reading
 
 
 def bytes_left(stream: Any) -> int:
@@ -44,11 +48,12 @@ def take(stream: Any, count: int) -> bytes:
     return data
 
 
-class Number(Construct):  # type: ignore[misc]
+class Number(Emitted):
     """A big-endian number of fixed size, by its `struct` letter."""
 
     def __init__(self, letter: str) -> None:
         super().__init__()
+        self.letter = letter
         self._struct = struct.Struct(f">{letter}")
         self.least = self._struct.size
 
@@ -65,8 +70,14 @@ class Number(Construct):  # type: ignore[misc]
     def _sizeof(self, context: Any, path: Any) -> int:
         return self._struct.size
 
+    def _emit_read(self, out: Reading, target: str) -> None:
+        out.number(self.letter, target)
 
-class Boolean(Construct):  # type: ignore[misc]
+    def _emit_build(self, out: Building, value: str) -> None:
+        out.number(self.letter, value)
+
+
+class Boolean(Emitted):
     """One byte; 0 and 1 are False and True, any other byte stays the number it is."""
 
     least = 1
@@ -84,8 +95,15 @@ class Boolean(Construct):  # type: ignore[misc]
     def _sizeof(self, context: Any, path: Any) -> int:
         return 1
 
+    def _emit_read(self, out: Reading, target: str) -> None:
+        out.number("B", target)
+        out.line(f"{target} = BOOLEANS[{target}]")
 
-class Uuid(Construct):  # type: ignore[misc]
+    def _emit_build(self, out: Building, value: str) -> None:
+        out.number("B", f"boolean({value})")
+
+
+class Uuid(Emitted):
     """Sixteen bytes as `uuid.UUID`."""
 
     least = 16
@@ -103,8 +121,15 @@ class Uuid(Construct):  # type: ignore[misc]
     def _sizeof(self, context: Any, path: Any) -> int:
         return 16
 
+    def _emit_read(self, out: Reading, target: str) -> None:
+        out.number("16s", target)
+        out.line(f"{target} = uuid_of({target})")
 
-class UnsignedVarint(Construct):  # type: ignore[misc]
+    def _emit_build(self, out: Building, value: str) -> None:
+        out.part(f"uuid_bytes({value})")
+
+
+class UnsignedVarint(Emitted):
     """
     Seven bits a byte, low bits first, at most five bytes.
 
@@ -138,6 +163,17 @@ class UnsignedVarint(Construct):  # type: ignore[misc]
     def _sizeof(self, context: Any, path: Any) -> int:
         raise EncodeError("a varint has no fixed size")
 
+    def _emit_read(self, out: Reading, target: str) -> None:
+        out.number("B", target)
+        with out.block(f"if {target} > 127:"):
+            out.line(f"{target} += data[at] * 128 - 128")
+            out.line("at += 1")
+            with out.block(f"if {target} > 16383:"):
+                out.line(f"{target}, at = read_varint(data, at - 2)")
+
+    def _emit_build(self, out: Building, value: str) -> None:
+        out.part(f"varint_bytes({value})")
+
 
 class CompactLength(UnsignedVarint):
     """A length as the flexible versions write it: n + 1, and 0 for null (here -1)."""
@@ -147,6 +183,13 @@ class CompactLength(UnsignedVarint):
 
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
         return super()._build(obj + 1, stream, context, path)
+
+    def _emit_read(self, out: Reading, target: str) -> None:
+        super()._emit_read(out, target)
+        out.line(f"{target} -= 1")
+
+    def _emit_build(self, out: Building, value: str) -> None:
+        super()._emit_build(out, f"{value} + 1")
 
 
 int8, int16, int32, int64 = Number("b"), Number("h"), Number("i"), Number("q")
@@ -164,8 +207,30 @@ def _length(construct: Construct, stream: Any, context: Any, path: Any) -> int:
     return length
 
 
-class Bytes(Construct):  # type: ignore[misc]
+@contextmanager
+def _emit_length(length: Construct, out: Reading, target: str) -> Iterator[str]:
+    """Read a length; yield it as an expression below "if there is one", else None is read."""
+    count = out.name("length")
+    if isinstance(length, CompactLength):
+        # Not as -1 and up: whether there is one is then a test, and no comparison.
+        unsigned_varint._emit_read(out, count)
+        with out.block(f"if {count}:"):
+            yield f"({count} - 1)"
+    else:
+        emit.read(length, out, count)
+        with out.block(f"if {count} >= 0:"):
+            yield count
+        with out.block(f"elif {count} != -1:"):
+            out.line("raise Misfit")
+    with out.block("else:"):
+        out.line(f"{target} = None")
+
+
+class Bytes(Emitted):
     """A length and so many bytes, or null."""
+
+    _decoded = ""
+    _encoded = "if {0}.__class__ is not bytes: {0} = no_bytes({0})"
 
     def __init__(self, length: Construct) -> None:
         super().__init__()
@@ -201,9 +266,29 @@ class Bytes(Construct):  # type: ignore[misc]
             raise EncodeError(f"{obj!r} is not bytes")
         return bytes(obj)
 
+    def _emit_read(self, out: Reading, target: str) -> None:
+        with _emit_length(self.length, out, target) as length:
+            end = out.name("end")
+            out.line(f"{end} = at + {length}")
+            out.line(f"{target} = data[at:{end}]{self._decoded}")
+            out.line(f"at = {end}")
+
+    def _emit_build(self, out: Building, value: str) -> None:
+        data, length = out.name("data"), out.name("length")
+        out.aside(f"{data} = {value}")
+        out.aside(self._encoded.format(data))
+        out.aside(f"{length} = -1 if {data} is None else len({data})")
+        emit.build(self.length, out, length)
+        out.part(f"{data} or b''")
+
 
 class Text(Bytes):
     """A length and so much UTF-8, or null; bytes that are no UTF-8 survive as surrogates."""
+
+    _decoded = ".decode('utf-8', 'surrogateescape')"
+    _encoded = (
+        "{0} = {0}.encode('utf-8', 'surrogateescape') if {0}.__class__ is str else no_text({0})"
+    )
 
     def _decode(self, data: bytes) -> str:
         return data.decode("utf-8", "surrogateescape")
@@ -217,7 +302,7 @@ class Text(Bytes):
             raise EncodeError(f"{obj!r} can't be written as UTF-8") from None
 
 
-class Counted(Construct):  # type: ignore[misc]
+class Counted(Emitted):
     """A count and so many items, or null."""
 
     def __init__(self, length: Construct, item: Construct) -> None:
@@ -268,3 +353,36 @@ class Counted(Construct):  # type: ignore[misc]
             except EncodeError as error:
                 raise error.within(f"[{index}]") from None
         return obj
+
+    def _emit_read(self, out: Reading, target: str) -> None:
+        with _emit_length(self.length, out, target) as count:
+            with out.block(f"if {count} * {self.item.least} > size - at:"):
+                out.line("raise Misfit")
+            if isinstance(self.item, Number):
+                self._emit_numbers(out, target, count, self.item.letter)
+                return
+            items, item = out.name("items"), out.name("item")
+            out.line(f"{target} = {items} = []")
+            with out.block(f"for _ in range({count}):"):
+                emit.read(self.item, out, item)
+                out.line(f"{items}.append({item})")
+
+    def _emit_numbers(self, out: Reading, target: str, count: str, letter: str) -> None:
+        """Read all by one call."""
+        few = out.constant(f"few({letter!r})", f"few_{letter}")
+        unpack = f"{few}[{count}] if {count} < {FEW} else many({letter!r}, {count})"
+        out.line(f"{target} = list(({unpack})(data, at))")
+        out.line(f"at += {count} * {self.item.least}")
+
+    def _emit_build(self, out: Building, value: str) -> None:
+        items, item, count = out.name("items"), out.name("item"), out.name("count")
+        out.aside(f"{items} = {value}")
+        out.aside(f"if {items}.__class__ is not list: {items} = no_list({items})")
+        out.aside(f"{count} = -1 if {items} is None else len({items})")
+        emit.build(self.length, out, count)
+        if isinstance(self.item, Number):
+            letter = self.item.letter
+            out.part(f"struct.pack('>%d{letter}' % len({items} or ()), *{items} or ())")
+            return
+        with out.block(f"for {item} in {items} or ():"):
+            emit.build(self.item, out, item)

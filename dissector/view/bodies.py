@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from dissector.protocol.carried import Carried, carried
@@ -9,6 +10,7 @@ from dissector.protocol.embedded.records import decode_record
 from dissector.protocol.embedded.sasl import MASK
 from dissector.protocol.embedded.secrets import is_secret_record, mask, mask_record
 from dissector.protocol.messages import Message
+from dissector.view.escape import safe_json
 from dissector.view.values import jsonable
 
 
@@ -34,6 +36,16 @@ def body_json(
             _batches(field, show_secrets)
         )
     return out
+
+
+def body_text(
+    message: Message | None, request: Message | None = None, *, show_secrets: bool = False
+) -> str | None:
+    """Return `body_json` as one line of JSON; None where there is no body."""
+    value = body_json(message, request, show_secrets=show_secrets)
+    if value is None:
+        return None
+    return safe_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def _batches(field: Carried, show_secrets: bool) -> list[Any]:

@@ -17,7 +17,8 @@ Row = Mapping[str, Any]
 SETTLING_ROWS = 200
 """So many rows are read before the first is printed; they settle how wide each column is."""
 _WIDEST = 60
-_GAP = "  "
+GAP = "  "
+"""Stands between two columns."""
 
 
 def table_lines(
@@ -33,20 +34,47 @@ def table_lines(
     """
     rows = iter(rows)
     first = list(islice(rows, SETTLING_ROWS))
-    cells = [[_cell(name, row[name]) for name in columns] for row in first]
-    widths = [
-        min(_WIDEST, max([_width(name), *(_width(each[at]) for each in cells)]))
-        for at, name in enumerate(columns)
-    ]
-    right = [_is_number(name, [row[name] for row in first]) for name in columns]
-    later = ([_cell(name, row[name]) for name in columns] for row in rows)
-    for line in chain([list(columns)], cells, later):
-        padded = (
-            _padded(text, width, to_right)
-            for text, width, to_right in zip(line, widths, right, strict=True)
-        )
-        text = _GAP.join(padded).rstrip()
-        yield text if terminal_width is None else _cut(text, terminal_width)
+    table = Table(columns, first, terminal_width)
+    yield table.header()
+    yield from map(table.line, chain(first, rows))
+
+
+class Table:
+    """
+    A table for people, whose first rows have settled how wide each column is.
+
+    Attributes:
+        columns: Their names.
+        widths: How many places each takes, unless a later row needs more.
+        right: Which stand to the right: numbers.
+    """
+
+    def __init__(
+        self, columns: Sequence[str], first: Sequence[Row], terminal_width: int | None = None
+    ) -> None:
+        self.columns = columns
+        self.widths = [
+            min(_WIDEST, max([_width(name), *(_width(cell(name, row[name])) for row in first)]))
+            for name in columns
+        ]
+        self.right = [_is_number(name, [row[name] for row in first]) for name in columns]
+        self._terminal_width = terminal_width
+
+    def header(self) -> str:
+        """Return the line of names."""
+        return self._line(self.columns)
+
+    def line(self, row: Row) -> str:
+        """Return the line of a row."""
+        return self._line([cell(name, row[name]) for name in self.columns])
+
+    def padded(self, at: int, value: Any) -> str:
+        """Return what a value of a column, by its place, takes in a line."""
+        return _padded(cell(self.columns[at], value), self.widths[at], self.right[at])
+
+    def _line(self, cells: Sequence[str]) -> str:
+        text = GAP.join(map(_padded, cells, self.widths, self.right)).rstrip()
+        return text if self._terminal_width is None else _cut(text, self._terminal_width)
 
 
 def _is_number(name: str, values: Sequence[Any]) -> bool:
@@ -57,7 +85,8 @@ def _is_number(name: str, values: Sequence[Any]) -> bool:
     )
 
 
-def _cell(name: str, value: Any) -> str:
+def cell(name: str, value: Any) -> str:
+    """Return a value as a table for people shows it."""
     match value:
         case None:
             return ""
@@ -70,7 +99,7 @@ def _cell(name: str, value: Any) -> str:
         case str():
             return escaped(value)
         case list() | tuple():
-            return ", ".join(_cell(name, each) for each in value)
+            return ", ".join(cell(name, each) for each in value)
         case dict() | bytes():
             return json_text(value)
         case _:
@@ -122,7 +151,17 @@ def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
     """
     yield _csv_line(columns)
     for row in rows:
-        yield _csv_line([_csv_cell(row[name]) for name in columns])
+        yield csv_line(row, columns)
+
+
+def csv_line(row: Row, columns: Sequence[str]) -> str:
+    """Return a row as a line of CSV, without its end."""
+    return _csv_line([_csv_cell(row[name]) for name in columns])
+
+
+def csv_cell(value: Any) -> str:
+    """Return a value as it stands in a line of CSV, between commas."""
+    return _csv_line([_csv_cell(value), ""])[:-1]
 
 
 def _csv_line(cells: Sequence[str]) -> str:

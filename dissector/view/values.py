@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -65,6 +65,24 @@ def record_json(row: Mapping[str, Any]) -> dict[str, Any]:
         "value": text_or_hex(row["value"]),
         "headers": headers,
     }
+
+
+def record_text(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of `records` with its key, value and each header as one text."""
+    key, value = bytes_text(row["key"]), bytes_text(row["value"])
+    return {**row, "key": key, "value": value, "headers": header_texts(row["headers"])}
+
+
+def bytes_text(data: bytes | str | None) -> str | None:
+    """Return the key or value of a record as one text: itself if it is UTF-8, else `0x` and hex."""
+    text = text_or_hex(data)
+    return f"0x{text['hex']}" if isinstance(text, dict) else text
+
+
+def header_texts(headers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return each header of a record as one text, `key=value`."""
+    shown = [(each["key"], text_or_hex(each["value"])) for each in headers]
+    return [f"{key}={text if isinstance(text, str) else json_text(text)}" for key, text in shown]
 
 
 def time_text(time_ns: int) -> str:

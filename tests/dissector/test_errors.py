@@ -13,6 +13,7 @@ from dissector.errors import (
     DissectorError,
     EncodeError,
     FilterError,
+    PipelineError,
     Problem,
     UsageError,
 )
@@ -26,6 +27,11 @@ TEXTS = [
     (EncodeError("is missing"), "message: is missing"),
     (EncodeError("5 is not text", "topics[1].name"), "topics[1].name: 5 is not text"),
     (FilterError("api = 3", "unknown operator", 4), "filter: unknown operator at column 5"),
+    (PipelineError("no executors"), "no executors"),
+    (
+        PipelineError("no executors", "spark.log"),
+        "no executors (Spark says more in spark.log)",
+    ),
     (UsageError("no such format"), "no such format"),
 ]
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import dissector
+from dissector.protocol import records
 
+SLOW = ("construct", "crc32c", "importlib.metadata", "llvmlite", "numba", "numpy.ma", "polars")
 HEAVY = ("numba", "polars", "pyarrow", "scapy", "pyspark", "pandas")
 ROOT = Path(__file__).parents[2]
 
@@ -72,3 +74,33 @@ def test_every_module_can_be_imported_first() -> None:
     assert len(modules) > 150
     assert _run("-c", ONE_BY_ONE, *modules) == ""
     assert "no_such_module" in _run("-c", ONE_BY_ONE, "dissector.no_such_module")
+
+
+def test_the_public_face_is_loaded_when_it_is_asked_for() -> None:
+    program = "import sys; {}; print('numpy' in sys.modules)"
+    assert _run("-c", program.format("import dissector")) == "False\n"
+    assert _run("-c", program.format("from dissector import codec")) == "True\n"
+
+
+def test_a_small_capture_is_read_with_little() -> None:
+    """Tens of milliseconds each: more than all there is to do."""
+    command = ["pairs", "captures/kafka4-librdkafka-codecs.pcap", "-T", "ndjson", "-o", os.devnull]
+    program = f"""
+import sys
+from dissector.cli import main
+assert main({command!r}) == 0
+print(*(m for m in {SLOW!r} if m in sys.modules))
+"""
+    assert _run("-c", program).split() == []
+    assert _run("-c", program.replace("ndjson", "parquet")).split() != []
+
+
+@pytest.mark.parametrize("name", records.__all__)
+def test_what_records_publish_is_found_when_it_is_asked_for(name: str) -> None:
+    assert getattr(records, name) is not None
+
+
+@pytest.mark.parametrize("name", ["nothing", "import_module_", "read_batch"])
+def test_records_publish_nothing_else(name: str) -> None:
+    with pytest.raises(AttributeError, match=name):
+        getattr(records, name)

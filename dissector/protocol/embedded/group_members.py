@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from dissector.protocol.embedded.assignors import read_user_data
 from dissector.protocol.embedded.connect_protocol import ConnectAssignment, ConnectWorkerMetadata
 from dissector.protocol.embedded.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -34,19 +35,35 @@ _PROTOCOLS = {
 }
 
 
-def read_member(path: str, data: bytes, part: Part, protocol_type: str | None) -> Embedded | None:
+def read_member(
+    path: str, data: bytes, part: Part, protocol_type: str | None, protocol: str | None = None
+) -> Embedded | None:
     """
     Read what a member wrote.
+
+    Args:
+        path: Of the field.
+        data: Its bytes.
+        part: Which of the two it is.
+        protocol_type: That of the group; None leaves a guess.
+        protocol: The name of the protocol, where it is told: it says whose `user_data` there is.
 
     Returns:
         None where there are no bytes, or where they belong to a protocol that is not known here.
     """
     if not data:
         return None
+    if protocol_type and protocol_type not in _PROTOCOLS:
+        return None
     if protocol_type:
-        return _read_as(path, data, part, protocol_type) if protocol_type in _PROTOCOLS else None
-    guesses = (_read_as(path, data, part, each) for each in _PROTOCOLS)
-    return next((each for each in guesses if _fits(each)), None)
+        found: Embedded | None = _read_as(path, data, part, protocol_type)
+    else:
+        guesses = (_read_as(path, data, part, each) for each in _PROTOCOLS)
+        found = next((each for each in guesses if _fits(each)), None)
+    if found is not None and part == "metadata" and found.value is not None:
+        kept = read_user_data("user_data", found.value.get("user_data") or b"", protocol)
+        found.inner += [kept] if kept is not None else []
+    return found
 
 
 def _read_as(path: str, data: bytes, part: Part, protocol_type: str) -> Embedded:

@@ -72,6 +72,11 @@ class _Kind:
     value: Schema
 
 
+def is_own_topic(topic: str) -> bool:
+    """Tell whether a topic is Kafka's own, so that its records can be decoded."""
+    return topic in _TOPICS
+
+
 def decode_record(topic: str, key: bytes | None, value: bytes | None) -> Decoded | None:
     """Read a record by the name of its topic; None where the topic is not Kafka's own."""
     decode = _TOPICS.get(topic)

@@ -20,6 +20,7 @@ from uuid import UUID
 from construct import Container
 
 from dissector.protocol.apis import api
+from dissector.protocol.compiled import UNKNOWN_TAGS
 from dissector.protocol.embedded.fields import enveloped_request
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.embedded.records import CLUSTER_METADATA, Decoded
@@ -27,7 +28,6 @@ from dissector.protocol.embedded.sasl import MASK
 from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field, Schema
 from dissector.protocol.spans import Span, spans
-from dissector.protocol.structs import UNKNOWN_TAGS
 
 _SENSITIVE_ENDINGS = ("password", "jaas.config", ".secret", ".key")
 _ENVELOPED = ("request_data", "response_data")
@@ -46,12 +46,19 @@ def is_sensitive(name: object) -> bool:
 @cache
 def carries_secrets(fields: tuple[Field, ...]) -> bool:
     """Tell whether a declaration has a secret field, or configuration entries that may be one."""
-    return _is_config(fields) or any(
+    return is_config(fields) or any(
         each.secret or each.name in _ENVELOPED or carries_secrets(each.fields) for each in fields
     )
 
 
-def _is_config(fields: tuple[Field, ...]) -> bool:
+@cache
+def carries_messages(fields: tuple[Field, ...]) -> bool:
+    """Tell whether a declaration has a field that holds a message of another API (Envelope)."""
+    return any(each.name in _ENVELOPED or carries_messages(each.fields) for each in fields)
+
+
+def is_config(fields: tuple[Field, ...]) -> bool:
+    """Tell whether these are the fields of a configuration entry."""
     texts = {each.name for each in fields if each.type == "string"}
     return {"name", "value"} <= texts
 
@@ -84,7 +91,7 @@ def _masked_struct(
     out = Container(struct)
     if UNKNOWN_TAGS in out:
         out[UNKNOWN_TAGS] = {tag: v and MASK for tag, v in out[UNKNOWN_TAGS].items()}
-    config = _is_config(fields)
+    config = is_config(fields)
     sensitive = config and _entry_is_sensitive(struct, sensitive)
     for each in fields:
         value = out.get(each.name)

@@ -137,12 +137,14 @@ class LegacyBatch:
 
     def _written(self) -> bytes:
         """Write key and value from the records: a wrapper's value is their compressed set."""
+        from dissector.protocol.records.declared import MESSAGE_BODY
+
         body: bytes
         codec = self.attributes & CODEC_MASK
         if not codec:
             if len(self.records) != 1:
                 raise EncodeError("several messages need a codec to be in one", "records")
-            body = layout.MESSAGE_BODY.build(self.records[0]._asdict())
+            body = MESSAGE_BODY.build(self.records[0]._asdict())
             return body
         if not self.records:
             raise EncodeError("a wrapper holds at least one message", "records")
@@ -158,9 +160,7 @@ class LegacyBatch:
             ).to_bytes()
             for record in self.records
         )
-        body = layout.MESSAGE_BODY.build(
-            {"key": None, "value": compress(codec, inner, magic=self.magic)}
-        )
+        body = MESSAGE_BODY.build({"key": None, "value": compress(codec, inner, magic=self.magic)})
         return body
 
 

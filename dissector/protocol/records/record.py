@@ -1,7 +1,7 @@
 """
 Records of magic 2: read in one tight loop, written, and what is wrong with a bad one.
 
-The loop reads what `layout.RECORD` declares, in a fraction of its time: a field may hold ten
+The loop reads what `declared.RECORD` says, in a fraction of its time: a field may hold ten
 thousands of records. It gives up at the first record that is not as declared; that record is then
 read by the declaration, which knows the field and the byte.
 
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from dissector.errors import DecodeError, EncodeError
-from dissector.protocol.records.layout import RECORD, int64, varint, zigzag
+from dissector.protocol.records.layout import int64, zigzag
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -200,6 +200,8 @@ def _wrapped(record: Record) -> Record:
 
 def blame(data: bytes, at: int) -> DecodeError:
     """Say what is wrong with the record at `at`, which `read_records` gave up on."""
+    from dissector.protocol.records.declared import RECORD, varint
+
     stream = io.BytesIO(data)
     stream.seek(at)
     try:
@@ -263,6 +265,8 @@ _NULL = zigzag(-1)
 
 def _reference(record: Record, index: int) -> bytes:
     """Write a record by the declaration, which names the field that can't be written."""
+    from dissector.protocol.records.declared import RECORD
+
     try:
         headers = [{"key": key, "value": value} for key, value in record.headers]
         return bytes(RECORD.build(record._asdict() | {"headers": headers}))

@@ -9,7 +9,7 @@ from dissector.protocol.records.batch import RecordBatch
 from dissector.protocol.records.field import Batch, UnreadBatch
 from dissector.protocol.records.record import Headers
 
-_SEQUENCE_MASK = (1 << 31) - 1
+SEQUENCE_MASK = (1 << 31) - 1
 
 
 class Row(NamedTuple):
@@ -92,7 +92,7 @@ def _rows(batch: RecordBatch) -> Iterator[Row]:
             codec,
             batch.producer_id,
             batch.producer_epoch,
-            sequence + record.offset_delta & _SEQUENCE_MASK if sequence >= 0 else -1,
+            sequence + record.offset_delta & SEQUENCE_MASK if sequence >= 0 else -1,
             transactional,
             record.control_type,
         )

@@ -14,10 +14,13 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dissector.capture import pcap as pcap_module
+from dissector.capture import pcapng as pcapng_module
 from dissector.capture.columns import Packets
 from dissector.capture.files import read_packets
 from dissector.errors import CaptureError, DissectorError
 from tests.dissector.capture.traffic import block, enhanced, interface, pcap, section
+from tests.dissector.capture.ways import WAYS, running
 
 PACKETS = [(1_700_000_000_123_456_789 + 1000 * i, bytes([i]) * (20 + 7 * i)) for i in range(9)]
 NG = section() + interface() + b"".join(enhanced(data, time // 1000) for time, data in PACKETS)
@@ -188,6 +191,55 @@ def test_windows_of_every_size_give_the_same_packets(whole: bytes) -> None:
     assert [len(window) for window in read(whole, 1)] == [1] * len(want)
 
 
+ALIKE = {
+    "pcap": pcap(PACKETS),
+    "big-endian": pcap(
+        [(time // 1000, each) for time, each in PACKETS], order=">", magic=0xA1B2CD34
+    ),
+    "swapped": pcap(PACKETS, version=(2, 2)),
+    "mixed": pcap(PACKETS, version=(2, 3), snap=21),
+    "pcapng": NG,
+    "interfaces": section(">")
+    + interface(1, order=">", options=[(9, b"\x8a"), (14, struct.pack(">q", -9))])
+    + interface(113, order=">", options=[(9, b"\x0c")])
+    + b"".join(enhanced(data, time // 9, i & 1, ">") for i, (time, data) in enumerate(PACKETS))
+    + block(4, b"names!!!", ">")
+    + enhanced(b"x", 2**64 - 1, 0, ">")
+    + enhanced(b"y", 5, 2, ">")
+    + section()
+    + interface(options=[(14, struct.pack("<q", 2**62))])
+    + enhanced(b"z", 7),
+}
+
+
+@pytest.mark.parametrize("whole", ALIKE.values(), ids=ALIKE)
+def test_python_and_compiled_agree(whole: bytes) -> None:
+    told = []
+    for way in WAYS:
+        with running(way, pcap_module, pcapng_module):
+            cut = [read(whole[:end]) for end in range(48, len(whole) + 1, 3)]
+            each = [read(whole), read(whole, 1), *cut]
+            told.append([(rows(windows), problems(windows)) for windows in each])
+    assert told[0] == told[1]
+    assert len(told[0][0][0]) >= len(PACKETS)
+
+
+def test_more_packets_than_there_was_room_for() -> None:
+    empty = pcap([(i, b"") for i in range(1000)])
+    assert [time for time, _, _, _ in rows(read(empty))] == list(range(1000))
+    blocks = section() + interface(options=[(9, b"\x09")]) + block(3, bytes(4)) * 300
+    blocks += b"".join(enhanced(b"", i) + block(3, bytes(4)) for i in range(300))
+    times = [time for time, _, _, _ in rows(read(blocks))]
+    assert times == [0] * 300 + [i // 2 for i in range(600)]
+
+
+def test_a_window_of_several_pieces() -> None:
+    whole = pcap([(i, bytes([i & 255]) * (i % 3000)) for i in range(2500)])
+    (window,) = read(whole, 1 << 23)
+    assert len(whole) > 2 << 20
+    assert rows([window]) == rows(read(whole, 1 << 16))
+
+
 COMPRESS = {
     "gzip": gzip.compress,
     "zstd": zstandard.ZstdCompressor().compress,
@@ -204,6 +256,14 @@ def test_compressed_in_several_members(name: str, window_bytes: int) -> None:
         windows = read(data, window_bytes)
         assert rows(windows) == rows(read(whole))
         assert problems(windows) == []
+
+
+@pytest.mark.parametrize("name", COMPRESS)
+def test_compressed_in_a_member_for_every_few_bytes(name: str) -> None:
+    whole = pcap(PACKETS) + pcap(PACKETS)[24:] * 40
+    data = b"".join(COMPRESS[name](whole[at : at + 5]) for at in range(0, len(whole), 5))
+    assert len(data) > 4 * 4096
+    assert rows(read(data)) == rows(read(whole))
 
 
 @pytest.mark.parametrize("name", COMPRESS)

@@ -79,6 +79,7 @@ def test_the_streams_of_every_shared_capture(shared: Path) -> None:
             continue
         reading = Reading(file)
         assert Reading(file, 1).rows == reading.rows
+        assert Reading(file, one_by_one=True).rows == reading.rows
         # Endpoints used again are several streams, in the same order here and there.
         ours = defaultdict(list)
         for connection in reading.tcp.connections:

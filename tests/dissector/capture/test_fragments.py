@@ -71,3 +71,14 @@ def test_what_is_never_complete_is_given_up_by_age_and_by_number() -> None:
     assert (fragments.waiting, fragments.given_up) == (MAX_OPEN, 3)
     add(fragments, 0, bytes(8), True, key=-1, time_ns=MAX_AGE_NS + 1)
     assert (fragments.waiting, fragments.given_up) == (1, MAX_OPEN + 3)
+
+
+def test_the_packets_of_what_is_incomplete_are_known() -> None:
+    fragments = Fragments()
+    for packet, (key, offset, more) in enumerate([(1, 0, True), (2, 8, False), (1, 8, False)]):
+        fragments.add(key, 0, offset, 8, memoryview(bytes(8)), more, 7 + packet)
+    assert fragments.packets == [8]
+    fragments.add(2, 0, 8, 8, memoryview(bytes(8)), False, 10)
+    assert fragments.packets == [8, 10]
+    fragments.add(2, 0, 0, 8, memoryview(bytes(8)), True, 11)
+    assert fragments.packets == []

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dissector.capture import layers as layers_module
 from dissector.capture.addresses import address_text
 from dissector.capture.columns import Segments
 from dissector.capture.files import read_packets
 from dissector.capture.layers import Layers
 from tests.dissector.capture.traffic import A, B, ethernet, ipv4, ipv6, pcap, tcp, udp
+from tests.dissector.capture.ways import WAYS, running
 
 PAYLOAD = b"hello, broker"
 SEGMENT = tcp(PAYLOAD, seq=7, ack=9, flags=24)
@@ -339,6 +341,13 @@ def test_fragments_of_what_wraps_tcp() -> None:
     assert layers.networks == ["", "vni 100"]
 
 
+def test_the_packets_of_fragments_that_lack_others_are_known() -> None:
+    layers, _ = read(pcap(enumerate([FRAME, *fragments_v4()[:-1], FRAME])), 1)
+    assert layers.fragments == list(range(1, len(fragments_v4())))
+    assert [layers.network(name) for name in ("", "vlan 7", "vlan 8", "vlan 7")] == [0, 1, 2, 1]
+    assert layers.networks == ["", "vlan 7", "vlan 8"]
+
+
 def test_fragments_that_never_complete_are_counted() -> None:
     layers, found = read(pcap(enumerate(fragments_v4()[:-1] + fragments_v4(number=2)[1:])))
     assert payloads(found) == []
@@ -350,23 +359,86 @@ def test_unknown_link_types_are_passed_over() -> None:
     assert layers.passed_over == {"not IP": 1}
 
 
-@given(st.data())
-def test_hostile_packets_are_passed_over(data: st.DataObject) -> None:
-    seeds = [packet for packet, _ in WRAPPED] + fragments_v4() + fragments_v6()
+def test_a_network_has_one_number_however_it_is_met() -> None:
+    inside = in_gre(gre(ethernet(V4, tags=[(0x8100, 7)]), 0x6558))
+    plain = ethernet(V4, tags=[(0x8100, 7)])
+    for window_bytes in (1, 1 << 20):
+        for packets in ([inside, plain, inside], [plain, inside, plain]):
+            layers, found = read(pcap(enumerate(packets)), window_bytes)
+            assert layers.networks == ["", "vlan 7"]
+            assert [int(each) for segments in found for each in segments.network] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_many_networks(way: str) -> None:
+    tags = [(0, 9), (4094, 1), *((outer, 1 + outer % 7) for outer in range(1, 500))]
+    tagged = [ethernet(V4, tags=[(0x88A8, outer), (0x8100, vlan)]) for outer, vlan in tags]
+    with running(way, layers_module):
+        layers, (segments,) = read(pcap(enumerate(tagged + tagged[::-1])))
+    names = [f"vlan {outer}.{vlan}" if outer else f"vlan {vlan}" for outer, vlan in tags]
+    assert [layers.networks[each] for each in segments.network] == names + names[::-1]
+    assert len(layers.networks) == 1 + len(tags)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_of_rare_packets_that_give_nothing_are_closed_up(way: str) -> None:
     packets = []
-    for _ in range(data.draw(st.integers(1, 5))):
-        packet = bytearray(data.draw(st.sampled_from(seeds)))
-        for _ in range(data.draw(st.integers(0, 4))):
-            packet[data.draw(st.integers(12, len(packet) - 1))] = data.draw(st.integers(0, 255))
-        packets.append(bytes(packet[: data.draw(st.integers(0, len(packet)))]))
-    link = data.draw(st.sampled_from([0, 1, 12, 101, 108, 113, 228, 229, 276]))
-    whole = pcap(enumerate(packets), link=link)
-    _, found = read(whole)
-    assert payloads(found) == payloads(read(whole, 1)[1])
+    for number in range(40):
+        packets.append(ethernet(ipv4(tcp(b"%d" % number), source=f"10.0.1.{number}")))
+        packets.append(in_udp(bytes(8) + FRAME, 4789) if number % 3 else WRAPPED[5][0])
+        packets += fragments_v6()[: number % 4]
+    with running(way, layers_module):
+        layers, (segments,) = read(pcap(enumerate(packets)))
+    one_by_one, found = read(pcap(enumerate(packets)), 1)
+    want = [row for each in found for row in columns_of(one_by_one, each)]
+    assert columns_of(layers, segments) == want
+    assert len(want) > 50
+
+
+def columns_of(layers: Layers, segments: Segments) -> list[tuple[object, ...]]:
+    """Return the rows, with the names of networks and the bytes of payloads."""
+    names = "packet time_ns source target source_port target_port seq ack flags length"
+    columns = [getattr(segments, name).tolist() for name in names.split()]
+    networks = [layers.networks[each] for each in segments.network]
+    return list(zip(*columns, networks, payloads([segments]), strict=True))
+
+
+@st.composite
+def hostile(draw: st.DrawFn) -> bytes:
+    """Return a capture of packets damaged here and there."""
+    seeds = [packet for packet, _ in WRAPPED + LINKS] + fragments_v4() + fragments_v6()
+    packets = []
+    for _ in range(draw(st.integers(1, 5))):
+        packet = bytearray(draw(st.sampled_from(seeds)))
+        for _ in range(draw(st.integers(0, 4))):
+            packet[draw(st.integers(0, len(packet) - 1))] = draw(st.integers(0, 255))
+        packets.append(bytes(packet[: draw(st.integers(0, len(packet)))]))
+    link = draw(st.sampled_from([0, 1, 12, 101, 108, 113, 228, 229, 276]))
+    return pcap(enumerate(packets), link=link)
+
+
+@given(hostile())
+def test_hostile_packets_are_passed_over(whole: bytes) -> None:
+    layers, found = read(whole)
+    one_by_one, each = read(whole, 1)
+    assert [columns_of(layers, segments) for segments in found] == [
+        [row for segments in each for row in columns_of(one_by_one, segments)]
+    ]
+    assert layers.passed_over == one_by_one.passed_over
     for segments in found:
         assert (segments.captured >= 0).all()
         assert (segments.captured <= segments.length).all()
         assert (segments.start + segments.captured <= len(segments.data)).all()
+
+
+@given(hostile())
+def test_python_and_compiled_agree(whole: bytes) -> None:
+    told = []
+    for way in WAYS:
+        with running(way, layers_module):
+            layers, (segments,) = read(whole)
+        told.append((layers.networks, layers.passed_over, columns_of(layers, segments)))
+    assert told[0] == told[1]
 
 
 TSHARK = which("tshark")

@@ -71,10 +71,13 @@ def bye(a: int, b: int) -> list[Sent]:
 
 
 def read(packets: Sequence[Sent], isn: tuple[int, int] = ISN) -> Reading:
-    """Read a conversation; windows of one packet must tell the same as one window."""
+    """Read a conversation; windows of one packet and objects must tell the same as one window."""
     data = capture(packets, isn)
     reading = Reading(data)
     assert Reading(data, 1).rows == reading.rows
+    one_by_one = Reading(data, one_by_one=True)
+    assert one_by_one.rows == reading.rows
+    assert list(one_by_one.tcp.connections) == list(reading.tcp.connections)
     check_rows(reading)
     return reading
 

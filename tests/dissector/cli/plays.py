@@ -41,14 +41,14 @@ HTTP = b"GET /kafka HTTP/1.1\r\nHost: example.org\r\n\r\n", b"HTTP/1.1 204 No Co
 
 
 def asked(
-    key: int, version: int, number: int, client_id: str | None = "shop", **values: Any
+    key: int, version: int, number: int, /, client_id: str | None = "shop", **values: Any
 ) -> bytes:
     """Return a request; what is not given is at its zero, at every depth."""
     whole = _filled(_fields(key, "request"), version, values)
     return frames.request(key, version, number, client_id, **whole)
 
 
-def told(key: int, version: int, number: int, **values: Any) -> bytes:
+def told(key: int, version: int, number: int, /, **values: Any) -> bytes:
     """Return a response likewise."""
     whole = _filled(_fields(key, "response"), version, values)
     return frames.response(key, version, number, **whole)

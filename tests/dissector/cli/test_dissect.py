@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import polars
 import pytest
 
 from tests import packets
@@ -173,7 +174,7 @@ def test_fields_stay_in_their_line(good: Run, tmp_path: Path, name: str) -> None
         (["-e", "api"], "-T fields and -e NAME go together"),
         (["-V", "-T", "ndjson"], "-V and -x go with -T text"),
         (["-x", "-T", "fields", "-e", "api"], "-V and -x go with -T text"),
-        (["-T", "table"], "-T takes text, ndjson, fields, not 'table'"),
+        (["-T", "table"], "-T takes text, ndjson, fields, parquet, not 'table'"),
     ],
 )
 def test_options_that_do_not_go_together(run: Run, shop: Path, words: list[str], said: str) -> None:
@@ -217,3 +218,30 @@ def test_raw_tokens_are_messages_too(good: Run, tmp_path: Path) -> None:
         None,
     )
     assert json.dumps(row)
+
+
+def test_fields_of_all_messages_as_parquet(good: Run, shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "fields.parquet"
+    good("dissect", shop, "-T", "parquet", "-o", file)
+    table = polars.read_parquet(file)
+    rows = good("dissect", shop, "-T", "ndjson").rows
+    assert sorted(table["packet"].unique().to_list()) == [row["packet"] for row in rows]
+    assert table.filter(polars.col("path") == "topic_data.partition_data.index")[
+        "value"
+    ].to_list() == [3, 3, 0]
+    problems = table.filter(polars.col("problem").is_not_null())
+    assert problems.select("path", "offset").rows() == [("group_id", 15)]
+    assert problems["problem"][0].startswith("Heartbeat v4: length 126")
+
+
+def test_fields_of_what_a_filter_lets_pass(good: Run, shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "fields.parquet"
+    good("dissect", shop, "-T", "parquet", "-o", file, "-Y", "api == Metadata")
+    assert polars.read_parquet(file)["api"].cast(str).unique().to_list() == ["Metadata"]
+
+
+def test_parquet_of_nothing(good: Run, shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "fields.parquet"
+    good("dissect", shop, "-T", "parquet", "-o", file, "-Y", "api == LeaveGroup")
+    assert polars.read_parquet_schema(file).names()[-1] == "problem"
+    assert len(polars.read_parquet(file)) == 0

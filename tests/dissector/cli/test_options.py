@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars
 import pytest
 
 from dissector.cli.options import one_of, source
+from dissector.engine import known
 from dissector.errors import FilterError, UsageError
+from tests.dissector.cli.conftest import Run
 
 
 def test_source(shop: Path) -> None:
@@ -53,3 +56,43 @@ def test_one_of() -> None:
     assert one_of("b", ("a", "b"), "-T") == "b"
     with pytest.raises(UsageError, match="-T takes a, b, not 'c'"):
         one_of("c", ("a", "b"), "-T")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "api == Produce and response.responses.partition_responses.error_code == 6",
+        "request.acks == 0 or topic == orders and latency_ms",
+        "problem or not status == answered",
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["pairs", "-T", "ndjson"],
+        ["pairs", "-T", "ndjson", "--bodies"],
+        ["pairs", "-T", "csv", "--sort", "latency_ms"],
+        ["records", "-T", "ndjson"],
+        ["records", "-T", "table"],
+        ["stats", "-T", "ndjson"],
+        ["dissect", "-T", "ndjson"],
+        ["dissect", "-T", "parquet"],
+    ],
+)
+def test_a_filter_gives_the_same_from_columns_and_one_by_one(
+    good: Run,
+    shop: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    text: str,
+) -> None:
+    told = []
+    for number, worthwhile in enumerate((1, 10**9)):
+        monkeypatch.setattr(known, "WORTHWHILE", worthwhile)
+        file = tmp_path / f"{number}.parquet"
+        to_file = ["-o", file] if "parquet" in command else []
+        out = good(*command, shop, "-Y", text, *to_file).out
+        told.append(polars.read_parquet(file).rows() if to_file else out)
+    assert told[0] == told[1]
+    assert told[0]

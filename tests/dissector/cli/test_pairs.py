@@ -9,6 +9,7 @@ from typing import Any
 import polars
 import pytest
 
+from dissector.engine import known
 from dissector.engine.exchange import COLUMNS
 from tests import packets
 from tests.dissector.cli import plays
@@ -251,6 +252,26 @@ def test_bodies_elsewhere_are_json_text(good: Run, shop: Path, tmp_path: Path, f
     for name in ("request", "response"):
         values = [text and json.loads(text) for text in table[name].to_list()]
         assert values == [row[name] for row in told]
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
+@pytest.mark.parametrize("filter_text", [None, "not api == Metadata"])
+def test_bodies_are_the_same_from_columns_and_one_by_one(
+    good: Run,
+    shop: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
+    filter_text: str | None,
+) -> None:
+    told = []
+    chosen = ["-Y", filter_text] if filter_text else []
+    for number, worthwhile in enumerate((1, 10**9)):
+        monkeypatch.setattr(known, "WORTHWHILE", worthwhile)
+        file = tmp_path / str(number)
+        good("pairs", shop, "-T", form, "--bodies", "-o", file, *chosen)
+        told.append(polars.read_parquet(file) if form == "parquet" else file.read_bytes())
+    assert told[0].equals(told[1]) if form == "parquet" else told[0] == told[1]
 
 
 def test_bodies_have_no_room_in_the_table(run: Run, shop: Path) -> None:

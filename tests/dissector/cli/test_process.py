@@ -63,7 +63,7 @@ def many(path: Path) -> Path:
     """Write a capture whose rows fill every pipe."""
     wire = packets.Wire()
     talk = wire.talk().syn()
-    for number in range(1500):
+    for number in range(4000):
         talk.client(plays.asked(plays.HEARTBEAT, 4, number, group_id="g" * 200))
         talk.broker(plays.told(plays.HEARTBEAT, 4, number))
     packets.write(path, wire.packets)

@@ -119,3 +119,17 @@ def test_records_of_what_passes(good: Run, shop: Path) -> None:
     rows = good("records", shop, "-T", "ndjson", "-Y", "status == no_response").rows
     assert [row["correlation_id"] for row in rows] == [3, 3]
     assert good("records", shop, "-T", "ndjson", "-Y", "api == Metadata").out == ""
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv", "parquet"])
+@pytest.mark.parametrize("name", ["demo.pcap", "kafka4-quorum.pcap", "kafka4-reassignment.pcap"])
+def test_columns_print_what_rows_print(good: Run, name: str, form: str, tmp_path: Path) -> None:
+    capture = Path(__file__).parents[3] / "captures" / name
+    bulk, rows = tmp_path / "bulk", tmp_path / "rows"
+    good("records", capture, "-T", form, "-o", bulk)
+    good("records", capture, "-T", form, "-o", rows, "-Y", "connection >= 0")  # asks one by one
+    if form == "parquet":
+        assert polars.read_parquet(bulk).equals(polars.read_parquet(rows))
+    else:
+        assert bulk.read_bytes() == rows.read_bytes()
+    assert bulk.stat().st_size > 1000

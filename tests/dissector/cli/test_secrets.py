@@ -174,6 +174,7 @@ COMMANDS = [
     ["dissect", "-x"],
     ["dissect", "-V", "-x"],
     ["dissect", "-T", "ndjson"],
+    ["dissect", "-T", "parquet"],
     ["pairs"],
     *(["pairs", "-T", form, "--bodies"] for form in ("ndjson", "csv", "parquet")),
     *(["records", "-T", form] for form in ("table", "ndjson", "csv", "parquet")),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.conversation import NEVER, Conversation
+from dissector.engine.conversation import DOUBTFUL, NEVER, Conversation
 from dissector.engine.exchanges import STATUS, Row
 from tests.frames import request, response, sized
 
@@ -350,7 +350,20 @@ def test_garbage_never_raises(lines: list[tuple[int, bytes, int]], whole: bool) 
 
 def test_one_response_is_enough_from_a_known_broker() -> None:
     """An endpoint that is a broker on other connections needs no three responses to be believed."""
-    for likely, told in ((None, []), (0, []), (1, [("orphan", 8)])):
+    for believed, told in ((False, []), (True, [("orphan", 8)])):
         play = Play(whole=False).broker(beat(8))
-        play.talk.likely_broker = likely
+        assert play.end() == []
+        assert (play.talk.doubtful, play.talk.speaks) == (1, DOUBTFUL)
+        play.talk.data(1, beat(9), 99, 99)  # it has ended
+        play.talk.decide(believed)
         assert play.end() == told
+        assert play.talk.speaks == ("kafka" if believed else "other")
+
+
+def test_three_responses_are_never_in_doubt_nor_those_of_both_sides() -> None:
+    three = Play(whole=False).broker(beat(8), beat(9), beat(10))
+    assert len(three.end()) == 3
+    assert three.talk.doubtful is None
+    both = Play(whole=False).broker(beat(8)).client(beat(9))
+    assert both.end() == []
+    assert (both.talk.doubtful, both.talk.speaks) == (None, "other")

@@ -96,3 +96,15 @@ def test_topics_of_both_are_told_once() -> None:
     it = exchange(Row(0, ANSWERED, 1, frame(1, asked[4:], 1), frame(0, told[4:], 2)))
     assert it.topics == ["b", "a", "c"]
     assert it.errors == ["UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE"]
+
+
+def test_what_is_kept_has_its_own_bytes() -> None:
+    other = Row(1, UNANSWERED, 1, frame(1, b"\0" * 50, 1), None)
+    table = columns([other, Row(2, ANSWERED, 1, ASKED, TOLD), other])
+    it = Exchange(table, 1, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
+    kept = it.kept()
+    assert kept.row() == it.row()
+    assert (kept.request.frame, kept.response.frame) == (ASKED.data, TOLD.data)
+    assert len(kept._table.held) == len(ASKED.data) + len(TOLD.data)
+    lonely = Exchange(table, 2, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
+    assert lonely.kept().row() == lonely.row()

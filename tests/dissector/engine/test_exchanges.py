@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from dissector.engine.exchanges import ANSWERED, NO_RESPONSE, NONE, ORPHAN, Row, columns
 from dissector.engine.frames import Frame
 
@@ -38,3 +42,15 @@ def test_no_rows() -> None:
 
 def test_request_that_is_cut_has_no_key() -> None:
     assert columns([Row(0, 1, 0, Frame(0, b"\0\0\0", 20, 0, 0, 0), None)]).asked(0) is None
+
+
+def test_some_rows_and_numbers_of_two_bytes() -> None:
+    frames = [Frame(0, data, len(data), 1, 1, 0) for data in (b"\x80\x01ab", b"\x00\x23cd")]
+    table = columns([Row(n, ANSWERED, 0, frame, None) for n, frame in enumerate(frames)])
+    for cut in (0, 4, 8):
+        halves = replace(table, data=table.held[:cut], held=table.held[cut:])
+        assert halves.int16_at(table.request.start).tolist() == [-0x7FFF, 0x23]
+    second = table.rows(np.array([1]))
+    assert second.connection.tolist() == [1]
+    assert second.frame(second.request, 0) == b"\x00\x23cd"
+    assert second.frame(second.response, 0) is None

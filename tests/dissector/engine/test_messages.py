@@ -35,14 +35,14 @@ def capture() -> bytes:
     return pcap_file(wire.packets)
 
 
-def order(window_bytes: int) -> list[tuple[int, str, int]]:
+def order(window_bytes: int, jobs: int = 1) -> list[tuple[int, str, int]]:
     """Put the messages of the capture in order, telling what is ready after each window."""
     made, heard = InOrder(), list[Heard]()
-    it = Capture(["-"], Options(window_bytes=window_bytes, stdin=io.BytesIO(capture())))
+    it = Capture(["-"], Options(window_bytes=window_bytes, stdin=io.BytesIO(capture()), jobs=jobs))
     for window in it.windows():
         for exchange in it.exchanges_of(window):
             heard += made.take(exchange)
-        heard += made.ready(it.reading.low_water())
+        heard += made.ready(window.low_water)
     heard += made.rest()
     return [(each.packet, each.message.kind, each.message.correlation_id) for each in heard]
 
@@ -52,6 +52,7 @@ def test_order_is_that_of_the_packets_whatever_the_windows(window_bytes: int) ->
     told = order(window_bytes)
     assert [packet for packet, _, _ in told] == sorted(packet for packet, _, _ in told)
     assert told == order(1 << 20)
+    assert told == order(window_bytes, jobs=3)
     assert [n for _, kind, n in told if kind == "request"] == [1, 2, 3, 4, 5]
     assert [n for _, kind, n in told if kind == "response"] == [3, 2, 4, 1]
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 from dissector import Capture, open_capture
-from dissector.engine.stats import health, statistics
+from dissector.engine.known import read_known
+from dissector.engine.pairs import exchange_columns, with_names
+from dissector.engine.stats import Statistics, health
 from tests.frames import request, response
 from tests.packets import STEP_NS, Wire, pcap_file
 
@@ -25,6 +28,22 @@ def capture() -> Capture:
     topic = {"name": "a", "partition_data": []}
     other.client(request(PRODUCE, 7, 1, None, acks=0, topic_data=[topic]))
     return open_capture("-", stdin=io.BytesIO(pcap_file(wire.packets)))
+
+
+def statistics(it: Capture) -> dict[str, list[dict[str, Any]]]:
+    """Return the report of rows, which must be that of columns."""
+    reports = Statistics(), Statistics()
+    for window in it.windows():
+        rows = [exchange.row() for exchange in it.exchanges_of(window)]
+        reports[0].add(rows)
+        known = read_known(window.exchanges, it.names)
+        assert it.reading is not None
+        files, ends = it.reading.files_of, it.reading.ends_of
+        columns = exchange_columns(window.exchanges, known, files, ends)
+        reports[1].add(with_names(columns, it.names))
+    assert reports[0].sections() == reports[1].sections()
+    assert reports[0].problems == reports[1].problems
+    return reports[0].sections()
 
 
 def test_sections() -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dissector.engine import table
+from dissector.engine.columns import Coded, Integers, row_of
 from dissector.engine.exchange import COLUMNS
 from dissector.engine.records import COLUMNS as RECORD_COLUMNS
 
@@ -41,3 +45,31 @@ def test_rows_come_in_batches(rows: int, sizes: list[int], monkeypatch: pytest.M
 )
 def test_text_that_is_no_utf8_is_escaped(value: Any, clean: Any) -> None:
     assert table.clean(value) == clean
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 3)), max_size=12))
+def test_woven_rows_keep_their_order(kinds: list[int | None]) -> None:
+    """None is a row in columns, a number so many rows one by one."""
+    count = sum(kind is None for kind in kinds)
+    numbers = np.arange(count)
+    columns = {"n": Integers(numbers), "kind": Coded(numbers % 2, ("even", "odd"))}
+    expected: list[dict[str, Any]] = []
+    at, between = [], []
+    seen = 0
+    for place, kind in enumerate(kinds):
+        if kind is None:
+            expected.append(row_of(columns, seen))
+            seen += 1
+        else:
+            rows = [{"n": 100 * place + each, "kind": "other"} for each in range(kind)]
+            at.append(seen)
+            between.append(rows)
+            expected += rows
+    woven = table.Woven(columns, at, between)
+    found = []
+    for piece in woven.pieces():
+        is_list = isinstance(piece, list)
+        found += piece if is_list else [row_of(piece, i) for i in range(len(piece["n"]))]
+    assert found == expected
+    schema = {"n": pl.Int64(), "kind": pl.String()}
+    assert pl.concat(table.part_frames([woven, woven], schema)).rows(named=True) == expected * 2

@@ -272,6 +272,20 @@ def test_topics_are_in_wire_order() -> None:
         assert list(facts_of(key, kind, version, value).topics) == topics
 
 
+def test_errors_are_in_wire_order() -> None:
+    partition = {
+        "partition_index": 0,
+        "committed_offset": 0,
+        "committed_leader_epoch": 0,
+        "metadata": "",
+        "error_code": 3,
+    }
+    topics = [{"name": "a", "partitions": [partition]}]
+    value = {"throttle_time_ms": 0, "topics": topics, "error_code": 16}
+    errors = list(facts_of(9, "response", 5, value).errors)
+    assert errors == ["UNKNOWN_TOPIC_OR_PARTITION", "NOT_COORDINATOR"]
+
+
 def test_facts_of_several_bodies_are_joined() -> None:
     facts = Facts()
     for key, code in ((12, 27), (13, 25), (12, 27)):

@@ -26,7 +26,8 @@ from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 
 from dissector.protocol.apis import all_apis, api, api_name
-from dissector.protocol.schema import Codec, Field, Schema, split
+from dissector.protocol.codec import Codec
+from dissector.protocol.schema import Field, Schema, split
 from tests.strategies import values
 
 with warnings.catch_warnings():

@@ -15,7 +15,9 @@ from dissector.protocol.program import (
     TAGS,
     UNKNOWN_TAG,
     Programs,
+    Writer,
 )
+from dissector.protocol.schema import construct_of
 
 
 def test_a_program() -> None:
@@ -24,6 +26,22 @@ def test_a_program() -> None:
     ops = [code[0] for code in table.code[start:]]
     # Header: key, version, correlation id, client id. Body: group, generation, member.
     assert ops == [NUMBER, NUMBER, NUMBER, BYTES16, BYTES16, NUMBER, BYTES16, END]
+
+
+def test_the_fewest_bytes_of_items_are_those_of_the_constructs() -> None:
+    writers = 0
+    for each in all_apis():
+        for schema in (each.request, each.response):
+            for version in schema.versions:
+                flexible = version in schema.flexible
+                writer = Writer(Programs(), each.key, "request", version, flexible)
+                for _, field in schema.lines(version):
+                    if field.type.startswith("[]"):
+                        item = field.fields if field.type == "[]struct" else field.type[2:]
+                        least = construct_of(field, version, flexible).item.least
+                        assert writer.least(item) == least, (each.name, version, field.name)
+                        writers += 1
+    assert writers > 1000
 
 
 def test_arrays_lead_behind_their_items() -> None:

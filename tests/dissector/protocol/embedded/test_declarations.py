@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from dissector.errors import DecodeError
 from dissector.protocol import headers
 from dissector.protocol.embedded import (
+    assignors,
     cluster_metadata,
     cluster_nodes,
     connect_protocol,
@@ -34,6 +35,7 @@ from dissector.protocol.spans import spans
 from tests.strategies import values
 
 MODULES = [
+    assignors,
     cluster_metadata,
     cluster_nodes,
     connect_protocol,
@@ -56,6 +58,8 @@ VERSIONS = [(name, version) for name, schema in SCHEMAS.items() for version in s
 NOT_AMONG_THE_FACTS = {
     "ConnectWorkerMetadata",
     "ConnectAssignment",
+    "StickyUserData",
+    "CooperativeStickyUserData",
     "ControlRecordKey",
     "EndTxnMarker",
     # Came to Kafka after the facts were taken.

@@ -215,3 +215,35 @@ def test_real_bytes(shared: Path, name: str, path: str, value: dict[str, object]
     else:
         assigned = {"topic": "quickstart-events", "partitions": [0]}
         assert found.value.assigned_partitions == [assigned]
+
+
+STICKY_V0 = bytes.fromhex("00000001 0001 74 00000001 00000007")
+STICKY_V1 = STICKY_V0 + bytes.fromhex("00000009")
+GENERATION = bytes.fromhex("00000009")
+HAD = [{"topic": "t", "partitions": [7]}]
+
+
+@pytest.mark.parametrize(
+    ("assignor", "data", "value"),
+    [
+        ("sticky", STICKY_V0, {"previous_assignment": HAD}),
+        ("sticky", STICKY_V1, {"previous_assignment": HAD, "generation": 9}),
+        ("cooperative-sticky", STICKY_V1, {"previous_assignment": HAD, "generation": 9}),
+        ("cooperative-sticky", GENERATION, {"generation": 9}),
+        ("sticky", bytes(4), {"previous_assignment": []}),
+        ("sticky", STICKY_V1 + b"x", None),
+        ("cooperative-sticky", b"", None),
+        ("range", GENERATION, None),
+        (None, GENERATION, None),
+    ],
+)
+def test_what_an_assignor_keeps(
+    assignor: str | None, data: bytes, value: dict[str, object] | None
+) -> None:
+    codec = ConsumerProtocolSubscription.codec(0)
+    metadata = b"\0\0" + codec.build({"topics": ["t"], "user_data": data})
+    found = read_member("m", metadata, "metadata", "consumer", assignor)
+    assert found is not None
+    assert [(each.path, each.value) for each in found.inner] == (
+        [] if value is None else [("user_data", value)]
+    )

@@ -12,7 +12,7 @@ from dissector.protocol.embedded.group_coordinator import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from dissector.protocol.embedded.records import CLUSTER_METADATA, decode_record
+from dissector.protocol.embedded.records import CLUSTER_METADATA, decode_record, is_own_topic
 from dissector.protocol.embedded.share_coordinator import ShareUpdateKey, ShareUpdateValue
 from dissector.protocol.embedded.transaction_coordinator import (
     TransactionLogKey,
@@ -293,3 +293,9 @@ def test_hostile_bytes(
     assert record is not None
     unread = record.value is None or record.value.value is None
     assert record.problems or record.tombstone or not unread
+
+
+def test_own_topics_are_those_that_are_decoded() -> None:
+    assert is_own_topic(OFFSETS)
+    assert is_own_topic(CLUSTER_METADATA)
+    assert not is_own_topic("orders")

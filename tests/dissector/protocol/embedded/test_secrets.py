@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dissector.protocol.apis import all_apis, api
@@ -362,7 +362,7 @@ def test_dump_and_body_hide_the_same(
 ) -> None:
     """Where the body is masked, and only there, the dump has a range."""
     schema = api(key).schema(kind)  # type: ignore[union-attr,arg-type]
-    message = (request if kind == "request" else response)(
-        key, version, data.draw(values(schema, version))
-    )
+    drawn = data.draw(values(schema, version))
+    assume(MASK not in repr(drawn))  # Hypothesis draws constants of the code too
+    message = (request if kind == "request" else response)(key, version, drawn)
     assert (MASK in repr(masked(message))) == bool(secret_ranges(message))

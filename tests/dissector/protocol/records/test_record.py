@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.errors import DecodeError, EncodeError
-from dissector.protocol.records.layout import RECORD, varint
+from dissector.protocol.records.declared import RECORD, varint
 from dissector.protocol.records.record import Record, blame, read_records, write_records
 from tests.dissector.protocol.records.values import HEADERS
 

@@ -1,0 +1,165 @@
+"""
+Rows in the order of some of their columns: what `--sort` does, in memory; nulls first.
+
+Rows in columns stay in columns: a column's distinct values are put in order, not its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.columns import (
+    Coded,
+    Column,
+    Columns,
+    Integers,
+    JsonTexts,
+    Milliseconds,
+    row_count,
+    rows_of,
+)
+from dissector.engine.exchanges import NONE, Ints
+from dissector.engine.joining import Joining
+from dissector.engine.table import Part, Row, Woven
+from dissector.errors import UsageError
+from dissector.view.values import json_text
+
+Keys: TypeAlias = tuple[NDArray[Any], NDArray[np.bool_]]
+"""Of each row, a number by which it is sorted, and whether there is a value at all."""
+
+
+def sort_names(text: str, columns: Sequence[str]) -> list[str]:
+    """
+    Return what rows are to be sorted by.
+
+    Args:
+        text: `COLUMN[,COLUMN...]`.
+        columns: Those that there are.
+
+    Raises:
+        UsageError: There is no such column.
+    """
+    names = text.split(",")
+    for name in names:
+        if name not in columns:
+            raise UsageError(f"--sort: no column {name!r}; there are {', '.join(columns)}")
+    return names
+
+
+def sorted_rows(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:
+    """Return rows sorted by columns."""
+    return sorted(rows, key=lambda row: [_sortable(row[name]) for name in names])
+
+
+def sorted_part(parts: Iterable[Part], names: Sequence[str]) -> Part:
+    """Return the rows of all parts sorted by columns."""
+    joining, rows = Joining(), list[Row]()
+    of_columns, of_rows = [_NOWHERE], [_NOWHERE]
+    total = 0
+    for part in parts:
+        at, between, count = _NOWHERE, list[Row](), 0
+        if isinstance(part, (Mapping, Woven)):
+            columns = part.columns if isinstance(part, Woven) else part
+            joining.add(columns)
+            count = row_count(columns)
+        if isinstance(part, Woven):
+            lists = [list(each) for each in part.between]
+            between = [row for each in lists for row in each]
+            at = np.repeat(np.asarray(part.at, np.int64), [len(each) for each in lists])
+        elif not isinstance(part, Mapping):
+            between = list(part)
+            at = np.zeros(len(between), np.int64)
+        place = np.arange(count)
+        of_columns.append(total + place + np.searchsorted(at, place, "right"))
+        of_rows.append(total + at + np.arange(len(at)))
+        rows += between
+        total += count + len(between)
+    return _in_order(joining.columns(), rows, names, np.concatenate([*of_columns, *of_rows]))
+
+
+_NOWHERE = np.zeros(0, np.int64)
+
+
+def _in_order(columns: Columns, rows: list[Row], names: Sequence[str], number: Ints) -> Part:
+    """Sort rows in columns and rows one by one; where they are equal, by their numbers."""
+    if not columns:
+        return sorted_rows(rows, names)
+    keys: list[NDArray[Any]] = [number]
+    for name in reversed(names):
+        keys += _keys(columns[name], [row[name] for row in rows])
+    order = np.lexsort(keys)
+    count = row_count(columns)
+    alone = order >= count
+    out = rows_of(columns, order[~alone])
+    if not rows:
+        return out
+    at = np.cumsum(~alone)[alone]
+    groups = groupby(zip(at.tolist(), (order[alone] - count).tolist(), strict=True), lambda p: p[0])
+    between = [(place, [rows[row] for _, row in group]) for place, group in groups]
+    return Woven(out, [place for place, _ in between], [some for _, some in between])
+
+
+def _keys(column: Column, more: list[Any]) -> Keys:
+    """Return the keys of a column, and those of more values behind."""
+    keys: NDArray[Any]
+    match column:
+        case Coded(codes, values):
+            ranks = _ranks([*values, *more, None])
+            of_rows = ranks[np.where(codes == NONE, len(ranks) - 1, codes)]
+            keys = np.append(of_rows, ranks[len(values) : -1])
+            there = keys >= 0
+        case Integers(values):
+            keys = np.append(values, np.array([NONE if v is None else v for v in more], np.int64))
+            there = _there(values, more)
+        case Milliseconds(values_ns):
+            keys = np.append(values_ns / 1e6, [0.0 if v is None else v for v in more])
+            there = _there(values_ns, more)
+        case _:
+            some: list[Any] = [column.value(row) for row in range(len(column))]
+            if isinstance(column, JsonTexts):
+                some = [None if each is None else each.decode() for each in some]
+                more = [json_text(each) if isinstance(each, dict) else each for each in more]
+            keys = _ranks([*some, *more])
+            there = keys >= 0
+    return np.where(there, keys, 0), there
+
+
+def _there(values: Ints, more: list[Any]) -> NDArray[np.bool_]:
+    there = [value is not None for value in more]
+    return np.concatenate([values != NONE, np.array(there, np.bool_)])
+
+
+def _ranks(values: Sequence[Any]) -> Ints:
+    """Return for each value how many smaller ones there are about; -1 for null."""
+    keys = [_sortable(value) for value in values]
+    ranks = np.full(len(values), -1, np.int64)
+    last: Any = None
+    rank = -1
+    for place in sorted(range(len(values)), key=keys.__getitem__):
+        if values[place] is not None:
+            rank += keys[place] != last
+            last = keys[place]
+            ranks[place] = rank
+    return ranks
+
+
+def _sortable(value: Any) -> tuple[int, Any]:
+    """Return what a value is sorted by; values of different types never meet."""
+    match value:
+        case None:
+            return 0, 0
+        case int() | float():
+            return 1, value
+        case str():
+            return 2, value
+        case bytes():
+            return 3, value
+        case list():
+            return 4, [_sortable(each) for each in value]
+        case _:
+            return 5, json_text(value)

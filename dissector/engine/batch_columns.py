@@ -1,0 +1,77 @@
+"""The table of record batches, and what is known of the fields they are in."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.protocol.records.compression import CODEC_MASK
+from dissector.protocol.records.layout import BATCH
+
+Ints: TypeAlias = NDArray[np.int64]
+Bytes: TypeAlias = NDArray[np.uint8]
+Bools: TypeAlias = NDArray[np.bool_]
+
+RIGHT, WRONG, LEFT = range(3)
+"""What is known of a field: nothing is wrong so far; something is; only Python can tell."""
+
+HEADER_BYTES = BATCH.size
+LEAST_RECORD = 7
+"""Bytes of a record without key, value and headers."""
+(
+    FIELD,
+    START,
+    END,
+    BASE_OFFSET,
+    CRC,
+    ATTRIBUTES,
+    BASE_TIMESTAMP,
+    MAX_TIMESTAMP,
+    PRODUCER_ID,
+    PRODUCER_EPOCH,
+    BASE_SEQUENCE,
+    COUNT,
+    MAGIC,
+    BEGIN,
+) = range(14)
+COLUMNS = 14
+
+
+class Batches:
+    """
+    The batches of some fields, a row each, in order.
+
+    Attributes:
+        table: The columns, one a row of this array, by the numbers above.
+        state: Of each field: RIGHT, WRONG or LEFT. Only of a RIGHT one all batches are here.
+        field: Number of the field.
+        start: Address of the batch: in `data`, or, from its end on, in `held`.
+        end: Address behind its last byte.
+        attributes: Codec, timestamp type, transactional, control: see `layout`.
+        count: Its number of records; not known of wrappers until they are decompressed.
+        magic: 0, 1 or 2.
+        begin: Address of its payload: the records, the value of a wrapper, or a whole message.
+    """
+
+    def __init__(self, table: NDArray[np.int64], state: Bytes) -> None:
+        self.table, self.state = table, state
+        self.field: Ints = table[FIELD]
+        self.start: Ints = table[START]
+        self.end: Ints = table[END]
+        self.attributes: Ints = table[ATTRIBUTES]
+        self.count: Ints = table[COUNT]
+        self.magic: Ints = table[MAGIC]
+        self.begin: Ints = table[BEGIN]
+
+    @property
+    def is_packed(self) -> Bools:
+        """Tell which have a payload that is to be decompressed."""
+        packed: Bools = self.attributes & CODEC_MASK != 0
+        there = np.where(self.magic < 2, self.begin > self.start, self.begin < self.end)
+        packed &= there | (self.magic == 2) & (self.count > 0)
+        return packed
+
+    def __len__(self) -> int:
+        return len(self.field)

@@ -1,0 +1,178 @@
+"""The tables that the loop of facts fills, and how they come to be large enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Lock
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.exchanges import Exchanges
+from dissector.engine.fact_loop import KEYS, VERSIONS, read_facts
+from dissector.engine.fact_notes import (
+    COUNTS,
+    FIELDS,
+    LISTS_SHORT,
+    NOTES_SHORT,
+    SHORT,
+    TEXTS_SHORT,
+    TOLD,
+    TOLD_SHORT,
+)
+from dissector.engine.interning import Table
+from dissector.engine.tape import DEPTH
+from dissector.protocol.fact_program import FactPrograms, fact_programs
+from dissector.protocol.headers import API_VERSIONS
+
+Ints: TypeAlias = NDArray[np.int64]
+
+ERROR_CODES = 1 << 16
+
+
+@dataclass(slots=True)
+class Facts:
+    """
+    What the loop found in a window.
+
+    Attributes:
+        state: Of each exchange: READ or LEFT.
+        clients: Entry + 1 of its client id, 0 for none.
+        errors: Entry + 1 of the list of its errors, 0 for none.
+        topics: Entry + 1 of the list of its topics, 0 for none.
+        texts: Client ids, names and ids of topics.
+        lists: Lists of error codes and of entries of topics.
+        told: Rows (exchange, entry of a topic id, entry of its name, 0) where a name was told anew.
+        fields: Rows (exchange, start, length, whether it may be cut) of the `records` fields.
+    """
+
+    state: NDArray[np.uint8]
+    clients: Ints
+    errors: Ints
+    topics: Ints
+    texts: Table = field(default_factory=lambda: Table.of(np.uint8))
+    lists: Table = field(default_factory=lambda: Table.of(np.int64))
+    told: Ints = field(default_factory=lambda: np.zeros((256, 4), np.int64))
+    fields: Ints = field(default_factory=lambda: np.zeros((4096, 4), np.int64))
+
+
+def gather(table: Exchanges, *, records: bool = True) -> Facts:
+    """Run the loop over a window; `records` tells whether the places of records are wanted."""
+    count = len(table)
+    clients, errors, topics = (np.zeros(count, np.int64) for _ in range(3))
+    out = Facts(np.zeros(count, np.uint8), clients, errors, topics)
+    if not records:
+        out.fields = out.fields[:0]
+    starts, code, tags = _programs(table)
+    notes = np.zeros((1024, 3), np.int64)
+    counts = np.zeros(COUNTS, np.int64)
+    stack = np.zeros((DEPTH, 3), np.int64)
+    topics_now = np.zeros(len(notes), np.int64)
+    seen, errors_now = np.zeros(ERROR_CODES, np.int64), np.zeros(ERROR_CODES, np.int64)
+    request, response = table.request, table.response
+    while read_facts(
+        table.data,
+        table.held,
+        table.token.view(np.uint8),
+        table.unasked.view(np.uint8),
+        table.api_key,
+        table.api_version,
+        request.start,
+        request.there,
+        request.size,
+        response.start,
+        response.there,
+        response.size,
+        starts,
+        code,
+        tags,
+        stack,
+        notes,
+        out.texts.slots,
+        out.texts.entries,
+        out.texts.pool,
+        out.texts.used,
+        out.lists.slots,
+        out.lists.entries,
+        out.lists.pool,
+        out.lists.used,
+        seen,
+        errors_now,
+        topics_now,
+        out.told,
+        out.fields,
+        counts,
+        out.state,
+        out.clients,
+        out.errors,
+        out.topics,
+        work=count * 50,
+    ):
+        match int(counts[SHORT]):
+            case short if short == TEXTS_SHORT:
+                out.texts.grow()
+            case short if short == LISTS_SHORT:
+                out.lists.grow()
+            case short if short == NOTES_SHORT:
+                notes = np.concatenate((notes, notes))
+                topics_now = np.zeros(len(notes), np.int64)
+            case short if short == TOLD_SHORT:
+                out.told = np.concatenate((out.told, out.told))
+            case _:
+                out.fields = np.concatenate((out.fields, out.fields))
+    out.told = out.told[: int(counts[TOLD])]
+    out.fields = out.fields[: int(counts[FIELDS])]
+    return out
+
+
+def kinds_of(table: Exchanges) -> Ints:
+    """Return `key * VERSIONS + version` of each request; -1 for none, or beyond all known ones."""
+    keys, versions = table.api_key, table.api_version
+    fit = (keys >= 0) & (keys < KEYS) & (versions >= 0) & (versions < VERSIONS)
+    return np.where(fit, keys * VERSIONS + versions, -1)
+
+
+def seen_kinds(kinds: Ints) -> list[int]:
+    """Return the distinct kinds of a window."""
+    seen: list[int] = np.flatnonzero(np.bincount(kinds + 1)[1:]).tolist()
+    return seen
+
+
+def _programs(table: Exchanges) -> tuple[Ints, Ints, Ints]:
+    """Return the first steps of all messages, the steps, and the tags."""
+    programs = fact_programs()
+    with _growing:
+        starts = _starts(table, programs)
+        return starts, *_steps(len(programs.code), len(programs.tags))
+
+
+@lru_cache(maxsize=1)
+def _steps(code: int, tags: int) -> tuple[Ints, Ints]:
+    """Return the first steps and tags, so many of each: they stay the same, others may follow."""
+    programs = fact_programs()
+    return (
+        np.array(programs.code[:code] or [(0, 0, 0, 0)], np.int64),
+        np.array(programs.tags[:tags] or [(0, 0)], np.int64),
+    )
+
+
+_growing = Lock()
+"""Windows may be read side by side, and their programs are in one table."""
+
+
+def _starts(table: Exchanges, programs: FactPrograms) -> Ints:
+    """
+    Return the first steps of the messages that there are, by kind: request, response, refusal.
+
+    The last is what a broker answers to a version of ApiVersions that it does not know.
+    """
+    out = np.full((KEYS * VERSIONS, 3), -1, np.int64)
+    for kind in seen_kinds(kinds_of(table)):
+        key, version = divmod(kind, VERSIONS)
+        out[kind, 0] = programs.start(key, version, "request")
+        out[kind, 1] = programs.start(key, version, "response")
+        if key == API_VERSIONS:
+            out[kind, 2] = programs.start(key, 0, "response")
+    return out

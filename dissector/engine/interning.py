@@ -1,0 +1,179 @@
+"""
+Numbers for what repeats: texts, and lists of numbers, each kept once in the order of appearance.
+
+Two tables that kernels fill: a hash table with open addressing leads from content to *entry*; the
+contents lie one behind another in a pool. Nothing is allocated in a kernel: where there is no room
+left it stops, the caller makes room (`grow`) and runs it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.kernel import Kernel, part
+
+Ints: TypeAlias = NDArray[np.int64]
+
+HASH, START, LENGTH, KIND, SEEN, LAST = range(6)
+"""Columns of an entry: where its content is, of what kind; two more for whoever fills the table."""
+WIDTH = 6
+
+USED, FILLED = 0, 1
+"""Numbers of a table: how many entries it has, and how much of the pool they fill."""
+
+FULL, CROWDED = -1, -2
+"""No room for a new entry; too many others in its way, as only chosen bytes bring about."""
+
+PROBES = 256
+
+
+@dataclass(slots=True)
+class Table:
+    """
+    The state of one table.
+
+    Attributes:
+        slots: Number of the entry + 1; 0 where free.
+        entries: A row each.
+        pool: The contents.
+        used: `USED` and `FILLED`.
+    """
+
+    slots: Ints
+    entries: Ints
+    pool: NDArray[Any]
+    used: Ints
+
+    @classmethod
+    def of(cls, kind: type, entries: int = 1024, pool: int = 16384) -> Table:
+        """Return an empty table of bytes (`np.uint8`) or integers."""
+        return cls(
+            slots=np.zeros(entries * 2, np.int64),
+            entries=np.zeros((entries, WIDTH), np.int64),
+            pool=np.zeros(pool, kind),
+            used=np.zeros(2, np.int64),
+        )
+
+    def grow(self) -> None:
+        """Make room: twice as much for contents, and for entries where they are short."""
+        self.pool = np.concatenate((self.pool, np.zeros_like(self.pool)))
+        if int(self.used[USED]) * 2 >= len(self.entries):
+            self.entries = np.concatenate((self.entries, np.zeros_like(self.entries)))
+            self.slots = np.zeros(len(self.slots) * 2, np.int64)
+            count = int(self.used[USED])
+            _refill(self.entries, count, self.slots, work=count)
+
+    def contents(self, kind: int) -> tuple[Ints, list[NDArray[Any]]]:
+        """
+        Return the contents of one kind in their order.
+
+        Returns:
+            For each entry its number among them, from 1, at its own number + 1 (0 stays 0, for
+            rows that have none); and the contents.
+        """
+        used = self.entries[: int(self.used[USED])]
+        chosen = np.flatnonzero(used[:, KIND] == kind)
+        numbers = np.zeros(len(used) + 1, np.int64)
+        numbers[chosen + 1] = np.arange(1, len(chosen) + 1)
+        rows = used[chosen, START : LENGTH + 1].tolist()
+        return numbers, [self.pool[start : start + length] for start, length in rows]
+
+
+@part
+def key_of_bytes(content: Any, at: int, length: int, kind: int) -> int:
+    """Return the hash of some bytes, eight at a time."""
+    key = (kind + 1) * 1099511628211 + length
+    end = at + length
+    while end - at >= 8:
+        word: int = (
+            content[at]
+            | content[at + 1] << 8
+            | content[at + 2] << 16
+            | content[at + 3] << 24
+            | content[at + 4] << 32
+            | content[at + 5] << 40
+            | content[at + 6] << 48
+            | content[at + 7] << 56
+        )
+        key = ((key ^ word) * 6364136223846793005) & 0x7FFFFFFFFFFFFFFF
+        key ^= key >> 32
+        at += 8
+    word = 0
+    while at < end:
+        word = word << 8 | content[at]
+        at += 1
+    key = ((key ^ word) * 6364136223846793005) & 0x7FFFFFFFFFFFFFFF
+    return key ^ key >> 32
+
+
+@part
+def key_of_numbers(content: Any, count: int, kind: int) -> int:
+    """Return the hash of numbers."""
+    key = (kind + 1) * 1099511628211 + count
+    for i in range(count):
+        key = ((key ^ content[i]) * 6364136223846793005) & 0x7FFFFFFFFFFFFFFF
+        key ^= key >> 32
+    return key
+
+
+@part
+def entry_of(
+    content: Any,
+    at: int,
+    length: int,
+    kind: int,
+    key: int,
+    slots: Any,
+    entries: Any,
+    pool: Any,
+    used: Any,
+) -> int:
+    """Return the number of the entry of some content with its hash, a new one if it has none."""
+    mask = len(slots) - 1
+    slot = key & mask
+    for _ in range(PROBES):
+        number = slots[slot] - 1
+        if number < 0:
+            number = used[USED]
+            start = used[FILLED]
+            if number >= len(entries) or start + length > len(pool):
+                return FULL
+            for i in range(length):
+                pool[start + i] = content[at + i]
+            entries[number, HASH] = key
+            entries[number, START] = start
+            entries[number, LENGTH] = length
+            entries[number, KIND] = kind
+            entries[number, LAST] = -1
+            slots[slot] = number + 1
+            used[USED] = number + 1
+            used[FILLED] = start + length
+            return int(number)
+        if (
+            entries[number, HASH] == key
+            and entries[number, LENGTH] == length
+            and entries[number, KIND] == kind
+        ):
+            start = entries[number, START]
+            i = 0
+            while i < length and pool[start + i] == content[at + i]:
+                i += 1
+            if i == length:
+                return int(number)
+        slot = (slot + 1) & mask
+    return CROWDED
+
+
+@Kernel
+def _refill(entries: Any, count: int, slots: Any) -> None:
+    """Put entries into slots that are free."""
+    mask = len(slots) - 1
+    for number in range(count):
+        slot = entries[number, HASH] & mask
+        while slots[slot]:
+            slot = (slot + 1) & mask
+        slots[slot] = number + 1

@@ -1,0 +1,96 @@
+"""
+The functions of decompressing libraries that a loop can call, where the libraries show them.
+
+Source: lz4.h; zstd.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from functools import cache
+from importlib.util import find_spec
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+LZ4_FUNCTION, ZSTD_FUNCTION, ZSTD_CONTEXT = range(3)
+"""Where addresses lie in what `libraries` returns; 0: there is none."""
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def no_libraries() -> Ints:
+    """Return what says that there are none."""
+    return np.zeros(3, np.int64)
+
+
+def libraries(*, lz4: bool, zstd: bool) -> Ints:
+    """
+    Return addresses for a loop that this thread runs.
+
+    Args:
+        lz4: Whether that of lz4 is wanted.
+        zstd: Whether those of zstd are.
+    """
+    found = no_libraries()
+    if lz4:
+        found[LZ4_FUNCTION] = _lz4()
+    if zstd:
+        if not hasattr(_mine, "zstd"):
+            _mine.zstd = _Zstd()
+        found[ZSTD_FUNCTION], found[ZSTD_CONTEXT] = _mine.zstd.function, _mine.zstd.context
+    return found
+
+
+_mine = threading.local()
+"""A context can be used by one thread at a time."""
+
+
+@cache
+def _lz4() -> int:
+    from lz4.block import _block
+
+    library = _load(_block.__file__)
+    return _address(library, "LZ4_decompress_safe")
+
+
+@cache
+def _zstd_library() -> ctypes.CDLL | None:
+    # Of the two modules that wrap the library, this one shows it; it is not imported.
+    spec = find_spec("zstandard._cffi")
+    return _load(spec.origin if spec else None)
+
+
+class _Zstd:
+    """The function of zstd and a context for it, which goes when the thread goes."""
+
+    def __init__(self) -> None:
+        self.function = self.context = 0
+        library = _zstd_library()
+        function = _address(library, "ZSTD_decompressDCtx")
+        if library is None or not function:
+            return
+        create, self._free = library.ZSTD_createDCtx, library.ZSTD_freeDCtx
+        create.restype, self._free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+        self.context = create() or 0
+        self.function = function if self.context else 0
+
+    def __del__(self) -> None:
+        if self.context:
+            self._free(self.context)
+
+
+def _load(path: str | None) -> ctypes.CDLL | None:
+    """Load a library that may not be there, or may be no such library."""
+    try:
+        return ctypes.CDLL(path) if path else None
+    except OSError:
+        return None
+
+
+def _address(library: ctypes.CDLL | None, name: str) -> int:
+    """Return the address of a function; 0 where it is not shown."""
+    function = getattr(library, name, None)
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -1,0 +1,68 @@
+"""How kernels read what `dissector.protocol.wire` declares: numbers, lengths, counts, tags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.kernel import part
+from dissector.protocol.program import ARRAY_COMPACT, BYTES16, BYTES_COMPACT
+
+
+@part
+def varint_at(data: Any, at: int, end: int) -> tuple[int, int]:
+    """Read an unsigned varint of 32 bits; the second number is where it ends, -1 if it is none."""
+    if at < end and data[at] < 128:
+        return data[at], at + 1
+    value = 0
+    shift = 0
+    while shift <= 28 and at < end:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at if value <= 0xFFFFFFFF else -1
+    return 0, -1
+
+
+@part
+def int16_at(data: Any, at: int) -> int:
+    """Read two bytes that are there."""
+    value: int = data[at] << 8 | data[at + 1]
+    return (value ^ 0x8000) - 0x8000
+
+
+@part
+def int32_at(data: Any, at: int) -> int:
+    """Read four bytes that are there."""
+    value: int = data[at] << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
+    return (value ^ 0x80000000) - 0x80000000
+
+
+@part
+def number_at(data: Any, at: int, size: int, signed: int) -> int:
+    """Read a big-endian number whose bytes are all there."""
+    value = -1 if signed and data[at] >= 128 else 0
+    for i in range(at, at + size):
+        value = value << 8 | data[i]
+    return value
+
+
+@part
+def length_at(data: Any, at: int, end: int, op: int) -> tuple[int, int]:
+    """Read the length or count of a step; the second number is where it ends, -1 if it is none."""
+    if op in (BYTES_COMPACT, ARRAY_COMPACT):
+        length, at = varint_at(data, at, end)
+        return length - 1, at
+    if op == BYTES16:
+        return (int16_at(data, at), at + 2) if end - at >= 2 else (0, -1)
+    return (int32_at(data, at), at + 4) if end - at >= 4 else (0, -1)
+
+
+@part
+def find_tag(tags: Any, first: int, count: int, tag: int) -> int:
+    """Return the step of a known tag of a section, -1 for an unknown one."""
+    for known in range(first, first + count):
+        if tags[known, 0] == tag:
+            return int(tags[known, 1])
+    return -1

@@ -1,0 +1,8 @@
+"""Loops over columns, compiled where there is much to do."""
+
+from __future__ import annotations
+
+from dissector.kernel.call import COMPILE_FROM, Kernel
+from dissector.kernel.source import part
+
+__all__ = ["COMPILE_FROM", "Kernel", "part"]

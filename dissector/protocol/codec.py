@@ -1,0 +1,107 @@
+"""What parses and builds one version of a message: interpreted first, compiled when it pays."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from construct import Construct, Subconstruct
+
+from dissector.protocol import emit
+from dissector.protocol.compiled import MISFITS, Read, Write, parse_by
+
+if TYPE_CHECKING:
+    from dissector.protocol.schema import Schema
+
+WARM = 30
+"""
+Messages of a version that are read, or built, before what does it is compiled.
+
+Compiling costs what it then saves on ten to forty messages, the larger the fewer; so a small
+capture never waits for it, and a large one never loses more than that again.
+"""
+
+
+class Codec(Subconstruct):  # type: ignore[misc]
+    """
+    A `construct.Construct` for one version of one message.
+
+    `parse(bytes)` gives a Container and leaves bytes behind the message alone (`parse_stream` tells
+    where it stopped); `build(mapping)` gives bytes. A key that is missing in the mapping is written
+    at its declared default, if it has one.
+
+    Attributes:
+        schema: The declaration.
+        version: The version.
+
+    Raises:
+        DecodeError: From `parse`: with the path of the field and the position of the byte.
+        EncodeError: From `build`: with the path of the field.
+    """
+
+    def __init__(self, construct: Construct, schema: Schema, version: int) -> None:
+        super().__init__(construct)
+        self.schema = schema
+        self.version = version
+        self._parsed = self._built = 0
+        self._read: Read | None = None
+        self._write: Write | None = None
+
+    def parse(self, data: bytes, **_: Any) -> Any:
+        """Read a message from the beginning of some bytes."""
+        read = self._read or self._reader()
+        if read is not None and data.__class__ is bytes:
+            try:
+                return read(data, 0)[0]
+            except MISFITS:
+                pass
+        return self.subcon._parse(io.BytesIO(data), None, "")
+
+    def build(self, obj: Any, **_: Any) -> bytes:
+        """Write a message."""
+        write = self._write or self._writer()
+        if write is not None:
+            try:
+                return write(obj)
+            except MISFITS:
+                pass
+        stream = io.BytesIO()
+        self.subcon._build(obj, stream, None, "")
+        return stream.getvalue()
+
+    def parse_stream(self, stream: Any, **_: Any) -> Any:
+        """Read a message from where the stream stands."""
+        return self._parse(stream, None, "")
+
+    def _parse(self, stream: Any, context: Any, path: Any) -> Any:
+        read = self._read or self._reader()
+        if read is None:
+            return self.subcon._parse(stream, context, path)
+        return parse_by(read, stream, self.subcon._parse)
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
+        stream.write(self.build(obj))
+        return obj
+
+    def _emitparse(self, code: Any) -> str:
+        return str(self.subcon._compileparse(code))
+
+    def _emitbuild(self, code: Any) -> str:
+        return str(self.subcon._compilebuild(code))
+
+    @property
+    def compiled(self) -> Read | None:
+        """The compiled form of parsing, once it is there."""
+        return self._read
+
+    def _reader(self) -> Read | None:
+        self._parsed += 1
+        if self._parsed > WARM:
+            self._read = emit.reader(self.subcon)
+        return self._read
+
+    def _writer(self) -> Write | None:
+        self._built += 1
+        if self._built > WARM:
+            self._write = emit.writer(self.subcon)
+        return self._write

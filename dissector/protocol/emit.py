@@ -1,0 +1,255 @@
+"""
+Writes Python functions that read and build what a Construct does, through Construct's own hooks.
+
+A Construct of ours is `Emitted`: beside `_parse` and `_build` it says in statements how it is read
+from bytes at a position, and how a value becomes bytes. Its neighbours' statements join into one
+straight function: numbers that follow each other are one `struct` call, a struct is no call at all.
+`construct.Construct.compile` takes these functions by its hooks, `codec` by `reader` and `writer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from construct import Construct, Container
+from construct.core import CodeGen
+
+from dissector.protocol.compiled import Read, Write
+
+_IMPORTS = """
+import struct
+from uuid import UUID
+from construct import Container
+from dissector.protocol.compiled import (
+    BOOLEANS, Misfit, boolean, build_by, few, many, no_bytes, no_list, no_text, parse_by,
+    read_tags, read_varint, same_items, tags_bytes, uuid_bytes, uuid_of, varint_bytes,
+)
+"""
+
+_SIZES = {"b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "d": 8, "16s": 16}
+
+
+class Emitted(Construct):  # type: ignore[misc]
+    """
+    A Construct that can be compiled.
+
+    Attributes:
+        least: The fewest bytes of a value.
+    """
+
+    least: int
+
+    def _emit_read(self, out: Reading, target: str) -> None:
+        """Write statements that read a value into a variable or an item."""
+        raise NotImplementedError
+
+    def _emit_build(self, out: Building, value: str) -> None:
+        """Write statements that build the value of an expression."""
+        raise NotImplementedError
+
+    def _emitparse(self, code: CodeGen) -> str:
+        name = reading(self, code)
+        self._compileinstance(code)
+        return f"parse_by({name}, io, linkedparsers[{id(self)}])"
+
+    def _emitbuild(self, code: CodeGen) -> str:
+        name = building(self, code)
+        self._compileinstance(code)
+        return f"build_by({name}, obj, io, linkedbuilders[{id(self)}])"
+
+
+class _Function:
+    """The source of a function in the making."""
+
+    def __init__(self, code: CodeGen, head: str) -> None:
+        self.code = code
+        code.append(_IMPORTS)
+        self._lines = [head]
+        self._indent = "    "
+
+    def name(self, letter: str) -> str:
+        """Return a name that is still free."""
+        return f"{letter}{self.code.allocateId()}"
+
+    def constant(self, source: str, name: str = "") -> str:
+        """Have a value made once, for all calls, and return its name; the same name, one value."""
+        name = name or self.name("constant_")
+        self.code.append(f"{name} = {source}")
+        return name
+
+    def literal(self, value: Any) -> str:
+        """Return an expression that makes a default; anew each time where it could be changed."""
+        if isinstance(value, UUID):
+            return self.constant(f"UUID(int={value.int})")
+        if isinstance(value, Container):
+            items = [(key, self.literal(item)) for key, item in value.items()]
+            if any(isinstance(item, list | dict) for item in value.values()):
+                return f"Container({_display(items)})"
+            return f"Container({self.constant(_display(items))})"
+        return repr(value)
+
+    def line(self, text: str) -> None:
+        """Add a statement behind all that was said before."""
+        self.flush()
+        self._put(text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Put what is added meanwhile under a `for`, `if` or `else`."""
+        self.line(head)
+        outer, self._indent = self._indent, self._indent + "    "
+        yield
+        self.flush()
+        self._indent = outer
+
+    def flush(self) -> None:
+        """Add what has been held back to be joined with its neighbours."""
+        raise NotImplementedError
+
+    def done(self) -> None:
+        """Hand the function to the code it is part of."""
+        self.flush()
+        self.code.append("\n".join(self._lines))
+
+    def _put(self, text: str) -> None:
+        self._lines.append(self._indent + text)
+
+
+class Reading(_Function):
+    """The source of a `Read`: `data` are the bytes, `size` their number, `at` the position."""
+
+    def __init__(self, code: CodeGen, name: str) -> None:
+        super().__init__(code, f"def {name}(data, at):")
+        self._numbers: list[tuple[str, str]] = []
+        self._put("size = len(data)")
+
+    def number(self, letter: str, target: str) -> None:
+        """Read a number, or bytes of fixed size, by its `struct` letter."""
+        self._numbers.append((letter, target))
+
+    def flush(self) -> None:
+        """Read the numbers in a row by one call."""
+        numbers, self._numbers = self._numbers, []
+        if not numbers:
+            return
+        letters = "".join(letter for letter, _ in numbers)
+        if letters == "B":
+            self._put(f"{numbers[0][1]} = data[at]")
+        else:
+            unpack = self.constant(f"struct.Struct('>{letters}').unpack_from", f"unpack_{letters}")
+            self._put(f"{', '.join(target for _, target in numbers)}, = {unpack}(data, at)")
+        self._put(f"at += {sum(_SIZES[letter] for letter, _ in numbers)}")
+
+
+class Building(_Function):
+    """The source of a `Write`: `parts` are the bytes so far."""
+
+    def __init__(self, code: CodeGen, name: str) -> None:
+        super().__init__(code, f"def {name}(obj):")
+        self._parts: list[tuple[str, str]] = []
+        self._put("parts = []")
+
+    def aside(self, text: str) -> None:
+        """Add a statement that prepares a later one and does not touch `parts`."""
+        self._put(text)
+
+    def number(self, letter: str, value: str) -> None:
+        """Write a number by its `struct` letter."""
+        self._parts.append((letter, value))
+
+    def part(self, value: str) -> None:
+        """Write bytes."""
+        self._parts.append(("", value))
+
+    def flush(self) -> None:
+        """Write the numbers in a row by one call, and the parts in a row by another."""
+        parts, self._parts = self._parts, []
+        whole: list[str] = []
+        while parts:
+            numbers = []
+            while parts and parts[0][0]:
+                numbers.append(parts.pop(0))
+            if numbers:
+                letters = "".join(letter for letter, _ in numbers)
+                pack = self.constant(f"struct.Struct('>{letters}').pack", f"pack_{letters}")
+                whole.append(f"{pack}({', '.join(value for _, value in numbers)})")
+            else:
+                whole.append(parts.pop(0)[1])
+        if len(whole) == 1:
+            self._put(f"parts.append({whole[0]})")
+        elif whole:
+            self._put(f"parts += ({', '.join(whole)})")
+
+
+def read(construct: Construct, out: Reading, target: str) -> None:
+    """
+    Write statements that read what a Construct reads.
+
+    Raises:
+        NotImplementedError: It can't be compiled; Construct then links what is around it to its
+            interpreted form.
+    """
+    if not isinstance(construct, Emitted):
+        raise NotImplementedError
+    construct._emit_read(out, target)
+
+
+def build(construct: Construct, out: Building, value: str) -> None:
+    """
+    Write statements that build what a Construct builds.
+
+    Raises:
+        NotImplementedError: As `read` does.
+    """
+    if not isinstance(construct, Emitted):
+        raise NotImplementedError
+    construct._emit_build(out, value)
+
+
+def reading(construct: Construct, code: CodeGen) -> str:
+    """Add a `Read` to some code, and return its name."""
+    name = f"read_{code.allocateId()}"
+    out = Reading(code, name)
+    read(construct, out, "value")
+    with out.block("if at > size:"):
+        out.line("raise Misfit")
+    out.line("return value, at")
+    out.done()
+    return name
+
+
+def building(construct: Construct, code: CodeGen) -> str:
+    """Add a `Write` to some code, and return its name."""
+    name = f"build_{code.allocateId()}"
+    out = Building(code, name)
+    build(construct, out, "obj")
+    out.line("return b''.join(parts)")
+    out.done()
+    return name
+
+
+def reader(construct: Construct) -> Read:
+    """Compile the function that reads a Construct from bytes."""
+    code = CodeGen()
+    name = reading(construct, code)
+    return _run(code)[name]  # type: ignore[no-any-return]
+
+
+def writer(construct: Construct) -> Write:
+    """Compile the function that builds the bytes of a Construct."""
+    code = CodeGen()
+    name = building(construct, code)
+    return _run(code)[name]  # type: ignore[no-any-return]
+
+
+def _run(code: CodeGen) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    exec(compile(code.toString(), "<compiled codec>", "exec"), names)
+    return names
+
+
+def _display(items: list[tuple[str, str]]) -> str:
+    return f"{{{', '.join(f'{key!r}: {item}' for key, item in items)}}}"

@@ -1,0 +1,169 @@
+"""Rows in the order of columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.cli.sorting import sort_names, sorted_part, sorted_rows
+from dissector.engine.columns import (
+    Buffers,
+    Coded,
+    Columns,
+    Headers,
+    Integers,
+    JsonTexts,
+    Milliseconds,
+    Slices,
+)
+from dissector.engine.exchanges import NONE
+from dissector.engine.table import Part, Woven, pieces, rows_one_by_one
+from dissector.errors import UsageError
+
+
+def test_sorted_by_several() -> None:
+    rows = [{"a": a, "b": b} for a, b in [(2, "x"), (None, "z"), (1, "y"), (1, "x")]]
+    told = [(row["a"], row["b"]) for row in sorted_rows(rows, ["a", "b"])]
+    assert told == [(None, "z"), (1, "x"), (1, "y"), (2, "x")]
+    told = [(row["b"], row["a"]) for row in sorted_rows(rows, ["b"])]
+    assert told == [("x", 2), ("x", 1), ("y", 1), ("z", None)], "otherwise as they came"
+
+
+@pytest.mark.parametrize("text", ["nope", "a,nope", "", "a,", "A"])
+def test_what_is_no_column(text: str) -> None:
+    assert sort_names("b,a", ["a", "b"]) == ["b", "a"]
+    with pytest.raises(UsageError, match=r"--sort: no column '.*'; there are a, b"):
+        sort_names(text, ["a", "b"])
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.binary() | st.floats(width=32),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@given(st.lists(VALUES))
+def test_whatever_is_in_a_column_can_be_sorted(values: list[Any]) -> None:
+    rows = sorted_rows([{"a": value} for value in values], ["a"])
+    told = [row["a"] for row in rows]
+    assert len(told) == len(values)
+    assert [value is None for value in told] == sorted((v is None for v in values), reverse=True)
+
+
+CELLS: Mapping[str, st.SearchStrategy[Any]] = {
+    "word": st.none() | st.sampled_from(["", "b", "a", "ä", "\udcff"]),
+    "list": st.sampled_from([[], ["x"], ["x", "y"], ["b"]]),
+    "flag": st.booleans(),
+    "number": st.none() | st.integers(NONE + 1, 3),
+    "time": st.none() | st.sampled_from([0, 1, 10**15 + 1, 10**15, 1 << 62, (1 << 62) + 1]),
+    "bytes": st.none() | st.binary(max_size=2),
+    "json": st.none() | st.sampled_from([b'{"a": 1}', b'{"a": 2}']),
+    "headers": st.lists(st.tuples(st.sampled_from("kh"), st.none() | st.binary()), max_size=2),
+}
+ROWS = st.fixed_dictionaries(dict(CELLS))
+
+
+class Pool:
+    """Bytes of a window, some in each of its buffers."""
+
+    def __init__(self) -> None:
+        self.texts = [b"xx", b"", b"yy"]
+
+    def slices(self, kind: type[Slices], values: list[bytes | None]) -> Slices:
+        self.texts[2] += b"-"
+        start, length = [], []
+        for value in values:
+            start.append(NONE if value is None else 2 + len(self.texts[2]))
+            length.append(-1 if value is None else len(value))
+            self.texts[2] += value or b""
+        return kind(np.array(start, np.int64), np.array(length, np.int64), None)  # type: ignore[arg-type]
+
+    def buffers(self) -> Buffers:
+        return Buffers(*(np.frombuffer(bytearray(text), np.uint8) for text in self.texts))
+
+
+def in_columns(rows: list[dict[str, Any]]) -> Columns:
+    pool = Pool()
+
+    def coded(name: str) -> Coded:
+        values = [row[name] for row in reversed(rows) if row[name] is not None] + ["unused"]
+        codes = [NONE if row[name] is None else values.index(row[name]) for row in rows]
+        return Coded(np.array(codes, np.int64), values)
+
+    def numbers(name: str) -> np.ndarray:
+        return np.array([NONE if row[name] is None else row[name] for row in rows], np.int64)
+
+    counts = np.array([len(row["headers"]) for row in rows], np.int64)
+    pairs = [("unused", None), *(pair for row in rows for pair in row["headers"])]
+    out = {
+        "word": coded("word"),
+        "list": coded("list"),
+        "flag": coded("flag"),
+        "number": Integers(numbers("number")),
+        "time": Milliseconds(numbers("time")),
+        "bytes": pool.slices(Slices, [row["bytes"] for row in rows]),
+        "json": pool.slices(JsonTexts, [row["json"] for row in rows]),
+        "headers": Headers(
+            1 + np.cumsum(counts) - counts,
+            counts,
+            pool.slices(Slices, [key.encode() for key, _ in pairs]),
+            pool.slices(Slices, [value for _, value in pairs]),
+        ),
+    }
+    buffers = pool.buffers()
+    headers = out["headers"]
+    assert isinstance(headers, Headers)
+    for column in (out["bytes"], out["json"], headers.keys, headers.values):
+        assert isinstance(column, Slices)
+        column.buffers = buffers
+    return out
+
+
+def alone(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as it comes where it is not in columns."""
+    headers = [{"key": key, "value": value} for key, value in row["headers"]]
+    time = None if row["time"] is None else row["time"] / 1e6
+    body = None if row["json"] is None else json.loads(row["json"])
+    return {**row, "headers": headers, "time": time, "json": body, "more": 1}
+
+
+@st.composite
+def parts(draw: st.DrawFn) -> list[Part]:
+    out: list[Part] = []
+    for rows in draw(st.lists(st.lists(ROWS, max_size=6), max_size=3)):
+        match draw(st.sampled_from(["columns", "woven", "rows"])) if rows else "rows":
+            case "columns":
+                out.append(in_columns(rows))
+            case "woven":
+                at = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=3)))
+                between = [list(map(alone, draw(st.lists(ROWS, max_size=2)))) for _ in at]
+                out.append(Woven(in_columns(rows), at, between))
+            case _:
+                out.append(map(alone, rows))
+    return out
+
+
+def flat(part: Part) -> list[dict[str, Any]]:
+    rows = [row for piece in pieces([part]) for row in rows_one_by_one(piece)]
+    return [{name: value for name, value in row.items() if name != "more"} for row in rows]
+
+
+@given(parts(), st.lists(st.sampled_from(list(CELLS)), min_size=1, max_size=2))
+def test_columns_are_sorted_as_rows_are(some: list[Part], names: list[str]) -> None:
+    some = [each if isinstance(each, (Mapping, Woven)) else list(each) for each in some]
+    rows = [row for each in some for row in flat(each)]
+    expected = sorted_rows(map(texts, rows), names)
+    assert list(map(texts, flat(sorted_part(some, names)))) == expected
+
+
+def texts(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with JSON as the text that it is sorted by."""
+    body = row["json"]
+    return {**row, "json": json.dumps(body) if isinstance(body, dict) else body and body.decode()}

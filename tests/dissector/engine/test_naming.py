@@ -1,0 +1,140 @@
+"""Rows that wait for the names of their topics, and how many may wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import polars
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector import Capture, Options
+from dissector.engine import naming
+from dissector.engine.columns import Coded, Columns, Integers
+from dissector.engine.exchanges import NONE
+from dissector.engine.naming import named
+from dissector.engine.topics import TopicNames
+
+CAPTURES = [
+    Path(__file__).parents[3] / "captures" / name
+    for name in ("kafka4-three-nodes.pcap", "kafka4-sweep-data.pcap")
+]
+ZERO = np.zeros(1, np.int64)
+
+
+Window = tuple[set[int], set[int]]
+"""The topics of a window, by number, and those of which it tells the names."""
+
+
+def part(topics: set[int]) -> Columns:
+    """Return a row with some topics, of which only the ids are known."""
+    ids = tuple(UUID(int=topic) for topic in topics)
+    return {"connection": Integers(ZERO), "topics": Coded(ZERO, [ids])}
+
+
+def topics_of(columns: Columns) -> list[str]:
+    topics: list[str] = columns["topics"].value(0)
+    return topics
+
+
+def asked_at(windows: list[Window], most_rows: int) -> list[int]:
+    """Return after how many windows too many wait; none if that never is."""
+    known: set[int] = set()
+    waiting: list[set[int]] = []
+    for count, (topics, tells) in enumerate(windows, 1):
+        known |= tells
+        waiting += [topics] if waiting or topics - known else []
+        if len(waiting) > most_rows:
+            return [count]
+        while waiting and not waiting[0] - known:
+            waiting.pop(0)
+    return []
+
+
+SOME = st.sets(st.integers(1, 5))
+
+
+@given(windows=st.lists(st.tuples(SOME, SOME), max_size=12), most_rows=st.integers(0, 6))
+def test_rows_wait_until_their_topics_have_names(windows: list[Window], most_rows: int) -> None:
+    told = {UUID(int=topic): f"topic {topic}" for _, tells in windows for topic in tells}
+    asked: list[int] = []
+    taken: list[Columns] = []
+
+    def ask() -> dict[UUID, str]:
+        asked.append(len(taken))
+        return told
+
+    names = TopicNames(ask)
+
+    def parts() -> Iterator[Columns]:
+        for topics, tells in windows:
+            taken.append(part(topics))
+            names.learn({UUID(int=topic): f"topic {topic}" for topic in tells})
+            yield taken[-1]
+
+    expected = [
+        [told.get(UUID(int=topic), str(UUID(int=topic))) for topic in topics]
+        for topics, _ in windows
+    ]
+    assert [topics_of(each) for each in named(parts(), names, most_rows)] == expected
+    assert asked == asked_at(windows, most_rows)
+    assert not names.may_ask
+
+
+def test_nothing_waits_where_nothing_can_be_asked() -> None:
+    parts = iter([part({1}), part({2})])
+    each = named(parts, TopicNames())
+    assert topics_of(next(each)) == [str(UUID(int=1))]
+    assert len(list(parts)) == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_capture_is_read_once_or_twice_for_the_same_rows(
+    jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Capture] = []
+    read_names = Capture._read_names
+
+    def counted(capture: Capture) -> dict[UUID, str]:
+        asked.append(capture)
+        return read_names(capture)
+
+    monkeypatch.setattr(Capture, "_read_names", counted)
+
+    def exchanges() -> polars.DataFrame:
+        return Capture(CAPTURES, Options(window_bytes=3000, jobs=jobs)).exchanges()
+
+    once = exchanges()
+    assert not asked
+    monkeypatch.setattr(naming.named, "__defaults__", (0,))
+    twice = exchanges()
+    assert len(asked) == 1
+    assert once.equals(twice)
+
+
+def test_rows_that_wait_have_let_go_of_their_window() -> None:
+    window = np.arange(9)
+    waits, tells = part({1}), part(set())
+    waits["connection"] = Integers(window[:1])
+    waits["client"] = waits["broker"] = Coded(window[3:4], "abcd")
+    waits["api"] = Coded(np.array([NONE]), [])
+    names = TopicNames(dict)
+
+    def parts() -> Iterator[Columns]:
+        yield waits
+        names.learn({UUID(int=1): "one"})
+        yield tells
+
+    first, _ = named(parts(), names)
+    assert isinstance(first["connection"], Integers)
+    assert isinstance(first["client"], Coded)
+    assert isinstance(first["broker"], Coded)
+    assert first["client"].codes is first["broker"].codes
+    assert first["client"].codes.dtype == np.int64
+    assert [first["connection"].value(0), first["client"].value(0)] == [0, "d"]
+    assert first["api"].value(0) is None
+    assert not np.shares_memory(first["connection"].values, window)

@@ -1,0 +1,93 @@
+"""The folder of compiled kernels: whole or not at all, and nobody else's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dissector.kernel import store
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KAFKASHARK_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "kernels"
+
+
+def test_what_is_kept_is_read(folder: Path) -> None:
+    assert store.read("a") is None
+    assert store.keep("a", b"code")
+    assert store.keep("b", b"")
+    assert store.keep("a", b"other code")
+    assert store.read("a") == b"other code"
+    assert store.read("b") == b""
+    assert sorted(path.name for path in folder.iterdir()) == ["a", "b"]
+
+
+def test_the_folder_is_the_users_alone(folder: Path) -> None:
+    store.keep("a", b"code")
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@given(at=st.integers(0, 60), with_=st.binary(max_size=3), cut=st.integers(0, 3))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_what_is_damaged_counts_as_none(folder: Path, at: int, with_: bytes, cut: int) -> None:
+    store.keep("a", b"some code")
+    whole = (folder / "a").read_bytes()
+    damaged = whole[:at] + with_ + whole[at + cut :]
+    (folder / "a").write_bytes(damaged)
+    assert store.read("a") == (b"some code" if damaged == whole else None)
+
+
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777])
+def test_a_folder_that_others_write_to_is_left_alone(folder: Path, mode: int) -> None:
+    store.keep("a", b"code")
+    folder.chmod(mode)
+    assert store.read("a") is None
+    assert not store.keep("b", b"code")
+    assert not (folder / "b").exists()
+
+
+def test_a_file_that_others_write_to_is_left_alone(folder: Path) -> None:
+    store.keep("a", b"code")
+    (folder / "a").chmod(0o666)
+    assert store.read("a") is None
+
+
+def test_what_belongs_to_others_is_left_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.keep("a", b"code")
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    assert store.read("a") is None
+    assert not store.keep("a", b"code")
+
+
+def test_where_there_can_be_no_folder_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("KAFKASHARK_CACHE", str(tmp_path / "file"))
+    assert not store.keep("a", b"code")
+    assert store.read("a") is None
+
+
+def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Path, target: Path) -> Path:
+        raise OSError("no space")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    assert not store.keep("a", b"code")
+    assert list(folder.iterdir()) == []
+
+
+def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKASHARK_CACHE")
+    monkeypatch.setenv("HOME", "/me")
+    for shared, expected in (("/big", "/big"), ("relative", "/me/.cache"), ("", "/me/.cache")):
+        monkeypatch.setenv("XDG_CACHE_HOME", shared)
+        assert store.folder() == Path(expected) / "kafkashark" / "kernels"

@@ -1,0 +1,106 @@
+"""What compiled functions call: the parts that whole messages reach seldom."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+from uuid import UUID
+
+import pytest
+from construct import Container
+
+from dissector.protocol import compiled, wire
+from dissector.protocol.compiled import MISFITS, Misfit, read_tags
+
+
+@pytest.mark.parametrize("value", [0x80, 0x3FFF, 0x4000, 2**21, 2**28, 2**32 - 1])
+def test_varints(value: int) -> None:
+    data = wire.unsigned_varint.build(value)
+    assert compiled.varint_bytes(value) == data
+    assert compiled.read_varint(b"_" + data, 1) == (value, 1 + len(data))
+
+
+@pytest.mark.parametrize("data", ["ffffffffff", "ffffffff10", "ffff"])
+def test_no_varints(data: str) -> None:
+    with pytest.raises(MISFITS):
+        compiled.read_varint(bytes.fromhex(data), 0)
+
+
+@pytest.mark.parametrize("value", [-1, 2**32, None, "1"])
+def test_no_varint_to_write(value: Any) -> None:
+    with pytest.raises(MISFITS):
+        compiled.varint_bytes(value)
+
+
+@pytest.mark.parametrize("count", [0, 1, compiled.FEW - 1, compiled.FEW, 100])
+def test_arrays_of_numbers_of_any_length(count: int) -> None:
+    array = wire.Counted(wire.int32, wire.int16)
+    numbers = list(range(-count, count, 2))
+    data = array.build(numbers)
+    both = array.compile()
+    assert both.parse(data) == numbers
+    assert both.build(numbers) == data
+
+
+def test_a_tag_section() -> None:
+    out = Container(rack="r")
+    # 129 fields: one known, 128 unknown of no bytes, one of them with a tag of two bytes.
+    tags = [1, *range(3, 130), 300]
+    entries = b"".join(wire.unsigned_varint.build(tag) + b"\0" for tag in tags[1:])
+    data = b"\x81\1" + b"\1\1x" + entries
+    known = {1: ("rack", lambda data, at: (data[at : at + 1].decode(), at + 1))}
+    assert read_tags(data, 1, data[0], out, known) == len(data)
+    assert out == {"rack": "x", "unknown_tags": dict.fromkeys(tags[1:], b"")}
+    assert compiled.tags_bytes({1: b"x"}, out) == data
+
+
+@pytest.mark.parametrize(
+    "data", ["02 0500 0500", "01 0502 00", "01 0102 0000", "01 0100", "01", "02 0500"]
+)
+def test_no_tag_section(data: str) -> None:
+    encoded = bytes.fromhex(data)
+    with pytest.raises(MISFITS):
+        read_tags(encoded, 1, encoded[0], Container(), {1: ("rack", lambda _, at: (0, at + 1))})
+
+
+@pytest.mark.parametrize("unknown", [None, [], {"1": b""}, {1: "x"}, {-1: b""}, {2**32: b""}])
+def test_no_tag_section_to_write(unknown: Any) -> None:
+    with pytest.raises(Misfit):
+        compiled.tags_bytes({}, {"unknown_tags": unknown})
+
+
+def test_the_same_uuid_is_made_once() -> None:
+    first = compiled.uuid_of(bytes(range(16)))
+    assert first == UUID(bytes=bytes(range(16)))
+    assert compiled.uuid_of(bytes(range(16))) is first
+
+
+def test_odd_values() -> None:
+    assert compiled.uuid_bytes(str(UUID(int=5))) == UUID(int=5).bytes
+    assert compiled.no_bytes(memoryview(b"a")) == b"a"
+    assert compiled.no_list((1,)) == (1,)
+    assert compiled.no_text(type("T", (str,), {})("a")) == b"a"
+    assert compiled.boolean(2) == 2
+    for call in (compiled.no_bytes, compiled.no_list, compiled.no_text):
+        assert call(None) is None
+        with pytest.raises(Misfit):
+            call(1.5)
+    with pytest.raises(Misfit):
+        compiled.boolean(1.0)
+
+
+def test_streams() -> None:
+    """The other form sees the stream as it was."""
+    stream = io.BytesIO(b"abc")
+    stream.seek(1)
+    assert compiled.parse_by(lambda data, at: (data[at], at + 1), stream, pytest.fail) == ord("b")
+    assert stream.tell() == 2
+
+    def misfit(*_: Any) -> Any:
+        raise Misfit
+
+    assert compiled.parse_by(misfit, stream, lambda again, *_: again.read()) == b"c"
+    out = io.BytesIO()
+    assert compiled.build_by(lambda obj: obj * 2, b"a", out, pytest.fail) == b"a"
+    assert compiled.build_by(misfit, b"b", out, lambda obj, again, *_: again.write(obj)) == 1
+    assert out.getvalue() == b"aab"

@@ -1,0 +1,127 @@
+"""Programs that read nothing but facts: what they keep, and what they pass over at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from dissector.engine.fact_loop import KEYS, VERSIONS
+from dissector.protocol.apis import Kind, all_apis
+from dissector.protocol.fact_program import CLIENT_ID, RECORDS, RECORDS_CUT, FactPrograms
+from dissector.protocol.facts import ERROR, NOTHING, PAIR_ID, PAIR_NAME, TOPIC, TOPIC_ID, role
+from dissector.protocol.program import (
+    ARRAY32,
+    BYTES16,
+    BYTES32,
+    BYTES_COMPACT,
+    END,
+    FIXED,
+    ITEMS32,
+    ITEMS_COMPACT,
+    NEXT,
+    NULLABLE,
+    NUMBER,
+    TAG_END,
+    TAGS,
+    Step,
+)
+from dissector.protocol.schema import Field, split
+
+KINDS: tuple[Kind, ...] = ("request", "response")
+
+
+def steps(key: int, version: int, kind: Kind) -> list[Step]:
+    table = FactPrograms()
+    return table.code[table.start(key, version, kind) :]
+
+
+def roles(key: int, version: int, kind: Kind) -> list[int]:
+    found = [s[3] for s in steps(key, version, kind) if s[0] <= BYTES_COMPACT]
+    return [each for each in found if each != NOTHING]
+
+
+def test_a_program() -> None:
+    # Key, version and correlation id at once; client id; transactional id; acks and timeout.
+    assert steps(0, 3, "request") == [
+        (BYTES16, 0, 8, CLIENT_ID),
+        (BYTES16, 6, 0, NOTHING),
+        (ARRAY32, 8, 6, NOTHING),
+        (BYTES16, 0, 0, TOPIC),
+        (ARRAY32, 7, 8, NOTHING),
+        (BYTES32, 0, 4, RECORDS),
+        (NEXT, 0, 0, 0),
+        (NEXT, 0, 0, 0),
+        (END, 0, 0, 0),
+    ]
+
+
+def test_neighbours_are_passed_over() -> None:
+    # Of a partition of Produce: the index in front of the error, the offset behind it.
+    assert (FIXED, 14, 4, ERROR) in steps(0, 1, "response")
+    # Of one of Metadata: error, index and leader; the replicas.
+    assert (FIXED, 10, 0, ERROR) in steps(3, 1, "response")
+    # Of one of UpdateMetadata: the replicas in step, and a number behind them.
+    assert (ITEMS32, 4, 4, NOTHING) in steps(6, 1, "request")
+
+
+def test_plain_items_are_passed_over_at_once() -> None:
+    assert (ITEMS32, 4, 0, NOTHING) in steps(3, 1, "response")
+    assert (ITEMS_COMPACT, 4, 0, NOTHING) in steps(3, 12, "response")
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "kind", "expected"),
+    [
+        (1, 4, "response", [TOPIC, ERROR, RECORDS_CUT]),
+        (1, 13, "response", [ERROR, TOPIC_ID, ERROR, RECORDS_CUT]),
+        (3, 9, "response", [ERROR, TOPIC, ERROR]),
+        (3, 12, "response", [ERROR, PAIR_NAME, PAIR_ID, ERROR]),
+        (20, 3, "request", [CLIENT_ID, TOPIC]),
+        (12, 4, "request", [CLIENT_ID]),
+        (7, 0, "request", []),
+    ],
+)
+def test_roles(key: int, version: int, kind: Kind, expected: list[int]) -> None:
+    assert roles(key, version, kind) == expected
+
+
+def test_nothing_is_passed_over_up_to_where_a_step_leads() -> None:
+    """No program has a jump into the middle of what was put together."""
+    table = FactPrograms()
+    for found in all_apis():
+        for kind in KINDS:
+            for version in found.schema(kind).versions:
+                table.start(found.key, version, kind)
+    behind = {step[1] for step in table.code if step[0] in (ARRAY32, NULLABLE)}
+    assert all(table.code[at - 1][0] in (NEXT, TAGS, TAG_END) for at in behind)
+    assert all(step[0] != NUMBER for step in table.code)
+    assert {step[3] for step in table.code if step[0] <= BYTES_COMPACT} == {
+        *(NOTHING, ERROR, TOPIC, TOPIC_ID, PAIR_NAME, PAIR_ID),
+        *(CLIENT_ID, RECORDS, RECORDS_CUT),
+    }
+
+
+def test_keys_and_versions_fit_the_table_of_the_loop() -> None:
+    assert max(found.key for found in all_apis()) < KEYS
+    assert max(s.versions.high for f in all_apis() for s in (f.request, f.response)) < VERSIONS
+
+
+def test_the_halves_of_a_pair_stand_together() -> None:
+    """The loop counts on it: one id and one name, no topics between them, in the plain fields."""
+    for found in all_apis():
+        for kind in KINDS:
+            schema = found.schema(kind)
+            for version in schema.versions:
+                _check_pairs(schema.fields, version)
+
+
+def _check_pairs(fields: tuple[Field, ...], version: int) -> None:
+    plain, tagged = split(fields, version)
+    here = plain + tagged
+    halves = [(at, f) for at, f in enumerate(here) if role(f, here) in (PAIR_NAME, PAIR_ID)]
+    if halves:
+        (first, one), (last, other) = halves
+        assert {one.type, other.type} == {"string", "uuid"}
+        assert one.tag is other.tag is None
+        assert not any(between.fields for between in here[first:last])
+    for each in here:
+        _check_pairs(each.fields, version)

@@ -1,0 +1,303 @@
+"""Bodies written in bulk are the texts that Python writes one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dissector import open_capture
+from dissector.engine import batch_headers, checksum, tape
+from dissector.engine.columns import Coded
+from dissector.engine.exchange import Exchange
+from dissector.engine.exchanges import ANSWERED, Exchanges, Row, columns
+from dissector.engine.frames import Frame
+from dissector.engine.topics import TopicNames
+from dissector.protocol.apis import all_apis, api
+from dissector.protocol.records import Record, build_records, new_batch, new_message_set
+from dissector.view import body_loop, body_texts
+from dissector.view.bodies import body_text
+from dissector.view.body_program import END, LEAVE, TAGS, BodyPrograms
+from tests.dissector.engine.modes import both
+from tests.dissector.protocol.records.values import FIELDS
+from tests.frames import request, response
+from tests.strategies import values
+
+mode = both(batch_headers, body_loop, checksum, tape)
+
+CAPTURES = sorted(
+    path for path in (Path(__file__).parents[3] / "captures").iterdir() if ".pcap" in path.name
+)
+MESSAGES = [
+    (found.key, version)
+    for found in all_apis()
+    for version in found.request.versions
+    if version in found.response.versions
+]
+PRODUCE, FETCH, API_VERSIONS = 0, 1, 18
+
+Texts = list[tuple[str | None, str | None]]
+
+
+def exchange(asked: bytes | None, answer: bytes | None = None, missing: int = 0) -> Row:
+    """Return an exchange of frames without sizes."""
+
+    def frame(data: bytes | None) -> Frame | None:
+        return None if data is None else Frame(0, data, len(data) + missing, 1, 1, 0)
+
+    return Row(0, ANSWERED, 0, frame(asked), frame(answer))
+
+
+def split(table: Exchanges) -> Exchanges:
+    """Let half of the messages lie in `data`, the rest in `held`."""
+    starts = np.sort(np.concatenate((table.request.start, table.response.start)))
+    cut = max(int(starts[len(starts) // 2]), 0) if len(starts) else 0
+    return replace(table, data=table.held[:cut], held=table.held[cut:])
+
+
+def one_by_one(table: Exchanges, show_secrets: bool = False) -> Texts:
+    """Return what Python writes."""
+    out: Texts = []
+    for row in range(len(table)):
+        each = Exchange(table, row, capture="", client="", broker="", names=TopicNames())
+        texts = [
+            body_text(message, each.request, show_secrets=show_secrets)
+            for message in (each.request, each.response)
+        ]
+        out.append((texts[0], texts[1]))
+    return out
+
+
+def in_bulk(table: Exchanges, show_secrets: bool = False) -> Texts:
+    """Return what is written in bulk."""
+    numbers = {"number": Coded(np.arange(len(table)), range(len(table)))}
+    out: Texts = []
+    for part in body_texts.with_bodies(table, numbers, show_secrets):
+        sides: list[list[str | None]] = []
+        for name in ("request", "response"):
+            content = [part[name].value(row) for row in range(len(part[name]))]
+            sides.append([None if each is None else each.decode() for each in content])
+        begin = len(out)
+        out += zip(*sides, strict=True)
+        assert [part["number"].value(i) for i in range(len(out) - begin)] == [
+            *range(begin, len(out))
+        ]
+    return out
+
+
+def check(rows: Sequence[Row], show_secrets: bool = False) -> Texts:
+    """Hold both against each other; return the texts."""
+    table = split(columns(rows))
+    texts = in_bulk(table, show_secrets)
+    assert texts == one_by_one(table, show_secrets)
+    return texts
+
+
+def frames(
+    data: st.DataObject, key: int, version: int, number: int, unknown: bool = False
+) -> tuple[bytes, bytes]:
+    asked = data.draw(values(api(key).request, version, unknown))
+    told = data.draw(values(api(key).response, version, unknown))
+    return (
+        request(key, version, number, "test", **asked)[4:],
+        response(key, version, number, **told)[4:],
+    )
+
+
+def damaged(frame: bytes, data: st.DataObject) -> bytes:
+    match data.draw(st.sampled_from(["whole", "cut", "changed", "more"])):
+        case "cut":
+            return frame[: data.draw(st.integers(0, len(frame)))]
+        case "changed" if len(frame) > 8:
+            changed = bytearray(frame)
+            for _ in range(data.draw(st.integers(1, 3))):
+                changed[data.draw(st.integers(8, len(frame) - 1))] = data.draw(st.integers(0, 255))
+            return bytes(changed)
+        case "more":
+            return frame + data.draw(st.binary(min_size=1, max_size=4))
+        case _:
+            return frame
+
+
+@given(data=st.data(), show_secrets=st.booleans())
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+def test_messages_of_all_kinds(data: st.DataObject, show_secrets: bool) -> None:
+    """Right, cut, changed, with bytes left over, with bytes that were not captured."""
+    rows = []
+    chosen = data.draw(st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30))
+    for number, (key, version) in enumerate(chosen):
+        unknown = data.draw(st.integers(0, 4)) == 0
+        asked, told = (damaged(f, data) for f in frames(data, key, version, number, unknown))
+        row = exchange(asked, told, data.draw(st.sampled_from([0, 0, 0, 3])))
+        rows.append(row._replace(request=None) if number % 7 == 6 else row)
+    check(rows, show_secrets)
+
+
+@given(data=st.data())
+@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("key", [found.key for found in all_apis()])
+def test_every_version(key: int, data: st.DataObject) -> None:
+    rows = [
+        exchange(*frames(data, key, version, 1)) for number, version in MESSAGES if number == key
+    ]
+    check(rows, show_secrets=True)
+
+
+def produce(*contents: bytes | None, topic: str = "orders") -> Row:
+    partitions = [{"index": n, "records": each} for n, each in enumerate(contents)]
+    topics = [{"name": topic, "partition_data": partitions}]
+    return exchange(request(PRODUCE, 9, 1, acks=1, topic_data=topics)[4:])
+
+
+def fetched(*contents: bytes | None, version: int = 11) -> Row:
+    partitions = [
+        {
+            "partition_index": n,
+            "error_code": 0,
+            "high_watermark": 0,
+            "last_stable_offset": 0,
+            "aborted_transactions": None,
+            "records": each,
+        }
+        for n, each in enumerate(contents)
+    ]
+    topics = [{"topic": "orders", "partitions": partitions}]
+    return exchange(
+        request(FETCH, version, 1)[4:], response(FETCH, version, 1, responses=topics)[4:]
+    )
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> bytes | None:
+    data = bytearray(build_records(draw(FIELDS)))
+    if draw(st.integers(0, 3)) == 0 and data:
+        data[draw(st.integers(0, len(data) - 1))] ^= draw(st.integers(1, 255))
+    if draw(st.integers(0, 3)) == 0:
+        data = data[: draw(st.integers(0, len(data)))]
+    return draw(st.sampled_from([bytes(data)] * 5 + [None]))
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda make, fields: make(*fields),
+            st.sampled_from([produce, fetched]),
+            st.lists(contents(), max_size=3),
+        ),
+        max_size=4,
+    )
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_records_of_all_kinds(rows: list[Row]) -> None:
+    check(rows)
+
+
+HEADERS = (("k", b"v"), ("\udcff\n\u2028", None), ("", b""))
+RECORDS = [
+    Record(key=b"k", value=b"v" * 200),
+    Record(headers=HEADERS, offset_delta=3, timestamp_delta=-70_000, attributes=-1),
+    Record(key=b"", value=None, timestamp_delta=1 << 50),
+]
+
+
+@pytest.fixture
+def no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be left to Python."""
+
+    def fail(*args: Any) -> bytes:
+        raise AssertionError("left to Python")
+
+    monkeypatch.setattr(body_texts._Bodies, "_python", fail)
+
+
+def batch(**more: Any) -> bytes:
+    return new_batch(RECORDS, **more).to_bytes()
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.usefixtures("no_python")
+def test_records_are_written_by_the_loop(codec: str) -> None:
+    content = batch(codec=codec)
+    cut = [content + content[:size] for size in (1, 9, 13, 17, 40)]
+    table = split(columns([produce(content, None, b""), fetched(content * 2, *cut)]))
+    texts = in_bulk(table)
+    assert texts == one_by_one(table)
+    assert (texts[0][0] or "").count('"value": "' + "76" * 200) == 1
+
+
+@pytest.mark.parametrize("wrong", ["crc", "own", "old", "far", "twice"])
+def test_what_is_left_to_python(wrong: str) -> None:
+    content, topic = bytearray(batch()), "orders"
+    match wrong:
+        case "crc":
+            content[20] ^= 1
+        case "own":
+            topic = "__consumer_offsets"
+        case "old":
+            content = bytearray(new_message_set([Record(value=b"v")])[0].to_bytes())
+        case "far":
+            content = bytearray(batch(base_offset=(1 << 63) - 1))
+        case _:
+            content += b"\0" * 11 + b"\1" * 40
+    check([produce(bytes(content), batch(), topic=topic), produce(batch())])
+
+
+@pytest.mark.usefixtures("no_python")
+def test_room_is_made_where_there_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [produce(batch()), fetched(batch(codec="gzip"), batch()[:30]), fetched(None)] * 2
+    table = split(columns(rows))
+    expected = one_by_one(table)
+    for room in (1, 700, 3000, 5000):
+        monkeypatch.setattr(body_texts, "OUT_BYTES", room)
+        assert in_bulk(table) == expected
+
+
+def test_records_that_come_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_texts, "MOST_RECORDS", 2)
+    rows = [fetched(batch(codec=codec)) for codec in ("lz4", "gzip", "none", "zstd")]
+    check([rows[0], fetched(None), *rows, exchange(None), *rows, fetched(None)])
+
+
+@pytest.mark.parametrize("error", [0, 35])
+def test_answers_to_versions_that_nobody_knows(error: int) -> None:
+    for version in (0, 3, 99):
+        told = response(API_VERSIONS, min(version, 4), 1, error_code=error)[4:]
+        asked = request(API_VERSIONS, 3, 1)[4:]
+        asked = asked[:2] + version.to_bytes(2, "big") + asked[4:]
+        check([exchange(asked, told), exchange(asked, told[:5])])
+
+
+def test_messages_that_nobody_knows() -> None:
+    frame = b"\x7f\xff\0\0\0\0\0\1\xff\xff"
+    newer = request(FETCH, 11, 1)[4:]
+    newer = newer[:2] + b"\0\x63" + newer[4:]
+    rows = [exchange(frame, b"\0\0\0\1"), exchange(newer, b"\0\0\0\1\0"), exchange(b"\0", b"\0")]
+    assert check(rows) == [(None, None)] * 3
+
+
+def test_no_exchanges() -> None:
+    assert check([]) == []
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_captures(path: Path) -> None:
+    for window in open_capture(path).windows():
+        table = window.exchanges
+        assert in_bulk(table) == one_by_one(table)
+
+
+def test_declarations_are_no_deeper_than_the_notes() -> None:
+    programs = BodyPrograms(show_secrets=True)
+    for key, version in MESSAGES:
+        for kind in ("request", "response"):
+            start = programs.start(key, version, kind)
+            steps = programs.code[start:]
+            known = sum(step[3] + 1 for step in steps if step[0] == TAGS and step[3])
+            assert known < body_loop.NOTES
+            assert steps[-1][0] in (END, LEAVE)
