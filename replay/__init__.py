@@ -1,1 +1,41 @@
-"""Plays captured Kafka traffic at another broker."""
+"""
+Plays captured Kafka traffic at another broker, and compares the answers.
+
+    from replay import Plan, replay
+
+    with Plan.of("a.pcap") as plan:
+        report = replay(plan, "mock")
+    assert report.passed, report
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from replay.auth import Security
+    from replay.noise import Noise
+    from replay.pace import Pace
+    from replay.plan import Plan
+    from replay.public import replay
+    from replay.report import Report
+
+__all__ = ["Noise", "Pace", "Plan", "Report", "Security", "replay"]
+
+_PLACES = {
+    "Noise": "noise",
+    "Pace": "pace",
+    "Plan": "plan",
+    "Report": "report",
+    "Security": "auth",
+    "replay": "public",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for: asyncio and all that need not be there to build on a part."""
+    from importlib import import_module
+
+    if name not in _PLACES:
+        raise AttributeError(f"module 'replay' has no attribute {name!r}")
+    return getattr(import_module(f"replay.{_PLACES[name]}"), name)

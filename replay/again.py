@@ -1,0 +1,163 @@
+"""
+When a request is asked again, because the target is not yet where the captured one was.
+
+A client of the target would do so too; what the capture shows is only reached that way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from construct import Container
+
+from dissector.protocol.apis import api
+from dissector.protocol.error_codes import ERRORS, error_code
+from dissector.protocol.messages import Message
+from dissector.protocol.schema import Schema
+from replay.roles import Role, values
+from replay.route import MISROUTED
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
+
+_ERRORS = frozenset({Role.ERROR})
+_RECORDS = frozenset({Role.RECORDS})
+
+_SETTINGS = {
+    "DescribeClientQuotas": "entries",
+    "DescribeAcls": "resources",
+    "DescribeDelegationToken": "tokens",
+}
+"""What asks for what the controller keeps, and the array with it."""
+
+_ON_THE_WAY = frozenset({"Assigning", "Reconciling"})
+"""States of groups that the broker assigns: they come to an end by themselves, or by heartbeats."""
+
+_REBALANCES = error_code("REBALANCE_IN_PROGRESS")
+_NOT_FOUND = error_code("RESOURCE_NOT_FOUND")
+_WANTS_ID = error_code("MEMBER_ID_REQUIRED")
+_FENCED_SESSIONS = frozenset(
+    error_code(name)
+    for name in (
+        "FETCH_SESSION_ID_NOT_FOUND",
+        "INVALID_FETCH_SESSION_EPOCH",
+        "FETCH_SESSION_TOPIC_ID_ERROR",
+    )
+)
+
+
+class Again(StrEnum):
+    """
+    Why a request is asked again.
+
+    `misrouted`: the broker that was asked is not, or no more, the right one. `not_ready`: the
+    target says that it may work later. `session`: it does not know our fetch session. `no_records`:
+    records were captured and none are there yet. `rebalance`: the capture shows that the group
+    rebalances. `member_id`: it wants the id that it has just given. `members`: in the capture more
+    members joined together. `assignment`: the capture shows an assignment. `settings`: the capture
+    shows more that only brokers learn of that follow their controller. `offsets`: the capture shows
+    where a share group begins.
+    """
+
+    MISROUTED = "misrouted"
+    NOT_READY = "not_ready"
+    SESSION = "session"
+    NO_RECORDS = "no_records"
+    REBALANCE = "rebalance"
+    MEMBER_ID = "member_id"
+    MEMBERS = "members"
+    ASSIGNMENT = "assignment"
+    SETTINGS = "settings"
+    OFFSETS = "offsets"
+
+
+def why_again(
+    api_key: int, captured: Message | None, live: Container, version: int
+) -> Again | None:
+    """
+    Tell why a request is to be asked again; None where it is not.
+
+    Args:
+        api_key: Of the request.
+        captured: The captured answer; None where there is none: then all is well as it is.
+        live: The body of the answer of the target.
+        version: Its version.
+    """
+    found = api(api_key)
+    if found is None or captured is None or captured.body is None:
+        return None
+    assert captured.api_version is not None
+    before = set(errors_of(found.response, captured.api_version, captured.body))
+    now = set(errors_of(found.response, version, live)) - before
+    if now:
+        return _why_error(found.name, now)
+    match found.name:
+        case "Fetch" | "ShareFetch":
+            asked = _has_records(found.response, captured.api_version, captured.body)
+            is_there = _has_records(found.response, version, live)
+            return Again.NO_RECORDS if asked and not is_there else None
+        case "Heartbeat" | "SyncGroup":
+            awaited = captured.body.error_code == _REBALANCES and not live.error_code
+            return Again.REBALANCE if awaited else None
+        case "ConsumerGroupHeartbeat" | "ShareGroupHeartbeat":
+            told = captured.body.assignment is not None and live.assignment is None
+            awaited = told or _has_partitions(captured.body) > _has_partitions(live)
+            return Again.ASSIGNMENT if awaited and not live.error_code else None
+        case "StreamsGroupHeartbeat":
+            told = captured.body.active_tasks is not None and live.active_tasks is None
+            awaited = told or bool(_statuses(live) - _statuses(captured.body))
+            return Again.ASSIGNMENT if awaited and not live.error_code else None
+        case "ConsumerGroupDescribe" | "ShareGroupDescribe" | "StreamsGroupDescribe":
+            return Again.ASSIGNMENT if _moving(live) > _moving(captured.body) else None
+        case "DescribeShareGroupOffsets":
+            return Again.OFFSETS if _begun(captured.body) > _begun(live) else None
+        case name if name in _SETTINGS:
+            counts = [len(body[_SETTINGS[name]] or ()) for body in (captured.body, live)]
+            return Again.SETTINGS if counts[0] > counts[1] else None
+    return None
+
+
+def _statuses(body: Container) -> set[int]:
+    """Return what a streams group lacks."""
+    return {each.status_code for each in body.status or ()}
+
+
+def _moving(body: Container) -> int:
+    """Return how many groups are on the way to another state."""
+    return sum(each.group_state in _ON_THE_WAY for each in body.groups)
+
+
+def _begun(body: Container) -> int:
+    """Return how many share partitions have an offset."""
+    return sum(
+        partition.start_offset >= 0
+        for group in body.groups
+        for topic in group.topics
+        for partition in topic.partitions
+    )
+
+
+def _why_error(name: str, errors: set[int]) -> Again | None:
+    if errors & MISROUTED:
+        return Again.MISROUTED
+    if name == "Fetch" and errors & _FENCED_SESSIONS:
+        return Again.SESSION
+    if name == "JoinGroup" and _WANTS_ID in errors:
+        return Again.MEMBER_ID
+    if name == "DescribeUserScramCredentials" and _NOT_FOUND in errors:
+        return Again.SETTINGS
+    return Again.NOT_READY if any(ERRORS.get(each, ("", False))[1] for each in errors) else None
+
+
+def errors_of(schema: Schema, version: int, body: Container) -> Iterator[int]:
+    """Yield the errors of an answer that are not NONE."""
+    return values(schema, version, _ERRORS)(body)
+
+
+def _has_records(schema: Schema, version: int, body: Container) -> bool:
+    return any(values(schema, version, _RECORDS)(body))
+
+
+def _has_partitions(body: Container) -> bool:
+    """Tell whether a member of a group is assigned any."""
+    return bool(body.assignment is not None and body.assignment.get("topic_partitions"))

@@ -1,0 +1,194 @@
+"""Sends the requests of one captured connection, on a connection to each broker that they need."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from construct import Container
+
+from dissector.errors import ReplayError
+from dissector.protocol.apis import api
+from dissector.protocol.messages import Message
+from replay.again import Again
+from replay.asked import Asked, patience_s
+from replay.cluster import Coordinated
+from replay.link import Link
+from replay.outcome import Outcome, Part
+from replay.refusal import Refused
+from replay.rewrite import rewrite
+from replay.roles import Role, walk
+from replay.route import route
+from replay.sessions import Use
+from replay.share_sessions import repeat
+from replay.stage import Stage
+from replay.step import Step
+from replay.versions import negotiated
+
+_COORDINATED = {
+    Role.GROUP: Coordinated.GROUP,
+    Role.TRANSACTIONAL_ID: Coordinated.TRANSACTION,
+}
+
+_NEW_PRODUCER = {
+    "transactional_id": None,
+    "transaction_timeout_ms": 60_000,
+    "producer_id": -1,
+    "producer_epoch": -1,
+    "enable2_pc": False,
+    "keep_prepared_txn": False,
+}
+
+_NAMES = frozenset(_COORDINATED)
+
+
+@dataclass(slots=True)
+class Sent:
+    """A step on its way; `asked` is in the order of the outcome's parts."""
+
+    step: Step
+    outcome: Outcome
+    message: Message | None = None
+    asked: list[Asked] = field(default_factory=list)
+    use: Use | None = None
+
+
+class Asking:
+    """
+    The connections that stand for one captured connection.
+
+    Attributes:
+        home: The broker of the target that stands for the one that was captured.
+        quiet_until: Until when, by the loop's time, the target wants nothing to be sent; or 0.
+    """
+
+    def __init__(self, stage: Stage, home: int) -> None:
+        self.home = home
+        self.quiet_until = 0.0
+        self._stage = stage
+        self._links: dict[int, Link] = {}
+        self._failures: dict[int, tuple[float, ReplayError]] = {}
+        self._client_id: str | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def close(self) -> None:
+        """Close them all."""
+        for link in self._links.values():
+            link.close()
+
+    def sign(self, step: Step) -> None:
+        """Sign requests as the captured client did, from its first step on."""
+        self._client_id = self._client_id or step.captured.client_id
+
+    async def ask(self, sent: Sent) -> None:
+        """
+        Rewrite a request, and send its parts.
+
+        Raises:
+            Refused: It can't be turned into one for the target.
+            ReplayError: The target can't be reached.
+            EncodeError: The body does not fit its version.
+        """
+        stage, step, outcome = self._stage, sent.step, sent.outcome
+        key, message = step.captured.api_key, sent.message
+        assert message is not None
+        found = api(key)
+        assert found is not None
+        version = negotiated(found, step.captured.api_version, stage.cluster.versions)
+        if version is None:
+            raise Refused(f"the target offers no version of {found.name} that we know")
+        outcome.version = version
+        if message.api == "SyncGroup":
+            outcome.changes += stage.groups.assign(message)
+        sent.use = sent.use or stage.sessions.begin(step, message)
+        rewritten = rewrite(message, outcome.version, stage.world)
+        if rewritten.unknown is not None and await self._give(*rewritten.unknown):
+            rewritten = rewrite(step.captured.asked(), outcome.version, stage.world)
+        outcome.changes += rewritten.changes
+        if rewritten.refused:
+            raise Refused(rewritten.refused)
+        parts = await route(key, outcome.version, rewritten.body, stage.cluster, self.home)
+        if sent.use is not None:
+            outcome.changes += stage.sessions.put(sent.use, parts)
+        outcome.changes += stage.shares.put(message, parts)
+        for _, body in parts:
+            stage.transactions.sent(found.name, body)
+            stage.heartbeats.sent(found.name, body)
+        outcome.parts = [Part(node, outcome.version, body) for node, body in parts]
+        links = [await self.link(node) for node, _ in parts]
+        sent.asked = [
+            link.send(key, outcome.version, body, step.captured.is_due, patience_s(body))
+            for link, (_, body) in zip(links, parts, strict=True)
+        ]
+
+    async def _give(self, role: str, value: Any) -> bool:
+        """
+        Get a producer an id where the capture does not show where it got its own.
+
+        Returns:
+            Whether there is one now.
+        """
+        if role != Role.PRODUCER_ID:
+            return False
+        stage = self._stage
+        async with stage.giving:
+            if stage.world.producers.live(*value) is not None:
+                return True
+            given = await stage.cluster.ask(None, "InitProducerId", _NEW_PRODUCER)
+            if given.error_code:
+                return False
+            stage.world.producers.learn(value, (given.producer_id, given.producer_epoch))
+        return True
+
+    def there(self, node: int) -> Link | None:
+        """Return the connection to a broker, if there is one that can be used."""
+        link = self._links.get(node)
+        return link if link is not None and link.failure is None else None
+
+    async def link(self, node: int) -> Link:
+        """
+        Return the connection to a broker.
+
+        Raises:
+            ReplayError: It can't be reached; that is told at once for a while.
+        """
+        link = self.there(node)
+        if link is not None:
+            return link
+        at, failure = self._failures.get(node, (0.0, None))
+        if failure is not None and self._loop.time() < at + self._stage.manner.timeout_s:
+            raise ReplayError(failure.address, failure.what, failure.advice)
+        try:
+            self._links[node] = await self._stage.cluster.open(node, self._client_id)
+        except ReplayError as error:
+            self._failures[node] = self._loop.time(), error
+            raise
+        return self._links[node]
+
+    async def ask_again(self, sent: Sent, why: Again, answer: Container) -> None:
+        """Send a request once more, as far as that the answer asks for; raises as `ask` does."""
+        stage, captured = self._stage, sent.step.captured
+        sent.message = message = captured.asked()
+        assert message.body is not None
+        sent.outcome.changes.clear()
+        repeat(message)
+        if why is Again.MISROUTED:
+            await self._look_anew(sent)
+        elif why in (Again.MEMBER_ID, Again.MEMBERS):
+            message.body.member_id = answer.member_id
+        if sent.use is not None and sent.use.session is not None:
+            session = sent.use.session
+            if session.node < 0:
+                stage.sessions.restart(session, message.body)
+                sent.use = Use(session, is_new=True)
+        await self.ask(sent)
+
+    async def _look_anew(self, sent: Sent) -> None:
+        """Ask the target again who leads and coordinates what a request names."""
+        found = api(sent.step.captured.api_key)
+        assert found is not None
+        for part in sent.outcome.parts:
+            for place in walk(found.request, part.version, part.request, _NAMES):
+                self._stage.cluster.forget_coordinator(_COORDINATED[place.role], place.value)
+        await self._stage.cluster.refresh()

@@ -1,0 +1,237 @@
+"""
+How we show a broker who we are: SASL PLAIN, SCRAM and OAUTHBEARER, over TLS or not.
+
+Source: RFC 4616 (PLAIN), RFC 5802 and 7677 (SCRAM), RFC 7628 (OAUTHBEARER); KIP-43, KIP-152 and
+KIP-368 for how Kafka carries it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import secrets
+import ssl
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from construct import Container
+
+from dissector.errors import ReplayError, UsageError
+from dissector.protocol.error_codes import error_name
+from dissector.protocol.headers import SASL_AUTHENTICATE, SASL_HANDSHAKE
+
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+
+PASSWORD_VARIABLE = "KAFKASHARK_PASSWORD"
+TOKEN_VARIABLE = "KAFKASHARK_TOKEN"
+
+_LEAST_ITERATIONS = 4096
+_MOST_ITERATIONS = 1_000_000
+"""RFC 7677 asks for 4096 at least; far more would only keep us busy."""
+
+Dialogue = Generator[bytes, bytes, None]
+"""Yields what to send and is sent what came back; raises ValueError at what can't be trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """
+    Whether and how connections to the target are encrypted and authenticated.
+
+    Attributes:
+        tls: None for plain TCP.
+        mechanism: One of `MECHANISMS`; empty for none.
+        username: For PLAIN and SCRAM.
+        password: For PLAIN and SCRAM.
+        token: For OAUTHBEARER.
+        token_file: For OAUTHBEARER: read anew each time, so that a token may be renewed.
+    """
+
+    tls: ssl.SSLContext | None = None
+    mechanism: str = ""
+    username: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    token_file: Path | None = None
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        mechanism: str = "",
+        username: str = "",
+        secret_file: Path | None = None,
+        tls: bool = False,
+        authority_file: Path | None = None,
+        certificate_file: Path | None = None,
+        key_file: Path | None = None,
+        environment: Mapping[str, str] = os.environ,
+    ) -> Security:
+        """
+        Gather what a command line says; secrets come from a file or the environment.
+
+        Args:
+            mechanism: One of `MECHANISMS`; empty for none.
+            username: For PLAIN and SCRAM.
+            secret_file: Holds the password or the token; else `$KAFKASHARK_PASSWORD` or
+                `$KAFKASHARK_TOKEN` does.
+            tls: Whether to encrypt; the files below ask for it too.
+            authority_file: PEM: whom to trust instead of the system's authorities.
+            certificate_file: PEM: our own certificate.
+            key_file: PEM: its key, where that is not in the same file.
+            environment: Where the variables are looked up.
+
+        Raises:
+            UsageError: The mechanism is not known, a file can't be read, or a secret is missing.
+        """
+        tls = tls or authority_file is not None or certificate_file is not None
+        context = _context(authority_file, certificate_file, key_file) if tls else None
+        if not mechanism:
+            return cls(context)
+        mechanism = mechanism.upper()
+        if mechanism not in MECHANISMS:
+            raise UsageError(f"SASL mechanism {mechanism} is not one of {', '.join(MECHANISMS)}")
+        variable = TOKEN_VARIABLE if mechanism == "OAUTHBEARER" else PASSWORD_VARIABLE
+        secret = _secret(secret_file) if secret_file else environment.get(variable, "")
+        if not secret:
+            raise UsageError(f"SASL {mechanism} wants a secret: in a file, or in ${variable}")
+        if mechanism == "OAUTHBEARER":
+            return cls(context, mechanism, token=secret, token_file=secret_file)
+        if not username:
+            raise UsageError(f"SASL {mechanism} wants a user name")
+        return cls(context, mechanism, username, secret)
+
+    def dialogue(self) -> Dialogue:
+        """Begin the dialogue of the mechanism."""
+        match self.mechanism:
+            case "PLAIN":
+                return plain(self.username, self.password)
+            case "SCRAM-SHA-256" | "SCRAM-SHA-512":
+                digest = "sha256" if self.mechanism.endswith("256") else "sha512"
+                return scram(digest, self.username, self.password)
+            case "OAUTHBEARER":
+                return bearer(_secret(self.token_file) if self.token_file else self.token)
+        raise UsageError(f"SASL mechanism {self.mechanism} is not one of {', '.join(MECHANISMS)}")
+
+
+def plain(username: str, password: str) -> Dialogue:
+    """Hold the dialogue of PLAIN: one message says all."""
+    yield f"\0{username}\0{password}".encode()
+
+
+def bearer(token: str) -> Dialogue:
+    """Hold the dialogue of OAUTHBEARER: a refusal is acknowledged before it is final."""
+    refusal = yield f"n,,\1auth=Bearer {token}\1\1".encode()
+    if refusal:
+        yield b"\1"
+        raise ValueError(f"the token was refused: {refusal.decode(errors='replace')}")
+
+
+def scram(digest: str, username: str, password: str, nonce: str = "") -> Dialogue:
+    """
+    Hold the dialogue of SCRAM, in which the broker proves that it knows the password too.
+
+    Args:
+        digest: `sha256` or `sha512`.
+        username: The user.
+        password: Its password.
+        nonce: Ours; drawn where it is empty.
+    """
+    nonce = nonce or secrets.token_urlsafe(24)
+    name = username.replace("=", "=3D").replace(",", "=2C")
+    first_bare = f"n={name},r={nonce}"
+    server_first = (yield f"n,,{first_bare}".encode()).decode(errors="replace")
+    said = _attributes(server_first)
+    both, salt, iterations = said.get("r", ""), said.get("s", ""), said.get("i", "")
+    if not both.startswith(nonce) or both == nonce:
+        raise ValueError("the broker's nonce does not go on from ours")
+    if not iterations.isdigit() or not _LEAST_ITERATIONS <= int(iterations) <= _MOST_ITERATIONS:
+        raise ValueError(f"the broker asks for {iterations!r} iterations")
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), _decoded(salt), int(iterations))
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    stored_key = hashlib.new(digest, client_key).digest()
+    without_proof = f"c=biws,r={both}"
+    signed = f"{first_bare},{server_first},{without_proof}".encode()
+    signature = hmac.digest(stored_key, signed, digest)
+    proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+    final = yield f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
+    expected = hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest)
+    shown = _decoded(_attributes(final.decode(errors="replace")).get("v", ""))
+    if not hmac.compare_digest(shown, expected):
+        raise ValueError("the broker does not know the password")
+
+
+class Asks(Protocol):
+    """What authentication needs of a link."""
+
+    address: str
+    versions: dict[int, tuple[int, int]]
+
+    async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
+        """Ask the broker, before all that is held back."""
+
+
+async def authenticate(link: Asks, security: Security) -> float:
+    """
+    Authenticate a link; return after how many seconds that must be done again, 0 for never.
+
+    Raises:
+        ReplayError: The broker does not let us in.
+    """
+    highest = link.versions.get(SASL_AUTHENTICATE, (0, -1))[1]
+    if highest < 0:
+        raise ReplayError(link.address, "does not know SaslAuthenticate", "it is older than 1.0")
+    handshake = await link.ask_now(SASL_HANDSHAKE, 1, {"mechanism": security.mechanism})
+    if handshake.error_code:
+        offered = ", ".join(handshake.mechanisms) or "none"
+        what = f"refused SASL {security.mechanism} ({error_name(handshake.error_code)})"
+        raise ReplayError(link.address, what, f"it offers: {offered}")
+    dialogue = security.dialogue()
+    token = next(dialogue)
+    while True:
+        answer = await link.ask_now(SASL_AUTHENTICATE, min(highest, 2), {"auth_bytes": token})
+        if answer.error_code:
+            why = answer.error_message or error_name(answer.error_code)
+            raise ReplayError(link.address, f"SASL {security.mechanism} failed: {why}")
+        try:
+            token = dialogue.send(answer.auth_bytes)
+        except StopIteration:
+            return float(answer.get("session_lifetime_ms", 0)) / 1000
+        except ValueError as error:
+            what = f"SASL {security.mechanism} failed: {error}"
+            raise ReplayError(link.address, what) from None
+
+
+def _attributes(message: str) -> dict[str, str]:
+    """Read `r=...,s=...,i=...`."""
+    return {part[:1]: part[2:] for part in message.split(",") if part[1:2] == "="}
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise ValueError("the broker's message is not in base64") from None
+
+
+def _secret(file: Path) -> str:
+    try:
+        return file.read_text().strip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no text"
+        raise UsageError(f"{file}: the secret can not be read ({why})") from None
+
+
+def _context(authority: Path | None, certificate: Path | None, key: Path | None) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=authority)
+        if certificate is not None:
+            context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        names = ", ".join(str(each) for each in (authority, certificate, key) if each)
+        raise UsageError(f"{names}: no usable certificates ({error})") from None
+    return context

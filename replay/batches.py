@@ -1,0 +1,208 @@
+"""Record batches on their way to the target: producers and sequences replaced, records compared."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from dissector.protocol.records import (
+    LegacyBatch,
+    LegacyRecord,
+    RecordBatch,
+    new_batch,
+    parse_records,
+)
+from dissector.protocol.records.batch import with_crc
+from replay.refusal import Refused
+from replay.roles import Role
+
+PRODUCER_ROLES = (Role.PRODUCER_ID, Role.PRODUCER_EPOCH, Role.SEQUENCE)
+"""Of what is replaced in batches."""
+
+_BEGIN = Struct(">qi4xb4xhi")
+"""Base offset, length, magic, attributes, last offset delta."""
+_PRODUCER = Struct(">qhii")
+"""Producer id, epoch, base sequence, number of records."""
+_NUMBERS = Struct(">qhi")
+_LENGTH_END, _PRODUCER_AT, _COUNT_AT, _HEADER_END = 12, 43, 57, 61
+
+
+_Contents = list[tuple[int, object]]
+
+
+class Producer(NamedTuple):
+    """Who wrote a batch of magic 2, and the sequence of its first record; -1 each for nobody."""
+
+    producer_id: int
+    epoch: int
+    sequence: int
+
+
+class Piece(NamedTuple):
+    """
+    One batch of a `records` field, by its header alone.
+
+    Attributes:
+        start: Where it lies in the field.
+        end: Behind it.
+        producer: Who wrote it; None where it is no whole batch of magic 2.
+        records: How many it says to have.
+        offset: Of the first record.
+        span: How many offsets it takes.
+        attributes: Codec and flags.
+    """
+
+    start: int
+    end: int
+    producer: Producer | None = None
+    records: int = 0
+    offset: int = -1
+    span: int = 0
+    attributes: int = 0
+
+
+def pieces(data: bytes) -> Iterator[Piece]:
+    """Yield the batches of a `records` field without a look at the records; the rest is a piece."""
+    start, size = 0, len(data)
+    while start + _HEADER_END <= size:
+        offset, length, magic, attributes, delta = _BEGIN.unpack_from(data, start)
+        end = start + _LENGTH_END + length
+        if magic != 2 or not start + _HEADER_END <= end <= size:
+            break
+        producer_id, epoch, sequence, count = _PRODUCER.unpack_from(data, start + _PRODUCER_AT)
+        producer = Producer(producer_id, epoch, sequence)
+        yield Piece(start, end, producer, count, offset, delta + 1, attributes)
+        start = end
+    if start < size:
+        yield Piece(start, size)
+
+
+def rewrite_batches(data: bytes, substitute: Callable[[Producer], Producer]) -> bytes:
+    """
+    Return a `records` field with other producers; payloads stay, CRCs follow.
+
+    Raises:
+        Refused: A number of the target does not fit a batch.
+    """
+    out: list[bytes] = []
+    is_changed = False
+    for piece in pieces(data):
+        batch, producer = data[piece.start : piece.end], piece.producer
+        if producer is not None and producer.producer_id >= 0:
+            new = substitute(producer)
+            if new != producer:
+                is_changed = True
+                batch = with_producer(batch, new)
+        out.append(batch)
+    return b"".join(out) if is_changed else data
+
+
+def with_producer(batch: bytes, new: Producer) -> bytes:
+    """
+    Put other numbers into the header of a batch, and compute the CRC that covers them.
+
+    Raises:
+        Refused: A number does not fit.
+    """
+    try:
+        numbers = _NUMBERS.pack(*new)
+    except struct.error as error:
+        raise Refused(f"{new} does not fit a record batch: {error}") from None
+    return with_crc(b"".join((batch[:_PRODUCER_AT], numbers, batch[_COUNT_AT:])))
+
+
+def count_records(data: bytes | None) -> int:
+    """Return how many offsets the batches of a Produce request take."""
+    if not data:
+        return 0
+    found = list(pieces(data))
+    if all(piece.producer is not None for piece in found):
+        return sum(piece.records for piece in found)
+    return sum(len(batch.records) for batch in parse_records(data))
+
+
+def upgraded(data: bytes) -> bytes:
+    """
+    Return message sets (magic 0, 1) as the one record batch that Produce takes from v3 on.
+
+    Raises:
+        Refused: They can't be read.
+    """
+    batches = parse_records(data, may_be_cut=False)
+    if all(isinstance(batch, RecordBatch) for batch in batches):
+        return data
+    records: list[LegacyRecord] = []
+    codec = "none"
+    for batch in batches:
+        if not isinstance(batch, LegacyBatch) or batch.problems:
+            raise Refused("messages of an old format can't be read, and so not be written anew")
+        records += batch.records
+        codec = codec if batch.codec == "none" else batch.codec
+    return new_batch(records, codec=codec).to_bytes()
+
+
+class Same(NamedTuple):
+    """So many records begin at one offset in the capture, and at another on the target."""
+
+    captured: int
+    live: int
+    length: int
+
+
+def same_records(captured: bytes | None, live: bytes | None) -> list[Same]:
+    """Return the stretches of records with equal content, in order, of two `records` fields."""
+    if not captured or not live:
+        return []
+    found = _same_batches(captured, live)
+    return _same_contents(_contents(captured), _contents(live)) if found is None else found
+
+
+def _same_batches(captured: bytes, live: bytes) -> list[Same] | None:
+    """Compare payloads as they are; None where that does not tell."""
+    out: list[Same] = []
+    for ours, theirs in zip(pieces(captured), pieces(live), strict=False):
+        if (
+            ours.producer is None
+            or theirs.producer is None
+            or (ours.span, ours.attributes) != (theirs.span, theirs.attributes)
+            or captured[ours.start + _HEADER_END : ours.end]
+            != live[theirs.start + _HEADER_END : theirs.end]
+        ):
+            return None
+        out.append(Same(ours.offset, theirs.offset, ours.span))
+    return out
+
+
+def _same_contents(ours: _Contents, theirs: _Contents) -> list[Same]:
+    """Pair equal records in the order of both, and join what goes on on both sides."""
+    places: dict[object, list[int]] = {}
+    for index in range(len(theirs) - 1, -1, -1):
+        places.setdefault(theirs[index][1], []).append(index)
+    out: list[Same] = []
+    after = 0
+    for offset, content in ours:
+        left = places.get(content, [])
+        while left and left[-1] < after:
+            left.pop()
+        if not left:
+            continue
+        after = left.pop() + 1
+        other = theirs[after - 1][0]
+        last = out[-1] if out else None
+        if last and (offset - last.captured, other - last.live) == (last.length, last.length):
+            out[-1] = last._replace(length=last.length + 1)
+        else:
+            out.append(Same(offset, other, 1))
+    return out
+
+
+def _contents(data: bytes) -> _Contents:
+    """Return (offset, what makes a record this record) of all that can be read."""
+    return [
+        (record.offset, (record.key, record.value, tuple(record.headers)))
+        for batch in parse_records(data)
+        for record in batch.records
+        if not (isinstance(batch, RecordBatch) and batch.control)
+    ]

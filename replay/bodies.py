@@ -1,0 +1,310 @@
+"""The bodies of two answers, walked side by side by their declaration and compared by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from dissector.protocol.embedded.group_members import Part, read_member
+from dissector.protocol.embedded.reading import Embedded
+from dissector.protocol.error_codes import error_name
+from dissector.view.values import jsonable
+from replay.contents import compare_contents
+from replay.keyed import key_text, keyed
+from replay.names import NO_ID
+from replay.outcome import Difference
+from replay.roles import Branch, Leaf, Node, Role, Scope, plan
+from replay.treatment import (
+    COMPARED,
+    COUNTED,
+    GIVEN,
+    MOVING,
+    OF_MADE,
+    OF_THE_CLUSTER,
+    PASSING,
+    TOLD_WHEN_NEW,
+)
+from replay.world import World
+
+_Body = Mapping[str, Any]
+
+
+class Bodies:
+    """
+    Compares a captured body with a live one.
+
+    Args:
+        world: What the target has in the place of what was captured.
+        may_have_more: Names of arrays in which the target may have more than the capture.
+        made: Topics that were created for the replay, by their captured names.
+        show_secrets: Whether credentials in records may be shown.
+
+    Attributes:
+        differences: Found so far.
+        is_otherwise: Whether something is arranged otherwise, and means the same.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        may_have_more: frozenset[str] = frozenset(),
+        made: Collection[str] = (),
+        show_secrets: bool = False,
+    ) -> None:
+        self.differences: list[Difference] = []
+        self.is_otherwise = False
+        self._world = world
+        self._may_have_more = may_have_more
+        self._made = made
+        self._show_secrets = show_secrets
+        self._protocol: tuple[str | None, str | None] = None, None
+
+    def compare(self, nodes: tuple[Node, Node], captured: _Body, live: _Body, outer: Scope) -> None:
+        """
+        Compare two bodies.
+
+        Args:
+            nodes: The fields of each, by its version.
+            captured: The captured one.
+            live: That of the target.
+            outer: What encloses the captured one: what its request says.
+        """
+        self._protocol = captured.get("protocol_type"), captured.get("protocol_name")
+        self._struct(nodes, captured, live, "", outer)
+
+    def _struct(
+        self, nodes: tuple[Node, Node], captured: _Body, live: _Body, path: str, outer: Scope
+    ) -> None:
+        node, other = nodes
+        scope = outer.inside(node, captured)
+        there = None if node is other else {member.name: member for member in other.members}
+        begun = len(self.differences)
+        if self._is_ready_sooner(node, captured, live, scope):
+            self.is_otherwise = True
+            return
+        same_extent = self._records(node, captured, live, path, scope)
+        for member in node.members:
+            name = member.name
+            twin = member if there is None else there.get(name)
+            if twin is None or name not in captured or name not in live:
+                continue
+            below = f"{path}.{name}" if path else name
+            before, after = captured[name], live[name]
+            if name in MOVING and before != after and _have_failed(node, captured, live):
+                self.is_otherwise = True
+            elif isinstance(member, Leaf):
+                self._leaf(member, before, after, below, scope)
+            elif same_extent is not False and isinstance(twin, Branch):
+                self._branch((member, twin), before, after, below, scope)
+        errors = [each for each in self.differences[begun:] if each.is_error]
+        if any("." not in each.path[len(path) + 1 :] for each in errors):
+            # What else differs beside another error follows from it.
+            self.differences[begun:] = errors
+
+    def _is_ready_sooner(self, node: Node, captured: _Body, live: _Body, scope: Scope) -> bool:
+        """Tell whether the target can do already what the captured broker could not do yet."""
+        for leaf in node.members:
+            if isinstance(leaf, Leaf) and leaf.role is Role.ERROR and leaf.name in captured:
+                errors = captured[leaf.name], live.get(leaf.name, 0)
+                if errors[0] and not errors[1] and error_name(errors[0]) in PASSING:
+                    return True
+                is_made = tuple(map(error_name, errors)) in OF_MADE
+                if is_made and self._world.topic_of(scope) in self._made:
+                    return True
+        return False
+
+    def _records(
+        self, node: Node, captured: _Body, live: _Body, path: str, scope: Scope
+    ) -> bool | None:
+        """Compare records; return whether both have the same offsets, None where it has no such."""
+        leaf = next((m for m in node.members if m.name == "records"), None)
+        if not isinstance(leaf, Leaf) or leaf.role is not Role.RECORDS:
+            return None
+        found = compare_contents(
+            f"{path}.{leaf.name}",
+            self._world.topic_of(scope),
+            captured.get(leaf.name),
+            live.get(leaf.name),
+            lambda offset: int(self._world.captured(Role.OFFSET, offset, scope)),
+            self._show_secrets,
+        )
+        self.differences += found.differences
+        self.is_otherwise |= not found.same_extent
+        return found.same_extent
+
+    def _leaf(self, leaf: Leaf, before: Any, after: Any, path: str, scope: Scope) -> None:
+        role = leaf.role
+        if role is Role.RECORDS:
+            return
+        if leaf.is_list and before is not None and after is not None:
+            self._list(leaf, before, after, path, scope)
+            return
+        if role is not Role.PLAIN and role is not Role.ERROR:
+            if role is Role.EMBEDDED and before != after:
+                self._embedded(before, after, path, scope)
+                return
+            after = self._world.captured(role, after, scope)
+        if before == after:
+            return
+        is_free = role in GIVEN or leaf.name in MOVING
+        if is_free and is_given(role, before) == is_given(role, after):
+            return
+        if role is Role.OFFSET and self._world.are_markers(scope, before, after):
+            self.is_otherwise = True
+            return
+        self._differ(path, before, after, role is Role.ERROR)
+
+    def _list(
+        self, leaf: Leaf, before: Sequence[Any], after: Sequence[Any], path: str, scope: Scope
+    ) -> None:
+        """Compare arrays of plain values, whose order means nothing."""
+        if leaf.role in OF_THE_CLUSTER:
+            return
+        if leaf.role in COUNTED and before != after and len(before) == len(after):
+            self.is_otherwise = True
+            return
+        mapped = [self._world.captured(leaf.role, each, scope) for each in after]
+        if list(before) == mapped:
+            return
+        if sorted(before, key=repr) == sorted(mapped, key=repr):
+            self.is_otherwise = True
+        else:
+            self._differ(path, before, mapped)
+
+    def _embedded(self, before: Any, after: Any, path: str, scope: Scope) -> None:
+        """Compare what members of a group wrote for each other."""
+        part: Part = "assignment" if path.endswith("assignment") else "metadata"
+        ours, theirs = (
+            read_member(path, data or b"", part, *self._protocol) for data in (before, after)
+        )
+        if ours is None or theirs is None:
+            self._differ(path, before, after)
+        else:
+            self._read(ours, theirs, path, scope)
+
+    def _read(self, ours: Embedded, theirs: Embedded, path: str, scope: Scope) -> None:
+        """Compare what was read from embedded bytes; those where nothing was as they are."""
+        nodes = []
+        for each in (ours, theirs):
+            if each.value is None or each.schema is None or each.version is None:
+                self._differ(path, ours.data, theirs.data)
+                return
+            nodes.append(plan(each.schema, each.version, COMPARED))
+        assert ours.value is not None
+        assert theirs.value is not None
+        for one, other in zip(ours.inner, theirs.inner, strict=False):
+            self._read(one, other, f"{path}.{one.path}", scope)
+            ours.value[one.path] = theirs.value[other.path] = None
+        self._struct((nodes[0], nodes[1]), ours.value, theirs.value, path, scope)
+
+    def _branch(
+        self, twins: tuple[Branch, Branch], before: Any, after: Any, path: str, scope: Scope
+    ) -> None:
+        branch, other = twins
+        if before is None or after is None:
+            if before is not after:
+                self._differ(path, before, after)
+        elif not branch.is_list:
+            self._struct((branch.node, other.node), before, after, path, scope)
+        elif any(key.role in OF_THE_CLUSTER for key in branch.node.keys):
+            if branch.node.keys[0].role is Role.DIRECTORY:
+                # In which of its directories a broker puts a replica is its own affair.
+                directories = _without_arrays(branch.node), _without_arrays(other.node)
+                self._in_order(directories, before, after, path, scope)
+        elif branch.node.keys and other.node.keys:
+            self._by_keys((branch.node, other.node), before, after, path, scope)
+        else:
+            self._in_order((branch.node, other.node), before, after, path, scope)
+
+    def _in_order(
+        self,
+        nodes: tuple[Node, Node],
+        before: Sequence[_Body],
+        after: Sequence[_Body],
+        path: str,
+        scope: Scope,
+    ) -> None:
+        """Compare arrays whose elements only their place tells apart."""
+        for at, (old, new) in enumerate(zip(before, after, strict=False)):
+            self._struct(nodes, old, new, f"{path}[{at}]", scope)
+        for at, old in enumerate(before[len(after) :], len(after)):
+            self._differ(f"{path}[{at}]", old, None)
+        for at, new in enumerate(after[len(before) :], len(before)):
+            self._differ(f"{path}[{at}]", None, new)
+
+    def _by_keys(
+        self,
+        nodes: tuple[Node, Node],
+        before: Sequence[_Body],
+        after: Sequence[_Body],
+        path: str,
+        scope: Scope,
+    ) -> None:
+        """Compare arrays by the fields that tell their elements apart."""
+        node, other = nodes
+        old = keyed(self._world, node, before, scope, is_live=False)
+        new = keyed(self._world, other, after, scope, is_live=True)
+        if all(key.role in GIVEN for key in node.keys):
+            # Those that the target gave keys of its own that nobody was told stand in their order.
+            lost = [key for key in old if key not in new]
+            for key, stranger in zip(lost, [key for key in new if key not in old], strict=False):
+                new[key] = new.pop(stranger)
+        self.is_otherwise |= [k for k in new if k in old] != [k for k in old if k in new]
+        array = path.rpartition(".")[2]
+        for key, element in old.items():
+            at = f"{path}[{key_text(key)}]"
+            if key in new:
+                self._struct(nodes, element, new[key], at, scope)
+            elif element.get("is_internal"):
+                self.is_otherwise = True  # a broker makes its own topics when it needs them
+            elif array in self._may_have_more & TOLD_WHEN_NEW and not _tells(element, _OF_NOTE):
+                self.is_otherwise = True
+            else:
+                self._differ(at, element, None)
+        for key, element in new.items():
+            if key in old:
+                continue
+            fails = array in TOLD_WHEN_NEW and _tells(element, _OF_NOTE[:1])
+            if array in self._may_have_more and not fails:
+                self.is_otherwise = True
+            else:
+                self._differ(f"{path}[{key_text(key)}]", None, element)
+
+    def _differ(self, path: str, before: Any, after: Any, is_error: bool = False) -> None:
+        self.differences.append(Difference(path, jsonable(before), jsonable(after), is_error))
+
+
+_OF_NOTE = ("error_code", "records")
+
+
+def _have_failed(node: Node, captured: _Body, live: _Body) -> bool:
+    """
+    Tell whether both report the same error: where the log begins is then told by chance.
+
+    Source: ReplicaManager.appendToLocalLog, which fills in log_start_offset or -1 by the step in
+    which an append was refused.
+    """
+    errors = [
+        (captured.get(leaf.name), live.get(leaf.name))
+        for leaf in node.members
+        if isinstance(leaf, Leaf) and leaf.role is Role.ERROR
+    ]
+    return any(before and before == after for before, after in errors)
+
+
+def _tells(element: _Body, names: tuple[str, ...]) -> bool:
+    """Tell whether fields of these names are set in a struct of a Fetch, or in those inside it."""
+    inside = element.get("partitions") or ()
+    return any(each.get(name) for each in (element, *inside) for name in names)
+
+
+def _without_arrays(node: Node) -> Node:
+    leaves = tuple(member for member in node.members if isinstance(member, Leaf))
+    return Node(leaves, node.scope, node.keys)
+
+
+def is_given(role: Role, value: Any) -> bool:
+    """Tell whether a broker gave a value at all, or says that there is none."""
+    if isinstance(value, int):
+        return value > 0 if role in (Role.SESSION_ID, Role.MEMBER_EPOCH) else value >= 0
+    return bool(value) and value != NO_ID

@@ -1,0 +1,293 @@
+"""`kafkashark replay`: sends the captured requests to another broker, and compares the answers."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from dissector.errors import UsageError
+from dissector.view.escape import escaped
+from replay import secured
+
+if TYPE_CHECKING:
+    from replay.offsets import Policy
+    from replay.plan import Plan
+    from replay.setting import Setting
+
+FAILED, UNUSABLE = 1, 2
+
+Text = str | None
+
+
+def replay(
+    captures: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAPTURE...",
+            help="pcap or pcapng files, also compressed, in time order; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        Text,
+        typer.Option(
+            metavar="HOST:PORT[,...]|mock",
+            help="The target; mock is an embedded broker. Only --dry-run can do without.",
+        ),
+    ] = None,
+    filter_text: Annotated[
+        Text,
+        typer.Option("-Y", "--filter", metavar="FILTER", help="Only what this filter lets pass."),
+    ] = None,
+    speed: Annotated[
+        str,
+        typer.Option(metavar="N|max", help="Times as fast as captured; max is as answers come."),
+    ] = "1",
+    rate: Annotated[
+        float,
+        typer.Option(metavar="N", min=0, show_default=False, help="Requests a second at most."),
+    ] = 0.0,
+    max_wait: Annotated[
+        float | None,
+        typer.Option(metavar="S", min=0, help="Cut longer times without requests to this."),
+    ] = None,
+    loop: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="Play it so many times, each under its own names."),
+    ] = 1,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Send so many requests at most.")
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(metavar="S", min=0, help="End after so many seconds.")
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(metavar="S", min=0.001, help="How long the target may take."),
+    ] = 30.0,
+    ignore_throttle: Annotated[
+        bool, typer.Option("--ignore-throttle", help="Go on where the target asks to wait.")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print what would be sent, where, and what would change."),
+    ] = False,
+    topic_map: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OLD=NEW", help="Name of a topic on the target. More than once."),
+    ] = None,
+    prefix: Annotated[
+        str,
+        typer.Option(metavar="P", help="Before names of topics, groups and transactional ids."),
+    ] = "",
+    create_topics: Annotated[
+        bool, typer.Option("--create-topics", help="Create the topics that the target lacks.")
+    ] = False,
+    offsets: Annotated[
+        str,
+        typer.Option(
+            metavar="kept|earliest|latest",
+            help="What is sent for an offset that nothing translates.",
+        ),
+    ] = "kept",
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="API", help="Send this too, though it destroys or reconfigures. More than once."
+        ),
+    ] = None,
+    noise: Annotated[
+        Text,
+        typer.Option(
+            metavar="FILE|learn",
+            help="Differences that do not count, a pattern a line; learn replays twice at the "
+            "reference and takes what differs there.",
+        ),
+    ] = None,
+    reference: Annotated[
+        Text,
+        typer.Option(
+            metavar="HOST:PORT[,...]|mock",
+            help="Where noise is learned. Without it at the target: then the patterns are printed, "
+            "for a --noise FILE.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="A difference that does not count: Fetch.responses[*].partitions[*].records. "
+            "More than once.",
+        ),
+    ] = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="Write the report as .txt, .ndjson, .xml (JUnit) or .html too."
+        ),
+    ] = None,
+    tls: secured.Tls = False,
+    tls_ca: secured.TlsCa = None,
+    tls_certificate: secured.TlsCertificate = None,
+    tls_key: secured.TlsKey = None,
+    sasl: secured.Sasl = "",
+    sasl_user: secured.SaslUser = "",
+    sasl_secret: secured.SaslSecret = None,
+    ports: Annotated[
+        list[int] | None,
+        typer.Option("--port", metavar="N", min=1, max=65535, help="As for the other commands."),
+    ] = None,
+    show_secrets: Annotated[
+        bool,
+        typer.Option("--show-secrets", help="Show passwords, tokens and salts instead of ***."),
+    ] = False,
+) -> int:
+    """Send the captured requests to another broker, with its state; compare the answers."""
+    from replay.auth import Security
+    from replay.noise import Noise
+    from replay.pace import Pace
+    from replay.plan import Plan
+    from replay.setting import Setting
+    from replay.stage import Manner
+    from replay.written import form_of
+
+    if to is None and not dry_run:
+        raise UsageError("where to? --to HOST:PORT, or --to mock")
+    if reference is not None and noise != LEARN:
+        raise UsageError("--reference goes with --noise learn")
+    for file in report or ():
+        form_of(file)
+    setting = Setting(
+        to=to or "",
+        security=Security.read(
+            mechanism=sasl,
+            username=sasl_user,
+            secret_file=sasl_secret,
+            tls=tls,
+            authority_file=tls_ca,
+            certificate_file=tls_certificate,
+            key_file=tls_key,
+        ),
+        topic_map=_topic_map(topic_map or ()),
+        prefix=prefix,
+        offsets=_policy(offsets),
+        create_topics=create_topics,
+        manner=Manner(
+            Pace(_speed(speed), rate, max_wait),
+            loop=loop,
+            limit=limit,
+            duration_s=duration,
+            timeout_s=timeout,
+            honours_throttle=not ignore_throttle,
+        ),
+        noise=Noise(ignore or ()) if noise in (None, LEARN) else Noise.read(noise, ignore or ()),
+        show_secrets=show_secrets,
+    )
+    with Plan.of(*captures, filter=filter_text, allow=allow or (), ports=ports or ()) as plan:
+        for problem in plan.problems:
+            _say(problem)
+        if dry_run:
+            return _rehearse(plan, setting)
+        if noise == LEARN:
+            patterns = _learned(plan, setting, reference)
+            if reference is None:
+                _print(patterns)
+                return 0
+            setting = _with_noise(setting, patterns)
+        return _replayed(plan, setting, report or [])
+
+
+LEARN = "learn"
+
+
+def _replayed(plan: Plan, setting: Setting, files: list[str]) -> int:
+    """Replay, print the report and write it to files; return the exit status."""
+    from replay.drive import INTERRUPTED, drive
+    from replay.progress import Line
+    from replay.text import text_lines
+    from replay.written import write
+
+    with Line() as line:
+        report = drive(plan, setting, line.show)
+    _print(text_lines(report))
+    for file in files:
+        write(report, file)
+    if report.ended == INTERRUPTED:
+        return 128 + signal.SIGINT
+    if report.ended:
+        _say(report.ended)
+        return UNUSABLE
+    return 0 if report.passed else FAILED
+
+
+def _learned(plan: Plan, setting: Setting, reference: str | None) -> tuple[str, ...]:
+    from dataclasses import replace
+
+    from replay.drive import learn_noise
+    from replay.progress import Line
+
+    with Line() as line:
+        return learn_noise(plan, replace(setting, to=reference or setting.to), line.show)
+
+
+def _with_noise(setting: Setting, patterns: Iterable[str]) -> Setting:
+    from dataclasses import replace
+
+    from replay.noise import Noise
+
+    return replace(setting, noise=Noise([*setting.noise.patterns, *patterns]))
+
+
+def _rehearse(plan: Plan, setting: Setting) -> int:
+    from replay.rehearsal import offered, rehearse
+
+    _print(rehearse(plan, setting))
+    if setting.to:
+        _print(offered(plan, setting))
+    return 0
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line)
+    sys.stdout.flush()
+
+
+def _say(text: str) -> None:
+    print("kafkashark:", escaped(text), file=sys.stderr)
+
+
+def _speed(text: str) -> float:
+    if text == "max":
+        return 0.0
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < float("inf"):
+        raise UsageError(f"--speed takes a number above 0, or max, not {text!r}")
+    return speed
+
+
+def _topic_map(pairs: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        old, equals, new = pair.partition("=")
+        if not (old and equals and new):
+            raise UsageError(f"--topic-map takes OLD=NEW, not {pair!r}")
+        found[old] = new
+    return found
+
+
+def _policy(text: str) -> Policy:
+    from replay.offsets import Policy
+
+    known: tuple[Policy, ...] = get_args(Policy)
+    for policy in known:
+        if policy == text:
+            return policy
+    raise UsageError(f"--offsets takes {', '.join(known)}, not {text!r}")

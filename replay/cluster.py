@@ -1,0 +1,280 @@
+"""The target: asks it for what one must know of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
+from enum import IntEnum
+from typing import Any, Self, TypeVar
+
+from construct import Container
+
+from dissector.errors import ReplayError, UsageError
+from dissector.protocol.apis import KEYS, api, api_name
+from dissector.protocol.error_codes import ERRORS
+from replay.auth import Security
+from replay.link import CLIENT_ID, TIMEOUT_S, Link
+from replay.topology import NO_ID, Topology
+
+DEFAULT_PORT = 9092
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+
+_OPENED_AT_ONCE = 32
+"""More would not be quicker, and overrun the queue in which a listener keeps them (often 50)."""
+
+_T = TypeVar("_T")
+
+
+class Coordinated(IntEnum):
+    """What FindCoordinator finds a coordinator of."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+class Cluster(Topology):
+    """
+    The target, made by `Cluster.connect`.
+
+    It connects to the addresses that were given and to those that the target itself advertises, and
+    to no others.
+
+    Attributes:
+        versions: The APIs that the broker asked last offers: key -> (lowest, highest version).
+        shown: The targets as they were given.
+        timeout_s: How long a broker may take for anything.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[str],
+        security: Security = Security(),  # noqa: B008 (frozen)
+        timeout_s: float = TIMEOUT_S,
+        client_id: str = CLIENT_ID,
+    ) -> None:
+        super().__init__()
+        self.versions: dict[int, tuple[int, int]] = {}
+        self._targets = [address(target) for target in targets]
+        self.shown = ",".join(targets)
+        self._security = security
+        self.timeout_s = timeout_s
+        self._client_id = client_id
+        self._coordinators: dict[tuple[int, str], int] = {}
+        self._links: dict[int, Link] = {}
+        self._under_way: dict[object, asyncio.Task[Any]] = {}
+        self._opening = asyncio.Semaphore(_OPENED_AT_ONCE)
+
+    @classmethod
+    async def connect(
+        cls,
+        targets: Sequence[str],
+        security: Security = Security(),  # noqa: B008 (frozen)
+        timeout_s: float = TIMEOUT_S,
+        client_id: str = CLIENT_ID,
+    ) -> Self:
+        """
+        Ask the first target that answers for brokers and topics.
+
+        Args:
+            targets: `host:port` each.
+            security: Whether and how to encrypt and to authenticate.
+            timeout_s: How long a broker may take for anything.
+            client_id: What our own requests are signed with.
+
+        Raises:
+            UsageError: A target is no address.
+            ReplayError: None answers.
+        """
+        cluster = cls(targets, security, timeout_s, client_id)
+        try:
+            await cluster.refresh()
+        except BaseException:
+            cluster.close()
+            raise
+        return cluster
+
+    def close(self) -> None:
+        """Close the connections that are the cluster's own."""
+        for task in self._under_way.values():
+            task.cancel()
+        for link in self._links.values():
+            link.close()
+        self._links.clear()
+
+    async def open(self, node: int, client_id: str | None = None) -> Link:
+        """
+        Open a connection of one's own to a broker; the caller closes it.
+
+        Args:
+            node: Its id.
+            client_id: What requests on it are signed with; the cluster's own by default.
+
+        Raises:
+            ReplayError: There is no such broker, or it can't be reached.
+        """
+        broker = self.brokers.get(node)
+        if broker is None:
+            raise ReplayError(self.shown, f"there is no broker {node}")
+        name = self._client_id if client_id is None else client_id
+        async with self._opening:
+            return await Link.open(broker.host, broker.port, self._security, self.timeout_s, name)
+
+    async def refresh(self, names: Collection[str] | None = None) -> None:
+        """
+        Ask for brokers and topics again.
+
+        Args:
+            names: Of the topics that are wanted; all by default.
+
+        Raises:
+            ReplayError: No broker answers.
+        """
+        key = None if names is None else frozenset(names)
+        await self._once(("metadata", key), lambda: self._refresh(key))
+
+    async def _refresh(self, names: frozenset[str] | None) -> None:
+        asked = None if names is None else sorted(names)
+        topics = None if asked is None else [{"topic_id": NO_ID, "name": name} for name in asked]
+        body = {
+            "topics": topics,
+            "allow_auto_topic_creation": False,
+            "include_cluster_authorized_operations": False,
+            "include_topic_authorized_operations": False,
+        }
+        answer = await self.ask(None, "Metadata", body)
+        self.forget(names)
+        self.learn(answer)
+        if not self.brokers:
+            raise ReplayError(self.shown, "knows of no brokers", "it may still be starting")
+
+    async def coordinator(self, kind: Coordinated, key: str) -> int | None:
+        """
+        Find who coordinates a group, a transactional id or a share partition.
+
+        Returns:
+            The node id; None where the target refuses to say: whom one asks then is all the same.
+
+        Raises:
+            ReplayError: There is none in time, or the target does not answer.
+        """
+        known = self._coordinators.get((kind, key))
+        if known in self.brokers:
+            return known
+        return await self._once((kind, key), lambda: self._find_coordinator(kind, key))
+
+    def forget_coordinator(self, kind: Coordinated, key: str) -> None:
+        """Ask again next time: a broker said that it is not the coordinator."""
+        self._coordinators.pop((kind, key), None)
+
+    async def _find_coordinator(self, kind: Coordinated, key: str) -> int | None:
+        body = {"key": key, "key_type": int(kind), "coordinator_keys": [key]}
+        async for _ in self.attempts(f"found no coordinator of {kind.name.lower()} {key!r}"):
+            answer = await self.ask(None, "FindCoordinator", body)
+            (found,) = answer.get("coordinators") or [answer]
+            if not found.error_code:
+                if found.node_id not in self.brokers:
+                    await self.refresh(())
+                if found.node_id in self.brokers:
+                    self._coordinators[kind, key] = found.node_id
+                    return int(found.node_id)
+            elif not ERRORS.get(found.error_code, ("", False))[1]:
+                break
+        return None
+
+    async def ask(self, node: int | None, name: str, body: Mapping[str, Any]) -> Container:
+        """
+        Ask a broker on the cluster's own connection to it, in the newest version that both know.
+
+        Args:
+            node: Its id; None for whoever answers.
+            name: Of the API.
+            body: With what any version needs.
+
+        Raises:
+            ReplayError: It does not answer, or does not know the API.
+        """
+        found = api(KEYS[name])
+        assert found is not None
+        link = await (self._link(node) if node is not None else self._any_link())
+        low, high = link.versions.get(found.key, (0, -1))
+        version = min(high, found.request.versions.high)
+        if version < max(low, found.request.versions.low):
+            raise ReplayError(link.address, f"offers no version of {api_name(found.key)} we know")
+        answer = await link.ask(found.key, version, body)
+        assert answer is not None
+        return answer
+
+    async def _link(self, node: int) -> Link:
+        link = self._links.get(node)
+        if link is None or link.failure is not None:
+            link = await self._once(("link", node), lambda: self.open(node))
+            self._links[node] = link
+        return link
+
+    async def _any_link(self) -> Link:
+        """Return a connection to whoever can be reached: brokers known first, then the targets."""
+        for link in self._links.values():
+            if link.failure is None:
+                return link
+        return await self._once("any link", self._reach_any)
+
+    async def _reach_any(self) -> Link:
+        places = [(b.node, b.host, b.port) for b in self.brokers.values()]
+        places += [(-1, host, port) for host, port in self._targets]
+        failures: list[ReplayError] = []
+        for node, host, port in places:
+            try:
+                link = await Link.open(host, port, self._security, self.timeout_s, self._client_id)
+            except ReplayError as failure:
+                failures.append(failure)
+                continue
+            self._links[node] = link
+            self.versions = link.versions
+            return link
+        if len(failures) == 1:
+            raise failures[0]
+        raise ReplayError(self.shown, f"no broker can be used ({failures[-1]})")
+
+    async def attempts(self, failure: str) -> AsyncIterator[None]:
+        """Yield until the time is over, with growing pauses between."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.timeout_s
+        pause_s = _FIRST_PAUSE_S
+        while loop.time() < deadline:
+            yield
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        raise ReplayError(self.shown, f"{failure} in {self.timeout_s:g} s", "allow more time")
+
+    async def _once(self, key: object, do: Callable[[], Awaitable[_T]]) -> _T:
+        """Do what several ask for at the same time only once."""
+        task = self._under_way.get(key)
+        if task is None:
+            task = self._under_way[key] = asyncio.ensure_future(do())
+            task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        return await asyncio.shield(task)
+
+
+def address(text: str) -> tuple[str, int]:
+    """
+    Read `host:port`, `[host]:port` or `host`.
+
+    Raises:
+        UsageError: It is none.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or port.endswith("]"):
+        host, port = text, str(DEFAULT_PORT)
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise UsageError(f"{text!r} is no address: host:port is wanted")
+    return host, int(port)

@@ -1,0 +1,165 @@
+"""What the target answered against what was captured: the verdict on a step."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache
+
+from construct import Container
+
+from dissector.protocol.embedded.secrets import carries_secrets, mask
+from dissector.protocol.messages import Message
+from dissector.protocol.schema import Schema
+from replay.alike import alike
+from replay.bodies import Bodies
+from replay.noise import Noise
+from replay.outcome import Difference, Outcome, Verdict
+from replay.roles import Branch, Node, Role, Scope, plan
+from replay.step import Captured
+from replay.treatment import COMPARED, FOLDED, TOLD_WHEN_NEW, TOLD_WITH_ALL
+from replay.turns import REBALANCES
+from replay.world import World
+
+FAILING = frozenset({Verdict.DIFFERS, Verdict.ERROR_CHANGED, Verdict.MISSING})
+"""Verdicts that say that the target does not do what was captured."""
+
+_FROM_REQUEST = frozenset(
+    {
+        Role.MEMBER,
+        Role.GENERATION,
+        Role.MEMBER_EPOCH,
+        Role.PRODUCER_ID,
+        Role.PRODUCER_EPOCH,
+        Role.COORDINATOR_KEY,
+        Role.EMBEDDED,
+    }
+)
+"""What in an answer is understood only with its request."""
+
+
+def compare(
+    outcome: Outcome,
+    world: World,
+    noise: Noise | None = None,
+    *,
+    made: Collection[str] = (),
+    shown: Collection[str] = (),
+    show_secrets: bool = False,
+) -> tuple[Verdict, list[Difference]]:
+    """
+    Compare an answer with the captured one; the world must have learned from both before.
+
+    Args:
+        outcome: What became of a step.
+        world: What the target has in the place of what was captured.
+        noise: Differences that do not count.
+        made: Topics that were created for the replay, by their captured names.
+        shown: Topics that the capture shows to exist, if only at its end; all of `made` too.
+        show_secrets: Compare and show passwords, tokens and salts instead of masking them.
+    """
+    captured, live = outcome.step.captured, outcome.response
+    was_sent = outcome.parts or captured.response is not None
+    if outcome.step.left_out or outcome.is_refused or not was_sent:
+        return Verdict.LEFT_OUT, []
+    if live is None:
+        is_missing = captured.is_due and captured.response is not None
+        return (Verdict.MISSING if is_missing else Verdict.SAME), []
+    answered = captured.answered()
+    if answered is None or answered.body is None or answered.schema is None:
+        return Verdict.EXTRA, []
+    if outcome.step.is_unsettled and live.error_code == REBALANCES:
+        return Verdict.EQUIVALENT, []  # it is told sooner: what the capture shows comes next
+    there = shown if _creates(captured) else made
+    found = _bodies(outcome, answered, live, world, there, show_secrets)
+    differences = found.differences
+    if noise is not None:
+        differences = [each for each in differences if not noise.covers(captured.api, each.path)]
+    if any(each.is_error for each in differences):
+        return Verdict.ERROR_CHANGED, differences
+    if differences:
+        return Verdict.DIFFERS, differences
+    other_version = outcome.version != captured.api_version
+    is_otherwise = found.is_otherwise or other_version or bool(found.differences)
+    return (Verdict.EQUIVALENT if is_otherwise else Verdict.SAME), []
+
+
+def _bodies(
+    outcome: Outcome,
+    answered: Message,
+    live: Container,
+    world: World,
+    made: Collection[str],
+    show_secrets: bool,
+) -> Bodies:
+    schema, version = answered.schema, answered.api_version
+    assert schema is not None
+    assert version is not None
+    assert answered.body is not None
+    captured = outcome.step.captured
+    body = answered.body
+    if not show_secrets and _has_secrets(schema):
+        body, live = mask(body, schema, version), mask(live, schema, outcome.version)
+    nodes = plan(schema, version, COMPARED), plan(schema, outcome.version, COMPARED)
+    if version != outcome.version and captured.api in FOLDED:
+        array = FOLDED[captured.api]
+        sides = _unfolded(nodes[0], body, array), _unfolded(nodes[1], live, array)
+        nodes, body, live = (sides[0][0], sides[1][0]), sides[0][1], sides[1][1]
+    asked = captured.asked() if _wants_request(schema, version, captured.api) else None
+    more = _may_have_more(captured.api, asked)
+    if body.get("session_id"):
+        # An answer within a fetch session tells what is new: there may be more by then, or less.
+        more |= TOLD_WHEN_NEW
+    bodies = Bodies(world, more, made, show_secrets)
+    if captured.api == "JoinGroup" and _leads(body) != _leads(live):
+        # The members are told to the leader, and who that is the coordinator decides.
+        bodies.is_otherwise = True
+        body = Container({**body, "members": []})
+        live = Container({**live, "members": []})
+    scope = _scope(asked)
+    if version != outcome.version or not alike(schema, version, body, live, scope, world):
+        bodies.compare(nodes, body, live, scope)
+    return bodies
+
+
+def _unfolded(node: Node, body: Container, array: str) -> tuple[Node, Container]:
+    """Return the one element of an array in the place of the body."""
+    branch = next((member for member in node.members if member.name == array), None)
+    if not isinstance(branch, Branch) or len(body.get(array) or ()) != 1:
+        return node, body
+    return branch.node, body[array][0]
+
+
+def _leads(body: Container) -> bool:
+    return bool(body.get("leader") == body.get("member_id"))
+
+
+@cache
+def _has_secrets(schema: Schema) -> bool:
+    return carries_secrets(schema.fields)
+
+
+@cache
+def _wants_request(schema: Schema, version: int, api: str) -> bool:
+    return api in TOLD_WITH_ALL or bool(plan(schema, version, _FROM_REQUEST).members)
+
+
+def _creates(captured: Captured) -> bool:
+    """Tell whether a request has the broker create topics: it does so soon, or has done it."""
+    if captured.api != "Metadata":
+        return False
+    asked = captured.asked().body
+    return bool(asked and asked.topics and asked.get("allow_auto_topic_creation", True))
+
+
+def _scope(asked: Message | None) -> Scope:
+    """Return what a request says of group, member, producer."""
+    if asked is None or asked.body is None or asked.schema is None or asked.api_version is None:
+        return Scope()
+    return Scope().inside(plan(asked.schema, asked.api_version), asked.body)
+
+
+def _may_have_more(api: str, asked: Message | None) -> frozenset[str]:
+    field, array = TOLD_WITH_ALL.get(api, ("", ""))
+    if not array or asked is None or asked.body is None or (field and asked.body.get(field)):
+        return frozenset()
+    return frozenset({array})

@@ -1,0 +1,77 @@
+"""How much of each connection a capture holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dissector.engine.capture import Reading
+
+
+@dataclass(slots=True)
+class Completeness:
+    """
+    What is missing of one captured connection.
+
+    Attributes:
+        connection: Its number in the capture.
+        client: `address:port` of who asked.
+        broker: Of who was asked.
+        requests: How many were captured.
+        unanswered: How many of them are due an answer that was not captured.
+        orphans: Answers whose requests were not captured.
+        is_midway: Whether the capture began when the connection was open already.
+        bytes: Payload that was captured, of both sides.
+        gap_bytes: Payload that was not.
+        cut_bytes: Payload that the capture cut off its packets.
+        skipped_bytes: Payload in which no messages could be made out.
+    """
+
+    connection: int
+    client: str
+    broker: str
+    requests: int = 0
+    unanswered: int = 0
+    orphans: int = 0
+    is_midway: bool = False
+    bytes: int = 0
+    gap_bytes: int = 0
+    cut_bytes: int = 0
+    skipped_bytes: int = 0
+
+    @property
+    def score(self) -> float:
+        """
+        The part of the conversation that can be replayed, from 0 to 1.
+
+        Bytes lost and messages without their other half count alike; a connection that was entered
+        midway lacks what went before, so it is never whole.
+        """
+        lost = self.gap_bytes + self.cut_bytes + self.skipped_bytes
+        of_bytes = 1 - lost / max(self.bytes + self.gap_bytes + self.cut_bytes, 1)
+        halves = self.unanswered + self.orphans
+        of_messages = 1 - halves / max(self.requests + self.orphans, 1)
+        whole = max(of_bytes, 0.0) * of_messages
+        return min(whole, _MIDWAY) if self.is_midway else whole
+
+
+_MIDWAY = 0.9
+
+
+def completeness(reading: Reading) -> Iterator[Completeness]:
+    """Yield the Kafka connections of a capture that has been read, but for counts of messages."""
+    for known in reading.streams.connections:
+        talk = reading.conversations.get(known.id)
+        if talk is None or talk.speaks != "kafka" or talk.client is None:
+            continue
+        client, broker = reading.sides(known.id, talk.client)
+        yield Completeness(
+            known.id,
+            client,
+            broker,
+            is_midway=not known.syn_seen,
+            bytes=sum(side.bytes for side in known.sides),
+            gap_bytes=sum(side.gap_bytes for side in known.sides),
+            cut_bytes=sum(side.cut_bytes for side in known.sides),
+            skipped_bytes=sum(talk.skipped),
+        )

@@ -1,0 +1,207 @@
+"""Plays a plan at a target, compares the answers, and reports."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from dissector.errors import ReplayError
+from replay.cluster import Cluster
+from replay.compare import compare
+from replay.mock import Mock
+from replay.noise import NO_ANSWER, Noise
+from replay.outcome import Outcome, Verdict
+from replay.plan import Plan
+from replay.report import Report
+from replay.run import Run
+from replay.setting import MOCK, Setting
+from replay.stencil import warm_up
+from replay.topics import EARLIEST, LATEST, create_topics, offsets
+from replay.world import World
+
+Watch = Callable[[Run, Report], None]
+"""Is told now and then how far a run is."""
+
+INTERRUPTED = "interrupted"
+
+_WATCH_S = 0.2
+_MOST_MOCK_BROKERS = 16
+
+
+def drive(plan: Plan, setting: Setting, watch: Watch | None = None) -> Report:
+    """
+    Replay a plan and report; Ctrl-C ends it early, with the report so far.
+
+    A target that can't be reached ends it too: `Report.ended` says how.
+
+    Args:
+        plan: What is played.
+        setting: Where, and how.
+        watch: Is called several times a second meanwhile.
+    """
+    with target(plan, setting) as addresses:
+        return asyncio.run(_drive(plan, setting, addresses, watch))
+
+
+@contextlib.contextmanager
+def target(plan: Plan, setting: Setting) -> Iterator[list[str]]:
+    """Give the addresses of the target; the embedded broker runs until the block ends."""
+    if setting.to != MOCK:
+        yield setting.to.split(",")
+        return
+    brokers = min(max(len(plan.brokers), 1), _MOST_MOCK_BROKERS)
+    with Mock(brokers, setting.live_topics(plan.topics)) as mock:
+        yield mock.addresses
+
+
+def learn_noise(plan: Plan, setting: Setting, watch: Watch | None = None) -> tuple[str, ...]:
+    """
+    Replay a plan twice at a reference; return patterns of all that differs there.
+
+    An answer that does not come is no noise.
+
+    Raises:
+        ReplayError: The reference does not play along to the end.
+    """
+    twice = replace(setting, manner=replace(setting.manner, loop=2), noise=Noise())
+    report = drive(plan, twice, watch)
+    if report.ended:
+        raise ReplayError(setting.to, f"no noise could be learned: {report.ended}")
+    return tuple(place for place in sorted(report.places) if not place.endswith(NO_ANSWER))
+
+
+async def _drive(plan: Plan, setting: Setting, addresses: list[str], watch: Watch | None) -> Report:
+    report = Report(plan, setting.to, setting.noise, setting.show_secrets)
+    begin_ns = time.perf_counter_ns()
+    try:
+        timeout_s = setting.manner.timeout_s
+        cluster = await Cluster.connect(addresses, setting.security, timeout_s)
+    except ReplayError as error:
+        report.ended = str(error)
+        return report
+    try:
+        worlds = await _worlds(plan, setting, cluster)
+        warm_up(plan.alike * setting.manner.loop)
+        gc.freeze()  # going over the plan again and again would make requests late
+        begin_ns = time.perf_counter_ns()
+        judge = _Judge(report, setting, worlds.made | plan.created)
+        await _play(Run(plan, cluster, worlds, judge, setting.manner), report, watch)
+    except ReplayError as error:
+        report.ended = str(error)
+    finally:
+        gc.unfreeze()
+        report.elapsed_ns = time.perf_counter_ns() - begin_ns
+        cluster.close()
+    return report
+
+
+class _Judge:
+    """Compares what steps were answered, for a report."""
+
+    def __init__(self, report: Report, setting: Setting, made: frozenset[str]) -> None:
+        self._report = report
+        self._setting = setting
+        self._made = made
+        self.alike = report.add_alike
+
+    def outcome(self, outcome: Outcome, world: World) -> Verdict:
+        verdict, differences = compare(
+            outcome,
+            world,
+            self._setting.noise,
+            made=self._made,
+            shown=self._report.plan.topics,
+            show_secrets=self._setting.show_secrets,
+        )
+        self._report.add(outcome, verdict, differences)
+        return verdict
+
+
+async def _play(run: Run, report: Report, watch: Watch | None) -> None:
+    watching = asyncio.create_task(_keep_watching(run, report, watch)) if watch else None
+    try:
+        with _interruptible(run, report):
+            await run.play()
+    finally:
+        if watching is not None:
+            watching.cancel()
+    report.remains += run.remains
+
+
+async def _keep_watching(run: Run, report: Report, watch: Watch) -> None:
+    while True:
+        await asyncio.sleep(_WATCH_S)
+        watch(run, report)
+
+
+@contextlib.contextmanager
+def _interruptible(run: Run, report: Report) -> Iterator[None]:
+    """Let the first Ctrl-C end the run; a second one ends the process."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        report.ended = INTERRUPTED
+        run.stop()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    # In a thread, or where there are no signals, whoever runs us must stop us in another way.
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+        loop.add_signal_handler(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.remove_signal_handler(signal.SIGINT)
+
+
+class Worlds:
+    """
+    Makes the world of each pass.
+
+    Args:
+        setting: Names and policy.
+        cluster: The target.
+        bounds: Topic of the target and partition -> its first and its next offset.
+        made: Topics that were created for the replay, by their captured names.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        cluster: Cluster,
+        bounds: dict[tuple[str, int], tuple[int, int]],
+        made: frozenset[str],
+    ) -> None:
+        self._setting = setting
+        self._cluster = cluster
+        self._bounds = bounds
+        self.made = made
+
+    def __call__(self, copy: int) -> World:
+        """Return the world of a pass."""
+        names = self._setting.names(copy)
+        world = World(self._cluster, names, self._setting.offsets)
+        for (topic, partition), bounds in self._bounds.items():
+            world.offsets.know(names.captured_topic(topic), partition, *bounds)
+        return world
+
+
+async def _worlds(plan: Plan, setting: Setting, cluster: Cluster) -> Worlds:
+    """Create topics where that is wanted, and ask for what the worlds must know."""
+    topics = setting.live_topics(plan.topics)
+    made = set(topics) if setting.to == MOCK else set[str]()
+    if setting.create_topics:
+        made.update(await create_topics(cluster, topics))
+    bounds: dict[tuple[str, int], tuple[int, int]] = {}
+    if setting.offsets != "kept":
+        partitions = [(topic, each) for topic, count in topics.items() for each in range(count)]
+        first = await offsets(cluster, partitions, EARLIEST)
+        following = await offsets(cluster, partitions, LATEST)
+        bounds = {place: (first[place], following[place]) for place in first if place in following}
+    captured = {each for each in plan.topics if setting.names(0).topic(each) in made}
+    return Worlds(setting, cluster, bounds, frozenset(captured))

@@ -1,0 +1,250 @@
+"""What an exchange touches, so that those that must not change places can be told from others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from construct import Container
+
+from dissector.protocol.facts import NO_ID, Facts, collect
+from dissector.protocol.messages import Message
+from dissector.protocol.records import parse_records
+from replay.batches import pieces
+from replay.policy import Kind, kind_of
+from replay.roles import Role, Scope, walk
+from replay.turns import Turn, turn_of
+
+Thing = tuple[Any, ...]
+"""`("group", name)`, `("topic", name or id)`, `("partition", name or id, number)`, ..."""
+
+Log = tuple[str | UUID, int]
+"""A partition of a topic."""
+
+TOPICS: Thing = ("topics",)
+"""Which topics there are."""
+
+GROUPS: Thing = ("groups",)
+"""Which groups there are, and in which state."""
+
+TRANSACTIONS: Thing = ("transactions",)
+"""Which transactions there are, and in which state."""
+
+COMMUTING = frozenset({GROUPS, TRANSACTIONS})
+"""Changed by all who change one of them, in any order: only who asks for all waits for them."""
+
+CLUSTER: Thing = ("cluster",)
+"""What is configured."""
+
+_DENIALS = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION"})
+
+_CONTROL = 0x20
+"""The attribute of a batch of control records."""
+
+_OF_PARTITIONS = (
+    "Produce Fetch ListOffsets DeleteRecords OffsetForLeaderEpoch DescribeProducers "
+    "ShareFetch ShareAcknowledge"
+)
+"""What is said about partitions changes with what is in them; elsewhere only the topic counts."""
+
+_WRITES = {
+    Role.PARTITION: "Produce DeleteRecords",
+    Role.TOPIC: "CreateTopics DeleteTopics CreatePartitions",
+    Role.GROUP: (
+        "JoinGroup SyncGroup LeaveGroup OffsetCommit TxnOffsetCommit ConsumerGroupHeartbeat "
+        "ShareGroupHeartbeat StreamsGroupHeartbeat AddOffsetsToTxn DeleteGroups OffsetDelete "
+        "ShareFetch ShareAcknowledge AlterShareGroupOffsets DeleteShareGroupOffsets"
+    ),
+    Role.TRANSACTIONAL_ID: (
+        "InitProducerId AddPartitionsToTxn AddOffsetsToTxn TxnOffsetCommit EndTxn Produce"
+    ),
+}
+"""Role -> APIs that change what it names; all others only ask."""
+
+_BY_PARTITION = frozenset(_OF_PARTITIONS.split())
+
+_CHANGES = {role: frozenset(names.split()) for role, names in _WRITES.items()}
+
+_LISTS = {"ListGroups": GROUPS, "ListTransactions": TRANSACTIONS}
+"""API -> what it asks for."""
+
+_PART_OF = {Role.GROUP: GROUPS, Role.TRANSACTIONAL_ID: TRANSACTIONS}
+
+_WANTED = frozenset(
+    {Role.TOPIC, Role.TOPIC_ID, Role.PARTITION, Role.GROUP, Role.TRANSACTIONAL_ID, Role.PRODUCER_ID}
+)
+
+
+@dataclass(slots=True)
+class Footprint:
+    """
+    What one exchange touches.
+
+    Attributes:
+        reads: What its answer depends on.
+        writes: What it changes.
+        wrote: Partition -> offset of the first record that it appended.
+        saw: Partition -> offset of the last record that it was given.
+        producers: Ids of producers whose transactions it saw the end of.
+        lacked: Topics that did not exist, and that it may have created by asking for them.
+        found: Topics that it asked for and that did exist.
+        ended: Id of the producer whose transaction it ended.
+        turn: What it tells of a group.
+        partitions: Topic -> how many partitions it shows at least.
+    """
+
+    reads: set[Thing] = field(default_factory=set)
+    writes: set[Thing] = field(default_factory=set)
+    wrote: dict[Log, int] = field(default_factory=dict)
+    saw: dict[Log, int] = field(default_factory=dict)
+    producers: set[int] = field(default_factory=set)
+    lacked: set[str] = field(default_factory=set)
+    found: set[str] = field(default_factory=set)
+    ended: int | None = None
+    turn: Turn | None = None
+    partitions: dict[str | UUID, int] = field(default_factory=dict)
+
+    def show(self, topic: str | UUID, partitions: int) -> None:
+        """Note that a topic has so many partitions at least."""
+        self.partitions[topic] = max(self.partitions.get(topic, 0), partitions)
+
+
+def footprint(asked: Message, answered: Message | None) -> Footprint:
+    """Return what an exchange touches."""
+    found = Footprint(turn=turn_of(asked, answered))
+    _read_request(asked, found)
+    if answered is not None and answered.body is not None:
+        if _is_denied(answered):
+            found.partitions.clear()
+        _read_answer(asked, answered, answered.body, found)
+    found.reads -= found.writes
+    return found
+
+
+def _read_request(asked: Message, found: Footprint) -> None:
+    api = asked.api or ""
+    if kind_of(api) is Kind.CHANGING or api == "CreateTopics":
+        found.writes.add(CLUSTER)
+    elif api.startswith(("Describe", "List")) and api not in _BY_PARTITION:
+        found.reads.add(CLUSTER)
+    if api in _LISTS:
+        found.reads.add(_LISTS[api])
+    if api in _CHANGES[Role.TOPIC]:
+        found.writes.add(TOPICS)
+    if api == "Metadata" and asked.body is not None and not asked.body.topics:
+        found.reads.add(TOPICS)
+    if api == "Fetch" and asked.body is not None:
+        _read_positions(asked.body, found)
+    if api == "EndTxn" and asked.body is not None:
+        found.ended = asked.body.producer_id
+    for place in _places(asked):
+        _touch(api, place.role, place.value, place.scope, found)
+
+
+def _touch(api: str, role: Role, value: Any, scope: Scope, found: Footprint) -> None:
+    changed = api in _CHANGES.get(role, ())
+    topic = scope.topic or scope.topic_id
+    if role in (Role.TOPIC, Role.TOPIC_ID) and value and value != NO_ID:
+        changed = api in _CHANGES[Role.TOPIC]
+        (found.writes if changed else found.reads).add(("topic", value))
+        found.show(value, 0)
+    elif role is Role.PARTITION and topic and topic != NO_ID and value >= 0:
+        found.show(topic, value + 1)
+        if api in _BY_PARTITION and api != "Fetch":
+            (found.writes if changed else found.reads).add(("partition", topic, value))
+    elif role in (Role.GROUP, Role.TRANSACTIONAL_ID) and value:
+        (found.writes if changed else found.reads).add((role.value, value))
+        if changed:
+            found.writes.add(_PART_OF[role])
+    elif role is Role.PRODUCER_ID and value >= 0:
+        found.reads.add(("producer", value))
+
+
+def _is_denied(answered: Message) -> bool:
+    """Tell whether an answer says that there is no such topic or partition."""
+    facts = Facts()
+    assert answered.schema is not None
+    assert answered.body is not None
+    collect(answered.schema, answered.api_version or 0, answered.body, facts)
+    return not _DENIALS.isdisjoint(facts.errors)
+
+
+def _read_answer(asked: Message, answered: Message, body: Container, found: Footprint) -> None:
+    api = asked.api
+    if api == "Metadata":
+        _read_metadata(asked.body, body, found)
+    elif api == "InitProducerId" and body.producer_id >= 0:
+        found.writes.add(("producer", body.producer_id))
+    elif api == "Produce":
+        for topic, each in _partitions(body.responses, "partition_responses"):
+            if not each.error_code and each.base_offset >= 0:
+                found.wrote[topic, each.index] = each.base_offset
+    elif api == "Fetch":
+        for topic, each in _partitions(body.responses, "partitions"):
+            if each.records:
+                found.reads.add(("topic", topic))
+                _read_records((topic, each.partition_index), each.records, found)
+    elif api == "CreateTopics":
+        for each in body.topics:
+            if not each.error_code:
+                found.show(each.name, each.get("num_partitions", 0))
+    if api == "Produce" and asked.body is not None:
+        _read_producers(asked.body, found)
+
+
+def _partitions(topics: list[Container], name: str) -> Iterator[tuple[str | UUID, Container]]:
+    for topic in topics:
+        title = next((topic[key] for key in ("name", "topic", "topic_id") if topic.get(key)), NO_ID)
+        for each in topic[name]:
+            yield title, each
+
+
+def _read_positions(body: Container, found: Footprint) -> None:
+    """Note how far the partitions must have come for a Fetch to be in their range."""
+    for topic in body.topics:
+        title = topic.get("topic") or topic.get("topic_id")
+        for each in topic.partitions:
+            if title and each.fetch_offset > 0:
+                found.saw[title, each.partition] = each.fetch_offset - 1
+
+
+def _read_metadata(asked: Container | None, body: Container, found: Footprint) -> None:
+    for topic in body.topics:
+        if topic.name is None:
+            continue
+        if topic.error_code:
+            found.writes.add(("topic", topic.name))
+            if asked is not None and asked.get("allow_auto_topic_creation", True):
+                found.lacked.add(topic.name)
+        else:
+            found.found.update([topic.name] if asked is not None and asked.topics else ())
+            found.show(topic.name, len(topic.partitions))
+
+
+def _read_records(log: Log, records: bytes, found: Footprint) -> None:
+    last = -1
+    for piece in pieces(records):
+        if piece.producer is None:
+            rest = parse_records(records[piece.start : piece.end])
+            last = max([last, *(record.offset for batch in rest for record in batch.records)])
+            continue
+        last = max(last, piece.offset + piece.span - 1)
+        if piece.attributes & _CONTROL:
+            found.producers.add(piece.producer.producer_id)
+    found.saw[log] = max(last, found.saw.get(log, last))
+
+
+def _read_producers(body: Container, found: Footprint) -> None:
+    """Note who wrote the batches: each must have its id before."""
+    for topic in body.topic_data:
+        for partition in topic.partition_data:
+            for piece in pieces(partition.records or b""):
+                if piece.producer is not None and piece.producer.producer_id >= 0:
+                    found.reads.add(("producer", piece.producer.producer_id))
+
+
+def _places(message: Message) -> Iterator[Any]:
+    if message.body is not None and message.schema is not None:
+        yield from walk(message.schema, message.api_version or 0, message.body, _WANTED)

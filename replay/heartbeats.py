@@ -1,0 +1,230 @@
+"""
+Members of groups say that they are there, where the replay waits longer than the capture did.
+
+Source: KIP-62 (classic groups), KIP-848, KIP-932 (those that the broker assigns).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from construct import Container
+
+from dissector.errors import ReplayError
+from dissector.protocol.apis import KEYS, api
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.messages import Message
+from replay.cluster import Cluster, Coordinated
+from replay.route import MISROUTED
+from replay.step import Captured
+from replay.world import World
+
+_BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
+_SAYS = _BY_EPOCH | {"JoinGroup", "SyncGroup", "Heartbeat"}
+"""APIs by which a member says that it is there."""
+
+_GOES_ON = MISROUTED | {0, error_code("REBALANCE_IN_PROGRESS")}
+"""Errors after which a member still is one."""
+
+_PART_OF_SESSION = 3
+"""A classic member beats thrice a session, at the least often that clients are advised to."""
+
+_INTERVALS, _INTERVALS_ALIVE = 2, 9
+"""
+In heartbeat intervals: when we speak for a member whose client has not spoken, which it does every
+interval; and how long the broker takes it for alive (Kafka's defaults are 5 s and 45 s).
+"""
+
+
+@dataclass(slots=True)
+class _Member:
+    """
+    A member on the target.
+
+    Attributes:
+        connection: The captured connection on which it speaks.
+        api: By which it is kept alive.
+        body: What is said then.
+        every_s: How long it may say nothing.
+        alive_ns: How long the broker takes it for alive.
+        said_ns: When, in the capture, it spoke last.
+        timer: Set while nothing of its own is on the way.
+        news: An assignment that was told to us, and that its next heartbeat is to be told.
+    """
+
+    connection: int
+    api: str
+    body: dict[str, Any]
+    every_s: float
+    alive_ns: int
+    said_ns: int
+    timer: asyncio.TimerHandle | None = None
+    news: Container | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.body["group_id"], self.body["member_id"]
+
+
+class Heartbeats:
+    """
+    Speaks for the members of a pass, as long as the capture shows that they were there.
+
+    A member that the capture lets go, as it was silent for longer than its session, is not kept.
+    """
+
+    def __init__(self, cluster: Cluster, world: World) -> None:
+        self._cluster = cluster
+        self._world = world
+        self._members: dict[tuple[str, str], _Member] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._next_ns: dict[int, int] = {}
+        self._reached_ns = 0
+        self._loop = asyncio.get_running_loop()
+
+    def awaits(self, connection: int, begun_ns: int) -> None:
+        """Note what is sent next on a captured connection, as soon as it may be."""
+        self._next_ns[connection] = begun_ns
+
+    def reaches(self, begun_ns: int) -> None:
+        """Note how far the pass has come."""
+        self._reached_ns = max(self._reached_ns, begun_ns)
+
+    def sent(self, name: str, body: Container) -> None:
+        """Note a request as it is sent: while it is on the way we say nothing."""
+        if name == "LeaveGroup":
+            for each in body.get("members") or [body]:
+                self._forget((body.group_id, each.member_id))
+        elif name in _SAYS:
+            member = self._members.get((body.group_id, body.member_id))
+            if member is not None and member.timer is not None:
+                member.timer.cancel()
+                member.timer = None
+            if name in _BY_EPOCH and body.member_epoch < 0:
+                self._forget((body.group_id, body.member_id))
+
+    def answered(
+        self, captured: Captured, before: Message | None, body: Container, answer: Container
+    ) -> None:
+        """
+        Note what a request was answered; an assignment that only we were told is added.
+
+        Args:
+            captured: The request in the capture.
+            before: Its captured answer.
+            body: What was sent.
+            answer: What came back.
+        """
+        name = captured.api
+        if name not in _SAYS:
+            return
+        key = body.group_id, answer.get("member_id") or body.member_id
+        known = self._members.get(key)
+        if answer.error_code not in _GOES_ON:
+            self._forget(key)
+            return
+        if name == "JoinGroup" and not answer.error_code:
+            member = _classic(captured, body, answer)
+        elif name in _BY_EPOCH and answer.member_epoch > 0:
+            member = _by_epoch(captured, key, answer)
+            member.news = _told(known, before, answer)
+        elif known is not None:
+            member = known
+        else:
+            return
+        member.connection, member.said_ns = captured.connection, captured.request_time_ns
+        self._forget(key)
+        self._members[key] = member
+        self._wait(member)
+
+    def stop(self) -> None:
+        """Say nothing any more."""
+        for key in list(self._members):
+            self._forget(key)
+        for task in self._tasks:
+            task.cancel()
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        member = self._members.pop(key, None)
+        if member is not None and member.timer is not None:
+            member.timer.cancel()
+
+    def _wait(self, member: _Member) -> None:
+        member.timer = self._loop.call_later(member.every_s, self._speak, member)
+
+    def _speak(self, member: _Member) -> None:
+        now_ns = max(self._reached_ns, self._next_ns.get(member.connection, 0))
+        if now_ns - member.said_ns >= member.alive_ns:
+            self._forget(member.key)
+            return
+        task = self._loop.create_task(self._beat(member))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _beat(self, member: _Member) -> None:
+        group, timer = member.body["group_id"], member.timer
+        error = 0
+        try:
+            node = await self._cluster.coordinator(Coordinated.GROUP, group)
+            answer = await self._cluster.ask(node, member.api, member.body)
+            error = answer.error_code
+            if member.api in _BY_EPOCH and not error:
+                self._learn(member, answer)
+        except ReplayError:
+            pass  # who plays the member is told when it asks itself
+        if error in MISROUTED:
+            self._cluster.forget_coordinator(Coordinated.GROUP, group)
+        if self._members.get(member.key) is not member or member.timer is not timer:
+            return  # it has spoken itself meanwhile
+        if error in _GOES_ON:
+            self._wait(member)
+        else:
+            self._forget(member.key)
+
+    def _learn(self, member: _Member, answer: Container) -> None:
+        """Take over a new epoch, which the capture has no counterpart of, and an assignment."""
+        group = self._world.names.captured_other(member.body["group_id"])
+        members, before = self._world.members, member.body["member_epoch"]
+        if answer.assignment is not None:
+            member.news = answer.assignment
+        if answer.member_epoch > before:
+            title = members.captured(group, member.body["member_id"])
+            turn = members.captured_turn(group, title, before)
+            members.learn_turn(group, title, turn, answer.member_epoch)
+            member.body["member_epoch"] = answer.member_epoch
+
+
+def _told(known: _Member | None, before: Message | None, answer: Container) -> Container | None:
+    """Add what a member is still to be told, if the capture shows it here; return what is left."""
+    if known is None or known.news is None or answer.assignment is not None:
+        return None
+    if before is None or before.body is None or before.body.assignment is None:
+        return known.news
+    answer.assignment = known.news
+    return None
+
+
+def _classic(captured: Captured, body: Container, answer: Container) -> _Member:
+    said = {
+        "group_id": body.group_id,
+        "generation_id": answer.generation_id,
+        "member_id": answer.member_id,
+        "group_instance_id": body.get("group_instance_id"),
+    }
+    session_ms = body.session_timeout_ms
+    every_s = session_ms / 1000 / _PART_OF_SESSION
+    return _Member(captured.connection, "Heartbeat", said, every_s, session_ms * 1_000_000, 0)
+
+
+def _by_epoch(captured: Captured, key: tuple[str, str], answer: Container) -> _Member:
+    found = api(KEYS[captured.api])
+    assert found is not None
+    schema = found.request
+    said = {field.name: field.zero(schema.versions.high) for field in schema.fields}
+    said |= {"group_id": key[0], "member_id": key[1], "member_epoch": answer.member_epoch}
+    interval_ms = answer.heartbeat_interval_ms
+    every_s = interval_ms / 1000 * _INTERVALS
+    alive_ns = interval_ms * 1_000_000 * _INTERVALS_ALIVE
+    return _Member(captured.connection, captured.api, said, every_s, alive_ns, 0)

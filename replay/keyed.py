@@ -1,0 +1,69 @@
+"""Elements of arrays by the fields that tell them apart, in terms of the capture."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from replay.names import NO_ID
+from replay.roles import Node, Role, Scope
+from replay.world import World
+
+Key = tuple[Any, ...]
+
+_Element = Mapping[str, Any]
+
+
+def keyed(
+    world: World, node: Node, elements: Sequence[_Element], scope: Scope, is_live: bool
+) -> dict[Key, _Element]:
+    """
+    Return the elements of an array by their keys; equal ones are counted.
+
+    Args:
+        world: What the target has in the place of what was captured.
+        node: The fields of an element.
+        elements: Of the array.
+        scope: What encloses the array.
+        is_live: Whether the target told them.
+    """
+    found: dict[Key, _Element] = {}
+    seen: defaultdict[Key, int] = defaultdict(int)
+    for element in elements:
+        key = _key(world, node, element, scope.inside(node, element), is_live)
+        again = seen[key]
+        seen[key] += 1
+        found[(*key, f"again {again}") if again else key] = element
+    return found
+
+
+def key_text(key: Key) -> str:
+    """Write a key as paths have it."""
+    return ",".join(str(each) for each in key)
+
+
+def _key(world: World, node: Node, element: _Element, scope: Scope, is_live: bool) -> Key:
+    values: dict[str, Any] = {}
+    for leaf in node.keys:
+        value = element.get(leaf.name)
+        if leaf.role is Role.TOPIC_ID:
+            if not values.get(Role.TOPIC):
+                values[Role.TOPIC] = _topic(world, value, is_live)
+            continue
+        if is_live:
+            value = world.captured(leaf.role, value, world.captured_scope(scope))
+        values[leaf.role if leaf.role is Role.TOPIC else leaf.name] = value
+    return tuple(values.values())
+
+
+def _topic(world: World, topic_id: UUID | None, is_live: bool) -> Any:
+    """Return the captured name of a topic id; the id itself where nobody tells it."""
+    if topic_id is None or topic_id == NO_ID:
+        return topic_id
+    topics = world.live_topics if is_live else world.captured_topics
+    name = topics.topic_name(topic_id)
+    if name is None:
+        return topic_id
+    return world.names.captured_topic(name) if is_live else name

@@ -1,0 +1,182 @@
+"""What an answer of the target tells of what it has in the place of what was captured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from construct import Container
+
+from dissector.protocol.apis import Api, api
+from dissector.protocol.facts import Facts, collect, tells_names
+from dissector.protocol.messages import Message
+from dissector.protocol.schema import Schema
+from replay.batches import count_records, same_records
+from replay.names import TopicIds
+from replay.pairs import Pairs, pairs
+from replay.roles import Leaf, Place, Role, Scope, plan, walk
+from replay.step import Step
+from replay.world import GIVEN, World
+
+_ROOT = frozenset[Role]()
+_RECORDS = frozenset({Role.RECORDS})
+
+_POSITIONS = frozenset({"base_offset", "offset", "committed_offset", "end_offset", "start_offset"})
+"""
+Offsets that stand for the same place in both logs. Watermarks do not: they depend on the moment.
+"""
+
+
+def learn(
+    step: Step,
+    request: Mapping[str, Any],
+    captured: Message | None,
+    live: Container,
+    version: int,
+    world: World,
+) -> None:
+    """
+    Take over what an answer of the target tells.
+
+    Args:
+        step: What was replayed.
+        request: The body as it was sent.
+        captured: The captured answer; None where there is none.
+        live: The body of the answer of the target.
+        version: The version of `request` and `live`.
+        world: What learns.
+    """
+    found = api(step.captured.api_key)
+    if found is None:
+        return
+    learn_topics(found.response, version, live, world.live_topics)
+    if captured is None or captured.body is None or captured.api_version is None:
+        return
+    learn_topics(found.response, captured.api_version, captured.body, world.captured_topics)
+    lesson = _Lesson(found, request, version, world)
+    asked = world.captured_scope(lesson.scope)
+    beside = _beside(found.response, captured.api_version, version)
+    for one, other in beside(captured.body, live, asked, lesson.scope, world):
+        lesson.take(one, other)
+    lesson.finish(captured.body, live)
+
+
+def learn_topics(schema: Schema, version: int, body: Mapping[str, Any], topics: TopicIds) -> None:
+    """Take over which topic has which id, if a message says so."""
+    if tells_names(schema, version):
+        facts = Facts()
+        collect(schema, version, body, facts)
+        topics.learn(facts.names)
+
+
+@cache
+def _beside(schema: Schema, captured: int, live: int) -> Pairs:
+    return pairs(plan(schema, captured, LEARNED), plan(schema, live, LEARNED), _worth)
+
+
+def _worth(leaf: Leaf) -> str:
+    """Tell when a field can teach anything."""
+    if leaf.role is Role.OFFSET and leaf.name not in _POSITIONS:
+        return ""
+    is_count = leaf.role in (Role.OFFSET, Role.LEADER_EPOCH) and not leaf.is_list
+    return "x >= 0 and y >= 0" if is_count else "True"
+
+
+@dataclass(slots=True)
+class _Lesson:
+    """One pair of answers."""
+
+    api: Api
+    request: Mapping[str, Any]
+    version: int
+    world: World
+    scope: Scope = field(init=False)
+    _counts: dict[tuple[Any, int | None], int] | None = None
+
+    def __post_init__(self) -> None:
+        node = plan(self.api.request, self.version, _ROOT)
+        self.scope = Scope().inside(node, self.request)
+
+    def take(self, ours: Place, theirs: Place) -> None:
+        """Learn from a field that both answers have."""
+        take = _TAKE.get(ours.role)
+        if take is not None:
+            take(self, ours, theirs)
+
+    def finish(self, captured: Mapping[str, Any], live: Mapping[str, Any]) -> None:
+        """Learn what follows from an answer as a whole."""
+        if self.api.name == "EndTxn" and not live.get("error_code"):
+            self.world.ended += 1
+        if captured.get("producer_id", -1) >= 0 and "producer_id" not in live:
+            # EndTxn before v5: the target goes on with the epoch that it has.
+            sent = self.request["producer_id"], self.request["producer_epoch"]
+            self.world.producers.learn((captured["producer_id"], captured["producer_epoch"]), sent)
+
+    def member(self, ours: Place, theirs: Place) -> None:
+        if ours.path == "member_id":
+            self.world.members.learn(ours.scope.group or "", ours.value, theirs.value)
+
+    def turn(self, ours: Place, theirs: Place) -> None:
+        if "." not in ours.path:
+            group, member = ours.scope.group or "", ours.scope.member or ""
+            self.world.members.learn_turn(group, member, ours.value, theirs.value)
+
+    def producer(self, ours: Place, theirs: Place) -> None:
+        if "." not in ours.path:
+            epoch = ours.path.removesuffix("id") + "epoch"
+            self.world.producers.learn(
+                (ours.value, ours.parent[epoch]), (theirs.value, theirs.parent[epoch])
+            )
+
+    def given(self, ours: Place, theirs: Place) -> None:
+        if ours.value and theirs.value:
+            self.world.give(ours.role, ours.value, theirs.value)
+
+    def epoch(self, ours: Place, theirs: Place) -> None:
+        topic, partition = self.world.topic_of(ours.scope), ours.scope.partition
+        if topic is not None and partition is not None:
+            self.world.learn_epoch(topic, partition, ours.value, theirs.value)
+
+    def offset(self, ours: Place, theirs: Place) -> None:
+        topic, partition = self.world.topic_of(ours.scope), ours.scope.partition
+        if topic is None or partition is None:
+            return
+        offsets = self.world.offsets
+        if ours.field.name == "base_offset":
+            offsets.learn(topic, partition, ours.value, theirs.value, self._count(theirs.scope))
+        elif not offsets.knows(topic, partition, ours.value):
+            offsets.learn(topic, partition, ours.value, theirs.value)
+
+    def records(self, ours: Place, theirs: Place) -> None:
+        topic, partition = self.world.topic_of(ours.scope), ours.scope.partition
+        if topic is not None and partition is not None:
+            for start, other, length in same_records(ours.value, theirs.value):
+                self.world.offsets.learn(topic, partition, start, other, length)
+
+    def _count(self, scope: Scope) -> int:
+        """Return how many records were sent to a partition."""
+        if self._counts is None:
+            self._counts = {
+                (place.scope.topic or place.scope.topic_id, place.scope.partition): count_records(
+                    place.value
+                )
+                for place in walk(self.api.request, self.version, self.request, _RECORDS)
+            }
+        return self._counts.get((scope.topic or scope.topic_id, scope.partition), 0)
+
+
+_TAKE: dict[Role, Callable[[_Lesson, Place, Place], None]] = {
+    Role.MEMBER: _Lesson.member,
+    Role.GENERATION: _Lesson.turn,
+    Role.MEMBER_EPOCH: _Lesson.turn,
+    Role.PRODUCER_ID: _Lesson.producer,
+    Role.LEADER_EPOCH: _Lesson.epoch,
+    Role.OFFSET: _Lesson.offset,
+    Role.RECORDS: _Lesson.records,
+    **dict.fromkeys(GIVEN, _Lesson.given),
+}
+
+LEARNED = frozenset(_TAKE)
+"""The roles that answers are searched for."""

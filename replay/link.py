@@ -1,0 +1,276 @@
+"""A connection to a broker of the target: requests go out in order, answers come in that order."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from construct import Container
+
+from dissector.errors import ReplayError
+from replay.asked import Asked, next_id, shape_of
+from replay.auth import Security, authenticate
+from replay.connection import Connection, connect, written
+from replay.negotiation import negotiate
+from replay.waiting import Waiting
+
+CLIENT_ID = "kafkashark"
+TIMEOUT_S = 10.0
+"""How long a broker may take to accept a connection, and to answer."""
+
+_HEAD = struct.Struct(">hhi")
+"""Of all requests: API key, version, correlation id."""
+
+_RENEW_AT = 0.85
+"""The part of a session's lifetime after which we authenticate again, as Java clients do."""
+
+
+class Link:
+    """
+    One connection to one broker, made by `Link.open`.
+
+    Attributes:
+        address: `host:port`.
+        versions: The APIs that the broker offers: key -> (lowest, highest version).
+        failure: Why it can't be used any more; None while it can.
+    """
+
+    def __init__(self, host: str, port: int, security: Security, timeout_s: float, client_id: str):
+        self.address = written(host, port)
+        self.versions: dict[int, tuple[int, int]] = {}
+        self.failure: ReplayError | None = None
+        self._security = security
+        name = client_id.encode(errors="surrogateescape")
+        classic = struct.pack(">h", len(name)) + name
+        self._header_ends = (b"", classic, classic + b"\0")
+        self._loop = asyncio.get_running_loop()
+        self._waiting = Waiting(timeout_s, self._fail)
+        take, take_many = self._waiting.take, self._waiting.take_many
+        self._connection = Connection(take, self._fail, on_data=take_many)
+        self._held: list[tuple[Asked, bytes]] | None = None
+        self._last_id = 0
+        self._renewal: asyncio.TimerHandle | None = None
+        self._renewing: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        host: str,
+        port: int,
+        security: Security = Security(),  # noqa: B008 (frozen)
+        timeout_s: float = TIMEOUT_S,
+        client_id: str = CLIENT_ID,
+    ) -> Self:
+        """
+        Connect, ask for the versions and authenticate.
+
+        Args:
+            host: Of the broker.
+            port: Of the broker.
+            security: Whether and how to encrypt and to authenticate.
+            timeout_s: How long each of these, and later each answer, may take.
+            client_id: What our requests are signed with.
+
+        Raises:
+            ReplayError: The broker can't be reached, does not let us in or is no broker.
+        """
+        link = cls(host, port, security, timeout_s, client_id)
+        try:
+            await connect(link._connection, host, port, security.tls, timeout_s)
+            link.versions = await negotiate(link)
+            await link._authenticate()
+        except BaseException:
+            link._connection.abort()
+            link.close()
+            raise
+        return link
+
+    @property
+    def timeout_s(self) -> float:
+        """How long an answer may take; may be changed."""
+        return self._waiting.timeout_s
+
+    @timeout_s.setter
+    def timeout_s(self, timeout_s: float) -> None:
+        self._waiting.timeout_s = timeout_s
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for their answer."""
+        return len(self._waiting) + len(self._held or ())
+
+    def send(
+        self,
+        api_key: int,
+        version: int,
+        body: Mapping[str, Any],
+        due: bool = True,
+        patience_s: float = 0.0,
+    ) -> Asked:
+        """
+        Send a request; requests leave in the order of the calls.
+
+        Args:
+            api_key: Of the API.
+            version: One that the broker offers; that is not checked.
+            body: As its codec builds it.
+            due: Whether it will be answered: not Produce with acks = 0.
+            patience_s: How much longer than the timeout the answer may take, because the request
+                asks the broker to wait. The clock runs from when earlier answers are there.
+
+        Raises:
+            ReplayError: The connection is lost.
+            EncodeError: The body does not fit the version.
+            DecodeError: The version is not known to us.
+        """
+        return self._send(Asked(self, api_key, version, patience_s), body, due, self._held)
+
+    async def ask(
+        self,
+        api_key: int,
+        version: int,
+        body: Mapping[str, Any],
+        due: bool = True,
+        patience_s: float = 0.0,
+    ) -> Container | None:
+        """Send a request and wait for its answer; see `send` and `Asked.answer`."""
+        return await self.send(api_key, version, body, due, patience_s).answer()
+
+    async def room(self) -> None:
+        """
+        Wait until the broker has taken most of what was sent.
+
+        Raises:
+            ReplayError: It does not in time.
+        """
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                await self._connection.room()
+        except TimeoutError:
+            self._fail(f"took no bytes for {self.timeout_s:g} s")
+        self._check()
+
+    def close(self) -> None:
+        """Close the connection; requests without an answer fail."""
+        self._waiting.look_no_more()
+        if self._renewal is not None:
+            self._renewal.cancel()
+        if self._renewing is not None:
+            self._renewing.cancel()
+        if self.failure is None:
+            self._connection.close()
+            self._end(ReplayError(self.address, "we closed the connection"))
+
+    async def _authenticate(self) -> None:
+        if not self._security.mechanism:
+            return
+        lifetime_s = await authenticate(self, self._security)
+        if lifetime_s:
+            self._renewal = self._loop.call_later(lifetime_s * _RENEW_AT, self._renew)
+
+    def _renew(self) -> None:
+        """Authenticate again; what is sent meanwhile waits until that is done (KIP-368)."""
+        self._held = []
+        self._renewing = self._loop.create_task(self._renew_and_go_on())
+
+    async def _renew_and_go_on(self) -> None:
+        try:
+            await self._authenticate()
+        except ReplayError as error:
+            self._fail(f"authentication could not be renewed: {error.what}", error.advice)
+            return
+        held, self._held = self._held or [], None
+        for asked, frame in held:
+            self._put(asked, frame)
+
+    async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
+        """Ask what belongs to authentication: nothing holds it back."""
+        asked = self._send(Asked(self, api_key, version, 0.0), body, True, None)
+        answer = await asked.answer()
+        assert answer is not None
+        return answer
+
+    def _send(
+        self,
+        asked: Asked,
+        body: Mapping[str, Any],
+        due: bool,
+        held: list[tuple[Asked, bytes]] | None,
+    ) -> Asked:
+        self._check()
+        if due:
+            asked.frame = self._loop.create_future()
+        header = self.header(asked.api_key, asked.version)
+        built = shape_of(asked.api_key, asked.version).request.build(body)
+        self._hand_over(asked, (header, built), due, held)
+        return asked
+
+    def header(self, api_key: int, version: int) -> bytes:
+        """Return what stands in a request between the correlation id and the body."""
+        return self._header_ends[shape_of(api_key, version).request_header]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether what is sent now goes out at once."""
+        return self.failure is None and self._held is None
+
+    @property
+    def next_id(self) -> int:
+        """The correlation id of the next request."""
+        return next_id(self._last_id)
+
+    def trace(self, asked: Asked, count: int, data: bytes) -> None:
+        """
+        Send requests that are alike and due an answer; the link must be free.
+
+        Args:
+            asked: Stands for all of them, one after the other.
+            count: How many they are.
+            data: All their bytes, with sizes, and correlation ids from the next one on.
+        """
+        asked.correlation_id = self.next_id
+        self._last_id = next_id(self._last_id, count)
+        self._waiting.begin(asked, count)
+        self._connection.send_bytes(data)
+
+    def _hand_over(
+        self,
+        asked: Asked,
+        pieces: Sequence[bytes],
+        due: bool,
+        held: list[tuple[Asked, bytes]] | None,
+    ) -> None:
+        asked.is_due = due
+        asked.correlation_id = self._last_id = next_id(self._last_id)
+        frame = b"".join((_HEAD.pack(asked.api_key, asked.version, self._last_id), *pieces))
+        if held is None:
+            self._put(asked, frame)
+        else:
+            held.append((asked, frame))
+
+    def _put(self, asked: Asked, frame: bytes) -> None:
+        if asked.is_due:
+            self._waiting.begin(asked)
+        self._connection.send(frame)
+
+    def _check(self) -> None:
+        failure = self.failure
+        if failure is not None:
+            raise ReplayError(failure.address, failure.what, failure.advice)
+
+    def _fail(self, what: str, advice: str = "") -> None:
+        if self.failure is None:
+            self._connection.abort()
+            first = self._waiting.first
+            waiting = f" while {first} was unanswered" if first is not None else ""
+            said = what if "answer" in what else what + waiting
+            self._end(ReplayError(self.address, said, advice))
+
+    def _end(self, failure: ReplayError) -> None:
+        self.failure = failure
+        unanswered = [*self._waiting.end(), *(asked for asked, _ in self._held or ())]
+        self._held = None
+        for asked in unanswered:
+            asked.lose(ReplayError(failure.address, failure.what, failure.advice))

@@ -1,0 +1,143 @@
+"""
+Which steps wait for records to be appended: told by the captured offsets of partitions.
+
+Records keep their order by offset, also where requests overlapped; and what is fetched must have
+been appended before.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replay.footprint import Log
+
+_Ints = NDArray[np.int64]
+_Numbers = NDArray[np.int32]
+
+_LOOK_BACK = 64
+"""Overlapping requests of a partition that were captured in another order than they were served."""
+
+
+class _Rows:
+    """Log, offset and exchange, each in a column."""
+
+    def __init__(self) -> None:
+        self.logs = array("i")
+        self.offsets = array("q")
+        self.exchanges = array("i")
+
+    def add(self, log: int, offset: int, exchange: int) -> None:
+        self.logs.append(log)
+        self.offsets.append(offset)
+        self.exchanges.append(exchange)
+
+
+class Logs:
+    """
+    What exchanges append and fetch, in columns: log, offset and number of the exchange.
+
+    Attributes:
+        numbers: Partition -> number of its log.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[Log, int] = {}
+        self._wrote = _Rows()
+        self._saw = _Rows()
+
+    def number(self, log: Log) -> int:
+        """Return the number of a log."""
+        return self.numbers.setdefault(log, len(self.numbers))
+
+    def wrote(self, log: int, offset: int, exchange: int) -> None:
+        """Note the offset of the first record that an exchange appended."""
+        self._wrote.add(log, offset, exchange)
+
+    def saw(self, log: int, offset: int, exchange: int) -> None:
+        """Note the offset of the last record that an exchange was given."""
+        self._saw.add(log, offset, exchange)
+
+    def causes(
+        self, step_of: _Numbers, connections: _Numbers, name: Callable[[UUID], str | None]
+    ) -> Iterator[tuple[int, int]]:
+        """
+        Yield steps, and a step that must be answered before each.
+
+        Writes of one connection need not wait for each other: they go to the leader in their order.
+
+        Args:
+            step_of: For each exchange its step; -1 where it is not sent.
+            connections: For each step its connection.
+            name: Returns the name of a topic id.
+        """
+        seen = dict(_by_log(*self._rows(self._saw, step_of, name)))
+        for log, (offset, step) in _by_log(*self._rows(self._wrote, step_of, name)):
+            order = np.lexsort((step, offset))
+            offset, step = offset[order], step[order]
+            before = _before(step)
+            waits = (before >= 0) & (connections[before] != connections[step])
+            yield from zip(step[waits].tolist(), before[waits].tolist(), strict=True)
+            if log in seen:
+                yield from _writes_seen(offset, step, *seen[log])
+
+    def _rows(
+        self, rows: _Rows, step_of: _Numbers, name: Callable[[UUID], str | None]
+    ) -> tuple[_Numbers, _Ints, _Numbers]:
+        """Return the columns of what is sent, with steps for exchanges; a topic has one log."""
+        log, offset = np.frombuffer(rows.logs, np.int32), np.frombuffer(rows.offsets, np.int64)
+        step = step_of[np.frombuffer(rows.exchanges, np.int32)]
+        same = [self.numbers.get(_named(each, name), at) for each, at in self.numbers.items()]
+        is_sent = step >= 0
+        return np.array(same, np.int32)[log[is_sent]], offset[is_sent], step[is_sent]
+
+
+def _by_log(
+    log: _Numbers, offset: _Ints, step: _Numbers
+) -> Iterator[tuple[int, tuple[_Ints, _Numbers]]]:
+    """Yield offsets and steps of each log."""
+    order = np.argsort(log, kind="stable")
+    numbers, starts = np.unique(log[order], return_index=True)
+    for number, start, end in zip(numbers.tolist(), starts, [*starts[1:], len(log)], strict=False):
+        rows = order[start:end]
+        yield number, (offset[rows], step[rows])
+
+
+def _before(step: _Numbers) -> _Numbers:
+    """Return for each write of a log the last one before it that is an earlier step; or -1."""
+    before: _Numbers = np.full(len(step), -1, np.int32)
+    follows = step[:-1] < step[1:]
+    before[1:][follows] = step[:-1][follows]
+    steps = step.tolist() if not follows.all() else []
+    for at in (np.flatnonzero(~follows) + 1).tolist():
+        before[at] = _earlier(steps, at, steps[at])
+    return before
+
+
+def _writes_seen(
+    offset: _Ints, step: _Numbers, last: _Ints, reader: _Numbers
+) -> Iterator[tuple[int, int]]:
+    """Yield steps that were given records of a log, and the write that the last came with."""
+    steps = step.tolist()
+    ends = np.searchsorted(offset, last, "right").tolist()
+    for end, each in zip(ends, reader.tolist(), strict=True):
+        found = _earlier(steps, end, each)
+        if found >= 0:
+            yield each, found
+
+
+def _earlier(steps: list[int], at: int, step: int) -> int:
+    """Return the last of the writes of a log before a place that is an earlier step; or -1."""
+    for each in range(at - 1, max(0, at - _LOOK_BACK) - 1, -1):
+        if steps[each] < step:
+            return steps[each]
+    return -1
+
+
+def _named(log: Log, name: Callable[[UUID], str | None]) -> Log:
+    topic, partition = log
+    return ((name(topic) or topic) if isinstance(topic, UUID) else topic), partition

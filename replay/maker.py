@@ -1,0 +1,245 @@
+"""Makes a plan of a capture."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import numpy as np
+
+from dissector.engine.capture import Capture, Window
+from dissector.engine.exchange import Exchange
+from dissector.engine.exchanges import ANSWERED, Exchanges
+from dissector.filter import Filter
+from dissector.protocol.facts import NO_ID
+from dissector.protocol.headers import PRODUCE
+from dissector.protocol.messages import Message
+from replay.causes import Causes, Model
+from replay.completeness import completeness
+from replay.footprint import footprint
+from replay.names import INTERNAL
+from replay.policy import (
+    BROKERS_TALK,
+    is_between_brokers,
+    is_neutral,
+    why_left_out,
+    why_unsettled,
+)
+from replay.sessions_seen import MIDWAY, SessionsSeen
+from replay.shapes import Shapes, producer_at
+from replay.spool import NONE
+from replay.step import Captured
+
+if TYPE_CHECKING:
+    from replay.plan import Plan
+
+
+class Maker:
+    """Makes a plan in one pass over a capture, and one over what was noted in it."""
+
+    def __init__(
+        self, plan: Plan, capture: Capture, chosen: Filter | None, allow: frozenset[str]
+    ) -> None:
+        self._plan = plan
+        self._capture = capture
+        self._filter = chosen
+        self._allow = allow
+        self._causes = Causes()
+        self._reasons: dict[int, str] = {}
+        self._talks: dict[int, set[bool]] = {}
+        self._models: dict[int, tuple[str | None, Model]] = {}
+        self._sessions = SessionsSeen()
+        self._shapes = Shapes()
+        self._assignments: dict[tuple[str, int], int] = {}
+        self._counts: Counter[tuple[int, str]] = Counter()
+
+    def plan(self) -> Plan:
+        """Read the capture and return its plan."""
+        plan, capture = self._plan, self._capture
+        for window in capture.windows():
+            self._note_problems(window)
+            for exchange in self._unlike(window):
+                self._note(exchange)
+        plan.shapes = self._shapes.known
+        self._judge()
+        self._number()
+        self._connect()
+        for topic, count in self._causes.partitions.items():
+            title = self._name(topic) if isinstance(topic, UUID) else topic
+            if title and title not in INTERNAL:
+                plan.topics[title] = max(plan.topics.get(title, 1), count)
+        plan.created = frozenset(self._causes.lacked & plan.topics.keys())
+        return plan
+
+    def _unlike(self, window: Window) -> Iterator[Exchange]:
+        """Yield the exchanges of a window that must be looked at, and note those between them."""
+        capture, table, reading = self._capture, window.exchanges, self._capture.reading
+        assert reading is not None
+        if self._filter is not None:
+            yield from capture.exchanges_of(window)
+            return
+        for row, may_be_alike in enumerate(_plain(table)):
+            if not may_be_alike or not self._note_alike(table, row):
+                yield reading.exchange(table, row, capture.names)
+
+    def _note_problems(self, window: Window) -> None:
+        self._plan.problems += [f"{name}: {problem}" for name, problem in window.problems]
+
+    def _note(self, exchange: Exchange) -> None:
+        request = exchange.request
+        connection = exchange.connection
+        if request is None:
+            self._plan.orphans += 1
+            self._counts[connection, "orphan"] += 1
+            return
+        exchange.facts  # noqa: B018 (names of topic ids, also of those that are filtered)
+        self._plan.topic_ids.update(
+            (topic_id, name) for facts in exchange.facts for topic_id, name in facts.names.items()
+        )
+        self._note_brokers(exchange)
+        if not is_neutral(request):
+            self._talks.setdefault(connection, set()).add(is_between_brokers(request))
+        if self._filter is not None and not self._filter.matches(exchange):
+            self._plan.filtered += 1
+            return
+        self._counts[connection, "request"] += 1
+        self._counts[connection, exchange.status] += 1
+        shape = self._shapes.note(connection, request, exchange.response)
+        number = self._plan._spool.add(_captured(exchange, request), shape)
+        reason = why_left_out(request, self._allow)
+        reason = reason or why_unsettled(request.api or "", exchange.response)
+        if reason:
+            self._reasons[number] = reason
+        self._sessions.note(number, exchange, request)
+        self._note_group(number, request)
+        found = footprint(request, exchange.response)
+        self._causes.add(found)
+        if shape != NONE:
+            self._models[shape] = request.client_id, self._causes.model(found)
+
+    def _note_alike(self, table: Exchanges, row: int) -> bool:
+        """Note an exchange whose shape is known, without decoding it; False where it is not."""
+        connection = int(table.connection[row])
+        request, response = (table.frame(each, row) for each in (table.request, table.response))
+        assert request is not None
+        assert response is not None
+        found = self._shapes.find(connection, request, response)
+        if found is None:
+            return False
+        shape, batches, offsets = found
+        client_id, model = self._models[shape]
+        self._counts[connection, "request"] += 1
+        self._talks.setdefault(connection, set()).add(False)
+        spool = self._plan._spool
+        captured = Captured(
+            connection,
+            *spool.ends[connection],
+            PRODUCE,
+            int(table.api_version[row]),
+            int(table.correlation_id[row]),
+            client_id,
+            request,
+            response,
+            True,
+            int(table.request.time_ns[row]),
+            int(table.response.time_ns[row]),
+        )
+        spool.add(captured, shape)
+        producers = {producer_at(request, begin)[0] for begin in batches}
+        self._causes.add_alike(model, offsets, producers)
+        return True
+
+    def _note_group(self, number: int, request: Message) -> None:
+        """Note where a leader assigns."""
+        body = request.body
+        if body is not None and request.api == "SyncGroup" and body.assignments:
+            self._assignments[body.group_id, body.generation_id] = number
+
+    def _note_brokers(self, exchange: Exchange) -> None:
+        """Note which broker has which address."""
+        answer = exchange.response.body if exchange.response else None
+        if exchange.api == "Metadata" and answer is not None:
+            for each in answer.brokers:
+                host = f"[{each.host}]" if ":" in each.host else each.host
+                self._plan.brokers[f"{host}:{each.port}"] = each.node_id
+
+    def _judge(self) -> None:
+        """Leave out what only the whole capture tells to be unfit."""
+        spool = self._plan._spool
+        for number in range(len(spool)):
+            if self._talks.get(spool.connection(number)) == {True}:
+                self._reasons.setdefault(number, BROKERS_TALK)
+        for number in self._sessions.midway():
+            self._reasons.setdefault(number, MIDWAY)
+
+    def _number(self) -> None:
+        """Put the exchanges in the order of their requests, and find out what waits for what."""
+        plan, spool = self._plan, self._plan._spool
+        order = np.argsort(np.frombuffer(spool.columns["request_time_ns"], np.int64), kind="stable")
+        sent = array("q", order.tobytes())
+        steps = np.argsort(order)
+        plan._reasons = {
+            int(steps[number]): self._reasons[number]
+            for number in sorted(self._reasons, key=steps.__getitem__)
+        }
+        plan.left_out.update(plan._reasons.values())
+        for step in plan._reasons:
+            sent[step] = NONE
+        for after in self._causes.after(sent, spool, self._name):
+            plan.causes.extend(after)
+            plan.cause_ends.append(len(plan.causes))
+        plan.unsettled, plan.sizes = self._causes.groups(sent)
+        spool.sort(order)
+        plan.assignments = {key: int(steps[number]) for key, number in self._assignments.items()}
+        for step, connection in enumerate(spool.columns["connection"]):
+            plan._by_connection.setdefault(connection, array("i")).append(step)
+        for step in plan._reasons:
+            spool.columns["shape"][step] = NONE
+
+    def _connect(self) -> None:
+        """Tell how complete the connections are."""
+        assert self._capture.reading is not None
+        for known in completeness(self._capture.reading):
+            at = known.connection
+            if at in self._plan._by_connection or self._counts[at, "orphan"]:
+                self._plan.connections[at] = replace(
+                    known,
+                    requests=self._counts[at, "request"],
+                    unanswered=self._counts[at, "unanswered"],
+                    orphans=self._counts[at, "orphan"],
+                )
+
+    def _name(self, topic_id: UUID) -> str | None:
+        return self._plan.topic_ids.get(topic_id) if topic_id != NO_ID else None
+
+
+def _captured(exchange: Exchange, request: Message) -> Captured:
+    response = exchange.response
+    assert exchange.request_time_ns is not None
+    return Captured(
+        connection=exchange.connection,
+        client=exchange.client,
+        broker=exchange.broker,
+        api_key=NONE if exchange.api_key is None else exchange.api_key,
+        api_version=NONE if exchange.api_version is None else exchange.api_version,
+        correlation_id=exchange.correlation_id or 0,
+        client_id=exchange.client_id,
+        request=request.frame,
+        response=response.frame if response is not None else None,
+        is_due=exchange.status != "no_response",
+        request_time_ns=exchange.request_time_ns,
+        response_time_ns=exchange.response_time_ns if response is not None else None,
+    )
+
+
+def _plain(table: Exchanges) -> list[bool]:
+    """Tell which exchanges may be like others: Produce, whole and answered."""
+    asked, told = table.request, table.response
+    is_plain = (table.status == ANSWERED) & (table.api_key == PRODUCE) & ~table.token
+    is_whole = (asked.there == asked.size) & (told.there == told.size)
+    found: list[bool] = (is_plain & is_whole).tolist()
+    return found

@@ -1,0 +1,73 @@
+"""Members of groups: their ids, and the generations or epochs that they are in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+MOST_TURNS = 64
+"""Of a member, that are remembered."""
+
+
+@dataclass(slots=True)
+class _Turns:
+    """Generations or epochs of one member: of one side -> of the other."""
+
+    known: dict[int, int] = field(default_factory=dict)
+
+    def learn(self, turn: int, other: int) -> None:
+        self.known.pop(turn, None)
+        self.known[turn] = other
+        if len(self.known) > MOST_TURNS:
+            del self.known[next(iter(self.known))]
+
+
+class Members:
+    """Members of a run, in both directions, by the captured names of their groups."""
+
+    def __init__(self) -> None:
+        self._live: dict[tuple[str, str], str] = {}
+        self._captured: dict[tuple[str, str], str] = {}
+        self._turns: dict[tuple[str, str], _Turns] = {}
+        self._captured_turns: dict[tuple[str, str], _Turns] = {}
+
+    def learn(self, group: str, captured: str, live: str) -> None:
+        """Take over which id the target gave to a member."""
+        if captured and live:
+            self._live[group, captured] = live
+            self._captured[group, live] = captured
+
+    def live(self, group: str, member: str) -> str:
+        """Return the id on the target: the captured one where the client chose it itself."""
+        return self._live.get((group, member), member)
+
+    def captured(self, group: str, member: str) -> str:
+        """Return the id in the capture."""
+        return self._captured.get((group, member), member)
+
+    def learn_turn(self, group: str, member: str, captured: int, live: int) -> None:
+        """Take over in which generation or epoch a member (its captured id) is on the target."""
+        if min(captured, live) > 0:
+            for key in ((group, member), (group, "")):
+                self._turns.setdefault(key, _Turns()).learn(captured, live)
+                self._captured_turns.setdefault(key, _Turns()).learn(live, captured)
+
+    def turn(self, group: str, member: str, captured: int) -> int:
+        """
+        Return the generation or epoch on the target.
+
+        One that the member was never told is the newest that it was; 0 and less are no epochs, but
+        say that a member joins, leaves or is none.
+        """
+        return captured if captured <= 0 else _turn(self._turns, group, member, captured)
+
+    def captured_turn(self, group: str, member: str, live: int) -> int:
+        """Return the generation or epoch in the capture."""
+        return live if live <= 0 else _turn(self._captured_turns, group, member, live)
+
+
+def _turn(known: dict[tuple[str, str], _Turns], group: str, member: str, turn: int) -> int:
+    turns = known.get((group, member)) or known.get((group, ""))
+    if turns is None:
+        return turn
+    found = turns.known.get(turn)
+    return next(reversed(turns.known.values())) if found is None else found

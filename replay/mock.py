@@ -1,0 +1,169 @@
+"""
+The embedded broker: librdkafka's mock cluster, run in this process, with nothing to install.
+
+It is made for tests of clients and knows what clients ask: no administration, and topics keep their
+records in memory. confluent-kafka brings librdkafka along; its Python face has no mock, so this
+calls the library itself.
+
+Source: librdkafka, rdkafka_mock.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any, Self
+
+from dissector.errors import ReplayError
+
+_PRODUCER = 0
+_NAME = "mock"
+
+
+class Mock:
+    """
+    A cluster of librdkafka's mock brokers, from `__enter__` to `__exit__`.
+
+        with Mock(brokers=3, topics={"orders": 6}) as mock:
+            Cluster.connect(mock.addresses)
+
+    Attributes:
+        addresses: `host:port` of each broker, by node id from 1.
+    """
+
+    def __init__(self, brokers: int = 1, topics: Mapping[str, int] | None = None) -> None:
+        """
+        Note what is wanted.
+
+        Args:
+            brokers: How many.
+            topics: How many partitions each topic has.
+        """
+        self.addresses: list[str] = []
+        self._brokers = brokers
+        self._topics = dict(topics or {})
+        self._library: Any = None
+        self._client: int | None = None
+        self._cluster: int | None = None
+
+    def __enter__(self) -> Self:
+        """
+        Start it.
+
+        Raises:
+            ReplayError: librdkafka is not there, or can't start it.
+        """
+        if self._brokers < 1:
+            raise ReplayError(_NAME, f"can not be started with {self._brokers} brokers")
+        self._library = _library()
+        said = ctypes.create_string_buffer(512)
+        settings = self._library.rd_kafka_conf_new()
+        self._library.rd_kafka_conf_set(settings, b"log_level", b"0", None, 0)
+        self._client = self._library.rd_kafka_new(_PRODUCER, settings, said, len(said))
+        if not self._client:
+            raise ReplayError(_NAME, f"can not be started ({said.value.decode()})")
+        self._cluster = self._library.rd_kafka_mock_cluster_new(self._client, self._brokers)
+        if not self._cluster:
+            self.__exit__()
+            raise ReplayError(_NAME, "can not be started")
+        addresses = self._library.rd_kafka_mock_cluster_bootstraps(self._cluster)
+        self.addresses = addresses.decode().split(",")
+        for name, partitions in self._topics.items():
+            self.create_topic(name, partitions)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it, with all that it holds."""
+        if self._cluster:
+            self._library.rd_kafka_mock_cluster_destroy(self._cluster)
+        if self._client:
+            self._library.rd_kafka_destroy(self._client)
+        self._cluster = self._client = None
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """
+        Create a topic.
+
+        Raises:
+            ReplayError: It is there already.
+        """
+        create = self._library.rd_kafka_mock_topic_create
+        encoded = name.encode(errors="surrogateescape")
+        self._hold(create(self._cluster, encoded, partitions, 1), f"topic {name!r}")
+
+    def fail_next(self, api_key: int, *errors: int) -> None:
+        """Answer the next requests of an API with these error codes, one each."""
+        codes = (ctypes.c_int * len(errors))(*errors)
+        self._library.rd_kafka_mock_push_request_errors_array(
+            self._cluster, api_key, len(errors), codes
+        )
+
+    def fail_topic(self, name: str, error: int) -> None:
+        """Answer all that concerns a topic with an error code; 0 ends it."""
+        self._library.rd_kafka_mock_topic_set_error(self._cluster, name.encode(), error)
+
+    def set_leader(self, topic: str, partition: int, node: int) -> None:
+        """Move a partition to another broker; -1 leaves it without a leader."""
+        move = self._library.rd_kafka_mock_partition_set_leader
+        self._hold(move(self._cluster, topic.encode(), partition, node), f"{topic}-{partition}")
+
+    def set_versions(self, api_key: int, low: int, high: int) -> None:
+        """Offer other versions of an API; -1 and -1 take it away."""
+        change = self._library.rd_kafka_mock_set_apiversion
+        self._hold(change(self._cluster, api_key, low, high), f"API {api_key}")
+
+    def set_down(self, node: int) -> None:
+        """Stop a broker: its connections are closed, and no new ones are taken."""
+        self._hold(self._library.rd_kafka_mock_broker_set_down(self._cluster, node), f"{node}")
+
+    def set_up(self, node: int) -> None:
+        """Start a stopped broker again."""
+        self._hold(self._library.rd_kafka_mock_broker_set_up(self._cluster, node), f"{node}")
+
+    def _hold(self, error: int, what: str) -> None:
+        if error:
+            text = self._library.rd_kafka_err2str(error).decode()
+            raise ReplayError(_NAME, f"{what}: {text}")
+
+
+_POINTER, _INT, _TEXT, _SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t
+
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "rd_kafka_conf_new": (_POINTER,),
+    "rd_kafka_conf_set": (_INT, _POINTER, _TEXT, _TEXT, _TEXT, _SIZE),
+    "rd_kafka_new": (_POINTER, _INT, _POINTER, _TEXT, _SIZE),
+    "rd_kafka_destroy": (None, _POINTER),
+    "rd_kafka_err2str": (_TEXT, _INT),
+    "rd_kafka_mock_cluster_new": (_POINTER, _POINTER, _INT),
+    "rd_kafka_mock_cluster_destroy": (None, _POINTER),
+    "rd_kafka_mock_cluster_bootstraps": (_TEXT, _POINTER),
+    "rd_kafka_mock_topic_create": (_INT, _POINTER, _TEXT, _INT, _INT),
+    "rd_kafka_mock_topic_set_error": (None, _POINTER, _TEXT, _INT),
+    "rd_kafka_mock_partition_set_leader": (_INT, _POINTER, _TEXT, ctypes.c_int32, ctypes.c_int32),
+    "rd_kafka_mock_push_request_errors_array": (None, _POINTER, ctypes.c_int16, _SIZE, _POINTER),
+    "rd_kafka_mock_set_apiversion": (
+        _INT,
+        _POINTER,
+        ctypes.c_int16,
+        ctypes.c_int16,
+        ctypes.c_int16,
+    ),
+    "rd_kafka_mock_broker_set_down": (_INT, _POINTER, ctypes.c_int32),
+    "rd_kafka_mock_broker_set_up": (_INT, _POINTER, ctypes.c_int32),
+}
+"""Name -> types of the result and of the arguments."""
+
+
+def _library() -> Any:
+    """Open the librdkafka that confluent-kafka has loaded: its names are found through it."""
+    try:
+        from confluent_kafka import cimpl
+
+        library = ctypes.CDLL(cimpl.__file__)
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+    except (ImportError, OSError, AttributeError) as error:
+        why = f"can not be started: librdkafka's mock cluster is not there ({error})"
+        raise ReplayError(_NAME, why, "install confluent-kafka from its wheel") from None
+    return library

@@ -1,0 +1,73 @@
+"""What a broker offers, asked for on a new connection."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from importlib.metadata import version as version_of
+from typing import TYPE_CHECKING, NamedTuple
+
+from dissector.errors import ReplayError
+from dissector.protocol.apis.api_versions import ApiVersionsRequest
+from dissector.protocol.error_codes import error_name
+from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.messages import UNSUPPORTED_VERSION, decode_response
+
+if TYPE_CHECKING:
+    from replay.link import Link
+
+_REMEMBERED = 16
+"""Answers: of as many brokers that differ."""
+
+
+async def negotiate(link: Link) -> dict[int, tuple[int, int]]:
+    """
+    Ask for the versions: in our newest, else in what the refusal offers or in v0 (KIP-511).
+
+    A refusal may come in any shape; only its error code is relied upon.
+
+    Returns:
+        API key -> lowest and highest version.
+
+    Raises:
+        ReplayError: The broker does not say.
+    """
+    newest = ApiVersionsRequest.versions.high
+    offer = await _ask(link, newest)
+    if offer.error_code == UNSUPPORTED_VERSION:
+        known = offer.versions.get(API_VERSIONS)
+        offer = await _ask(link, min(newest - 1, known[1]) if known else 0)
+    why = offer.problem or (error_name(offer.error_code) if offer.error_code else "")
+    if why:
+        raise ReplayError(link.address, f"ApiVersions failed: {why}")
+    return offer.versions
+
+
+class _Offer(NamedTuple):
+    """What an answer says; the problem is empty where it could be read."""
+
+    error_code: int
+    versions: dict[int, tuple[int, int]]
+    problem: str
+
+
+async def _ask(link: Link, version: int) -> _Offer:
+    about = {"client_software_name": "kafkashark", "client_software_version": _our_version()}
+    asked = link.send(API_VERSIONS, version, about)
+    assert asked.frame is not None
+    return _read((await asked.frame)[4:], version)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read(answer: bytes, version: int) -> _Offer:
+    """Read an answer, without its correlation id; a broker tells all connections the same."""
+    message = decode_response(bytes(4) + answer, API_VERSIONS, version)
+    body, error_code = message.body, int.from_bytes(answer[:2], "big", signed=True)
+    if body is None:
+        return _Offer(error_code, {}, str(message.problems[0]))
+    keys = {each.api_key: (each.min_version, each.max_version) for each in body.api_keys}
+    return _Offer(error_code, keys, "")
+
+
+@cache
+def _our_version() -> str:
+    return version_of("kafkashark")

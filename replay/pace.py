@@ -1,0 +1,54 @@
+"""When each step is due."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """
+    How fast a plan is played.
+
+    Attributes:
+        speed: How many times as fast as it was captured; 0 for as fast as answers come.
+        rate: Requests a second, at most; 0 for no limit.
+        max_wait_s: Longer times in which nothing was asked are cut down to this; None for no limit.
+    """
+
+    speed: float = 1.0
+    rate: float = 0.0
+    max_wait_s: float | None = None
+
+    def schedule(self, times_ns: Iterable[int]) -> array[int]:
+        """
+        Return when each step is due, in nanoseconds from the beginning of the replay.
+
+        Args:
+            times_ns: When the requests were captured, in order.
+        """
+        due = array("q")
+        at_ns = 0.0
+        before: int | None = None
+        for time_ns in times_ns:
+            wait_ns = 0.0
+            if before is not None:
+                if self.speed:
+                    wait_ns = (time_ns - before) / self.speed
+                    if self.max_wait_s is not None:
+                        wait_ns = min(wait_ns, self.max_wait_s * SECOND_NS)
+                if self.rate:
+                    wait_ns = max(wait_ns, SECOND_NS / self.rate)
+            at_ns += wait_ns
+            before = time_ns
+            due.append(round(at_ns))
+        return due
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether steps have a time at all."""
+        return bool(self.speed or self.rate)

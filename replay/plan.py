@@ -1,0 +1,199 @@
+"""What of a capture is replayed, in which order, and what waits for what."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from mmap import mmap
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.capture import Capture, Options
+from dissector.engine.frames import MAX_FRAME_BYTES
+from dissector.filter import Filter, parse
+from replay.arrays import Ints
+from replay.completeness import Completeness
+from replay.maker import Maker
+from replay.policy import (
+    allowed,
+)
+from replay.shapes import Shape
+from replay.spool import Spool
+from replay.step import Step
+
+_WINDOW_BYTES = 2 << 20
+"""Of a capture that are in memory at a time: planning is no quicker with more."""
+
+
+class Plan:
+    """
+    The steps of a replay, made by `Plan.of`; a sequence of `Step`, each read when it is asked for.
+
+    Attributes:
+        left_out: Why requests are not sent, and how many each time.
+        orphans: Answers whose requests were not captured.
+        filtered: Exchanges that the filter did not let pass.
+        connections: What is missing of each captured connection that has steps.
+        topics: Topic -> how many partitions the capture shows, at least 1.
+        topic_ids: Topic ids of the capture with their names.
+        assignments: Group and generation -> the step in which its leader tells what it assigns.
+        created: Topics that came to be because they were asked for.
+        sizes: Group and generation -> how many members are seen to join it.
+        unsettled: Steps in which a member is told that all is well, and next that its group
+            rebalances.
+        brokers: `address:port` of captured brokers -> node id, as far as Metadata tells.
+        problems: What was wrong with the files.
+        shapes: What exchanges have in common, by number.
+        causes: What each step must come after, one step behind the other.
+        cause_ends: Where in it that of each step ends; begins with 0.
+    """
+
+    def __init__(self) -> None:
+        self.left_out: Counter[str] = Counter()
+        self.orphans = 0
+        self.filtered = 0
+        self.connections: dict[int, Completeness] = {}
+        self.topics: dict[str, int] = {}
+        self.topic_ids: dict[UUID, str] = {}
+        self.assignments: dict[tuple[str, int], int] = {}
+        self.created: frozenset[str] = frozenset()
+        self.sizes: dict[tuple[str, int], int] = {}
+        self.unsettled: frozenset[int] = frozenset()
+        self.brokers: dict[str, int] = {}
+        self.problems: list[str] = []
+        self.shapes: list[Shape] = []
+        self._spool = Spool()
+        self._reasons: dict[int, str] = {}
+        self.causes = array("i")
+        self.cause_ends = array("q", [0])
+        self._by_connection: dict[int, array[int]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        *captures: str | Path,
+        filter: str | Filter | None = None,
+        allow: Collection[str] = (),
+        ports: Iterable[int] = (),
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+        stdin: BinaryIO | None = None,
+    ) -> Plan:
+        """
+        Read captures, which are put aside meanwhile, and plan their replay.
+
+        Args:
+            captures: Files in time order that are one capture; `-` is standard input.
+            filter: A display filter: only the exchanges that it lets pass.
+            allow: Names of APIs that are otherwise left out: those that destroy or reconfigure,
+                and telemetry.
+            ports: Take connections on these ports for Kafka, and no others.
+            max_frame_bytes: Larger messages are passed over.
+            stdin: What `-` reads instead of the process's standard input.
+
+        Raises:
+            CaptureError: A file is no capture.
+            FilterError: The filter is none.
+            UsageError: What is to be allowed is no API.
+        """
+        options = Options(
+            frozenset(ports), max_frame_bytes, window_bytes=_WINDOW_BYTES, stdin=stdin
+        )
+        capture = Capture(captures, options)
+        chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
+        return Maker(cls(), capture, chosen, allowed(allow)).plan()
+
+    def __len__(self) -> int:
+        return len(self._spool)
+
+    def __iter__(self) -> Iterator[Step]:
+        return map(self.step, range(len(self)))
+
+    def step(self, number: int) -> Step:
+        """Return a step, read anew each time."""
+        return Step(
+            number,
+            self._spool.get(number),
+            tuple(self.after(number)),
+            self._reasons.get(number, ""),
+            number in self.unsettled,
+        )
+
+    def by_connection(self) -> Iterator[tuple[str, array[int]]]:
+        """Yield for each captured connection its broker and the numbers of its steps."""
+        for connection, numbers in self._by_connection.items():
+            yield self._spool.ends[connection][1], numbers
+
+    @property
+    def begin_ns(self) -> int:
+        """When the first request was captured; 0 where there is none."""
+        return self.times_ns(0)[0] if len(self) else 0
+
+    @property
+    def alike(self) -> int:
+        """How many steps have a shape."""
+        return sum(number >= 0 for number in self.shape_of)
+
+    def end_of(self, limit: int | None) -> int:
+        """Return the number behind the last step, where only so many are sent."""
+        if limit is None:
+            return len(self)
+        sent = (number for number in range(len(self)) if number not in self._reasons)
+        return next(islice(sent, limit, None), len(self))
+
+    @property
+    def shape_of(self) -> array[int]:
+        """For each step the number of its shape; -1 where it has none."""
+        return self._spool.columns["shape"]
+
+    @property
+    def request_times_ns(self) -> array[int]:
+        """For each step when its request was captured."""
+        return self._spool.columns["request_time_ns"]
+
+    def after(self, number: int) -> array[int]:
+        """Return the numbers of the steps that must be answered before a step is sent."""
+        return self.causes[self.cause_ends[number] : self.cause_ends[number + 1]]
+
+    def asked_at(self, number: int) -> tuple[int, int]:
+        """Return on which connection a step was captured, and when."""
+        return self._spool.connection(number), self._spool.times_ns(number)[0]
+
+    def latencies_ns(self, numbers: Ints) -> Ints:
+        """Return how long it took in the capture until steps had their answers; all had one."""
+        begun_ns, done_ns = self.columns("request_time_ns", "response_time_ns")
+        latencies: Ints = done_ns[numbers] - begun_ns[numbers]
+        return latencies
+
+    def columns(self, *names: str) -> tuple[NDArray[Any], ...]:
+        """Return what is known of all steps, as the spool names it."""
+        columns = (self._spool.columns[name] for name in names)
+        # Codes of letters would give other objects for the same types, which kernels don't know.
+        return tuple(np.frombuffer(column, f"i{column.itemsize}") for column in columns)
+
+    def view(self) -> mmap | bytes:
+        """Return all requests, each followed by its answer."""
+        return self._spool.view()
+
+    def is_sent(self, number: int) -> bool:
+        """Tell whether a step is sent at all."""
+        return number not in self._reasons
+
+    def times_ns(self, number: int) -> tuple[int, int | None]:
+        """Return when request and response of a step were captured."""
+        return self._spool.times_ns(number)
+
+    def close(self) -> None:
+        """Let go of what was put aside."""
+        self._spool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,257 @@
+"""Plays the steps of one captured connection: when each is sent, and what is made of its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from construct import Container
+
+from dissector.errors import DissectorError, ReplayError
+from dissector.protocol.apis import api
+from dissector.protocol.headers import API_VERSIONS, PRODUCE
+from dissector.protocol.messages import Message
+from replay.again import FIRST_PAUSE_S, LONGEST_PAUSE_S, Again, why_again
+from replay.asking import Asking, Sent
+from replay.effects import take_effect
+from replay.learn import learn
+from replay.merge import merge
+from replay.outcome import Outcome, Verdict
+from replay.refusal import Refused
+from replay.sessions import Use
+from replay.stage import AHEAD, AHEAD_NS, Stage
+from replay.tracer import Tracer
+from replay.under_way import UnderWay
+
+STOPPED = "the replay ended before it was answered"
+
+
+class Player:
+    """One captured connection."""
+
+    def __init__(self, stage: Stage, numbers: Sequence[int], home: int) -> None:
+        """
+        Prepare to play.
+
+        Args:
+            stage: What all players share.
+            numbers: Of the steps.
+            home: The broker of the target that stands for the one that was captured.
+        """
+        self._stage = stage
+        self._numbers = numbers
+        self._asking = Asking(stage, home)
+        self._tracer = Tracer(stage, self._asking, self._hand_over, numbers)
+        self._sent: asyncio.Queue[Sent | None] = asyncio.Queue()
+        self._unsettled: UnderWay[Sent] = UnderWay()
+        self._first_writes: dict[tuple[Any, int], int] = {}
+        self._hopeless: set[tuple[int, Again]] = set()
+        self._loop = asyncio.get_running_loop()
+
+    async def play(self) -> None:
+        """Send all steps; return when all that were sent have their outcomes, also if cancelled."""
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self._receive())
+                await self._connect_ahead()
+                at = 0
+                while (at := await self._tracer.play(at)) < len(self._numbers):
+                    at += await self._send(at)
+                await self._tracer.under_way.until(0)
+                self._sent.put_nowait(None)
+        finally:
+            self._asking.close()
+            for sent in self._unsettled:
+                _stop(sent)
+                self._settle(sent)
+
+    def _settle(self, sent: Sent) -> Verdict:
+        """Hand over an outcome."""
+        self._unsettled.end(sent.step.number)
+        self._stage.progress.done += 1
+        return self._stage.judge.outcome(sent.outcome, self._stage.world)
+
+    async def _send(self, at: int) -> int:
+        """Send the next step, and those that can be sent with it; return how many."""
+        stage, number = self._stage, self._numbers[at]
+        if stage.plan.is_sent(number):
+            await self._wait(number)
+            traced = self._tracer.send(at)
+            if traced:
+                return traced
+        await self._unsettled.until(AHEAD)
+        step = stage.plan.step(number)
+        sent = Sent(step, Outcome(step, stage.copy, version=step.captured.api_version))
+        if step.left_out:
+            sent.outcome.failure = step.left_out
+        else:
+            sent.outcome.lag_ns = stage.progress.lag_ns = stage.lag_ns(number)
+            sent.message = step.captured.asked()
+            if await self._let_settle(number, sent.message):
+                traced = self._tracer.send(at)
+                if traced:
+                    return traced
+            await self._ask(sent)
+        stage.progress.sent += 1
+        self._hand_over(sent)
+        return 1
+
+    async def _ask(self, sent: Sent) -> None:
+        self._asking.sign(sent.step)
+        try:
+            await self._asking.ask(sent)
+        except (DissectorError, Refused) as error:
+            _fail(sent.outcome, error)
+
+    def _hand_over(self, sent: Sent) -> None:
+        """Have the answer to a step waited for."""
+        self._unsettled.begin(sent.step.number, sent)
+        self._sent.put_nowait(sent)
+
+    async def _wait(self, number: int) -> None:
+        """Wait until a step may be sent, and is to be sent."""
+        stage = self._stage
+        connection, begun_ns = stage.plan.asked_at(number)
+        stage.heartbeats.awaits(connection, begun_ns)
+        await stage.answered(stage.plan.after(number))
+        await stage.due(number)
+        if self._asking.quiet_until:
+            await self._be_quiet()
+        await self._tracer.under_way.until(AHEAD)
+        stage.heartbeats.reaches(begun_ns)
+
+    async def _let_settle(self, number: int, message: Message) -> bool:
+        """
+        Wait for the first answer about each partition that is written to.
+
+        Until then a leader may be unknown, or not know it, and be asked again: what was pipelined
+        behind the request would overtake it.
+
+        Returns:
+            Whether there was anything to wait for.
+        """
+        if message.api_key != PRODUCE or message.body is None:
+            return False
+        first = set()
+        for topic in message.body.topic_data:
+            title = topic.get("name") or topic.get("topic_id")
+            for partition in topic.partition_data:
+                first.add(self._first_writes.setdefault((title, partition.index), number))
+        first.discard(number)
+        await self._stage.answered(first)
+        return bool(first)
+
+    async def _connect_ahead(self) -> None:
+        """Connect before the first step is due, so that connecting does not make it late."""
+        plan = self._stage.plan
+        first = next(filter(plan.is_sent, self._numbers), None)
+        if first is None or not self._stage.manner.pace.is_timed:
+            return
+        await self._stage.due(first, AHEAD_NS)
+        self._asking.sign(plan.step(first))
+        with suppress(ReplayError):  # whoever needs the connection tells
+            await self._asking.link(self._asking.home)
+
+    async def _be_quiet(self) -> None:
+        """Wait as long as the target asked for."""
+        while (wait_s := self._asking.quiet_until - self._loop.time()) > 0:
+            await asyncio.sleep(wait_s)
+        self._asking.quiet_until = 0.0
+
+    async def _receive(self) -> None:
+        while (sent := await self._sent.get()) is not None:
+            try:
+                if sent.asked:
+                    await self._finish(sent)
+            except (DissectorError, Refused) as error:
+                _fail(sent.outcome, error)
+            finally:
+                self._stage.done(sent.step.number)
+            self._tracer.learn(sent, self._settle(sent))
+
+    async def _finish(self, sent: Sent) -> None:
+        """Wait for the answer, ask again where that is due, and learn from what came."""
+        captured = sent.step.captured.answered()
+        key, outcome = sent.step.captured.api_key, sent.outcome
+        deadline = self._loop.time() + self._stage.manner.timeout_s
+        pause_s = FIRST_PAUSE_S
+        answer = await self._answer(sent)
+        while answer is not None:
+            self._note(sent, captured, answer)
+            why = why_again(key, captured, answer, outcome.version)
+            if why is None and self._stage.groups.awaits_others(sent.step.captured, answer):
+                why = Again.MEMBERS
+            if why is None or (key, why) in self._hopeless:
+                break
+            if self._loop.time() + pause_s > deadline:
+                self._hopeless.add((key, why))
+                break
+            if why is not Again.MEMBER_ID:
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            await self._asking.ask_again(sent, why, answer)
+            answer = await self._answer(sent)
+        outcome.response = answer
+        if answer is not None:
+            if why is None:
+                self._hopeless = {each for each in self._hopeless if each[0] != key}
+            self._learn(sent, captured, answer)
+            about = sent.step.captured.api, outcome.parts[0].request, answer
+            await take_effect(*about, self._stage.cluster)
+
+    def _learn(self, sent: Sent, captured: Message | None, answer: Container) -> None:
+        stage, outcome = self._stage, sent.outcome
+        learn(sent.step, outcome.parts[0].request, captured, answer, outcome.version, stage.world)
+        if sent.step.captured.api == "JoinGroup":
+            stage.groups.join(sent.step.captured.asked(), answer)
+
+    async def _answer(self, sent: Sent) -> Container | None:
+        """Wait for the answers to all parts and return them as one; None where none is due."""
+        outcome = sent.outcome
+        for part, asked in zip(outcome.parts, sent.asked, strict=True):
+            part.response = await asked.answer()
+        bodies = [part.response for part in outcome.parts if part.response is not None]
+        if not bodies:
+            return None
+        ends = [asked.answered_ns for asked in sent.asked]
+        outcome.latency_ns = max(ends) - min(asked.sent_ns for asked in sent.asked)
+        found = api(sent.step.captured.api_key)
+        assert found is not None
+        return bodies[0] if len(bodies) == 1 else merge(found.response, outcome.version, bodies)
+
+    def _note(self, sent: Sent, captured: Message | None, answer: Container) -> None:
+        """Take over what an answer tells of the connection, whether it is the last one or not."""
+        parts = [(part.node, part.request) for part in sent.outcome.parts]
+        for part in sent.outcome.parts:
+            if part.response is not None:
+                api_name = sent.step.captured.api
+                self._stage.shares.finish(part.node, part.request, part.response)
+                self._stage.transactions.answered(api_name, part.request, part.response)
+                self._stage.heartbeats.answered(
+                    sent.step.captured, captured, part.request, part.response
+                )
+        if sent.use is not None:
+            self._stage.sessions.finish(sent.use, parts, answer)
+            if sent.use.is_new and sent.use.session is not None and sent.use.session.node >= 0:
+                sent.use = Use(sent.use.session)
+        throttle_ms = answer.get("throttle_time_ms") or 0
+        # librdkafka's mock cluster leaves a field out of ApiVersions, so that this one is garbage.
+        is_told = sent.step.captured.api_key != API_VERSIONS
+        if throttle_ms and is_told and self._stage.manner.honours_throttle:
+            quiet_s = min(throttle_ms / 1000, self._stage.manner.timeout_s)
+            self._asking.quiet_until = self._loop.time() + quiet_s
+
+
+def _stop(sent: Sent) -> None:
+    """Note that nobody waits for the answer any more, where one was waited for."""
+    outcome, is_due = sent.outcome, sent.step.captured.is_due
+    if sent.asked and is_due and outcome.response is None and not outcome.failure:
+        outcome.failure, outcome.is_refused = STOPPED, True
+
+
+def _fail(outcome: Outcome, error: Exception) -> None:
+    """Note why a step was not sent or has no answer."""
+    outcome.failure = str(error)
+    outcome.is_refused = not isinstance(error, ReplayError)

@@ -1,0 +1,86 @@
+"""Producer ids, epochs and sequences: what the target gave for those of the capture."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from dataclasses import dataclass, field
+
+SEQUENCES = 1 << 31
+"""After 2^31 - 1 a sequence goes on with 0 (Kafka, DefaultRecordBatch.incrementSequence)."""
+
+
+@dataclass(slots=True)
+class _Side:
+    """Producers of one side: id -> its epochs, and for each (id, epoch) that of the other side."""
+
+    epochs: dict[int, list[int]] = field(default_factory=dict)
+    others: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+
+    def learn(self, producer: tuple[int, int], other: tuple[int, int]) -> None:
+        if producer not in self.others:
+            insort(self.epochs.setdefault(producer[0], []), producer[1])
+        self.others[producer] = other
+
+    def find(self, producer_id: int, epoch: int | None) -> tuple[int, int] | None:
+        """Look up a producer; epochs behind one that is known are counted from it (KIP-360)."""
+        epochs = self.epochs.get(producer_id)
+        if not epochs:
+            return None
+        at = len(epochs) - 1 if epoch is None else max(bisect_right(epochs, epoch) - 1, 0)
+        other_id, other = self.others[producer_id, epochs[at]]
+        return other_id, other if epoch is None else max(other + epoch - epochs[at], 0)
+
+
+class Producers:
+    """
+    Producers of a run, in both directions.
+
+    Attributes:
+        age: Counts what was learned.
+    """
+
+    def __init__(self) -> None:
+        self.age = 0
+        self._live = _Side()
+        self._captured = _Side()
+        self._firsts: dict[tuple[int, int, str, int], int] = {}
+
+    def learn(self, captured: tuple[int, int], live: tuple[int, int]) -> None:
+        """Take over which producer (id, epoch) of the target stands for which of the capture."""
+        if min(captured[0], live[0]) >= 0:
+            self.age += 1
+            self._live.learn(captured, live)
+            self._captured.learn(live, captured)
+
+    def live(self, producer_id: int, epoch: int | None) -> tuple[int, int] | None:
+        """Return id and epoch on the target; None where they are not known."""
+        return self._live.find(producer_id, epoch)
+
+    def captured(self, producer_id: int, epoch: int | None) -> tuple[int, int] | None:
+        """Return id and epoch in the capture; None where they are not known."""
+        return self._captured.find(producer_id, epoch)
+
+    def captured_epoch(self, captured_id: int, live_epoch: int) -> int:
+        """Return the captured epoch of a captured producer that one of the target stands for."""
+        found = self._live.find(captured_id, None)
+        back = self._captured.find(found[0], live_epoch) if found else None
+        return back[1] if back else live_epoch
+
+    def sequence(self, producer: tuple[int, int], topic: str, partition: int, sequence: int) -> int:
+        """
+        Return the sequence for the target of a batch of a captured producer.
+
+        The first batch of a producer that a partition of the target gets has sequence 0. A batch
+        that was captured twice gets the same sequence twice: the target must see that too.
+        """
+        if sequence < 0:
+            return sequence
+        first = self._firsts.setdefault((*producer, topic, partition), sequence)
+        return (sequence - first) % SEQUENCES
+
+    def captured_sequence(
+        self, producer: tuple[int, int], topic: str, partition: int, sequence: int
+    ) -> int:
+        """Return the captured sequence for one of the target."""
+        first = self._firsts.get((*producer, topic, partition), 0)
+        return sequence if sequence < 0 else (sequence + first) % SEQUENCES

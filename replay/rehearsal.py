@@ -1,0 +1,170 @@
+"""A replay that sends nothing: what would be sent, to whom, and what would change in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from itertools import islice
+
+from dissector.protocol.apis import api
+from dissector.protocol.messages import Message
+from dissector.view.escape import escaped
+from replay import batches
+from replay.bodies import is_given
+from replay.cluster import Cluster
+from replay.connection import written
+from replay.drive import target
+from replay.outcome import Change
+from replay.plan import Plan
+from replay.rewrite import rewrite
+from replay.roles import Role, Scope, walk
+from replay.route import Way, way_of
+from replay.setting import Setting
+from replay.step import Step
+from replay.text import value_text
+from replay.treatment import GIVEN
+from replay.versions import negotiated
+from replay.world import World
+
+FROM_TARGET = GIVEN | {Role.OFFSET, Role.SEQUENCE, Role.SESSION_EPOCH}
+"""What only the target can give, so that a rehearsal says that it changes, not to what."""
+
+_INSIDE_BATCHES = (Role.PRODUCER_ID, Role.PRODUCER_EPOCH, Role.SEQUENCE)
+_MOST_NAMED = 3
+_NAMES = frozenset({Role.TOPIC, Role.GROUP, Role.TRANSACTIONAL_ID, Role.COORDINATOR_KEY})
+_WHERE = {
+    Way.LEADER: (Role.TOPIC, "leader of"),
+    Way.GROUP: (Role.GROUP, "coordinator of group"),
+    Way.TRANSACTION: (Role.TRANSACTIONAL_ID, "coordinator of"),
+}
+
+
+def rehearse(plan: Plan, setting: Setting) -> Iterator[str]:
+    """Yield a line for each step of one pass, and at the end the numbers."""
+    world = World(None, setting.names(0), setting.offsets)
+    world.captured_topics.learn(plan.topic_ids)
+    sent = 0
+    for step in islice(plan, setting.manner.limit):
+        line, is_sent = _line(step, plan.begin_ns, world)
+        sent += is_sent
+        yield line
+    yield ""
+    yield f"{sent:,} requests would be sent, {sum(plan.left_out.values()):,} left out"
+    for reason, count in plan.left_out.most_common():
+        yield f"  {count:,}  {escaped(reason)}"
+    if plan.topics:
+        topics = setting.live_topics(plan.topics)
+        yield "topics, with the partitions that the capture shows"
+        yield from (f"  {count:,}  {escaped(name)}" for name, count in topics.items())
+
+
+def offered(plan: Plan, setting: Setting) -> Iterator[str]:
+    """
+    Yield what the target is: its brokers, and in which versions it would be asked.
+
+    Raises:
+        ReplayError: It can't be reached.
+    """
+    with target(plan, setting) as addresses:
+        cluster = asyncio.run(_seen(addresses, setting))
+    yield f"brokers of {escaped(setting.to)}"
+    for node, broker in sorted(cluster.brokers.items()):
+        yield f"  {node}  {escaped(written(broker.host, broker.port))}"
+    yield "versions, as captured and as they would be sent"
+    asked = {
+        (step.captured.api_key, step.captured.api_version) for step in plan if not step.left_out
+    }
+    for key, version in sorted(asked):
+        found = api(key)
+        assert found is not None
+        sent = negotiated(found, version, cluster.versions)
+        how = "left out: the target offers none that we know" if sent is None else f"v{sent}"
+        yield f"  {found.name} v{version} -> {how}"
+
+
+async def _seen(addresses: list[str], setting: Setting) -> Cluster:
+    cluster = await Cluster.connect(addresses, setting.security, setting.manner.timeout_s)
+    cluster.close()
+    return cluster
+
+
+def _line(step: Step, begin_ns: int, world: World) -> tuple[str, bool]:
+    captured = step.captured
+    seconds = (captured.request_time_ns - begin_ns) / 1e9
+    what = f"{captured.api} v{captured.api_version}"
+    head = f"{step.number:>6}  {seconds:>11.6f}  #{captured.connection:<4}  {what:<24}"
+    if step.left_out:
+        return f"{head}  left out: {escaped(step.left_out)}", False
+    message = captured.asked()
+    where = _where(step, message, world)
+    given = _given(message)
+    rewritten = rewrite(message, captured.api_version, world)
+    if rewritten.refused:
+        return f"{head}  left out: {escaped(rewritten.refused)}", False
+    told = [*_told(rewritten.changes), *given]
+    return f"{head}  {where}" + (f"; {', '.join(told)}" if told else ""), True
+
+
+def _where(step: Step, message: Message, world: World) -> str:
+    way = way_of(step.captured.api_key)
+    if way is Way.CONTROLLER:
+        return "-> controller"
+    if way in _WHERE:
+        role, title = _WHERE[way]
+        names = _names(message, role, world)
+        if names:
+            more = ", ..." if len(names) > _MOST_NAMED else ""
+            return f"-> {title} {', '.join(map(escaped, names[:_MOST_NAMED]))}{more}"
+    return f"-> broker in the place of {escaped(step.captured.broker)}"
+
+
+def _names(message: Message, role: Role, world: World) -> list[str]:
+    """Return the topics, with partitions where they are told, or the groups that are named."""
+    assert message.schema is not None
+    assert message.body is not None
+    wanted = frozenset({Role.PARTITION if role is Role.TOPIC else role})
+    found: dict[str, None] = {}
+    for place in walk(message.schema, message.api_version or 0, message.body, wanted):
+        if role is not Role.TOPIC:
+            name = world.live(role, place.value, place.scope)[0]
+        else:
+            topic = world.topic_of(place.scope)
+            shown = str(place.scope.topic_id) if topic is None else world.names.topic(topic)
+            name = f"{shown}-{place.value}"
+        if name:
+            found[str(name)] = None
+    return list(found)
+
+
+def _told(changes: list[Change]) -> Iterator[str]:
+    """Yield each substitution once."""
+    told = dict.fromkeys(
+        f"{change.role} {value_text(change.captured, 40)} -> {value_text(change.sent, 40)}"
+        for change in changes
+        if change.role in _NAMES
+    )
+    yield from islice(told, _MOST_NAMED)
+    if len(told) > _MOST_NAMED:
+        yield f"{len(told) - _MOST_NAMED} more names"
+
+
+def _given(message: Message) -> Iterator[str]:
+    """Yield what the target gives in the place of what was captured."""
+    assert message.schema is not None
+    assert message.body is not None
+    roles: dict[Role, None] = {}
+    wanted = FROM_TARGET | {Role.RECORDS}
+    for place in walk(message.schema, message.api_version or 0, message.body, wanted, Scope()):
+        if place.role is Role.RECORDS:
+            roles.update(dict.fromkeys(_inside(place.value)))
+        elif place.value is not None and is_given(place.role, place.value):
+            roles[place.role] = None
+    if roles:
+        yield f"{' '.join(roles)} from the target"
+
+
+def _inside(records: bytes | None) -> tuple[Role, ...]:
+    """Return what in record batches the target gives: nothing where no producer has an id."""
+    pieces = batches.pieces(records) if records else ()
+    has_id = any(piece.producer and piece.producer.producer_id >= 0 for piece in pieces)
+    return _INSIDE_BATCHES if has_id else ()

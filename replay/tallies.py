@@ -1,0 +1,87 @@
+"""What is counted of a replay, in bounded memory: lengths of time, verdicts, what was seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.latencies import Latencies
+from replay.outcome import Verdict
+
+PERCENTILES = (50, 95, 99, 100)
+
+_AT_ONCE = 1024
+
+Row = dict[str, Any]
+
+
+class Times:
+    """Lengths of time."""
+
+    def __init__(self) -> None:
+        self._latencies = Latencies()
+        self._new: list[int] = []
+
+    def add_all(self, lengths_ns: NDArray[np.int64]) -> None:
+        """Add many."""
+        self._latencies.add(lengths_ns)
+
+    def add(self, length_ns: int) -> None:
+        """Add one."""
+        self._new.append(length_ns)
+        if len(self._new) >= _AT_ONCE:
+            self._flush()
+
+    def __len__(self) -> int:
+        return self._latencies.count + len(self._new)
+
+    def ms(self, percent: int) -> float | None:
+        """Return a percentile in milliseconds; None without any."""
+        self._flush()
+        return self._latencies.percentile(percent) / 1e6 if len(self) else None
+
+    def row(self, what: str) -> Row:
+        """Return the percentiles that are told, by names that begin so."""
+        names = (f"{what}_{'max' if p == 100 else f'p{p}'}_ms" for p in PERCENTILES)
+        return dict(zip(names, map(self.ms, PERCENTILES), strict=True))
+
+    def _flush(self) -> None:
+        self._latencies.add(np.array(self._new, np.int64))
+        self._new.clear()
+
+
+@dataclass(slots=True)
+class OfApi:
+    """What became of the steps of one API."""
+
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    captured: Times = field(default_factory=Times)
+    replayed: Times = field(default_factory=Times)
+
+
+EXAMPLES = 2
+"""Of each kind of difference."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """How often something was seen, and how it looked the first times."""
+
+    count: int = 0
+    examples: list[Row] = field(default_factory=list)
+
+    def add(self, example: Callable[[], Row]) -> None:
+        """Count it."""
+        self.count += 1
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(example())
+
+    @property
+    def first(self) -> Row:
+        """How it looked the first time."""
+        return self.examples[0]

@@ -1,0 +1,103 @@
+"""Transactions that are open on the target, so that none stays behind."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from construct import Container
+
+from dissector.errors import ReplayError
+from dissector.protocol.apis import KEYS
+from dissector.protocol.error_codes import ERRORS, error_code, error_name
+from replay.again import FIRST_PAUSE_S, LONGEST_PAUSE_S
+from replay.cluster import Cluster, Coordinated
+
+_BEGIN = frozenset({"AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "Produce"})
+_END = frozenset({"EndTxn", "InitProducerId"})
+
+_TIMEOUT_MS = 60_000
+
+_NOT_FOUND = error_code("TRANSACTIONAL_ID_NOT_FOUND")
+_SETTLED = frozenset({"Empty", "CompleteCommit", "CompleteAbort"})
+
+
+class Transactions:
+    """The transactional ids of a pass that may have an open transaction."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, None] = {}
+
+    def sent(self, api: str, body: Container) -> None:
+        """Note a request as it is sent."""
+        title = _title(body)
+        if api in _BEGIN and title:
+            self.open[title] = None
+
+    def answered(self, api: str, body: Container, answer: Container) -> None:
+        """Note what became of it."""
+        if api in _END and not answer.error_code:
+            self.open.pop(_title(body) or "", None)
+
+    async def abort(self, cluster: Cluster, timeout_s: float) -> list[str]:
+        """
+        Abort what the target says is open: a producer that begins anew ends what was before.
+
+        Returns:
+            What could not be aborted, and why.
+        """
+        failures = []
+        for title in list(self.open):
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await _abort(cluster, title)
+            except (ReplayError, TimeoutError) as error:
+                why = str(error) or f"not done in {timeout_s:g} s"
+                failures.append(f"the transaction of {title!r} may still be open: {why}")
+        self.open.clear()
+        return failures
+
+
+async def _abort(cluster: Cluster, title: str) -> None:
+    body = {
+        "transactional_id": title,
+        "transaction_timeout_ms": _TIMEOUT_MS,
+        "producer_id": -1,
+        "producer_epoch": -1,
+        "enable2_pc": False,
+        "keep_prepared_txn": False,
+    }
+    pause_s = FIRST_PAUSE_S
+    while True:
+        node = await cluster.coordinator(Coordinated.TRANSACTION, title)
+        error = await _error(cluster, node, body)
+        if not error:
+            return
+        if not ERRORS.get(error, ("", False))[1]:
+            raise ReplayError(title, f"InitProducerId: {error_name(error)}")
+        cluster.forget_coordinator(Coordinated.TRANSACTION, title)
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+async def is_settled(cluster: Cluster, title: str) -> bool | None:
+    """Tell whether nothing of a transactional id is under way; None where the target can't say."""
+    if KEYS["DescribeTransactions"] not in cluster.versions:
+        return None
+    node = await cluster.coordinator(Coordinated.TRANSACTION, title)
+    answer = await cluster.ask(node, "DescribeTransactions", {"transactional_ids": [title]})
+    (told,) = answer.transaction_states
+    return bool(told.error_code == _NOT_FOUND or told.transaction_state in _SETTLED)
+
+
+async def _error(cluster: Cluster, node: int | None, body: dict[str, Any]) -> int:
+    """Abort a transaction if it is open; return an error code."""
+    if await is_settled(cluster, body["transactional_id"]):
+        return 0
+    error: int = (await cluster.ask(node, "InitProducerId", body)).error_code
+    return error
+
+
+def _title(body: Container) -> str | None:
+    title: str | None = body.get("transactional_id") or body.get("v3_and_below_transactional_id")
+    return title

@@ -1,0 +1,104 @@
+"""
+How the fields of answers are compared, as data: by role, and the few that go by their place.
+
+Source: what a broker gives and what only its clock decides: Kafka's message definitions
+(clients/src/main/resources/common/message) and KIP-219, KIP-227, KIP-320.
+"""
+
+from __future__ import annotations
+
+from replay.roles import Role
+
+IGNORED = frozenset(
+    {
+        Role.THROTTLE,
+        Role.TIMESTAMP,
+        Role.HOST,
+        Role.PORT,
+        Role.RACK,
+        Role.CLUSTER_ID,
+        Role.DIRECTORY,
+        Role.INCARNATION,
+        Role.ERROR_MESSAGE,
+        Role.SIZE,
+        Role.EPOCH,
+        Role.GROUP_EPOCH,
+        Role.TOKEN,
+    }
+)
+"""Every cluster has its own, at every time another; an error's text goes with its code."""
+
+COMPARED = frozenset(Role) - IGNORED
+
+GIVEN = frozenset(
+    {
+        Role.BROKER_ID,
+        Role.LEADER_EPOCH,
+        Role.FETCHED_EPOCH,
+        Role.TOPIC_ID,
+        Role.PRODUCER_ID,
+        Role.PRODUCER_EPOCH,
+        Role.SESSION_ID,
+        Role.GENERATION,
+        Role.MEMBER_EPOCH,
+        Role.MEMBER,
+        Role.CLIENT_INSTANCE,
+        Role.SUBSCRIPTION,
+    }
+)
+"""
+A broker gives them as it likes: where nothing maps them it counts only whether there is one.
+"""
+
+OF_THE_CLUSTER = frozenset({Role.BROKER_ID, Role.DIRECTORY})
+"""Lists of these, and of structs that go by these, say how a cluster is laid out."""
+
+COUNTED = frozenset({Role.ASSIGNED})
+"""
+Lists of which it counts how long they are. In a share group which member gets which partition
+follows from the ids of topics, which every broker makes up: SimpleAssignor.java.
+"""
+
+MOVING = frozenset({"high_watermark", "last_stable_offset", "log_start_offset"})
+"""Offsets that others move: by producing, by retention. It counts only whether they are known."""
+
+PASSING = frozenset(
+    {
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "LEADER_NOT_AVAILABLE",
+        "CONCURRENT_TRANSACTIONS",
+        "REBALANCE_IN_PROGRESS",
+    }
+)
+"""Captured errors that said no more than `not yet`: a target that is ready sooner does the same."""
+
+OF_MADE = frozenset(
+    {
+        ("UNKNOWN_TOPIC_OR_PARTITION", "NONE"),
+        ("UNKNOWN_TOPIC_ID", "NONE"),
+        ("NONE", "TOPIC_ALREADY_EXISTS"),
+    }
+)
+"""Captured and live errors that only tell that a topic was created for the replay before."""
+
+TOLD_WITH_ALL = {
+    "Metadata": ("topics", "topics"),
+    "ListGroups": ("", "groups"),
+    "ListTransactions": ("", "transaction_states"),
+    "DescribeTopicPartitions": ("topics", "topics"),
+    "ListConfigResources": ("", "config_resources"),
+    "DescribeAcls": ("", "resources"),
+    "DescribeClientQuotas": ("", "entries"),
+    "DescribeDelegationToken": ("", "tokens"),
+}
+"""
+API -> field of the request that asks for all where it is null or empty (none: it always does), and
+the array of the answer, in which the target may then have more than the capture.
+"""
+
+TOLD_WHEN_NEW = frozenset({"responses", "partitions"})
+"""Arrays of an answer within a fetch session, which have only what changed (KIP-227)."""
+
+FOLDED = {"FindCoordinator": "coordinators", "OffsetFetch": "groups"}
+"""Arrays of answers whose one element stood in the body itself in older versions."""

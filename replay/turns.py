@@ -1,0 +1,198 @@
+"""
+What the answers to members of a group tell of the order of requests that overlapped.
+
+A coordinator takes one request of a group at a time, in whatever order they come. Where one changes
+the group, the generation that it is answered with tells which of the others came before it, and so
+does a heartbeat that was told of no change. Source: KIP-62, KIP-848, KIP-932.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+from construct import Container
+from numpy.typing import NDArray
+
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.facts import Facts, collect
+from dissector.protocol.messages import Message
+
+REBALANCES = error_code("REBALANCE_IN_PROGRESS")
+
+_ALWAYS = -1
+"""The turn of what shows that nothing had begun to change."""
+
+
+class Part(IntEnum):
+    """What a request does to the group: members come, go, or are told how it is."""
+
+    JOINS = 0
+    LEAVES = 1
+    STAYS = 2
+
+
+class Turn(NamedTuple):
+    """
+    What an exchange tells of a group, and of a member.
+
+    Attributes:
+        group: Its name.
+        member: Who is told; empty where that does not matter.
+        part: What the request does.
+        turn: The generation or epoch of the answer; 0 where it has none.
+        is_steady: Whether the answer tells that the group was as it had been.
+        rebalances: Whether the answer tells the member to join again.
+        members: All members, where the answer tells them.
+    """
+
+    group: str
+    member: str
+    part: Part
+    turn: int
+    is_steady: bool
+    rebalances: bool = False
+    members: tuple[str, ...] = ()
+
+
+def turn_of(asked: Message, answered: Message | None) -> Turn | None:
+    """Tell what an exchange says of a group; None where that is nothing."""
+    find = _FINDS.get(asked.api or "")
+    if find is None or asked.body is None:
+        return None
+    return find(asked.body, answered if answered is not None and answered.body else None)
+
+
+def _joins(asked: Container, answered: Message | None) -> Turn:
+    answer = answered.body if answered is not None else None
+    if answer is None or answer.error_code:
+        return Turn(asked.group_id, asked.member_id, Part.JOINS, 0, False)
+    turn = Turn(asked.group_id, answer.member_id, Part.JOINS, answer.generation_id, True)
+    return turn._replace(members=tuple(each.member_id for each in answer.members))
+
+
+def _leaves(asked: Container, answered: Message | None) -> Turn:
+    return Turn(asked.group_id, "", Part.LEAVES, 0, False)
+
+
+def _syncs(asked: Container, answered: Message | None) -> Turn:
+    answer = answered.body if answered is not None else None
+    error = None if answer is None else answer.error_code
+    told = asked.generation_id, error == 0, error == REBALANCES
+    return Turn(asked.group_id, asked.member_id, Part.STAYS, *told)
+
+
+def _beats(asked: Container, answered: Message | None) -> Turn:
+    return _syncs(asked, answered)._replace(turn=_ALWAYS)
+
+
+def _commits(asked: Container, answered: Message | None) -> Turn:
+    facts = Facts()
+    if answered is not None and answered.body is not None and answered.schema is not None:
+        collect(answered.schema, answered.api_version or 0, answered.body, facts)
+    is_steady = answered is not None and not facts.errors
+    return Turn(asked.group_id, "", Part.STAYS, _ALWAYS, is_steady)
+
+
+def _beats_by_epoch(asked: Container, answered: Message | None) -> Turn:
+    epoch = asked.member_epoch
+    part = Part.STAYS if epoch > 0 else Part.LEAVES if epoch else Part.JOINS
+    answer = answered.body if answered is not None else None
+    if answer is None or answer.error_code:
+        return Turn(asked.group_id, asked.member_id, part, 0, False)
+    is_steady = part is Part.JOINS or (part is Part.STAYS and answer.assignment is None)
+    return Turn(asked.group_id, asked.member_id, part, answer.member_epoch, is_steady)
+
+
+_FINDS: dict[str, Callable[[Container, Message | None], Turn]] = {
+    "JoinGroup": _joins,
+    "LeaveGroup": _leaves,
+    "SyncGroup": _syncs,
+    "Heartbeat": _beats,
+    "OffsetCommit": _commits,
+    "ConsumerGroupHeartbeat": _beats_by_epoch,
+    "ShareGroupHeartbeat": _beats_by_epoch,
+}
+
+
+class Turns:
+    """Gathers what exchanges tell of groups, by number, and then tells what came before what."""
+
+    def __init__(self) -> None:
+        self._by_group: dict[str, list[tuple[int, Turn]]] = {}
+
+    def add(self, number: int, turn: Turn) -> None:
+        """Take over what an exchange tells."""
+        self._by_group.setdefault(turn.group, []).append((number, turn))
+
+    def causes(
+        self,
+        step_of: NDArray[np.int32],
+        connections: NDArray[np.int32],
+        times_ns: Callable[[int], tuple[int, int | None]],
+    ) -> Iterator[tuple[int, int]]:
+        """
+        Yield steps, and an earlier one that overlapped each and must be answered before.
+
+        Args:
+            step_of: For each exchange its step; -1 where it is not sent.
+            connections: For each step its connection.
+            times_ns: Returns when request and response of an exchange were complete.
+        """
+        for told in self._by_group.values():
+            waiting: list[tuple[int, int, Turn]] = []
+            for number, turn in _in_order(told, step_of):
+                step = int(step_of[number])
+                begun_ns, done_ns = times_ns(number)
+                while waiting and waiting[0][0] < begun_ns:
+                    heappop(waiting)
+                for _, other, earlier in waiting:
+                    if connections[other] != connections[step] and _precedes(earlier, turn):
+                        yield step, other
+                if turn.is_steady and done_ns is not None:
+                    heappush(waiting, (done_ns, step, turn))
+
+    def sizes(self, step_of: NDArray[np.int32]) -> dict[tuple[str, int], int]:
+        """Return for group and generation how many of its members are seen to join it."""
+        joined: dict[tuple[str, int], set[str]] = {}
+        members: dict[tuple[str, int], tuple[str, ...]] = {}
+        for group, told in self._by_group.items():
+            for number, turn in told:
+                if turn.part is Part.JOINS and turn.is_steady and step_of[number] >= 0:
+                    joined.setdefault((group, turn.turn), set()).add(turn.member)
+                    members[group, turn.turn] = turn.members or members.get((group, turn.turn), ())
+        return {place: len(joined[place].intersection(each)) for place, each in members.items()}
+
+    def followed(self, step_of: NDArray[np.int32]) -> array[int]:
+        """Return the steps after which a member is told next that the group rebalances."""
+        found = array("i")
+        for told in self._by_group.values():
+            newest: dict[str, tuple[int, Turn]] = {}
+            for number, turn in _in_order(told, step_of):
+                if turn.part is not Part.STAYS or not (turn.is_steady or turn.rebalances):
+                    newest.pop(turn.member, None)
+                    continue
+                before = newest.get(turn.member)
+                if turn.rebalances and before is not None and not before[1].rebalances:
+                    found.append(before[0])
+                newest[turn.member] = int(step_of[number]), turn
+        return found
+
+
+def _in_order(
+    told: list[tuple[int, Turn]], step_of: NDArray[np.int32]
+) -> Iterator[tuple[int, Turn]]:
+    """Yield what is sent, in the order in which it is."""
+    sent = [(number, turn) for number, turn in told if step_of[number] >= 0]
+    yield from sorted(sent, key=lambda each: step_of[each[0]])
+
+
+def _precedes(earlier: Turn, later: Turn) -> bool:
+    """Tell whether a request that changes a group came to it after one that was sent before."""
+    if later.part is Part.LEAVES:
+        return earlier.part is Part.STAYS
+    return later.part is Part.JOINS and earlier.turn < later.turn

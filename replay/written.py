@@ -1,0 +1,45 @@
+"""A report as a file: its name says in which form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from dissector.errors import UsageError
+from replay.html import html_lines
+from replay.junit import junit_lines
+from replay.report import Report
+from replay.text import ndjson_lines, text_lines
+
+FORMS: Mapping[str, Callable[[Report], Iterable[str]]] = {
+    ".txt": text_lines,
+    ".ndjson": ndjson_lines,
+    ".xml": junit_lines,
+    ".html": html_lines,
+}
+"""Suffix -> what writes it."""
+
+
+def form_of(file: str | Path) -> Callable[[Report], Iterable[str]]:
+    """
+    Return what writes reports of the form that a file's name asks for.
+
+    Raises:
+        UsageError: It asks for none.
+    """
+    form = FORMS.get(Path(file).suffix.lower())
+    if form is None:
+        raise UsageError(f"{file}: a report is called *{', *'.join(FORMS)}")
+    return form
+
+
+def write(report: Report, file: str | Path) -> None:
+    """
+    Write a report.
+
+    Raises:
+        UsageError: The file's name says nothing of the form.
+    """
+    lines = form_of(file)(report)
+    with Path(file).open("w", encoding="utf-8", errors="backslashreplace") as out:
+        out.writelines(f"{line}\n" for line in lines)

@@ -1,0 +1,117 @@
+"""When requests are asked again."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from dissector.protocol.apis import KEYS
+from replay.again import Again, why_again
+from tests.replay.worlds import response, whole
+
+
+def why(api: str, version: int, captured: dict[str, Any], live: dict[str, Any]) -> Again | None:
+    answer = whole(api, version, live, "response")
+    return why_again(KEYS[api], response(api, version, captured), answer, version)
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "captured", "live", "expected"),
+    [
+        ("Heartbeat", 3, 0, 0, None),
+        ("Heartbeat", 3, 0, 25, None),
+        ("Heartbeat", 3, 0, 16, Again.MISROUTED),
+        ("Heartbeat", 3, 16, 16, None),
+        ("Heartbeat", 3, 0, 14, Again.NOT_READY),
+        ("Heartbeat", 3, 27, 0, Again.REBALANCE),
+        ("JoinGroup", 5, 0, 79, Again.MEMBER_ID),
+        ("JoinGroup", 5, 79, 79, None),
+        ("Fetch", 11, 0, 70, Again.SESSION),
+        ("Fetch", 11, 0, 71, Again.SESSION),
+    ],
+)
+def test_errors(api: str, version: int, captured: int, live: int, expected: Again | None) -> None:
+    assert why(api, version, {"error_code": captured}, {"error_code": live}) is expected
+
+
+def fetched(records: bytes) -> dict[str, Any]:
+    return {"responses": [{"topic": "orders", "partitions": [{"records": records}]}]}
+
+
+def test_records_that_are_not_there_yet() -> None:
+    assert why("Fetch", 11, fetched(b"x"), fetched(b"")) is Again.NO_RECORDS
+    assert why("Fetch", 11, fetched(b"x"), fetched(b"y")) is None
+    assert why("Fetch", 11, fetched(b""), fetched(b"")) is None
+
+
+def test_assignments_that_are_not_there_yet() -> None:
+    given: dict[str, Any] = {"assignment": {"topic_partitions": []}}
+    assert why("ConsumerGroupHeartbeat", 0, given, {"assignment": None}) is Again.ASSIGNMENT
+    assert why("ConsumerGroupHeartbeat", 0, given, given) is None
+    some = {"assignment": {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}}
+    none = {"assignment": {"topic_partitions": []}}
+    assert why("ConsumerGroupHeartbeat", 0, some, none) is Again.ASSIGNMENT
+    assert why("ConsumerGroupHeartbeat", 0, some, some) is None
+    assert why("ConsumerGroupHeartbeat", 0, none, some) is None
+
+
+def test_where_nothing_was_captured_all_is_well() -> None:
+    answer = whole("Heartbeat", 3, {"error_code": 16}, "response")
+    assert why_again(KEYS["Heartbeat"], None, answer, 3) is None
+
+
+@pytest.mark.parametrize(
+    ("captured", "live", "is_asked_again"),
+    [
+        ({"active_tasks": []}, {"active_tasks": None}, True),
+        ({"active_tasks": None}, {"active_tasks": []}, False),
+        ({}, {"status": [{"status_code": 3}]}, True),
+        ({"status": [{"status_code": 3}]}, {"status": [{"status_code": 3}]}, False),
+    ],
+)
+def test_tasks_of_streams_that_are_not_there_yet(
+    captured: dict[str, Any], live: dict[str, Any], is_asked_again: bool
+) -> None:
+    zero: dict[str, Any] = {"active_tasks": None, "status": None}
+    zero |= {"standby_tasks": None, "warmup_tasks": None, "partitions_by_user_endpoint": None}
+    found = why("StreamsGroupHeartbeat", 0, zero | captured, zero | live)
+    assert found is (Again.ASSIGNMENT if is_asked_again else None)
+
+
+def test_offsets_of_share_groups_that_are_not_there_yet() -> None:
+    def told(offset: int) -> dict[str, Any]:
+        partition = {"partition_index": 0, "start_offset": offset}
+        topic = {"topic_name": "orders", "partitions": [partition]}
+        return {"groups": [{"group_id": "g", "topics": [topic]}]}
+
+    assert why("DescribeShareGroupOffsets", 0, told(0), told(-1)) is Again.OFFSETS
+    assert why("DescribeShareGroupOffsets", 0, told(-1), told(0)) is None
+
+
+def test_settings_that_are_not_there_yet() -> None:
+    some: dict[str, Any] = {"resources": [{"resource_type": 2, "acls": []}]}
+    assert why("DescribeAcls", 2, some, {"resources": []}) is Again.SETTINGS
+    assert why("DescribeAcls", 2, some, some) is None
+    entry: dict[str, Any] = {"entity": [], "values": []}
+    none: dict[str, Any] = {"entries": None}
+    assert why("DescribeClientQuotas", 0, {"entries": [entry]}, none) is Again.SETTINGS
+
+
+def test_credentials_that_are_not_there_yet() -> None:
+    def told(error: int) -> dict[str, Any]:
+        return {"results": [{"user": "bob", "error_code": error, "credential_infos": []}]}
+
+    name = "DescribeUserScramCredentials"
+    assert why(name, 0, told(0), told(91)) is Again.SETTINGS
+    assert why(name, 0, told(91), told(91)) is None
+
+
+def test_groups_that_are_on_the_way() -> None:
+    def told(state: str) -> dict[str, Any]:
+        return {"groups": [{"group_id": "g", "group_state": state, "members": []}]}
+
+    for state, expected in [("Assigning", Again.ASSIGNMENT), ("Empty", None)]:
+        assert why("ConsumerGroupDescribe", 1, told("Stable"), told(state)) is expected
+    assert why("ShareGroupDescribe", 1, told("Reconciling"), told("Assigning")) is None

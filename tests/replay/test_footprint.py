@@ -1,0 +1,73 @@
+"""What exchanges touch."""
+
+from __future__ import annotations
+
+from dissector.protocol.records import Record, build_records, new_batch
+from replay.footprint import CLUSTER, GROUPS, TOPICS, TRANSACTIONS, footprint
+from tests.replay.worlds import request, response, uuid
+
+
+def batches(*offsets: int) -> bytes:
+    out = []
+    for offset in offsets:
+        batch = new_batch([Record(0, 0, 0, None, b"x", (), 0, 0, None)])
+        batch.base_offset = offset
+        out.append(batch)
+    return build_records(out)
+
+
+def test_produce_writes_where_its_answer_says() -> None:
+    body = {"topic_data": [{"name": "orders", "partition_data": [{"index": 1}]}]}
+    told = {"index": 1, "base_offset": 7}
+    answer = {"responses": [{"name": "orders", "partition_responses": [told]}]}
+    found = footprint(request("Produce", 9, body), response("Produce", 9, answer))
+    assert found.writes == {("partition", "orders", 1)}
+    assert found.reads == {("topic", "orders")}
+    assert found.wrote == {("orders", 1): 7}
+    assert found.partitions == {"orders": 2}
+
+
+def test_fetch_needs_what_lies_before_its_position() -> None:
+    body = {"topics": [{"topic": "orders", "partitions": [{"partition": 0, "fetch_offset": 5}]}]}
+    found = footprint(request("Fetch", 11, body), None)
+    assert found.saw == {("orders", 0): 4}
+    assert not found.writes
+
+
+def test_fetch_needs_the_records_that_it_saw() -> None:
+    body = {"topics": [{"topic_id": uuid(3), "partitions": [{"partition": 0}]}]}
+    told = {"partition_index": 0, "records": batches(5, 6)}
+    answer = {"responses": [{"topic_id": uuid(3), "partitions": [told]}]}
+    found = footprint(request("Fetch", 16, body), response("Fetch", 16, answer))
+    assert found.saw == {(uuid(3), 0): 6}
+
+
+def test_groups_and_transactions_change() -> None:
+    join = footprint(request("JoinGroup", 5, {"group_id": "g"}), None)
+    assert join.writes == {("group", "g"), GROUPS}
+    beat = footprint(request("Heartbeat", 3, {"group_id": "g"}), None)
+    assert beat.reads == {("group", "g")}
+    body = {"transactional_id": "t", "producer_id": 9}
+    end = footprint(request("EndTxn", 3, body), None)
+    assert end.writes == {("transactional_id", "t"), TRANSACTIONS}
+    assert end.ended == 9
+    assert GROUPS in footprint(request("ListGroups", 4, {}), None).reads
+    assert TRANSACTIONS in footprint(request("ListTransactions", 0, {}), None).reads
+
+
+def test_metadata_may_create_what_it_did_not_find() -> None:
+    asked = request("Metadata", 9, {"topics": [{"name": "orders"}]})
+    lacking = {"topics": [{"name": "orders", "error_code": 3}]}
+    found = footprint(asked, response("Metadata", 9, lacking))
+    assert ("topic", "orders") in found.writes
+    assert (found.lacked, found.found) == ({"orders"}, set())
+    there = {"topics": [{"name": "orders", "partitions": [{"partition_index": 0}]}]}
+    found = footprint(asked, response("Metadata", 9, there))
+    assert not found.writes
+    assert found.partitions == {"orders": 1}
+
+
+def test_what_concerns_all() -> None:
+    assert TOPICS in footprint(request("Metadata", 9, {"topics": None}), None).reads
+    assert {TOPICS, CLUSTER} <= footprint(request("CreateTopics", 5, {}), None).writes
+    assert CLUSTER in footprint(request("DescribeConfigs", 2, {}), None).reads

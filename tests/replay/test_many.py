@@ -1,0 +1,38 @@
+"""Many connections at once, played by one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dissector.protocol.apis import KEYS
+from tests.frames import request, response
+from tests.packets import Wire
+from tests.replay.captures import saved
+from tests.replay.test_run import at_script, beat
+
+CONNECTIONS, REQUESTS = 1000, 2
+HEARTBEAT = KEYS["Heartbeat"]
+
+
+def _capture(folder: Path) -> str:
+    wire = Wire()
+    talks = [wire.talk(10_000 + number).syn() for number in range(CONNECTIONS)]
+    for number in range(REQUESTS):
+        for talk in talks:
+            talk.client(request(HEARTBEAT, 3, number, group_id="g", member_id=f"m{number}"))
+    for number in range(REQUESTS):
+        for talk in talks:
+            talk.broker(response(HEARTBEAT, 3, number))
+    return saved(folder, wire)
+
+
+def test_a_thousand_connections_are_played_together(tmp_path: Path) -> None:
+    played = at_script(_capture(tmp_path), {"Heartbeat": lambda _: beat(0)})
+    assert not played.failures
+    assert len(played.asked) == len(played.outcomes) == CONNECTIONS * REQUESTS
+    by_connection: dict[int, list[int]] = {}
+    for each in played.outcomes:
+        captured = each.step.captured
+        by_connection.setdefault(captured.connection, []).append(captured.correlation_id)
+    assert len(by_connection) == CONNECTIONS
+    assert all(numbers == list(range(REQUESTS)) for numbers in by_connection.values())

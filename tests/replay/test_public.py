@@ -1,0 +1,64 @@
+"""`from replay import Plan, replay`, as a test suite uses it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import replay as package
+from replay import Noise, Plan, replay
+from replay.drive import learn_noise
+from replay.mock import Mock
+from replay.setting import Setting
+from replay.stage import Manner
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+PRODUCED = CAPTURES / "librdkafka-idempotent.pcap"
+
+
+def test_the_public_face_is_what_it_says() -> None:
+    assert package.__all__ == sorted(package.__all__)
+    for name in package.__all__:
+        assert getattr(package, name).__doc__, f"{name} says nothing of itself"
+    with pytest.raises(AttributeError, match="no attribute 'play'"):
+        package.play  # noqa: B018
+
+
+def test_importing_it_loads_no_asyncio() -> None:
+    code = "import replay, sys; sys.exit('asyncio' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_capture_is_replayed(tmp_path: Path) -> None:
+    with Plan.of(PRODUCED, filter="api != Metadata") as plan:
+        report = replay(plan, "mock", prefix="x-", report_file=tmp_path / "report.html")
+    assert report.passed, report
+    assert report.sent == 17
+    assert {row["role"] for row in report.change_rows()} >= {"topic", "producer_id"}
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert str(report).startswith("mock: answers as captured")
+
+
+def test_each_pass_has_names_of_its_own() -> None:
+    with Plan.of(PRODUCED) as plan:
+        report = replay(plan, "mock", loop=3)
+    assert report.passed, report
+    assert report.sent == 54
+
+
+def test_an_error_of_the_target_is_found_and_named() -> None:
+    with Plan.of(PRODUCED) as plan, Mock(topics=plan.topics) as mock:
+        mock.fail_topic(next(iter(plan.topics)), 29)
+        report = replay(plan, mock.addresses[0])
+    assert not report.passed
+    assert "TOPIC_AUTHORIZATION_FAILED" in str(report)
+
+
+def test_noise_is_what_differs_at_a_reference() -> None:
+    with Plan.of(CAPTURES / "kafka4-librdkafka-acks.pcap") as plan:
+        noise = learn_noise(plan, Setting("mock", manner=Manner(timeout_s=10)))
+        assert "ApiVersions.error_code" in noise
+        assert replay(plan, "mock", noise=Noise(noise)).passed

@@ -1,0 +1,120 @@
+"""What a report counts."""
+
+from __future__ import annotations
+
+from replay.outcome import Change, Verdict
+from replay.report import OTHER, _count
+from tests.replay.outcomes import outcome
+from tests.replay.reports import NOT_THERE, made, outcomes, produced
+
+OFFSET = "Produce.responses[*].partition_responses[*].base_offset"
+
+
+def test_counts_verdicts() -> None:
+    report = made()
+    assert report.verdicts == {
+        Verdict.SAME: 1,
+        Verdict.EQUIVALENT: 0,
+        Verdict.DIFFERS: 1,
+        Verdict.ERROR_CHANGED: 1,
+        Verdict.MISSING: 1,
+        Verdict.EXTRA: 0,
+        Verdict.LEFT_OUT: 1,
+    }
+    assert report.failing == 3
+    assert not report.passed
+    assert made(outcomes()[0]).passed
+
+
+def test_one_that_ended_early_has_not_passed() -> None:
+    assert not made(outcomes()[0], ended="interrupted").passed
+
+
+def test_differences_are_told_with_their_requests() -> None:
+    report = made()
+    offset, error, missing = report.differences()
+    assert (offset["step"], offset["verdict"]) == (1, "differs")
+    assert (offset["captured"], offset["replayed"]) == (0, 5)
+    assert (error["captured"], error["replayed"]) == ("NONE", "MESSAGE_TOO_LARGE")
+    assert (error["api_version"], error["version_sent"]) == (7, 6)
+    assert missing["replayed"] == f"none: {NOT_THERE}"
+    assert list(report.differences(1)) == [offset]
+    report.add(*_differing(9))
+    assert [row["step"] for row in report.differences()] == [1, 2, 3, 9]
+
+
+def _differing(number: int):  # type: ignore[no-untyped-def]
+    from replay.compare import compare
+    from replay.world import World
+
+    differing = outcome("Produce", 7, produced(), produced(base_offset=5), number=number)
+    return differing, *compare(differing, World())
+
+
+def test_differences_are_counted_by_field() -> None:
+    report = made()
+    for number in range(10, 14):
+        report.add(*_differing(number))
+    first = report.place_rows()[0]
+    assert (first["place"], first["count"]) == (OFFSET, 5)
+    assert [row["step"] for row in first["examples"]] == [1, 10]
+
+
+def test_says_what_was_left_out_and_why() -> None:
+    assert made().left_out_rows() == [
+        {"by": "plan", "reason": "is telemetry", "count": 2},
+        {"by": "replay", "reason": "can't be", "count": 1},
+    ]
+
+
+def test_what_was_sent_counts_also_where_nobody_waited_for_the_answer() -> None:
+    stopped = outcome(
+        "Produce", 7, produced(), None, failure="ended", is_refused=True, latency_ns=None
+    )
+    report = made(stopped)
+    assert report.verdicts[Verdict.LEFT_OUT] == report.sent == 1
+    assert report.passed
+    assert {"by": "replay", "reason": "ended", "count": 1} in report.left_out_rows()
+
+
+def test_says_what_was_substituted_and_sent_otherwise() -> None:
+    report = made()
+    (change,) = report.change_rows()
+    assert change == {
+        "role": "topic",
+        "rule": "",
+        "count": 1,
+        "path": "Produce.topic_data[0].name",
+        "captured": "orders",
+        "sent": "x-orders",
+    }
+    (version,) = report.version_rows()
+    assert (version["captured_version"], version["version_sent"]) == (7, 6)
+
+
+def test_tokens_are_not_shown() -> None:
+    token = Change("hmac", "token", b"secret", b"other")
+    (change,) = made(outcome("Produce", 7, {}, {}, changes=[token])).change_rows()
+    assert change["captured"] == change["sent"] == "***"
+
+
+def test_latencies_stand_side_by_side() -> None:
+    row = next(row for row in made().api_rows() if row["api"] == "Produce")
+    assert row["captured_p50_ms"] == 2.0
+    assert row["replayed_p50_ms"] == 1.0
+    assert made().summary()["lag_max_ms"] == 3.0
+
+
+def test_how_complete_connections_are() -> None:
+    (row,) = made().connection_rows()
+    assert (row["connection"], row["score"], row["unanswered"]) == (3, 0.75, 1)
+
+
+def test_kinds_of_failures_are_bounded() -> None:
+    from collections import Counter
+
+    reasons: Counter[str] = Counter()
+    for number in range(3000):
+        _count(reasons, str(number))
+    assert len(reasons) <= 1001
+    assert reasons[OTHER] == 2000

@@ -1,0 +1,57 @@
+"""Reports for people, and as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+
+from replay.noise import Noise
+from replay.text import SECTIONS, ndjson_lines, text_lines, value_text, verdict_line
+from tests.replay.outcomes import outcome
+from tests.replay.reports import REMAINS, made, outcomes, produced
+
+
+def test_ndjson_has_everything() -> None:
+    report = made(noise=Noise(["Fetch"]))
+    rows = [json.loads(line) for line in ndjson_lines(report)]
+    sections = [section for section, _ in groupby(row["section"] for row in rows)]
+    assert sections == ["summary", *SECTIONS]
+    assert sum(row["section"] == "difference" for row in rows) == 3
+    assert rows[0]["passed"] is False
+
+
+def test_text_says_the_verdict_first() -> None:
+    lines = list(text_lines(made()))
+    assert lines[0] == "target:9092: 3 of 0 answers differ from what was captured"
+    assert "answers   1 same, 0 equivalent, 1 differs, 1 error changed, 1 missing, 0 extra" in lines
+    assert any("MESSAGE_TOO_LARGE" in line for line in lines)
+    assert "  step 2: Produce v7 sent as v6 of tester, connection 3, id 7" in lines
+    assert [line for line in lines if "is telemetry" in line]
+    assert "Incomplete connections" in lines
+    assert lines[lines.index("Left behind on the target") + 2] == REMAINS
+
+
+def test_verdicts() -> None:
+    assert verdict_line(made(outcomes()[0])) == "target:9092: answers as captured"
+    assert verdict_line(made(outcomes()[1])) == (
+        "target:9092: 1 of 0 answers differs from what was captured"
+    )
+    assert verdict_line(made(outcomes()[4])) == "target:9092: nothing was sent"
+    assert verdict_line(made(ended="interrupted")) == "target:9092: ended early: interrupted"
+
+
+def test_only_the_first_differences_are_told() -> None:
+    lines = list(text_lines(made(), shown=1))
+    assert "1 of 3 differences" in lines
+    assert "Differences" in list(text_lines(made()))
+
+
+def test_what_comes_from_others_is_escaped() -> None:
+    evil = outcome("Produce", 7, produced(topic="\x1b[31m"), produced(topic="a\x07"))
+    for lines in (text_lines(made(evil)), ndjson_lines(made(evil))):
+        assert all(line.isprintable() for line in lines)
+
+
+def test_long_values_are_cut() -> None:
+    assert value_text("x" * 200, 10) == "xxxxxxxxx…"
+    assert value_text({"a": None}) == '{"a": null}'

@@ -1,0 +1,161 @@
+"""Requests of a group that overlapped: which of them its coordinator took first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dissector.protocol.messages import Message
+from replay.turns import REBALANCES, Part, Turn, Turns, turn_of
+from tests.replay.worlds import request, response
+
+GROUP = {"group_id": "g", "member_id": "m"}
+
+
+def joins(turn: int, member: str = "m", *members: str) -> Turn:
+    return Turn("g", member, Part.JOINS, turn, turn > 0, members=members)
+
+
+def stays(turn: int = -1, member: str = "m", error: int = 0) -> Turn:
+    return Turn("g", member, Part.STAYS, turn, not error, error == REBALANCES)
+
+
+def leaves() -> Turn:
+    return Turn("g", "", Part.LEAVES, 0, False)
+
+
+def turns(*told: Turn) -> Turns:
+    found = Turns()
+    for number, turn in enumerate(told):
+        found.add(number, turn)
+    return found
+
+
+def waits(earlier: Turn, later: Turn, done: int | None = 20, connection: int = 1) -> bool:
+    """Tell whether a request that was sent at 10 waits for one that was sent at 0."""
+    times = [(0, done), (10, 30)]
+    steps, connections = np.arange(2, dtype=np.int32), np.array([0, connection], np.int32)
+    causes = list(turns(earlier, later).causes(steps, connections, times.__getitem__))
+    assert causes in ([], [(1, 0)])
+    return bool(causes)
+
+
+def test_who_joins_a_later_generation_waits() -> None:
+    assert waits(joins(1), joins(2))
+    assert not waits(joins(2), joins(2))
+    assert not waits(joins(2), joins(1))
+    assert not waits(joins(1), joins(0))
+
+
+def test_who_is_told_that_all_is_well_is_asked_first() -> None:
+    assert waits(stays(), joins(2))
+    assert waits(stays(), leaves())
+    assert waits(stays(1), joins(2))
+    assert waits(stays(1), leaves())
+    assert not waits(stays(2), joins(2))
+
+
+def test_a_member_may_go_while_another_joins() -> None:
+    assert not waits(joins(1), leaves())
+
+
+def test_what_tells_nothing_is_not_waited_for() -> None:
+    assert not waits(stays(error=REBALANCES or 0), joins(2))
+    assert not waits(stays(), stays())
+    assert not waits(stays(), joins(2), done=None)
+    assert not waits(stays(), joins(2), connection=0)
+    assert not waits(stays(), joins(2)._replace(group="h"))
+
+
+def test_what_was_answered_before_is_left_to_others() -> None:
+    assert not waits(joins(1), joins(2), done=9)
+
+
+def test_only_what_is_sent_counts() -> None:
+    found = turns(joins(1, "a"), joins(2, "b"))
+    steps, times = np.array([-1, 0], np.int32), [(0, 20), (10, 30)]
+    assert not list(found.causes(steps, np.zeros(1, np.int32), times.__getitem__))
+
+
+def test_the_size_of_a_generation_is_that_of_those_who_are_seen_to_join() -> None:
+    found = turns(joins(1, "a", "a"), joins(2, "b"), joins(2, "a", "a", "b", "never seen"))
+    assert found.sizes(np.arange(3, dtype=np.int32)) == {("g", 1): 1, ("g", 2): 2}
+    assert found.sizes(np.array([0, -1, 1], np.int32)) == {("g", 1): 1, ("g", 2): 1}
+
+
+def test_what_comes_before_a_rebalance_is_told() -> None:
+    told = REBALANCES or 0
+    found = turns(
+        stays(), stays(member="other"), stays(), stays(error=told), stays(error=told), stays()
+    )
+    assert list(found.followed(np.arange(6, dtype=np.int32))) == [2]
+    assert not found.followed(np.array([0, 1, 2, -1, -1, 3], np.int32))
+
+
+def test_who_joins_meanwhile_is_told_anew() -> None:
+    found = turns(stays(), joins(2), stays(error=REBALANCES or 0))
+    assert not found.followed(np.arange(3, dtype=np.int32))
+
+
+def told(
+    api: str, version: int, asked: dict[str, Any], answer: dict[str, Any] | None
+) -> Turn | None:
+    answered: Message | None = None if answer is None else response(api, version, answer)
+    return turn_of(request(api, version, GROUP | asked), answered)
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "asked", "answer", "expected"),
+    [
+        ("JoinGroup", 5, {}, {"generation_id": 3, "member_id": "m"}, joins(3)),
+        ("JoinGroup", 5, {}, {"error_code": 16, "generation_id": 3}, joins(0)),
+        ("JoinGroup", 5, {}, None, joins(0)),
+        (
+            "JoinGroup",
+            5,
+            {},
+            {"generation_id": 3, "member_id": "m", "members": [{"member_id": "m"}]},
+            joins(3, "m", "m"),
+        ),
+        ("LeaveGroup", 1, {}, {}, leaves()),
+        ("SyncGroup", 3, {"generation_id": 2}, {}, stays(2)),
+        ("SyncGroup", 3, {"generation_id": 2}, {"error_code": 27}, stays(2, error=27)),
+        ("Heartbeat", 3, {"generation_id": 2}, {}, stays()),
+        ("Heartbeat", 3, {"generation_id": 2}, {"error_code": 27}, stays(error=27)),
+        ("OffsetCommit", 5, {}, {}, stays(member="")),
+        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 0}, {"member_epoch": 1}, joins(1)),
+        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 1}, {"member_epoch": 2}, stays(2)),
+        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 1}, None, stays(0, error=1)),
+        (
+            "ConsumerGroupHeartbeat",
+            0,
+            {"member_epoch": 1},
+            {"member_epoch": 1, "assignment": {"topic_partitions": []}},
+            stays(1, error=1),
+        ),
+        (
+            "ConsumerGroupHeartbeat",
+            0,
+            {"member_epoch": -1},
+            {"member_epoch": -1},
+            Turn("g", "m", Part.LEAVES, -1, False),
+        ),
+        ("Metadata", 9, {}, {}, None),
+    ],
+)
+def test_what_an_exchange_tells(
+    api: str,
+    version: int,
+    asked: dict[str, Any],
+    answer: dict[str, Any] | None,
+    expected: Turn | None,
+) -> None:
+    assert told(api, version, asked, answer) == expected
+
+
+def test_a_refused_commit_tells_nothing() -> None:
+    partition = {"partition_index": 0, "error_code": 27}
+    answer = {"topics": [{"name": "orders", "partitions": [partition]}]}
+    assert told("OffsetCommit", 5, {}, answer) == stays(member="", error=1)
