@@ -1,0 +1,167 @@
+"""`kafkashark conform`: which rules of the protocol a capture, or a running broker, breaks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dissector.cli import options
+from dissector.cli.output import write_lines
+from dissector.errors import UsageError
+from dissector.view.escape import escaped
+from replay import secured
+
+if TYPE_CHECKING:
+    from conform.rule import Rule
+    from conform.verdict import Verdict
+
+FORMATS = ("text", "ndjson", "junit", "sarif", "html")
+BROKEN = 1
+
+
+def conform(
+    captures: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CAPTURE...",
+            help="pcap or pcapng files, also compressed, in time order; - is standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
+    ] = "text",
+    output: options.Output = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULES", help="Only these rules or families: F,B01. More than once."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULES", help="Not these rules or families. More than once."),
+    ] = None,
+    list_rules: Annotated[bool, typer.Option("--list", help="Print the rules.")] = False,
+    explain: Annotated[
+        str | None, typer.Option(metavar="RULE", help="Print all that is known of a rule.")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Findings that are known, and fail no build."),
+    ] = None,
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the findings as a baseline; the status is 0."),
+    ] = None,
+    ports: options.Ports = None,
+    max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    jobs: options.Jobs = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Ask this running broker, instead of a capture."),
+    ] = None,
+    allow_writes: Annotated[
+        bool,
+        typer.Option(
+            "--allow-writes",
+            help="With --target: make topics, groups and transactions, and remove them.",
+        ),
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option(metavar="S", min=0.1, help="How long the target may take to answer.")
+    ] = 10.0,
+    tls: secured.Tls = False,
+    tls_ca: secured.TlsCa = None,
+    tls_certificate: secured.TlsCertificate = None,
+    tls_key: secured.TlsKey = None,
+    sasl: secured.Sasl = "",
+    sasl_user: secured.SaslUser = "",
+    sasl_secret: secured.SaslSecret = None,
+) -> int:
+    """Say which rules of Kafka's protocol a capture breaks, who breaks them, and where.
+
+    A rule whose evidence the capture lacks is not judged. With --target a running broker is asked
+    for what no capture can show, and compared with the releases of Kafka. The exit status is 1
+    where an error is found, not for warnings and notes.
+    """
+    import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
+    from conform.choose import chosen, known, ordered
+    from conform.rules import REGISTRY
+    from conform.text import rule_lines
+
+    options.one_of(form, FORMATS, "-T")
+    if explain is not None:
+        write_lines(rule_lines(known(explain)), output)
+        return 0
+    rules = chosen(REGISTRY.values(), select or (), ignore or ())
+    if list_rules:
+        write_lines(_listed(ordered(rules)), output)
+        return 0
+    if target is not None:
+        if captures:
+            raise UsageError("--target asks a broker: no capture goes with it")
+        from conform.probe.command import probed, release_lines
+        from replay.auth import Security
+
+        security = Security.read(
+            mechanism=sasl,
+            username=sasl_user,
+            secret_file=sasl_secret,
+            tls=tls,
+            authority_file=tls_ca,
+            certificate_file=tls_certificate,
+            key_file=tls_key,
+        )
+        outcome = probed(target, rules, security, timeout, allow_writes, _say)
+        more = release_lines(outcome.match, form)
+        return _told(outcome.verdict, target, form, output, baseline, write_baseline, more)
+    if not captures:
+        raise UsageError("what shall be judged? CAPTURE..., --target HOST:PORT, or --list")
+    source = options.source(captures, None, ports, max_frame_bytes, output, jobs)
+    verdict = _judged(rules, source)
+    subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
+    return _told(verdict, subject, form, output, baseline, write_baseline)
+
+
+def _judged(rules: Iterable[Rule], source: options.Source) -> Verdict:
+    from conform.judge import Judge
+
+    judge = Judge(rule for rule in rules if rule.on != "live")
+    for window in source.each_window():
+        judge.window(source.capture, window)
+    return judge.finish()
+
+
+def _told(
+    verdict: Verdict,
+    subject: str,
+    form: str,
+    output: str | None,
+    baseline: Path | None,
+    write_baseline: Path | None,
+    more: Iterable[str] = (),
+) -> int:
+    """Write a verdict as the options ask, and more lines behind it; return the exit status."""
+    from conform.baseline import apply, baseline_lines, read_baseline
+    from conform.rule import Severity
+    from conform.written import FORMS
+
+    if baseline is not None:
+        for line in sorted(apply(verdict, read_baseline(baseline))):
+            _say(f"{baseline}: nothing was found of {line}")
+    if write_baseline is not None:
+        write_lines(baseline_lines(verdict), str(write_baseline))
+    write_lines(chain(FORMS[form](verdict, subject), more), output)
+    return BROKEN if verdict.count(Severity.ERROR) and write_baseline is None else 0
+
+
+def _listed(rules: Iterable[Rule]) -> Iterable[str]:
+    return (f"{rule.id}  {rule.severity:<7}  {rule.title}" for rule in rules)
+
+
+def _say(text: str) -> None:
+    print("kafkashark:", escaped(text), file=sys.stderr)

@@ -1,0 +1,195 @@
+"""
+The fold: windows of a capture go by, the rules are asked of each exchange, a verdict is left.
+
+What is kept of a connection is dropped when it ends, and what rules keep of the capture as a whole
+is bounded, so memory does not grow with the capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from conform.plain_batches import PlainBatches
+from conform.rule import Call, Glance, Rule
+from conform.say import Say, Seen
+from conform.software import learn_software
+from conform.turn import BatchTurn, Closing, Talk, Turn, World
+from conform.verdict import Tally, Verdict
+from dissector.engine.capture import Capture, Reading, Window
+from dissector.engine.exchange import Exchange
+from dissector.engine.exchanges import NONE, Exchanges
+from dissector.engine.known import read_names
+from dissector.protocol.apis import api_name
+
+API_VERSIONS = 18
+
+
+class Judge:
+    """
+    Asks rules of a capture.
+
+    Attributes:
+        verdict: What came of it so far.
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        chosen = sorted(rules, key=lambda rule: rule.order)
+        self.verdict = Verdict(chosen)
+        self._seen = Seen()
+        self._says = {rule.id: Say(rule, self.verdict, self._seen) for rule in chosen}
+        self._by_api: dict[tuple[str, int | None], list[_Group]] = {}
+        self._world = World()
+        self._talks: dict[int, Talk] = {}
+        self._ended: set[int] = set()
+
+    def capture(self, capture: Capture) -> Verdict:
+        """Judge a whole capture."""
+        for window in capture.windows():
+            self.window(capture, window)
+        return self.finish()
+
+    def window(self, capture: Capture, window: Window) -> None:
+        """Judge the exchanges that ended in one window of a capture."""
+        reading, table = capture.reading, window.exchanges
+        assert reading is not None
+        for number in self._connections(window):
+            self._note_losses(reading, number)
+        capture.names.learn(read_names(table))
+        plain = PlainBatches(table)
+        for row, exchange in enumerate(self._exchanges(capture, reading, table)):
+            talk = self._talks[exchange.connection]
+            self._judge(Turn(exchange, talk, self._world, plain.reader(row)))
+        for number in [n for n in self._talks if reading.streams.connections[n].ended]:
+            self._close(self._talks.pop(number), reading.streams.connections[number].ended)
+            self._ended.add(number)
+
+    def finish(self) -> Verdict:
+        """End the capture: connections that are still open end with it."""
+        for talk in self._talks.values():
+            self._close(talk, "")
+        self._talks.clear()
+        return self.verdict
+
+    def _connections(self, window: Window) -> list[int]:
+        return sorted(set(window.exchanges.connection.tolist()) | self._talks.keys())
+
+    def _note_losses(self, reading: Reading, number: int) -> None:
+        """Note why a connection is partial, as soon as it is; it never becomes whole again."""
+        talk = self._talks.get(number)
+        if talk is None:
+            known = reading.conversations.get(number)
+            client = known.client if known and known.client is not None else 0
+            talk = self._talks[number] = Talk(number, *reading.sides(number, client))
+        talk.torn = talk.torn or torn(reading, number)
+        if not talk.partial:
+            talk.partial = losses(reading, number)
+        if not talk.partial and number in self._ended:
+            talk.partial = "what the connection said before its end is forgotten"
+        if not talk.partial:
+            talk.skipped, talk.partial = _skipped(reading, number)
+            talk.torn = talk.torn or talk.partial
+        self._world.partial = self._world.partial or talk.partial
+
+    def _exchanges(
+        self, capture: Capture, reading: Reading, table: Exchanges
+    ) -> Iterator[Exchange]:
+        """Yield the rows of a window as objects; who talks is known by the connection."""
+        asked = table.request.packet
+        files = reading.files_of(np.where(asked == NONE, table.response.packet, asked))
+        rows = zip(table.connection.tolist(), files.codes.tolist(), strict=True)
+        for row, (number, code) in enumerate(rows):
+            talk = self._talks[number]
+            yield Exchange(
+                table,
+                row,
+                capture=files.values[code],
+                client=talk.client.address,
+                broker=talk.broker.address,
+                names=capture.names,
+            )
+
+    def _judge(self, turn: Turn) -> None:
+        exchange, key = turn.exchange, turn.api_key
+        if key == API_VERSIONS:
+            learn_software(turn)
+        if turn.talk.partial and exchange.status != "answered":
+            # Frames that are entered anew are believed by their looks until one is answered.
+            for group in self._groups("exchange", key):
+                for _, say in group.members:
+                    say.unjudged(turn.talk.partial)
+            return
+        self._ask(self._groups("exchange", key), turn)
+        batch_groups = self._groups("batch", key)
+        if batch_groups:
+            for message, field in turn.carried:
+                for index in range(len(field.batches)):
+                    self._ask(batch_groups, BatchTurn(turn, message, field, index))
+        turn.talk.note(turn)
+
+    def _ask(self, groups: list[_Group], turn: Closing) -> None:
+        """Ask rules of one thing."""
+        self._seen.turn = turn
+        for glance, members, tallies in groups:
+            kept = None if glance is None else glance(turn)
+            if kept is not None:
+                for tally in tallies:
+                    tally.judged += kept
+                continue
+            for call, say in members:
+                call(turn, say)
+
+    def _groups(self, on: str, key: int | None) -> list[_Group]:
+        """Return the rules to be called for something of an API, by their glance."""
+        found = self._by_api.get((on, key))
+        if found is None:
+            api = None if key is None else api_name(key)
+            groups: dict[Glance | None, _Group] = {}
+            for rule in self.verdict.rules:
+                if rule.on == on and (not rule.apis or api in rule.apis):
+                    group = groups.setdefault(rule.glance, _Group(rule.glance, [], []))
+                    group.members.append((rule.call, self._says[rule.id]))
+                    group.tallies.append(self.verdict.tallies[rule.id])
+            found = self._by_api[on, key] = list(groups.values())
+        return found
+
+    def _close(self, talk: Talk, ended: str) -> None:
+        talk.ended = ended
+        closing = Closing(talk, self._world)
+        self._ask(self._groups("close", None), closing)
+
+
+class _Group(NamedTuple):
+    """Rules that share a glance, or have none: their functions, and their tallies."""
+
+    glance: Glance | None
+    members: list[tuple[Call, Say]]
+    tallies: list[Tally]
+
+
+def losses(reading: Reading, number: int) -> str:
+    """Return why something that was said on a connection was not captured; empty: all was."""
+    if not reading.streams.connections.knows_beginnings(number):
+        return "the capture begins in the middle of the connection"
+    return torn(reading, number)
+
+
+def torn(reading: Reading, number: int) -> str:
+    """Return why something was not captured since the capture began; empty: all was."""
+    connection = reading.streams.connections[number]
+    if any(side.gap_bytes or side.gaps for side in connection.sides):
+        return "packets of the connection are missing"
+    if any(side.cut_bytes for side in connection.sides):
+        return "packets of the connection are cut"
+    return ""
+
+
+def _skipped(reading: Reading, number: int) -> tuple[tuple[int, int], str]:
+    """Return what of client and broker was there and is no frame, and how that is said."""
+    known = reading.conversations.get(number)
+    if known is None or not any(known.skipped):
+        return (0, 0), ""
+    skipped = known.skipped if known.client != 1 else (known.skipped[1], known.skipped[0])
+    return skipped, "bytes of the connection can't be read as Kafka"

@@ -1,0 +1,114 @@
+"""
+What a message is that does not fit its declaration: what rule it breaks, if one explains it.
+
+Its bytes are read as if some other rule had been broken: with the other header, in another version,
+with a compact client id. What then fits to the last byte is taken for what was meant.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from conform.odd_values import has_odd_values
+from dissector.errors import DecodeError, EncodeError
+from dissector.protocol.apis import api
+from dissector.protocol.headers import API_VERSIONS, RequestHeader, ResponseHeader
+from dissector.protocol.messages import Message
+
+UNSUPPORTED_VERSION = 35
+_LEAST_BODY_BYTES = 4
+"""A smaller body fits by chance in many a form."""
+
+
+class Misfit(NamedTuple):
+    """
+    Why a message does not fit.
+
+    Attributes:
+        rule: The rule that it breaks.
+        found: In which way.
+        path: The field of the body where it shows; empty where it is the header.
+        is_tolerated: Whether Kafka reads the message all the same.
+    """
+
+    rule: str
+    found: str
+    path: str = ""
+    is_tolerated: bool = False
+
+
+def misfit(message: Message) -> Misfit | None:
+    """Return why a message that is all there does not fit its declaration; None if it does."""
+    left = len(message.frame) - message.body_end
+    if message.body is not None and not left:
+        return None
+    key, version = message.api_key, message.api_version
+    if key is None or version is None or message.schema is None:
+        return None
+    for rule, found, frame, header, body in _readings(message, key, version):
+        if _fits(message, frame, header, key, body):
+            return Misfit(rule, found)
+    if message.body is not None:
+        return Misfit("F02", f"bytes left over after the body: {left}", is_tolerated=True)
+    first = message.problems[0] if message.problems else None
+    return Misfit("F02", first.what if first else "the body can't be read", _path(message))
+
+
+def _path(message: Message) -> str:
+    """Return the field at which reading stopped."""
+    path = message.problems[0].path if message.problems else ""
+    return path.removeprefix(message.kind).removeprefix(".")
+
+
+def _readings(
+    message: Message, key: int, version: int
+) -> Iterator[tuple[str, str, bytes, int, int]]:
+    """Yield what may have been meant: rule, what was found, the bytes, version of header, body."""
+    frame, header = message.frame, message.header[1]
+    if message.kind == "request":
+        if header > 0:
+            other = 3 - header
+            found = f"the header is version {other}, where version {header} is due"
+            yield "F08", found, frame, other, version
+        classic = _classic_client_id(frame) if header == 2 else None
+        if classic is not None:
+            yield "F11", "the client id is a compact string", classic, header, version
+        return
+    rule = "F09" if key == API_VERSIONS else "F10"
+    found = f"the header is version {1 - header}, where version {header} is due"
+    yield rule, found, frame, 1 - header, version
+    declared = api(key)
+    versions = declared.response.versions if declared else ()
+    for other in sorted(versions, key=lambda each: abs(each - version)):
+        if other != version:
+            flexible = Message("response", b"", 0, key, other).header[1]
+            found = f"the body is version {other}, where version {version} was asked"
+            yield "F07", found, frame, flexible, other
+
+
+def _classic_client_id(frame: bytes) -> bytes | None:
+    """Return a request whose compact client id is written as the header asks."""
+    length = frame[8] - 1 if len(frame) > 8 else 0x7F
+    if length >= 0x7F or len(frame) < 9 + length:
+        return None
+    return frame[:8] + length.to_bytes(2, "big", signed=True) + frame[9:]
+
+
+def _fits(message: Message, frame: bytes, header: int, key: int, version: int) -> bool:
+    """Tell whether bytes, read with some versions of header and body, are what is written again."""
+    declared = api(key)
+    schema = RequestHeader if message.kind == "request" else ResponseHeader
+    stream = io.BytesIO(frame)
+    try:
+        schema.codec(header).parse_stream(stream)
+        if declared is None or len(frame) - stream.tell() < _LEAST_BODY_BYTES:
+            return False
+        start, declaration = stream.tell(), declared.schema(message.kind)
+        body = declaration.codec(version).parse_stream(stream)
+        if has_odd_values(declaration, version)(body):
+            return False
+        return bool(declaration.codec(version).build(body) == frame[start:])
+    except (DecodeError, EncodeError):
+        return False

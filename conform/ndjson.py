@@ -1,0 +1,68 @@
+"""A verdict as lines of JSON: `section` says what a line is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from conform.rule import Rule, Severity
+from conform.verdict import Finding, Kind, Verdict
+from dissector.view.values import json_text
+
+
+def ndjson_lines(verdict: Verdict, subject: str) -> Iterator[str]:
+    """Yield the summary, the findings with how many are equal, and each rule with its counts."""
+    yield json_text(
+        {
+            "section": "summary",
+            "subject": subject,
+            **{f"{severity}s": verdict.count(severity) for severity in Severity},
+            "not_told_apart": verdict.uncounted,
+        }
+    )
+    for kind in verdict:
+        for finding in kind.findings:
+            yield json_text({"section": "finding", **finding_row(kind, finding)})
+    for rule in verdict.rules:
+        tally = verdict.tallies[rule.id]
+        counts = {"judged": tally.judged, "broken": tally.broken, "unjudged": dict(tally.unjudged)}
+        yield json_text({"section": "rule", **rule_row(rule), **counts})
+
+
+def finding_row(kind: Kind, finding: Finding) -> dict[str, Any]:
+    """Return a finding as it is told to machines."""
+    return {
+        "rule": finding.rule.id,
+        "title": finding.rule.title,
+        "severity": finding.severity.value,
+        "side": finding.side.value,
+        "software": finding.software or None,
+        "capture": finding.capture or None,
+        "connection": finding.connection,
+        "client": finding.client,
+        "broker": finding.broker,
+        "packet": finding.packet,
+        "message": finding.message or None,
+        "api": finding.api or None,
+        "api_version": finding.version,
+        "correlation_id": finding.correlation_id,
+        "path": finding.path or None,
+        "span": list(finding.span) if finding.span else None,
+        "found": finding.found,
+        "asks": finding.rule.asks,
+        "count": kind.count,
+        "known": kind.known,
+    }
+
+
+def rule_row(rule: Rule) -> dict[str, Any]:
+    """Return a rule as it is told to machines."""
+    return {
+        "rule": rule.id,
+        "title": rule.title,
+        "severity": rule.severity.value,
+        "source": rule.source,
+        "asks": rule.asks,
+        "example": rule.example,
+        "judged_on": rule.on,
+    }

@@ -1,0 +1,77 @@
+"""
+Values that a codec reads and gives back, though Kafka would not write them.
+
+A null where none is allowed, a boolean of 2, text that is no UTF-8: what such values would look
+like in a body is looked for by a function that is written for the version, so that only fields that
+can be odd are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from dissector.protocol.schema import Field, Schema, split
+
+
+@cache
+def has_odd_values(schema: Schema, version: int) -> Callable[[Any], bool]:
+    """Return what tells of a body of this version whether any value of it is odd."""
+    lines = ["def is_odd(v0):", *_struct(schema.fields, version, 0), " return False"]
+    names: dict[str, Any] = {"is_odd_text": is_odd_text}
+    exec(compile("\n".join(lines), "<odd values>", "exec"), names)
+    found: Callable[[Any], bool] = names["is_odd"]
+    return found
+
+
+def is_odd_text(text: str) -> bool:
+    """Tell whether a text came from bytes that are no UTF-8."""
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
+    """Return statements that look at the struct `v<depth>`; they are indented so deep."""
+    plain, tagged = split(fields, version)
+    lines: list[str] = []
+    for each in plain + tagged:
+        lines += _field(each, version, depth)
+    return lines
+
+
+def _field(each: Field, version: int, depth: int) -> list[str]:
+    pad, value = " " * (depth + 1), f"v{depth + 1}"
+    nullable = version in each.null
+    read = f"{pad}{value} = v{depth}[{each.name!r}]"
+    if each.type == "bool":
+        return [read, f"{pad}if {value}.__class__ is not bool: return True"]
+    if each.type == "struct":
+        inner = _struct(each.fields, version, depth + 1)
+        return [read, f"{pad}if {value} is not None:", *inner] if inner else []
+    if each.type == "string":
+        test = f"{value}.__class__ is str and is_odd_text({value})"
+        if not nullable:
+            test = f"{value} is None or is_odd_text({value})"
+        return [read, f"{pad}if {test}: return True"]
+    inner = _items(each, version, depth + 1)
+    if inner:
+        inner = [f"{pad}for v{depth + 1} in {value} or ():", *inner]
+    needs = not nullable and (each.type in ("bytes", "records") or each.type.startswith("[]"))
+    if needs:
+        inner = [f"{pad}if {value} is None: return True", *inner]
+    return [read, *inner] if inner else []
+
+
+def _items(each: Field, version: int, depth: int) -> list[str]:
+    """Return statements that look at an item of an array."""
+    if each.type == "[]struct":
+        return _struct(each.fields, version, depth)
+    if each.type == "[]string":
+        return [f"{' ' * (depth + 1)}if v{depth} is None or is_odd_text(v{depth}): return True"]
+    return []

@@ -1,0 +1,1 @@
+"""Asks a running broker for what no capture can show."""

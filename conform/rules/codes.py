@@ -1,0 +1,144 @@
+"""C: error codes, and what goes with them in an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conform.rule import Severity, Side, rule
+from conform.say import Say
+from conform.turn import Turn
+from dissector.protocol.error_codes import error_name
+from dissector.protocol.facts import NO_ID, Facts, collect
+from dissector.protocol.spans import spans
+from dissector.view.escape import quoted
+
+_UNKNOWN = "ERROR_"
+"""How `error_name` begins for a code that nobody knows."""
+
+_NOTHING: dict[str, tuple[tuple[str, ...], dict[str, int]]] = {
+    "Produce": (("responses", "partition_responses"), {"base_offset": -1}),
+    "ListOffsets": (("topics", "partitions"), {"offset": -1, "timestamp": -1}),
+    "OffsetForLeaderEpoch": (("topics", "partitions"), {"end_offset": -1}),
+    "InitProducerId": ((), {"producer_id": -1, "producer_epoch": -1}),
+}
+"""API -> the lists that lead to structs with an error code, and what stands for nothing in them."""
+
+
+@rule(
+    "C01",
+    "Error codes are known",
+    Severity.WARNING,
+    source="Errors.java: forCode takes any other for UNKNOWN_SERVER_ERROR",
+    asks="Each error code of an answer is one of Kafka's.",
+    example="error_code 999",
+)
+def codes_are_known(turn: Turn, say: Say) -> None:
+    """Ask whether all error codes in an answer have a name."""
+    message, facts = turn.response, Facts()
+    if turn.told is None or message is None or message.schema is None:
+        return
+    say.judged()
+    collect(message.schema, message.api_version or 0, turn.told, facts)
+    for name in facts.errors:
+        if name.startswith(_UNKNOWN):
+            code = int(name.removeprefix(_UNKNOWN))
+            say.broken(Side.BROKER, f"error code {code} is unknown", path=_path_of(turn, code))
+
+
+def _path_of(turn: Turn, code: int) -> str:
+    """Return the first field of the answer that holds an error code."""
+    message = turn.response
+    if message is None or message.schema is None:
+        return ""
+    root = spans(message.schema, message.api_version or 0, message.frame, message.body_start)
+    return next(
+        (s.path for s in root.leaves() if s.name.endswith("error_code") and s.value == code), ""
+    )
+
+
+@rule(
+    "C03",
+    "Beside an error stands no result",
+    Severity.WARNING,
+    source="ProduceResponse.java, ListOffsetsResponse.java, OffsetsForLeaderEpochResponse.java, "
+    "InitProducerIdResponse.java: -1 beside an error",
+    asks="Where an answer has an error, its offsets, timestamps and producer ids are -1.",
+    example="Produce: error_code 6, base_offset 17",
+    apis=tuple(_NOTHING),
+)
+def no_result_beside_errors(turn: Turn, say: Say) -> None:
+    """Ask whether results stand beside errors."""
+    if turn.told is None:
+        return
+    say.judged()
+    way, nothing = _NOTHING[turn.exchange.api or ""]
+    for path, struct in _structs(turn.told, way):
+        if not struct["error_code"]:
+            continue
+        for name, value in nothing.items():
+            if struct.get(name, value) != value:
+                error = error_name(struct["error_code"])
+                what = f"{name} is {struct[name]} beside '{error}'"
+                say.broken(Side.BROKER, what, path=f"{path}.{name}".lstrip("."))
+
+
+def _structs(
+    body: Mapping[str, Any], way: tuple[str, ...], path: str = ""
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the structs at the end of a way through lists, each with its path."""
+    if not way:
+        yield path, body
+        return
+    for at, each in enumerate(body[way[0]] or ()):
+        yield from _structs(each, way[1:], f"{path}.{way[0]}[{at}]".lstrip("."))
+
+
+@rule(
+    "C02",
+    "A topic that was created has an id",
+    Severity.WARNING,
+    source="CreateTopicsResponse.json v7+; ReplicationControlManager.createTopics",
+    asks="CreateTopics v7 and above tells the id of each topic that it made.",
+    example="CreateTopics v7: error_code 0, topic_id of zeros",
+    apis=("CreateTopics",),
+)
+def created_topics_have_ids(turn: Turn, say: Say) -> None:
+    """Ask whether the answer to CreateTopics tells ids."""
+    if (turn.version or 0) < 7 or turn.asked is None or turn.told is None:
+        return
+    if turn.asked.validate_only:
+        return
+    say.judged()
+    for at, topic in enumerate(turn.told.topics or ()):
+        if not topic.error_code and topic.topic_id == NO_ID:
+            path = f"topics[{at}].topic_id"
+            say.broken(Side.BROKER, f"{quoted(topic.name)} was made and has no id", path=path)
+
+
+@rule(
+    "C04",
+    "A cursor moves on",
+    Severity.ERROR,
+    source="DescribeTopicPartitionsResponse.json: NextCursor (KIP-966)",
+    asks="The next cursor of DescribeTopicPartitions lies behind the one that was asked from, or "
+    "clients ask forever.",
+    example="cursor ('orders', 5) is asked, and next_cursor is ('orders', 5)",
+    apis=("DescribeTopicPartitions",),
+)
+def cursor_moves_on(turn: Turn, say: Say) -> None:
+    """Ask whether the next cursor lies behind the asked one."""
+    if turn.asked is None or turn.told is None:
+        return
+    say.judged()
+    asked, told = turn.asked.cursor, turn.told.next_cursor
+    if asked is None or told is None:
+        return
+    before, after = ((c.topic_name, c.partition_index) for c in (asked, told))
+    if after <= before:
+        what = f"{quoted(told.topic_name)} {told.partition_index} does not lie behind"
+        say.broken(
+            Side.BROKER,
+            f"{what} {quoted(asked.topic_name)} {asked.partition_index}",
+            path="next_cursor",
+        )

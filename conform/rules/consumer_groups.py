@@ -1,0 +1,100 @@
+"""G06: members of groups whose broker assigns."""
+
+from __future__ import annotations
+
+from construct import Container
+
+from conform.memory import Newest
+from conform.rule import Severity, Side, rule
+from conform.say import Say
+from conform.turn import Turn
+
+_JOINS, _LEAVES, _LEAVES_FOR_A_WHILE = 0, -1, -2
+_FIRST_WITH_OWN_IDS = 1
+_MOST_MEMBERS = 20_000
+
+
+class _Told(Newest[tuple[str, str], tuple[int, int]]):
+    """The newest epoch that each member was told on a connection, and when: by group and member."""
+
+    def __init__(self) -> None:
+        super().__init__(_MOST_MEMBERS)
+
+
+@rule(
+    "G06",
+    "Members join, stay and leave by their epochs",
+    Severity.ERROR,
+    source="KIP-848; GroupMetadataManager.throwIfConsumerGroupHeartbeatRequestIsInvalid, "
+    "throwIfConsumerGroupMemberEpochIsInvalid",
+    asks="Epoch 0 joins, with topics, a rebalance timeout and no partitions; -1 leaves, -2 leaves "
+    "a static member's place; other negative epochs are none. Brokers refuse the rest with "
+    "INVALID_REQUEST, which makes it a warning, and an epoch above the member's with "
+    "FENCED_MEMBER_EPOCH (110).",
+    example="epoch 0 with rebalance_timeout_ms -1",
+    apis=("ConsumerGroupHeartbeat",),
+)
+def by_epochs(turn: Turn, say: Say) -> None:
+    """Look at a heartbeat, and at what it is answered."""
+    asked, told, version = turn.asked, turn.told, turn.version or 0
+    if asked is None:
+        say.unjudged(turn.lacks(response=False))
+        return
+    say.judged()
+    path, found = _wrong(asked, version)
+    if found:
+        is_refused = told is not None and told.error_code
+        severity = Severity.WARNING if is_refused else None
+        say.broken(Side.CLIENT, found, path=path, severity=severity)
+    if told is None:
+        return
+    if found and not told.error_code:
+        say.broken(Side.BROKER, f"answered with error 0: {found}", path="error_code")
+    if not told.error_code:
+        _judge_epoch(turn, say, asked, told)
+
+
+def _wrong(asked: Container, version: int) -> tuple[str, str]:
+    """Return what is wrong with a request, behind its field; empty: nothing."""
+    epoch, topics = asked.member_epoch, asked.topic_partitions
+    if epoch < _LEAVES_FOR_A_WHILE:
+        return "member_epoch", f"epoch {epoch}"
+    if not asked.member_id and (version >= _FIRST_WITH_OWN_IDS or epoch != _JOINS):
+        return "member_id", f"no member id, with epoch {_sort(epoch)}"
+    if epoch == _LEAVES_FOR_A_WHILE and asked.instance_id is None:
+        return "instance_id", "leaves for a while, but is no static member"
+    if epoch != _JOINS:
+        return "", ""
+    if asked.rebalance_timeout_ms == -1:
+        return "rebalance_timeout_ms", "joins without a rebalance timeout"
+    if topics is None or topics:
+        return "topic_partitions", "joins, but does not say that it holds no partitions"
+    if not asked.subscribed_topic_names and asked.get("subscribed_topic_regex") is None:
+        return "subscribed_topic_names", "joins without topics"
+    return "", ""
+
+
+def _sort(epoch: int) -> str:
+    return "above 0" if epoch > 0 else str(epoch)
+
+
+def _judge_epoch(turn: Turn, say: Say, asked: Container, told: Container) -> None:
+    """Hold the epochs against each other, and against what the member was told before."""
+    epoch, now = asked.member_epoch, told.member_epoch
+    if epoch >= 0 and now <= 0:
+        say.broken(Side.BROKER, f"a member's epoch is {now}", path="member_epoch")
+    elif epoch < 0 and now != epoch:
+        say.broken(Side.BROKER, f"leaves with {epoch}, is told {now}", path="member_epoch")
+    member = asked.member_id or told.member_id or ""
+    known = turn.talk.state(_Told)
+    key = asked.group_id, member
+    before = known.get(key)
+    sent_ns, told_ns = turn.exchange.request_time_ns or 0, turn.exchange.response_time_ns or 0
+    is_known = before is not None and before[1] < sent_ns and turn.whole
+    if epoch > 0 and before is not None and is_known and epoch > before[0]:
+        found = f"epoch {epoch} is taken, where the member was told {before[0]}"
+        say.broken(Side.BROKER, found, path="error_code")
+    if now > 0:
+        known[key] = now, told_ns
+    else:
+        known.pop(key, None)

@@ -1,0 +1,154 @@
+"""F, first part: frames and headers, as their declarations say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conform.rule import Severity, Side, rule
+from conform.say import Say
+from conform.turn import Closing, Turn
+from dissector.protocol.headers import API_VERSIONS
+
+
+@rule(
+    "F01",
+    "A stream is cut into frames",
+    Severity.ERROR,
+    source="NetworkReceive.java: a size that is negative or above socket.request.max.bytes closes "
+    "the connection",
+    asks="All that is sent are frames: a size of 4 bytes, not negative, and so many bytes.",
+    example="ff ff ff fe, where the size of a frame is due",
+    on="close",
+)
+def is_framed(closing: Closing, say: Say) -> None:
+    """Ask whether bytes had to be passed over that were all captured."""
+    skipped = closing.talk.skipped
+    if not any(skipped) and not closing.whole:
+        say.unjudged(closing.talk.partial)
+        return
+    if closing.talk.newest[0] < 0:
+        say.unjudged("nothing was answered on the connection, so it may not be Kafka")
+        return
+    if closing.talk.has_tokens:
+        say.unjudged("raw tokens were sent, which only the order of the capture tells apart")
+        return
+    say.judged()
+    for side, count in zip(Side, skipped, strict=True):
+        if count:
+            say.broken(side, f"bytes in no frame that can be believed: {count}")
+
+
+def _judge_misfit(id: str, kind: str, turn: Turn, say: Say) -> None:
+    """Ask whether one of the messages, or that of a kind, is a misfit by a rule."""
+    if not turn.whole:
+        say.unjudged(turn.talk.partial)
+        return
+    if any(kind in ("", each.kind) for each in turn.declared):
+        say.judged()
+    for message, why in turn.misfits:
+        if why.rule == id:
+            side = Side.CLIENT if message.kind == "request" else Side.BROKER
+            severity = Severity.WARNING if why.is_tolerated else None
+            say.broken(side, why.found, message=message, path=why.path, severity=severity)
+
+
+def _glance(kind: str) -> Callable[[Turn], int | None]:
+    """Return what tells whether a message of a kind is there, and all of the exchange fits."""
+
+    def is_plain(turn: Turn) -> int | None:
+        if not turn.whole or turn.misfits:
+            return None
+        return int(any(kind in ("", each.kind) for each in turn.declared))
+
+    return is_plain
+
+
+_ANY, _REQUEST, _RESPONSE = _glance(""), _glance("request"), _glance("response")
+
+
+@rule(
+    "F02",
+    "A frame is consumed exactly",
+    Severity.ERROR,
+    source="the generated readers of Kafka's messages; bytes left over Kafka does not look at, so "
+    "they are a warning",
+    asks="Header and body fill the frame as their declarations say, and nothing is left over.",
+    example="a Heartbeat v4 response with a byte more behind its tagged fields",
+    glance=_ANY,
+)
+def is_consumed(turn: Turn, say: Say) -> None:
+    """Ask whether a message fits its declaration, where no other rule says why it does not."""
+    _judge_misfit("F02", "", turn, say)
+
+
+@rule(
+    "F07",
+    "A response has the version of its request",
+    Severity.ERROR,
+    source="clients/src/main/resources/common/message/README.md: 'The version of a response must "
+    "always match'",
+    asks="The body of a response is in the version in which the request was.",
+    example="Metadata v9 is asked, and the response is a Metadata v1",
+    glance=_RESPONSE,
+)
+def in_version(turn: Turn, say: Say) -> None:
+    """Ask whether a response that does not fit does so in another version."""
+    _judge_misfit("F07", "response", turn, say)
+
+
+@rule(
+    "F08",
+    "A request has the header of its version",
+    Severity.ERROR,
+    source="ApiMessageTypeGenerator.java: requestHeaderVersion (KIP-482)",
+    asks="The header of a flexible version is version 2, else 1; of ControlledShutdown v0 it is 0.",
+    example="Metadata v9 without tagged fields in its header",
+    glance=_REQUEST,
+)
+def request_header(turn: Turn, say: Say) -> None:
+    """Ask whether a request that does not fit does so with another header."""
+    _judge_misfit("F08", "request", turn, say)
+
+
+@rule(
+    "F09",
+    "The response of ApiVersions has header version 0",
+    Severity.ERROR,
+    source="ApiMessageTypeGenerator.java: responseHeaderVersion (KIP-511)",
+    asks="The header of a response of ApiVersions is version 0 whatever the body's version.",
+    example="ApiVersions v3 with tagged fields in the response's header",
+    apis=("ApiVersions",),
+    glance=_RESPONSE,
+)
+def api_versions_header(turn: Turn, say: Say) -> None:
+    """Ask whether a response of ApiVersions that does not fit does so with the other header."""
+    _judge_misfit("F09", "response", turn, say)
+
+
+@rule(
+    "F10",
+    "A response has the header of its version",
+    Severity.ERROR,
+    source="ApiMessageTypeGenerator.java: responseHeaderVersion (KIP-482)",
+    asks="The header of a flexible version is version 1, else 0.",
+    example="Metadata v9 without tagged fields in the response's header",
+)
+def response_header(turn: Turn, say: Say) -> None:
+    """Ask whether a response that does not fit does so with the other header."""
+    if turn.api_key != API_VERSIONS:
+        _judge_misfit("F10", "response", turn, say)
+
+
+@rule(
+    "F11",
+    "The client id is never a compact string",
+    Severity.ERROR,
+    source="RequestHeader.json: ClientId has flexibleVersions none",
+    asks="The length of the client id is an int16, also in header version 2. A compact one "
+    "makes small requests so unlike Kafka that they break F01.",
+    example="Metadata v9 whose header says 05 's' 'h' 'o' 'p', not 00 04 's' 'h' 'o' 'p'",
+    glance=_REQUEST,
+)
+def client_id(turn: Turn, say: Say) -> None:
+    """Ask whether a request that does not fit does so with a compact client id."""
+    _judge_misfit("F11", "request", turn, say)

@@ -1,0 +1,142 @@
+"""V06 and S: what is said until a client is logged in, and how long that lasts."""
+
+from __future__ import annotations
+
+from conform.rule import Severity, Side, rule
+from conform.say import Say
+from conform.turn import Turn
+from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+
+MARGIN_NS = 1_000_000_000
+"""How long after the end of a session a request is not held against the client."""
+
+_BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
+
+
+class _Login:
+    """
+    How far the login of a connection is.
+
+    Attributes:
+        begun: Whether a handshake was answered.
+        stepped: Whether a step of it succeeded: the last one can't be told from those before.
+        refused: What was asked too early; its answer, an error, must be the last.
+    """
+
+    def __init__(self) -> None:
+        self.begun = self.stepped = False
+        self.refused = ""
+
+
+@rule(
+    "V06",
+    "Before the login only ApiVersions and the login itself are asked",
+    Severity.ERROR,
+    source="SaslServerAuthenticator.handleKafkaRequest: IllegalSaslStateException; Kafka 3.9 and "
+    "4.3 answer with an error and close the connection",
+    asks="Between SaslHandshake and a SaslAuthenticate that succeeds, a connection carries only "
+    "ApiVersions, SaslHandshake and SaslAuthenticate; anything else is its end.",
+    example="SaslHandshake v1, then Metadata",
+)
+def logs_in_first(turn: Turn, say: Say) -> None:
+    """Ask whether anything else is asked during the login, and whether the connection goes on."""
+    login = turn.talk.state(_Login)
+    if not turn.whole:
+        if turn.api_key == SASL_HANDSHAKE:
+            say.unjudged(turn.talk.partial)
+        return
+    if login.refused and turn.exchange.status == "answered":
+        what = f"the connection goes on after '{login.refused}', asked before the client logged in"
+        say.broken(Side.BROKER, what)
+    _follow(turn, login)
+    if not login.begun or login.stepped:
+        return
+    say.judged()
+    if turn.api_key is not None and turn.api_key not in _BEFORE_LOGIN:
+        login.refused = turn.exchange.api or ""
+        say.broken(Side.CLIENT, f"'{login.refused}' is asked before the client is logged in")
+
+
+def _follow(turn: Turn, login: _Login) -> None:
+    """Follow the login."""
+    if turn.exchange.is_token:
+        login.stepped = True
+    elif turn.told is None or turn.told.get("error_code"):
+        return
+    elif turn.api_key == SASL_HANDSHAKE:
+        login.begun = True
+    elif turn.api_key == SASL_AUTHENTICATE:
+        login.stepped = True
+
+
+class _Form:
+    """The version of a handshake after which no token came yet."""
+
+    def __init__(self) -> None:
+        self.version: int | None = None
+
+
+@rule(
+    "S01",
+    "The tokens of a login are sent as the handshake's version says",
+    Severity.ERROR,
+    source="SaslServerAuthenticator: enableKafkaSaslAuthenticateHeaders from SaslHandshake v1 on "
+    "(KIP-152)",
+    asks="After SaslHandshake v0 tokens are raw: a size and the bytes; from v1 on they are in "
+    "SaslAuthenticate requests.",
+    example="SaslHandshake v0, then SaslAuthenticate",
+)
+def tokens_as_agreed(turn: Turn, say: Say) -> None:
+    """Ask in what form the first token after a handshake comes."""
+    form = turn.talk.state(_Form)
+    if not turn.whole:
+        if turn.api_key == SASL_HANDSHAKE:
+            say.unjudged(turn.talk.partial)
+        return
+    if turn.api_key == SASL_HANDSHAKE and turn.told is not None and not turn.told.error_code:
+        form.version = turn.version
+    elif form.version is not None and (turn.exchange.is_token or turn.api_key == SASL_AUTHENTICATE):
+        say.judged()
+        if turn.exchange.is_token != (form.version == 0):
+            form_of_token = "a raw token" if turn.exchange.is_token else "SaslAuthenticate"
+            say.broken(Side.CLIENT, f"{form_of_token} follows SaslHandshake v{form.version}")
+        form.version = None
+
+
+class _Session:
+    """When the session of a connection ends, as the broker told; None: it does not."""
+
+    def __init__(self) -> None:
+        self.ends_ns: int | None = None
+
+
+@rule(
+    "S02",
+    "A client logs in again before its session ends",
+    Severity.ERROR,
+    source="KIP-368: the broker closes connections whose session has ended",
+    asks="Where SaslAuthenticate tells a session lifetime, the client authenticates again on the "
+    "same connection before that is over, or asks nothing more.",
+    example="session_lifetime_ms 60000, and Fetch 70 seconds later",
+)
+def logs_in_again(turn: Turn, say: Say) -> None:
+    """Ask whether a request was sent after the session's end."""
+    session = turn.talk.state(_Session)
+    exchange = turn.exchange
+    if turn.api_key == SASL_AUTHENTICATE:
+        told = turn.told
+        if told is not None and not told.error_code:
+            lifetime_ms = told.get("session_lifetime_ms", 0)
+            now_ns = exchange.response_time_ns or 0
+            session.ends_ns = now_ns + lifetime_ms * 1_000_000 if lifetime_ms > 0 else None
+        return
+    sent_ns = exchange.request_time_ns
+    if session.ends_ns is None or sent_ns is None or turn.api_key in _BEFORE_LOGIN:
+        return
+    if not turn.whole:
+        say.unjudged(turn.talk.partial)
+        return
+    say.judged()
+    if sent_ns > session.ends_ns + MARGIN_NS:
+        late_ms = (sent_ns - session.ends_ns) // 1_000_000
+        say.broken(Side.CLIENT, f"'{exchange.api}' is asked {late_ms} ms after the session's end")

@@ -1,0 +1,120 @@
+"""How a rule says what it found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conform.rule import Rule, Severity, Side
+from conform.turn import Closing, Turn, span_of
+from conform.verdict import PARTICULARS, Finding, Verdict, finding_key
+from dissector.protocol.embedded.sasl import MASK
+from dissector.protocol.embedded.secrets import carries_secrets, secret_ranges
+
+if TYPE_CHECKING:
+    from dissector.protocol.messages import Message
+
+
+class Seen:
+    """
+    What all rules look at now.
+
+    Attributes:
+        turn: An exchange, a batch or the end of a connection.
+    """
+
+    __slots__ = ("turn",)
+
+    turn: Closing
+
+
+class Say:
+    """Takes what one rule says, of one turn after the other."""
+
+    __slots__ = ("_rule", "_seen", "_tally", "_verdict")
+
+    def __init__(self, rule: Rule, verdict: Verdict, seen: Seen) -> None:
+        self._rule = rule
+        self._verdict = verdict
+        self._seen = seen
+        self._tally = verdict.tallies[rule.id]
+
+    def judged(self) -> None:
+        """Count one case that could be judged, whatever came of it."""
+        self._tally.judged += 1
+
+    def unjudged(self, why: str) -> None:
+        """Count one case that could not be judged."""
+        self._tally.unjudged[why] += 1
+
+    def broken(
+        self,
+        side: Side,
+        found: str,
+        *,
+        message: Message | None = None,
+        path: str = "",
+        span: tuple[int, int] | None = None,
+        severity: Severity | None = None,
+        of: Turn | None = None,
+    ) -> None:
+        """
+        Say that the rule was broken; the case counts as judged by `judged` alone.
+
+        Args:
+            side: By whom.
+            found: What was found, in a line. Equal findings are told apart from others by this
+                text without its numbers and quoted words: quote what varies.
+            message: The message that shows it; by default that of the side.
+            path: The field of its body.
+            span: The place in its frame; by default that of the field.
+            severity: Where it is not the rule's.
+            of: An exchange that was kept, where the rule looks at the end of its connection.
+        """
+        turn = of or self._seen.turn
+        talk = turn.talk
+        exchange = turn.exchange if isinstance(turn, Turn) else None
+        peer = talk.client if side is Side.CLIENT else talk.broker
+        api = (exchange.api or "") if exchange else ""
+        self._tally.broken += 1
+        kind = self._verdict.kind(finding_key(self._rule, side, peer.software, api, path, found))
+        if kind is None:
+            return
+        if message is None and isinstance(turn, Turn):
+            message = turn.request if side is Side.CLIENT else turn.response
+        if span is None and path and message is not None:
+            span = span_of(message, path)
+        if span is not None and message is not None and _is_secret(message, span, turn):
+            found = PARTICULARS.sub(MASK, found)
+        packet = None
+        if exchange is not None and message is not None:
+            asked = message.kind == "request"
+            packet = exchange.request_packet if asked else exchange.response_packet
+        kind.findings.append(
+            Finding(
+                self._rule,
+                severity or self._rule.severity,
+                side,
+                found,
+                peer.software,
+                talk.number,
+                talk.client.address,
+                talk.broker.address,
+                packet,
+                exchange.correlation_id if exchange else None,
+                api,
+                exchange.api_version if exchange else None,
+                message.kind if message else "",
+                path,
+                span,
+                exchange.capture if exchange else "",
+            )
+        )
+
+
+def _is_secret(message: Message, span: tuple[int, int], turn: Closing) -> bool:
+    """Tell whether a place in a message holds a secret, in part at least."""
+    if message.schema is None or not carries_secrets(message.schema.fields):
+        return False
+    request = turn.request if isinstance(turn, Turn) and message.kind == "response" else None
+    start, end = span
+    return any(first < end and start < last for first, last in secret_ranges(message, request))

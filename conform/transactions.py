@@ -1,0 +1,157 @@
+"""
+Transactions as their coordinator hears of them, before Kafka 4 let Produce begin them (KIP-890).
+
+What a client tells its coordinator goes over one connection. From an InitProducerId on it up to an
+EndTxn on it, and nothing lost of it, all that was added to a transaction was seen; so what was
+produced in the meantime can be held against it.
+
+Source: TransactionCoordinator.scala, TransactionManager.java; KIP-98, KIP-890.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+from weakref import ref
+
+from conform.memory import Newest
+from conform.turn import Turn
+
+FIRST_IMPLICIT_PRODUCE = 12
+"""From here on Produce adds its partitions to the transaction itself."""
+FIRST_IMPLICIT_END = 5
+_FIRST_ADDED_BY_BROKERS = 4
+
+Topic: TypeAlias = tuple[str, int]
+"""Name of a topic, and number of a partition."""
+
+_MOST_PRODUCED = 10_000
+"""Partitions of one transaction that are remembered."""
+
+
+class Who(NamedTuple):
+    """A transactional producer: on which host, who it is, and in which epoch."""
+
+    host: str
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """
+    A transaction that is open, or could be opened.
+
+    Attributes:
+        is_begun: Whether anything was added to it on this connection.
+        ended: How the one before ended (whether it was committed); None where there was none.
+    """
+
+    is_begun: bool = False
+    ended: bool | None = None
+
+
+class Coordinated:
+    """The transactions whose beginning one connection to a coordinator tells of."""
+
+    def __init__(self) -> None:
+        self._turn: Callable[[], Turn | None] = lambda: None
+        self._newest: Transaction | None = None
+        self._open: Newest[Who, Transaction] = Newest(1000)
+
+    def at(self, turn: Turn) -> Transaction | None:
+        """Return the transaction that an EndTxn ends; None where its beginning was not seen."""
+        if self._turn() is not turn:
+            self._turn = ref(turn)
+            self._newest = self._take(turn)
+        return self._newest
+
+    def _take(self, turn: Turn) -> Transaction | None:
+        """Note what an exchange begins or ends; return what it ends, as it was before."""
+        asked, told = turn.asked, turn.told
+        if turn.talk.torn or asked is None or told is None:
+            self._open.clear()
+            return None
+        if turn.exchange.api == "InitProducerId":
+            if asked.transactional_id is not None and not told.error_code:
+                self._open[_who(turn, asked.transactional_id, told)] = Transaction()
+            return None
+        if turn.exchange.api != "EndTxn":
+            who = _adding(turn)
+            if who is not None and who in self._open:
+                self._open[who] = Transaction(is_begun=True)
+            return None
+        who = ending(turn)
+        known = self._open.get(who)
+        if known is not None and not told.error_code:
+            self._open[who] = Transaction(ended=bool(asked.committed))
+        return known
+
+
+class Added(Newest[tuple[Who, Topic | None], None]):
+    """The partitions that were ever added by a producer in its epoch, and (None) anything."""
+
+    def take(self, turn: Turn) -> None:
+        """Note what is added, on whatever connection."""
+        who = _adding(turn)
+        if who is None or turn.asked is None:
+            return
+        self[who, None] = None
+        for topic in turn.asked.get("v3_and_below_topics") or ():
+            for partition in topic.partitions or ():
+                self[who, (topic.name, partition)] = None
+
+
+def _adding(turn: Turn) -> Who | None:
+    """Return whose transaction a client adds to; None where none does."""
+    asked = turn.asked
+    if asked is None or turn.exchange.api not in ("AddOffsetsToTxn", "AddPartitionsToTxn"):
+        return None
+    if turn.exchange.api == "AddOffsetsToTxn":
+        return _who(turn, asked.transactional_id, asked)
+    if (turn.version or 0) >= _FIRST_ADDED_BY_BROKERS:
+        return None
+    name, number = asked.v3_and_below_transactional_id, asked.v3_and_below_producer_id
+    return Who(_host(turn), name, number, asked.v3_and_below_producer_epoch)
+
+
+class Produced(Newest[Who, "Newest[Topic, int]"]):
+    """What was appended in transactions of the old kind: the packet in which it was sent."""
+
+    def take(self, turn: Turn) -> None:
+        """Note the transactional batches of a Produce exchange that were appended."""
+        asked, told = turn.asked, turn.told
+        if asked is None or told is None or (turn.version or 0) >= FIRST_IMPLICIT_PRODUCE:
+            return
+        fine = {
+            (topic.name, each.index)
+            for topic in told.responses or ()
+            for each in topic.partition_responses or ()
+            if not each.error_code
+        }
+        for _, carried in turn.carried:
+            place = carried.topic or "", carried.partition
+            for batch in carried.batches:
+                if place in fine and getattr(batch, "transactional", False):
+                    who = _who(turn, asked.transactional_id or "", batch)
+                    found = self.get(who)
+                    if found is None:
+                        found = self[who] = Newest(_MOST_PRODUCED)
+                    found[place] = turn.exchange.request_packet or 0
+
+
+def ending(turn: Turn) -> Who:
+    """Return whose transaction an EndTxn request ends."""
+    assert turn.asked is not None
+    return _who(turn, turn.asked.transactional_id, turn.asked)
+
+
+def _host(turn: Turn) -> str:
+    """Return the host of the client."""
+    return turn.talk.client.address.rpartition(":")[0]
+
+
+def _who(turn: Turn, name: str, producer: Any) -> Who:
+    return Who(_host(turn), name, producer.producer_id, producer.producer_epoch)

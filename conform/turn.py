@@ -1,0 +1,305 @@
+"""What a rule looks at: an exchange, a record batch or the end of a connection, and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from construct import Container
+
+from conform.memory import Remembers
+from conform.misfit import Misfit, misfit
+from conform.odd_values import has_odd_values
+from dissector.engine.exchange import Exchange
+from dissector.protocol.carried import Carried, Read, carried, read_field
+from dissector.protocol.headers import SASL_HANDSHAKE
+from dissector.protocol.messages import Message
+from dissector.protocol.records import Batch
+from dissector.protocol.spans import Span, spans
+
+Value = TypeVar("Value")
+
+MOST_ODD = 100
+"""Unanswered requests, and unasked responses, of a connection that are remembered."""
+
+
+class _once(Generic[Value]):  # noqa: N801  (it is used as a decorator)
+    """A property that is computed once, without the lock of `functools.cached_property`."""
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+        self._name = compute.__name__
+
+    def __get__(self, it: Any, owner: Any = None) -> Value:
+        value = it.__dict__[self._name] = self._compute(it)
+        return value
+
+
+class World(Remembers):
+    """
+    The capture as a whole.
+
+    Attributes:
+        partial: Why something that was said may not be in the capture; empty: as far as can be
+            seen, all of every connection is. A connection of which no packet was captured leaves
+            no trace: who compares connections must allow for that.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.partial = ""
+
+
+class Peer:
+    """
+    One side of a connection.
+
+    Attributes:
+        address: `address:port`.
+        software: Name and version, where ApiVersions told them; else empty.
+    """
+
+    __slots__ = ("address", "software")
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.software = ""
+
+
+class Talk(Remembers):
+    """
+    One connection.
+
+    Attributes:
+        number: Of the connection in the capture.
+        client: Who sends requests.
+        broker: Who answers.
+        partial: Why something that was said on it can't be known, so far; empty: all is known.
+        torn: The same of what was said since the capture began.
+        skipped: How many bytes of client and broker were captured and are no frames of Kafka;
+            zeros where anything was not captured.
+        ended: `fin`, `rst`, `reused`, or empty where the capture ended first.
+        newest: Of the requests that were answered, where that which was sent last begins in its
+            stream, and its correlation id; -1 before the first.
+        unanswered: The first exchanges of those that never were, as they come to their end.
+        orphans: The first responses that no request waited for.
+        has_tokens: Whether raw SASL tokens may be sent, which only their order tells apart.
+    """
+
+    def __init__(self, number: int, client: str, broker: str) -> None:
+        super().__init__()
+        self.number = number
+        self.client = Peer(client)
+        self.broker = Peer(broker)
+        self.partial = self.torn = ""
+        self.skipped = (0, 0)
+        self.ended = ""
+        self.newest: tuple[int, int | None] = (-1, None)
+        self.unanswered: list[Turn] = []
+        self.orphans: list[Turn] = []
+        self.has_tokens = False
+
+    def note(self, turn: Turn) -> None:
+        """Note what became of an exchange."""
+        exchange = turn.exchange
+        if exchange.is_token or (turn.api_key == SASL_HANDSHAKE and turn.version == 0):
+            self.has_tokens = True
+        if exchange.status == "answered":
+            self.newest = max(self.newest, (turn.sent_at, exchange.correlation_id), key=_first)
+            return
+        odd = {"unanswered": self.unanswered, "orphan": self.orphans}.get(exchange.status)
+        if odd is not None and not self.partial and len(odd) < MOST_ODD:
+            odd.append(turn.kept())
+
+
+def _first(pair: tuple[int, int | None]) -> int:
+    return pair[0]
+
+
+class Closing:
+    """What a rule is called with at the end of a connection, or of the capture."""
+
+    def __init__(self, talk: Talk, world: World) -> None:
+        self.talk = talk
+        self.world = world
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing was lost on this connection."""
+        return not self.talk.partial
+
+
+class Turn(Closing):
+    """
+    An exchange, and where it was said.
+
+    Attributes:
+        exchange: The exchange.
+        talk: Its connection.
+        world: The capture.
+        read_records: Reads the `records` fields of its messages, in their order.
+    """
+
+    def __init__(
+        self, exchange: Exchange, talk: Talk, world: World, read_records: Read = read_field
+    ) -> None:
+        super().__init__(talk, world)
+        self.exchange = exchange
+        self.read_records = read_records
+
+    @_once
+    def request(self) -> Message | None:
+        """The request; None where it is not in the capture."""
+        return self.exchange.request
+
+    @_once
+    def response(self) -> Message | None:
+        """The response; None where there is none."""
+        return self.exchange.response
+
+    @_once
+    def asked(self) -> Container | None:
+        """The body of the request; None where it is not there or can't be trusted."""
+        return None if self.request is None or self._request_lacks else self.request.body
+
+    @_once
+    def told(self) -> Container | None:
+        """The body of the response; likewise."""
+        return None if self.response is None or self._response_lacks else self.response.body
+
+    @_once
+    def carried(self) -> list[tuple[Message, Carried]]:
+        """The `records` fields of both messages that are not null, with what is in them."""
+        return [
+            (each, field)
+            for each in self.exchange.messages
+            for field in carried(each, self.read_records)
+        ]
+
+    @_once
+    def api_key(self) -> int | None:
+        """The key of the API; None for an orphan and for raw SASL tokens."""
+        return self.exchange.api_key
+
+    @_once
+    def version(self) -> int | None:
+        """The version of the request."""
+        return self.exchange.api_version
+
+    @_once
+    def declared(self) -> list[Message]:
+        """The messages of which API and version are known."""
+        return [each for each in self.exchange.messages if each.schema is not None]
+
+    @_once
+    def misfits(self) -> list[tuple[Message, Misfit]]:
+        """The messages that are all there and do not fit their declaration, and why."""
+        whole = [each for each in self.declared if each.size == len(each.frame)]
+        found = [(message, misfit(message)) for message in whole]
+        return [(message, why) for message, why in found if why is not None]
+
+    def kept(self) -> Turn:
+        """Return the same with its own bytes: it may be kept when its window is gone."""
+        return Turn(self.exchange.kept(), self.talk, self.world)
+
+    @_once
+    def sent_at(self) -> int:
+        """Where the request begins in its stream; -1 where it is not in the capture."""
+        return -1 if self.request is None else self.exchange.place_of(self.request)[0]
+
+    def lacks(self, *, request: bool = True, response: bool = True) -> str:
+        """Return why the bodies of request and response can't be looked at; empty: they can."""
+        return (request and self._request_lacks) or (response and self._response_lacks) or ""
+
+    @_once
+    def _request_lacks(self) -> str:
+        return _lack("request", self.request)
+
+    @_once
+    def _response_lacks(self) -> str:
+        return _lack("response", self.response)
+
+    def topic_name(self, name: str | None, topic_id: UUID | None) -> str:
+        """Return the name of a topic that a message names by name or by id; the id if unknown."""
+        if name is not None or topic_id is None:
+            return name or ""
+        return self.exchange.known_topic(topic_id) or str(topic_id)
+
+
+def _lack(kind: str, message: Message | None) -> str:
+    """Return why the body of a message can't be looked at; empty: it can."""
+    if message is None:
+        return f"the {kind} is not in the capture"
+    if message.size > len(message.frame):
+        return f"some bytes of the {kind} were not captured"
+    if message.body is None or message.schema is None:
+        return f"the {kind} can't be read"
+    if message.body_end != message.size:
+        return f"the {kind} has bytes left over"
+    if has_odd_values(message.schema, message.api_version or 0)(message.body):
+        return f"the {kind} has values that none may have"
+    return ""
+
+
+class BatchTurn(Turn):
+    """
+    A record batch, or a message set, and the exchange that carries it.
+
+    Attributes:
+        message: The Produce request or the Fetch or ShareFetch response.
+        field: The `records` field that holds it: topic, partition, bytes.
+        index: Which batch of the field it is.
+        batch: The batch; its records are read already, its problems have positions in the field.
+    """
+
+    def __init__(self, turn: Turn, message: Message, field: Carried, index: int) -> None:
+        self.__dict__.update(turn.__dict__)
+        self.message = message
+        self.field = field
+        self.index = index
+        self.batch: Batch = field.batches[index]
+
+    @property
+    def topic(self) -> str:
+        """The name of the topic, or its id as text where the capture does not tell the name."""
+        return self.topic_name(self.field.topic, self.field.topic_id)
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition."""
+        return self.field.partition
+
+    @property
+    def path(self) -> str:
+        """The path of the batch: `topic_data[0].partition_data[1].records[2]`."""
+        return f"{self.field.path}[{self.index}]"
+
+    def span(self, start: int = 0, end: int | None = None) -> tuple[int, int]:
+        """Return the place in the frame of some bytes of the batch; by default of all of it."""
+        found = span_of(self.message, self.field.path)
+        content = found[1] - len(self.field.data) if found else 0
+        first = content + self.batch.position
+        if end is None:
+            after = self.field.batches[self.index + 1 : self.index + 2]
+            stop = after[0].position if after else len(self.field.data)
+            return first + start, content + stop
+        return first + start, first + end
+
+
+def span_of(message: Message, path: str) -> tuple[int, int] | None:
+    """Return the place in the frame of a field of the body, or of the nearest that encloses it."""
+    if message.schema is None or message.api_version is None:
+        return None
+    at = spans(message.schema, message.api_version, message.frame, message.body_start)
+    while (inner := _child_on_way(at, path)) is not None:
+        at = inner
+    return (at.start, at.end) if at.path else None
+
+
+def _child_on_way(span: Span, path: str) -> Span | None:
+    for child in span.children:
+        if path == child.path or path.startswith((f"{child.path}.", f"{child.path}[")):
+            return child
+    return None

@@ -1,0 +1,21 @@
+"""The forms in which a verdict is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from conform.html import html_lines
+from conform.junit import junit_lines
+from conform.ndjson import ndjson_lines
+from conform.sarif import sarif_lines
+from conform.text import text_lines
+from conform.verdict import Verdict
+
+FORMS: Mapping[str, Callable[[Verdict, str], Iterator[str]]] = {
+    "text": text_lines,
+    "ndjson": ndjson_lines,
+    "junit": junit_lines,
+    "sarif": sarif_lines,
+    "html": html_lines,
+}
+"""Name of the form -> what writes a verdict and what was judged."""

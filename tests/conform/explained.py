@@ -1,0 +1,68 @@
+"""
+What the recorded captures break, and why each is as it is: errors and warnings, not notes.
+
+A line is a finding's key without the software. `CLIENTS` holds the traffic between Apache Kafka and
+clients, in which no error may be; `MOCK` that with librdkafka's mock cluster.
+"""
+
+from __future__ import annotations
+
+CLIENTS = {
+    "B18|client||Produce|topic_data[].partition_data[].records[].producer_id|"
+    "producer id #, epoch #, base sequence #": (
+        "aiokafka and kafkajs write base sequence 0 (kafkajs epoch 0 too) where there is no "
+        "producer id; Kafka looks at neither without one."
+    ),
+    "B22|client||CreateTopics||a topic is named #": (
+        "The recorder asks for a bad name on purpose; the answer is INVALID_TOPIC_EXCEPTION."
+    ),
+    "B22|client||Metadata||a topic is named #": (
+        "The recorder asks for a bad name on purpose; kafka-python is given TopicPartitions for an "
+        "election of leaders, and asks for the text of one as if it were a topic."
+    ),
+    "F02|client||AlterUserScramCredentials||bytes left over after the body: #": (
+        "librdkafka writes the empty tag section of the request twice: 00 00 at the end."
+    ),
+    "F02|client||Metadata||bytes left over after the body: #": (
+        "librdkafka's DescribeCluster writes the count of topics as an int32, 00 00 00 00, in the "
+        "flexible version 13: read as compact it is null, so the broker tells all topics."
+    ),
+    "G06|client||ConsumerGroupHeartbeat|member_id|no member id, with epoch #": (
+        "The sweep of Kafka's classes fills in every field; the answer is INVALID_REQUEST."
+    ),
+    "G06|client||ConsumerGroupHeartbeat|topic_partitions|"
+    "joins, but does not say that it holds no partitions": "The sweep, as above.",
+    "M02|client||Metadata|topics[]|v# asks for a topic by its id": "The sweep, as above.",
+    "Q01|client||Produce||a request comes # ms before the time is over": (
+        "librdkafka tells its application of the throttle time and does not wait."
+    ),
+}
+
+MOCK = {
+    "B18|client||Produce|topic_data[].partition_data[].records[].producer_id|"
+    "producer id #, epoch #, base sequence #": "aiokafka, as above.",
+    "F02|broker||ApiVersions||bytes left over after the body: #": (
+        "The refusal of ApiVersions v3 is of no version: 00 23, then 01 where a compact array of "
+        "one says 02, then 00 12 00 00 00 02 for the range, and 00 00 00 00."
+    ),
+    "F02|broker||Metadata||bytes left over after the body: #": (
+        "The mock writes the empty tag section of Metadata v13 twice."
+    ),
+    "F02|client||Metadata||bytes left over after the body: #": (
+        "librdkafka's DescribeCluster, as above."
+    ),
+    "F05|broker||||a response with correlation id # answers a Produce request with acks = #": (
+        "The mock answers Produce with acks = 0."
+    ),
+    "G01|broker||JoinGroup|member_id|a member without an id is taken at once": (
+        "The mock answers JoinGroup v5 with an empty member id, 00 00, with error 00 00 and a "
+        "generation, where Kafka answers 00 4f and an id."
+    ),
+    "G06|broker||ConsumerGroupHeartbeat|member_epoch|a member's epoch is #": (
+        "Who joins while others still hold the partitions is answered with member epoch 00 00 00 "
+        "00, by which it would join again; Kafka gives it an epoch, and no partitions yet."
+    ),
+    "V01|broker||ApiVersions||the refusal is in version #, not #": (
+        "See F02: what it answers fits version 3 rather than 0, and neither to the end."
+    ),
+}

@@ -1,0 +1,58 @@
+"""Scenes in which a consumer fetches one topic, with and without a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from tests.conform.scene import SceneTalk
+
+FETCH = 1
+SESSION = 77
+ORDERS = UUID(int=7)
+
+
+def ask(
+    talk: SceneTalk,
+    number: int,
+    offsets: Mapping[int, int],
+    *,
+    version: int = 11,
+    session: tuple[int, int] = (0, -1),
+    **values: Any,
+) -> None:
+    """Ask for partitions of the topic from offsets on; `session` is id and epoch."""
+    parts = [
+        {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+        for partition, offset in offsets.items()
+    ]
+    topics = [{**_topic(version), "partitions": parts}] if parts else []
+    usual: dict[str, Any] = {"max_wait_ms": 500, "topics": topics}
+    if version < 15:
+        usual["replica_id"] = -1
+    if version >= 7:
+        usual |= {"session_id": session[0], "session_epoch": session[1]}
+    talk.asks(FETCH, version, number, **usual | values)
+
+
+def tell(
+    talk: SceneTalk,
+    number: int,
+    told: Mapping[int, Mapping[str, Any]],
+    *,
+    version: int = 11,
+    **values: Any,
+) -> None:
+    """Answer with what is told of partitions; the log is from 0 to 100 unless that says other."""
+    usual = {"high_watermark": 100, "last_stable_offset": 100, "aborted_transactions": None}
+    usual |= {"log_start_offset": 0, "preferred_read_replica": -1}
+    if version < 11:
+        del usual["preferred_read_replica"]
+    parts = [{"partition_index": number, **usual, **each} for number, each in told.items()]
+    responses = [{**_topic(version), "partitions": parts}] if parts else []
+    talk.tells(FETCH, version, number, responses=responses, **values)
+
+
+def _topic(version: int) -> dict[str, Any]:
+    return {"topic_id": ORDERS} if version >= 13 else {"topic": "orders"}

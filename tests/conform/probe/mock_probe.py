@@ -1,0 +1,39 @@
+"""
+Asks librdkafka's mock cluster by some rules, and prints what was found: it may end this process.
+
+    python -m tests.conform.probe.mock_probe P01 P02
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import sys
+
+from conform.probe.drive import probe_broker
+from replay.mock import Mock
+from tests.conform.mutations import key_of
+from tests.conform.probe.scripts import LIVE
+
+
+def main(ids: list[str]) -> None:
+    """Probe, and print a line for each kind of finding."""
+    with Mock() as mock:
+        # Who joins a group waits 3 s otherwise.
+        hurry = mock._library.rd_kafka_mock_group_initial_rebalance_delay_ms
+        hurry.argtypes = (ctypes.c_void_p, ctypes.c_int32)
+        hurry(mock._cluster, 0)
+        outcome = asyncio.run(
+            probe_broker(
+                mock.addresses[0],
+                [LIVE[each] for each in ids],
+                timeout_s=10,
+                allow_writes=True,
+            )
+        )
+        for kind in outcome.verdict:
+            print(key_of(kind.first))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,48 @@
+"""Scripted brokers for tests of the probe, and how they are probed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
+from conform.probe.drive import Outcome, probe_broker
+from conform.rule import REGISTRY
+from replay.auth import Security
+from tests.replay.scripted import Answers, Scripted, alone, scripted
+
+LIVE = {rule.id: rule for rule in REGISTRY.values() if rule.on == "live"}
+
+
+def probed(
+    answers: Answers,
+    *ids: str,
+    allow_writes: bool = False,
+    timeout_s: float = 20.0,
+    security: Security | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    warn: Callable[[str], None] = lambda _: None,
+) -> tuple[Outcome, Scripted]:
+    """Ask a scripted broker by some rules."""
+
+    async def main() -> tuple[Outcome, Scripted]:
+        ports: list[int] = []
+        async with scripted({**alone(ports), **answers}) as broker:
+            ports.append(broker.port)
+            outcome = await probe_broker(
+                f"127.0.0.1:{broker.port}",
+                [LIVE[each] for each in ids],
+                security=security or Security(),
+                timeout_s=timeout_s,
+                allow_writes=allow_writes,
+                tell=tell,
+                warn=warn,
+            )
+            return outcome, broker
+
+    return asyncio.run(main())
+
+
+def broken(outcome: Outcome) -> list[str]:
+    """Return what was found."""
+    return [finding.found for kind in outcome.verdict for finding in kind.findings]

@@ -1,0 +1,33 @@
+"""What librdkafka's mock cluster breaks is known, one by one."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conform.probe.explained import KILLED, MOCK, SLOW
+from tests.conform.probe.scripts import LIVE
+
+ROOT = Path(__file__).parents[3]
+
+
+def _probed(*ids: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.conform.probe.mock_probe", *ids]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
+    )
+
+
+def test_what_the_mock_breaks_is_explained() -> None:
+    done = _probed(*sorted(LIVE.keys() - KILLED.keys() - SLOW.keys()))
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.splitlines()) == MOCK.keys()
+
+
+@pytest.mark.parametrize("rule", sorted(KILLED))
+def test_what_ends_it_is_known(rule: str) -> None:
+    assert _probed(rule).returncode == -signal.SIGABRT

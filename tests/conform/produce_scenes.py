@@ -1,0 +1,77 @@
+"""Scenes in which batches are produced or fetched, well or badly made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dissector.protocol.records import Record, RecordBatch, new_batch, parse_records
+from tests.conform.scene import Scene, SceneTalk
+
+PRODUCE, FETCH = 0, 1
+NOW_MS = 1_700_000_000_000
+RECORDS = [
+    Record(key=b"k", value=b"one", timestamp=NOW_MS, headers=(("h", b"x"),)),
+    Record(value=b"two", timestamp=NOW_MS + 5),
+]
+PRODUCER = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+
+
+def batch(records: Sequence[Record] = RECORDS, **fields: Any) -> RecordBatch:
+    """Return a batch as it is read from the wire."""
+    (found,) = parse_records(new_batch(records, **fields).to_bytes())
+    assert isinstance(found, RecordBatch)
+    return found
+
+
+def edited(found: RecordBatch, **fields: Any) -> bytes:
+    """Return the bytes of a batch with other header fields, or payload, and the CRC to them."""
+    changed = replace(found, **fields)
+    if "payload" in fields:
+        changed.batch_length = 49 + len(fields["payload"])
+    return changed.to_bytes(fix_crc=True)
+
+
+def produce(
+    talk: SceneTalk,
+    number: int,
+    *fields: bytes | None,
+    version: int = 9,
+    error_code: int = 0,
+    base_offset: int = 0,
+    **values: Any,
+) -> None:
+    """Produce to a partition for each field, and be answered."""
+    parts = [{"index": at, "records": data} for at, data in enumerate(fields)]
+    topic = {"name": "orders", "partition_data": parts}
+    values = {"acks": -1, "timeout_ms": 1000} | values
+    talk.asks(PRODUCE, version, number, topic_data=[topic], **values)
+    told = [
+        {"index": at, "error_code": error_code, "base_offset": base_offset}
+        for at in range(len(fields))
+    ]
+    answer = {"name": "orders", "partition_responses": told}
+    talk.tells(PRODUCE, version, number, responses=[answer])
+
+
+def produced(*fields: bytes | None, version: int = 9, **values: Any) -> Scene:
+    """Return a scene in which one Produce request is all that is said."""
+    scene = Scene()
+    produce(scene.talk(), 1, *fields, version=version, **values)
+    return scene
+
+
+def fetched(data: bytes | None, version: int = 6, offset: int = 0, **told: Any) -> Scene:
+    """Return a scene in which one Fetch is all that is said, without a session."""
+    scene = Scene()
+    talk = scene.talk()
+    partition = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+    topic = {"topic": "orders", "partitions": [partition]}
+    talk.asks(FETCH, version, 1, replica_id=-1, max_wait_ms=500, topics=[topic])
+    usual: dict[str, Any] = {"partition_index": 0, "high_watermark": 100, "records": data}
+    if version >= 4:
+        usual |= {"last_stable_offset": 100, "aborted_transactions": None}
+    answer = {"topic": "orders", "partitions": [usual | told]}
+    talk.tells(FETCH, version, 1, responses=[answer])
+    return scene

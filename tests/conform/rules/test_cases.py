@@ -1,0 +1,49 @@
+"""Every rule has bytes that break it and bytes that keep it, and the judge tells them apart."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from conform.rule import REGISTRY
+from tests.conform.scene import BREAKS, KEEPS, Case, broken, capture_rules
+
+for file in sorted(Path(__file__).parent.glob("test_*.py")):
+    if file.stem != Path(__file__).stem:
+        import_module(f"{__package__}.{file.stem}")
+
+BREAKING = [
+    pytest.param(rule, case, also, id=f"{rule}-{case.__name__}")
+    for rule in BREAKS
+    for case, also in BREAKS[rule]
+]
+KEEPING = [
+    pytest.param(rule, case, also, id=f"{rule}-{case.__name__}")
+    for rule in KEEPS
+    for case, also in KEEPS[rule]
+]
+
+
+@pytest.mark.parametrize("rule", sorted(rule.id for rule in capture_rules()))
+def test_each_rule_has_cases(rule: str) -> None:
+    assert rule in BREAKS, f"no bytes break {rule}"
+    assert rule in KEEPS, f"no bytes keep {rule}"
+
+
+def test_no_case_is_of_an_unknown_rule() -> None:
+    assert BREAKS.keys() | KEEPS.keys() <= REGISTRY.keys()
+
+
+@pytest.mark.parametrize(("rule", "case", "also"), BREAKING)
+def test_breaks(rule: str, case: Case, also: tuple[str, ...]) -> None:
+    verdict = case().judge()
+    assert set(broken(verdict, rule, *also)) == {rule, *also}, "\n".join(verdict.kinds)
+
+
+@pytest.mark.parametrize(("rule", "case", "also"), KEEPING)
+def test_keeps(rule: str, case: Case, also: tuple[str, ...]) -> None:
+    verdict = case().judge()
+    assert set(broken(verdict, rule)) == set(also), "\n".join(verdict.kinds)
+    assert verdict.tallies[rule].judged

@@ -1,0 +1,150 @@
+"""X, first part: each rule has bytes that break it and bytes that keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dissector.protocol.records import Record
+from tests.conform.fetch_scenes import ask, tell
+from tests.conform.produce_scenes import NOW_MS, batch, edited
+from tests.conform.scene import Scene, breaks, keeps
+
+MARKER_BITS = 0x30
+
+
+def fetched(offset: int, told: Mapping[str, Any], version: int = 11, **values: Any) -> Scene:
+    """Return a scene in which one partition is asked for, and told of."""
+    scene = Scene()
+    talk = scene.talk()
+    ask(talk, 1, {0: offset}, version=version, **values)
+    tell(talk, 1, {0: told}, version=version)
+    return scene
+
+
+def at(*offsets: int) -> bytes:
+    """Return batches of two records from these offsets on."""
+    return b"".join(batch(base_offset=offset).to_bytes() for offset in offsets)
+
+
+def transaction(kind: int) -> bytes:
+    """Return a batch of producer 7 at offset 10, and the marker that ends it (0 aborts)."""
+    producer = {"producer_id": 7, "producer_epoch": 0}
+    data = batch(base_offset=10, base_sequence=0, transactional=True, **producer).to_bytes()
+    key = b"\0\0" + kind.to_bytes(2, "big")
+    end = batch([Record(key=key, value=bytes(6), timestamp=NOW_MS)], base_offset=12, **producer)
+    return data + edited(end, attributes=MARKER_BITS)
+
+
+@keeps("X01")
+@keeps("X02")
+@keeps("X03")
+@keeps("X04")
+@keeps("X07")
+@keeps("X09")
+def from_the_middle_of_a_batch() -> Scene:
+    return fetched(11, {"records": at(10, 12)})
+
+
+@keeps("X01")
+def above_a_hole() -> Scene:
+    return fetched(11, {"records": at(20, 31)})
+
+
+@keeps("X02")
+def second_batch_is_cut() -> Scene:
+    return fetched(10, {"records": at(10, 12)[:-20]})
+
+
+@keeps("X04")
+def committed() -> Scene:
+    return fetched(10, {"records": transaction(1), "aborted_transactions": []}, isolation_level=1)
+
+
+@keeps("X04")
+def aborted() -> Scene:
+    listed = [{"producer_id": 7, "first_offset": 10}]
+    told = {"records": transaction(0), "aborted_transactions": listed}
+    return fetched(10, told, isolation_level=1)
+
+
+@keeps("X07")
+def topic_by_id() -> Scene:
+    scene = Scene()
+    talk = scene.talk()
+    ask(talk, 1, {0: 10}, version=13)
+    unknown = {"error_code": 100, "high_watermark": -1}
+    tell(talk, 1, {0: unknown}, version=13)
+    return scene
+
+
+@keeps("X09")
+def sent_to_another_replica() -> Scene:
+    return fetched(10, {"preferred_read_replica": 2})
+
+
+@breaks("X01")
+def ends_before_the_offset() -> Scene:
+    return fetched(12, {"records": at(10)})
+
+
+@breaks("X01")
+def goes_back() -> Scene:
+    return fetched(10, {"records": at(10, 12, 8)})
+
+
+@breaks("X02")
+def only_a_part() -> Scene:
+    return fetched(10, {"records": at(10)[:-20]})
+
+
+@breaks("X03")
+def start_above_the_watermark() -> Scene:
+    return fetched(120, {"log_start_offset": 110})
+
+
+@breaks("X03")
+def stable_above_the_watermark() -> Scene:
+    return fetched(10, {"last_stable_offset": 101})
+
+
+@breaks("X03")
+def below_the_start() -> Scene:
+    return fetched(12, {"log_start_offset": 50})
+
+
+@breaks("X04")
+def aborted_is_hidden() -> Scene:
+    return fetched(10, {"records": transaction(0), "aborted_transactions": []}, isolation_level=1)
+
+
+@breaks("X04")
+def aborted_is_listed_too_late() -> Scene:
+    listed = [{"producer_id": 7, "first_offset": 11}]
+    told = {"records": transaction(0), "aborted_transactions": listed}
+    return fetched(10, told, isolation_level=1)
+
+
+@breaks("X04")
+def listed_for_everybody() -> Scene:
+    listed = [{"producer_id": 7, "first_offset": 10}]
+    return fetched(10, {"records": transaction(0), "aborted_transactions": listed})
+
+
+@breaks("X07")
+def error_of_later_versions() -> Scene:
+    return fetched(10, {"error_code": 100, "high_watermark": -1})
+
+
+@breaks("X07")
+def nobody_asked_for_it() -> Scene:
+    scene = Scene()
+    talk = scene.talk()
+    ask(talk, 1, {0: 10})
+    tell(talk, 1, {0: {}, 1: {}})
+    return scene
+
+
+@breaks("X09")
+def records_all_the_same() -> Scene:
+    return fetched(10, {"records": at(10), "preferred_read_replica": 2})

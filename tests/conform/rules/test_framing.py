@@ -1,0 +1,144 @@
+"""F, first part: each rule has bytes that break it and bytes that keep it."""
+
+from __future__ import annotations
+
+from dissector.protocol.apis import api
+from dissector.protocol.headers import RequestHeader, ResponseHeader
+from tests.conform.scene import Scene, breaks, findings, keeps
+from tests.dissector.cli.plays import asked, told
+from tests.frames import body, sized
+
+METADATA, HEARTBEAT, API_VERSIONS = 3, 12, 18
+BROKER = {"node_id": 1, "host": "broker-1.example", "port": 9092}
+
+
+def _head(key: int, version: int, number: int, header: int) -> bytes:
+    return RequestHeader.codec(header).build(
+        {
+            "request_api_key": key,
+            "request_api_version": version,
+            "correlation_id": number,
+            "client_id": "shop",
+        }
+    )
+
+
+def _answer(number: int, header: int, rest: bytes) -> bytes:
+    head = ResponseHeader.codec(header).build({"correlation_id": number})
+    return sized(head + rest)
+
+
+def _metadata(version: int) -> bytes:
+    """Return the body of a response that knows one broker."""
+    return told(METADATA, version, 0, brokers=[BROKER])[4 + 4 + (version >= 9) :]
+
+
+@keeps("F01")
+@keeps("F02")
+@keeps("F07")
+@keeps("F08")
+@keeps("F10")
+@keeps("F11")
+def all_in_order() -> Scene:
+    scene = Scene()
+    talk = scene.talk()
+    talk.asks(METADATA, 9, 1, topics=None).asks(METADATA, 8, 2, topics=None)
+    talk.tells(METADATA, 9, 1, brokers=[BROKER]).tells(METADATA, 8, 2, brokers=[BROKER])
+    talk.asks(HEARTBEAT, 4, 3, group_id="g", member_id="m").fin()
+    return scene
+
+
+@breaks("F01")
+def size_is_negative() -> Scene:
+    scene = Scene()
+    talk = scene.talk()
+    talk.asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1)
+    talk.client((0xFFFFFFFE).to_bytes(4, "big") + b"\0" * 16)
+    talk.asks(METADATA, 9, 2, topics=None).tells(METADATA, 9, 2).fin()
+    return scene
+
+
+@breaks("F02")
+def byte_is_left_over() -> Scene:
+    scene = Scene()
+    talk = scene.talk().asks(HEARTBEAT, 4, 1, group_id="g", member_id="m")
+    talk.broker(sized(told(HEARTBEAT, 4, 1)[4:] + b"\7"))
+    return scene
+
+
+@breaks("F02", "E10")
+def length_is_beyond_the_frame() -> Scene:
+    scene = Scene()
+    talk = scene.talk()
+    good = asked(HEARTBEAT, 4, 1, group_id="g", member_id="m")
+    at = good.index(b"\2g")
+    talk.client(good[:at] + b"\x7f" + good[at + 1 :]).tells(HEARTBEAT, 4, 1)
+    return scene
+
+
+@breaks("F07")
+def answers_in_another_version() -> Scene:
+    scene = Scene()
+    talk = scene.talk().asks(METADATA, 9, 1, topics=None)
+    talk.broker(_answer(1, 0, _metadata(1)))
+    return scene
+
+
+@breaks("F08")
+def request_header_without_tags() -> Scene:
+    scene = Scene()
+    rest = body(api(METADATA).request, 9, topics=[{"name": "orders"}])
+    scene.talk().client(sized(_head(METADATA, 9, 1, 1) + rest)).tells(METADATA, 9, 1)
+    return scene
+
+
+@breaks("F09")
+def versions_with_tags_in_the_header() -> Scene:
+    scene = Scene()
+    talk = scene.talk().asks(API_VERSIONS, 3, 1, **SOFTWARE)
+    rest = told(API_VERSIONS, 3, 1, api_keys=[{"api_key": 18, "max_version": 3}])[8:]
+    talk.broker(_answer(1, 1, rest))
+    return scene
+
+
+@keeps("F09")
+def versions_without_tags_in_the_header() -> Scene:
+    scene = Scene()
+    talk = scene.talk().asks(API_VERSIONS, 3, 1, **SOFTWARE)
+    talk.tells(API_VERSIONS, 3, 1, api_keys=[{"api_key": 18, "max_version": 3}])
+    return scene
+
+
+SOFTWARE = {"client_software_name": "test", "client_software_version": "1"}
+
+
+@breaks("F10")
+def response_header_without_tags() -> Scene:
+    scene = Scene()
+    talk = scene.talk().asks(METADATA, 9, 1, topics=None)
+    talk.broker(_answer(1, 0, _metadata(9)))
+    return scene
+
+
+@breaks("F11")
+def compact_client_id() -> Scene:
+    # Read as an int16 its length is 1395: the request must be longer to be one at all.
+    scene = Scene()
+    topics = [{"name": f"orders-{number}"} for number in range(200)]
+    rest = body(api(METADATA).request, 9, topics=topics)
+    head = _head(METADATA, 9, 1, 2)[:8] + b"\5shop\0"
+    talk = scene.talk().asks(METADATA, 9, 0, topics=None).tells(METADATA, 9, 0)
+    talk.client(sized(head + rest)).tells(METADATA, 9, 1)
+    return scene
+
+
+def test_a_finding_says_who_where_and_what() -> None:
+    scene = Scene()
+    talk = scene.talk().asks(API_VERSIONS, 3, 1, **SOFTWARE)
+    talk.tells(API_VERSIONS, 3, 1, api_keys=[{"api_key": 18, "max_version": 3}])
+    talk.client(sized(asked(HEARTBEAT, 4, 2, group_id="g", member_id="m")[4:] + b"\7"))
+    finding = next(each for each in findings(scene.judge()) if each.rule.id == "F02")
+    assert (finding.side, finding.software) == ("client", "test 1")
+    assert (finding.connection, finding.packet, finding.correlation_id) == (0, 7, 2)
+    assert (finding.api, finding.version, finding.message) == ("Heartbeat", 4, "request")
+    assert finding.found == "bytes left over after the body: 1"

@@ -1,0 +1,162 @@
+"""G07 to G09: each rule has bytes that break it and bytes that keep it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conform.scene import Scene, SceneTalk, breaks, broken, keeps
+
+OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP = 8, 9, 11
+END_TXN, TXN_OFFSET_COMMIT = 26, 28
+UNSTABLE, PRODUCER_FENCED = 88, 90
+
+
+def _joined(number: int = 90, talk: SceneTalk | None = None) -> SceneTalk:
+    """Join the group, on a connection of its own or on this one."""
+    wish = {"group_id": "g", "member_id": "m", "protocols": [{"name": "range"}]}
+    talk = (talk or Scene().talk()).asks(JOIN_GROUP, 5, number, **wish, protocol_type="made-up")
+    told = {"generation_id": 1, "leader": "m", "member_id": "m", "protocol_name": "range"}
+    return talk.tells(JOIN_GROUP, 5, number, **told, members=[{"member_id": "m"}])
+
+
+def _commits(talk: SceneTalk, number: int, generation: int = 1, error: int = 0) -> SceneTalk:
+    partition = {"partition_index": 0, "committed_offset": 42, "committed_metadata": "here"}
+    who = {"group_id": "g", "member_id": "m", "generation_id_or_member_epoch": generation}
+    topics = [{"name": "orders", "partitions": [partition]}]
+    talk.asks(OFFSET_COMMIT, 7, number, **who, topics=topics)
+    told = [{"name": "orders", "partitions": [{"partition_index": 0, "error_code": error}]}]
+    return talk.tells(OFFSET_COMMIT, 7, number, topics=told)
+
+
+def _asks_for(talk: SceneTalk, number: int, *partitions: int, **more: Any) -> SceneTalk:
+    topics = [{"name": "orders", "partition_indexes": list(partitions)}]
+    return talk.asks(OFFSET_FETCH, 7, number, **{"group_id": "g", "topics": topics, **more})
+
+
+def _offset(partition: int = 0, offset: int = 42, **more: Any) -> dict[str, Any]:
+    told = {"partition_index": partition, "committed_offset": offset, "metadata": "here"}
+    return {**told, **more}
+
+
+def _tells(talk: SceneTalk, number: int, *partitions: dict[str, Any]) -> SceneTalk:
+    topics = [{"name": "orders", "partitions": list(partitions)}]
+    return talk.tells(OFFSET_FETCH, 7, number, topics=topics)
+
+
+def _fetches(talk: SceneTalk, number: int, **told: Any) -> SceneTalk:
+    return _tells(_asks_for(talk, number, 0), number, _offset(**told))
+
+
+@keeps("G07")
+@keeps("G08")
+def comes_back() -> Scene:
+    return _fetches(_commits(_joined(), 1), 2).scene
+
+
+@breaks("G07")
+def comes_back_without_its_metadata() -> Scene:
+    return _fetches(_commits(_joined(), 1), 2, metadata="").scene
+
+
+@breaks("G07")
+def comes_back_as_another() -> Scene:
+    return _fetches(_commits(_joined(), 1), 2, offset=41).scene
+
+
+def test_others_may_have_committed_since_the_member_joined_again() -> None:
+    talk = _joined(2, _commits(_joined(), 1))
+    assert broken(_fetches(talk, 3, offset=50).scene.judge()) == []
+
+
+def test_where_the_broker_assigns_others_may_have_committed_at_any_time() -> None:
+    verdict = _fetches(_commits(Scene().talk(), 1), 2, offset=50).scene.judge()
+    assert broken(verdict) == []
+    assert not verdict.tallies["G07"].judged
+
+
+def test_without_a_generation_or_with_an_error_nothing_is_known() -> None:
+    for more in ({"generation": -1}, {"error": 25}):
+        verdict = _fetches(_commits(_joined(), 1, **more), 2, offset=50).scene.judge()
+        assert broken(verdict) == []
+        assert not verdict.tallies["G07"].judged
+
+
+def test_what_is_committed_meanwhile_may_or_may_not_be_told() -> None:
+    talk = _asks_for(_joined(), 2, 0)
+    talk = _tells(_commits(talk, 1), 2, _offset(offset=41))
+    assert broken(talk.scene.judge(), "G07") != ["G07"]
+
+
+@keeps("G08")
+def tells_of_all() -> Scene:
+    talk = Scene().talk().asks(OFFSET_FETCH, 7, 1, group_id="g", topics=None)
+    return _tells(talk, 1, _offset(0), _offset(1)).scene
+
+
+def _groups(*told: str) -> Scene:
+    groups = [{"group_id": name, "topics": None} for name in "ab"]
+    talk = Scene().talk().asks(OFFSET_FETCH, 8, 1, groups=groups)
+    return talk.tells(OFFSET_FETCH, 8, 1, groups=[{"group_id": name} for name in told]).scene
+
+
+@keeps("G08")
+def tells_of_both_groups() -> Scene:
+    return _groups("b", "a")
+
+
+@breaks("G08")
+def leaves_out_a_group() -> Scene:
+    return _groups("a")
+
+
+@breaks("G08")
+def leaves_out_a_partition() -> Scene:
+    return _tells(_asks_for(Scene().talk(), 1, 0, 1), 1, _offset(0)).scene
+
+
+@breaks("G08")
+def tells_of_another_partition() -> Scene:
+    return _tells(_asks_for(Scene().talk(), 1, 0), 1, _offset(1)).scene
+
+
+def _transaction(
+    error: int = 0, ended: int = 0, is_open: bool = True, broker: str = "10.0.0.2"
+) -> Scene:
+    """Offsets are fetched while a transaction that commits others is open, or behind its end."""
+    scene = Scene()
+    producer, reader = scene.talk(), scene.talk(broker=broker)
+    who = {"transactional_id": "t", "producer_id": 7, "producer_epoch": 0}
+    partition = {"partition_index": 0, "committed_offset": 42, "committed_metadata": "here"}
+    topics = [{"name": "orders", "partitions": [partition]}]
+    producer.asks(TXN_OFFSET_COMMIT, 3, 1, **who, group_id="g", topics=topics)
+    told = [{"name": "orders", "partitions": [{"partition_index": 0}]}]
+    producer.tells(TXN_OFFSET_COMMIT, 3, 1, topics=told)
+    if is_open:
+        _asks_for(reader, 1, 0, require_stable=True)
+        _tells(reader, 1, _offset(offset=41, error_code=error))
+    producer.asks(END_TXN, 3, 2, **who, committed=True).tells(END_TXN, 3, 2, error_code=ended)
+    if not is_open:
+        _asks_for(reader, 1, 0, require_stable=True)
+        _tells(reader, 1, _offset())
+    return scene
+
+
+@keeps("G09")
+def is_told_that_it_may_change() -> Scene:
+    return _transaction(UNSTABLE)
+
+
+@breaks("G09")
+def is_told_what_may_change() -> Scene:
+    return _transaction()
+
+
+def test_only_the_end_proves_that_a_transaction_was_open() -> None:
+    for scene in (
+        _transaction(ended=PRODUCER_FENCED),
+        _transaction(is_open=False),
+        _transaction(broker="10.0.0.9"),  # perhaps another cluster's
+    ):
+        verdict = scene.judge()
+        assert broken(verdict, "G09").count("G09") == 0
+        assert not verdict.tallies["G09"].judged

@@ -1,0 +1,50 @@
+"""Q: each rule has bytes that break it and bytes that keep it."""
+
+from __future__ import annotations
+
+from tests.conform.scene import Scene, breaks, broken, keeps
+
+METADATA, FETCH, CONTROLLED_SHUTDOWN = 3, 1, 7
+
+
+def _throttled(wait_ms: int, version: int = 9) -> Scene:
+    scene = Scene()
+    talk = scene.talk().asks(METADATA, version, 1, topics=None)
+    talk.tells(METADATA, version, 1, throttle_time_ms=500)
+    scene.wait_ms(wait_ms)
+    talk.asks(METADATA, version, 2, topics=None).tells(METADATA, version, 2)
+    return scene
+
+
+@breaks("Q01")
+def does_not_wait() -> Scene:
+    return _throttled(20)
+
+
+@keeps("Q01")
+@keeps("Q02")
+def waits() -> Scene:
+    return _throttled(500)
+
+
+def test_what_was_under_way_need_not_wait() -> None:
+    scene = Scene()
+    talk = scene.talk().asks(METADATA, 9, 1, topics=None).asks(METADATA, 9, 2, topics=None)
+    talk.tells(METADATA, 9, 1, throttle_time_ms=500).tells(METADATA, 9, 2)
+    verdict = scene.judge()
+    assert broken(verdict) == []
+    assert not verdict.tallies["Q01"].judged
+
+
+def test_clients_of_old_versions_are_held_back_by_the_broker() -> None:
+    assert not _throttled(20, version=5).judge().tallies["Q01"].judged
+
+
+@breaks("Q02")
+def asks_as_long_ago() -> Scene:
+    return Scene().talk().asks(FETCH, 3, 1, replica_id=-1, max_bytes=1).tells(FETCH, 3, 1).scene
+
+
+@breaks("Q02")
+def asks_what_is_gone() -> Scene:
+    return Scene().talk().asks(CONTROLLED_SHUTDOWN, 1, 1).tells(CONTROLLED_SHUTDOWN, 1, 1).scene

@@ -1,0 +1,92 @@
+"""V06 and S: each rule has bytes that break it and bytes that keep it."""
+
+from __future__ import annotations
+
+from tests.conform.scene import Scene, SceneTalk, breaks, broken, findings, keeps
+from tests.dissector.cli.plays import asked
+from tests.frames import sized
+
+METADATA, HANDSHAKE, AUTHENTICATE = 3, 17, 36
+PLAIN = b"\0alice\0made-up"
+
+
+def _handshake(version: int = 1) -> SceneTalk:
+    talk = Scene().talk().asks(HANDSHAKE, version, 1, mechanism="PLAIN")
+    return talk.tells(HANDSHAKE, version, 1, mechanisms=["PLAIN"])
+
+
+def _authenticated(lifetime_ms: int = 0) -> SceneTalk:
+    talk = _handshake().asks(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)
+    return talk.tells(AUTHENTICATE, 2, 2, session_lifetime_ms=lifetime_ms)
+
+
+def _metadata(talk: SceneTalk, number: int = 3) -> SceneTalk:
+    return talk.asks(METADATA, 9, number, topics=None).tells(METADATA, 9, number)
+
+
+@keeps("S01")
+@keeps("V06")
+def logs_in() -> Scene:
+    talk = _handshake()
+    talk.asks(HANDSHAKE, 1, 7, mechanism="PLAIN").tells(HANDSHAKE, 1, 7, mechanisms=["PLAIN"])
+    talk.asks(AUTHENTICATE, 2, 2, auth_bytes=PLAIN).tells(AUTHENTICATE, 2, 2)
+    return _metadata(talk).scene
+
+
+@keeps("S01")
+def logs_in_with_raw_tokens() -> Scene:
+    return _metadata(_handshake(0).client(sized(PLAIN)).broker(sized(b""))).scene
+
+
+def _too_early() -> SceneTalk:
+    return _metadata(_handshake())
+
+
+@breaks("V06")
+def asks_before_the_login() -> Scene:
+    return _too_early().scene
+
+
+def test_a_broker_may_answer_with_an_error_but_not_go_on() -> None:
+    once, twice = asks_before_the_login(), _metadata(_too_early(), 4).scene
+    assert [each.side for each in findings(once.judge()) if each.rule.id == "V06"] == ["client"]
+    sides = [each.side for each in findings(twice.judge()) if each.rule.id == "V06"]
+    assert sorted(sides) == ["broker", "client", "client"]
+
+
+@breaks("S01")
+def wraps_tokens_after_version_0() -> Scene:
+    talk = _handshake(0).asks(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)
+    return talk.tells(AUTHENTICATE, 2, 2, error_code=34, auth_bytes=b"").scene
+
+
+@breaks("S02")
+def stays_too_long() -> Scene:
+    talk = _authenticated(lifetime_ms=60_000)
+    talk.scene.wait_ms(70_000)
+    return _metadata(talk).scene
+
+
+@keeps("S02")
+def logs_in_again() -> Scene:
+    talk = _authenticated(lifetime_ms=60_000)
+    talk.scene.wait_ms(50_000)
+    talk.asks(AUTHENTICATE, 2, 4, auth_bytes=PLAIN)
+    talk.tells(AUTHENTICATE, 2, 4, session_lifetime_ms=60_000)
+    talk.scene.wait_ms(50_000)
+    return _metadata(talk, 5).scene
+
+
+def test_a_login_of_which_something_is_missing_is_not_judged() -> None:
+    scene = asks_before_the_login()
+    scene.lose(1)
+    verdict = scene.judge()
+    assert broken(verdict) == []
+    assert verdict.tallies["V06"].unjudged
+
+
+def test_secrets_are_not_told() -> None:
+    spoilt = asked(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)[4:] + b"\7"
+    verdict = _handshake().client(sized(spoilt)).scene.judge()
+    assert broken(verdict) == ["F02"]
+    assert not any("made-up" in each.found for each in findings(verdict))

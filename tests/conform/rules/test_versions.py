@@ -1,0 +1,150 @@
+"""V: each rule has bytes that break it and bytes that keep it."""
+
+from __future__ import annotations
+
+from dissector.protocol.headers import ResponseHeader
+from tests.conform.scene import Scene, SceneTalk, breaks, broken, keeps
+from tests.dissector.cli.plays import told
+from tests.frames import sized
+
+METADATA, API_VERSIONS = 3, 18
+SOFTWARE = {"client_software_name": "test-client", "client_software_version": "1.0"}
+OFFER = [
+    {"api_key": METADATA, "max_version": 12},
+    {"api_key": API_VERSIONS, "max_version": 4},
+]
+
+
+def _negotiated(version: int = 3, **values: object) -> SceneTalk:
+    """Return a connection on which ApiVersions was answered."""
+    talk = Scene().talk().asks(API_VERSIONS, version, 1, **(SOFTWARE if version >= 3 else {}))
+    return talk.tells(API_VERSIONS, version, 1, **{"api_keys": OFFER} | values)
+
+
+def _metadata(talk: SceneTalk, version: int, number: int = 2) -> Scene:
+    return talk.asks(METADATA, version, number, topics=None).tells(METADATA, version, number).scene
+
+
+@keeps("F14")
+@keeps("F15")
+@keeps("V02")
+@keeps("V03")
+@keeps("V04")
+@keeps("V05")
+def offered_version() -> Scene:
+    return _metadata(_negotiated(), 12)
+
+
+@breaks("F14")
+def newer_than_offered() -> Scene:
+    return _metadata(_negotiated(), 13)
+
+
+@breaks("F14")
+def not_offered_at_all() -> Scene:
+    return _metadata(_negotiated(api_keys=OFFER[1:]), 12)
+
+
+def test_what_is_sent_before_the_answer_can_not_keep_to_it() -> None:
+    talk = Scene().talk().asks(API_VERSIONS, 3, 1, **SOFTWARE).asks(METADATA, 13, 2, topics=None)
+    talk.tells(API_VERSIONS, 3, 1, api_keys=OFFER).tells(METADATA, 13, 2)
+    verdict = talk.scene.judge()
+    assert broken(verdict) == []
+    assert not verdict.tallies["F14"].judged
+
+
+@breaks("F15")
+def begins_with_metadata() -> Scene:
+    return _metadata(Scene().talk(), 9)
+
+
+def _refused(version: int, keys: list[dict[str, int]]) -> Scene:
+    """Return a request that is too new, and its refusal."""
+    talk = Scene().talk().asks(API_VERSIONS, 4, 1, **SOFTWARE)
+    rest = told(API_VERSIONS, version, 1, error_code=35, api_keys=keys)[8:]
+    talk.broker(sized(ResponseHeader.codec(0).build({"correlation_id": 1}) + rest))
+    return talk.scene
+
+
+@keeps("V01")
+def refused_in_version_0() -> Scene:
+    return _refused(0, [{"api_key": API_VERSIONS, "max_version": 3}])
+
+
+@breaks("V01")
+def refused_in_its_own_version() -> Scene:
+    return _refused(4, [{"api_key": API_VERSIONS, "max_version": 3}])
+
+
+@breaks("V01")
+def refused_without_a_range() -> Scene:
+    return _refused(0, [])
+
+
+@breaks("V01")
+def refused_though_offered() -> Scene:
+    return _refused(0, [{"api_key": API_VERSIONS, "max_version": 4}])
+
+
+@breaks("V01")
+def refused_with_more_than_it_should_tell() -> Scene:
+    return _refused(0, [OFFER[0], {"api_key": API_VERSIONS, "max_version": 3}])
+
+
+@breaks("V02")
+def lowest_above_highest() -> Scene:
+    return _negotiated(
+        api_keys=[{"api_key": METADATA, "min_version": 5, "max_version": 3}, OFFER[1]]
+    ).scene
+
+
+@breaks("V02")
+def one_api_twice() -> Scene:
+    return _negotiated(api_keys=[*OFFER, OFFER[0]]).scene
+
+
+@breaks("V02")
+def api_versions_is_not_offered() -> Scene:
+    return _negotiated(api_keys=OFFER[:1]).scene
+
+
+@breaks("V03")
+def name_with_a_space() -> Scene:
+    talk = Scene().talk()
+    talk.asks(API_VERSIONS, 3, 1, client_software_name="my client", client_software_version="1")
+    return talk.tells(API_VERSIONS, 3, 1, error_code=42).scene
+
+
+@breaks("V04")
+def feature_from_0_on_for_an_old_client() -> Scene:
+    features = [{"name": "kraft.version", "min_version": 0, "max_version": 1}]
+    return _negotiated(supported_features=features).scene
+
+
+@keeps("V04")
+def feature_from_0_on_for_a_new_client() -> Scene:
+    features = [{"name": "kraft.version", "min_version": 0, "max_version": 1}]
+    return _negotiated(4, supported_features=features).scene
+
+
+def _epochs(*epochs: int) -> Scene:
+    talk = _negotiated(finalized_features_epoch=epochs[0])
+    for number, epoch in enumerate(epochs[1:], 2):
+        talk.asks(API_VERSIONS, 3, number, **SOFTWARE)
+        talk.tells(API_VERSIONS, 3, number, api_keys=OFFER, finalized_features_epoch=epoch)
+    return talk.scene
+
+
+@keeps("V05")
+def epoch_rises() -> Scene:
+    return _epochs(3, 7, -1, 7)
+
+
+@breaks("V05")
+def epoch_goes_down() -> Scene:
+    return _epochs(7, 5)
+
+
+@breaks("V05")
+def epoch_is_no_epoch() -> Scene:
+    return _epochs(-2)

@@ -1,0 +1,164 @@
+"""
+Scenes for tests of rules: a few connections, what is said on them, and what the judge makes of it.
+
+    scene = Scene()
+    talk = scene.talk()
+    talk.asks(METADATA, 9, 1, topics=None)          # fields that are not given are at their zero
+    talk.tells(METADATA, 9, 1, brokers=[...])
+    talk.client(frame)                              # or bytes, with their size in front
+    found = scene.judge()                           # Verdict
+    assert broken(found) == ["F03"]
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from conform.judge import Judge
+from conform.rule import Rule, Severity
+from conform.rules import REGISTRY
+from conform.verdict import Finding, Verdict
+from dissector import Exchange, open_capture
+from tests import packets
+from tests.dissector.cli.plays import asked, told
+
+API_VERSIONS = 18
+
+
+class Scene:
+    """
+    What is on the wire.
+
+    Attributes:
+        wire: The packets so far; `wire.now_ns` is the time of the next.
+    """
+
+    def __init__(self) -> None:
+        self.wire = packets.Wire()
+        self._ports = 50000
+
+    def talk(self, *, syn: bool = True, broker: str = "10.0.0.2") -> SceneTalk:
+        """Begin a connection; without `syn` as if the capture began in its middle."""
+        self._ports += 1
+        talk = self.wire.talk(self._ports, hosts=("10.0.0.1", broker))
+        return SceneTalk(self, talk.syn() if syn else talk)
+
+    def wait_ms(self, milliseconds: int) -> None:
+        """Let time go by."""
+        self.wire.now_ns += milliseconds * 1_000_000
+
+    def lose(self, *numbers: int) -> None:
+        """Lose packets with payload, by their number among those; -1 is the newest."""
+        loaded = [packet for packet in self.wire.packets if packet.payload]
+        lost = [id(loaded[number]) for number in numbers]
+        self.wire.packets = [each for each in self.wire.packets if id(each) not in lost]
+
+    def cut(self, number: int, kept: int) -> None:
+        """Cut a packet with payload so that `kept` bytes of its payload are there."""
+        loaded = [packet for packet in self.wire.packets if packet.payload]
+        chosen = loaded[number]
+        at = next(i for i, each in enumerate(self.wire.packets) if each is chosen)
+        self.wire.packets[at] = chosen.cut(packets.HEADERS_BYTES + kept)
+
+    def exchanges(self) -> list[Exchange]:
+        """Return what a capture of it holds."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = packets.write(Path(folder) / "scene.pcap", self.wire.packets)
+            return list(open_capture(path))
+
+    def judge(self, rules: Iterable[Rule] | None = None) -> Verdict:
+        """Write a capture and judge it, by default by all rules."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = packets.write(Path(folder) / "scene.pcap", self.wire.packets)
+            return Judge(rules or capture_rules()).capture(open_capture(path))
+
+
+class SceneTalk:
+    """One connection of a scene."""
+
+    def __init__(self, scene: Scene, talk: packets.Talk) -> None:
+        self.scene = scene
+        self._talk = talk
+
+    def client(self, *frames: bytes) -> SceneTalk:
+        """Send from the client, a packet for each piece."""
+        self._talk.client(*frames)
+        return self
+
+    def broker(self, *frames: bytes) -> SceneTalk:
+        """Send from the broker, a packet for each piece."""
+        self._talk.broker(*frames)
+        return self
+
+    def asks(self, key: int, version: int, correlation_id: int, /, **values: Any) -> SceneTalk:
+        """Send a request; what is not given is at its zero, at every depth."""
+        return self.client(asked(key, version, correlation_id, **values))
+
+    def tells(self, key: int, version: int, correlation_id: int, /, **values: Any) -> SceneTalk:
+        """Send a response likewise."""
+        return self.broker(told(key, version, correlation_id, **values))
+
+    def fin(self) -> SceneTalk:
+        """Close from both sides."""
+        self._talk.fin()
+        return self
+
+    def rst(self, side: int = 0) -> SceneTalk:
+        """Reset, from the client (0) or the broker (1)."""
+        self._talk.rst(side)
+        return self
+
+
+def capture_rules() -> list[Rule]:
+    """Return the rules that a capture can judge."""
+    return [rule for rule in REGISTRY.values() if rule.on != "live"]
+
+
+def findings(verdict: Verdict) -> Iterator[Finding]:
+    """Yield the findings that are kept in full."""
+    for kind in verdict:
+        yield from kind.findings
+
+
+def broken(verdict: Verdict, *notes: str) -> list[str]:
+    """
+    Return the ids of the rules that were broken, each once, in their order.
+
+    Of those whose severity is a note only the ones that are named: short scenes take little advice.
+    """
+    ids = [
+        finding.rule.id
+        for finding in findings(verdict)
+        if finding.severity is not Severity.NOTE or finding.rule.id in notes
+    ]
+    return list(dict.fromkeys(ids))
+
+
+Case = Callable[[], Scene]
+
+BREAKS: dict[str, list[tuple[Case, tuple[str, ...]]]] = {}
+KEEPS: dict[str, list[tuple[Case, tuple[str, ...]]]] = {}
+"""By id of the rule the cases of all files under `rules/`, as they are imported."""
+
+
+def breaks(rule: str, *also: str) -> Callable[[Case], Case]:
+    """Mark a function that makes a scene which breaks a rule, and these others, and no more."""
+
+    def mark(case: Case) -> Case:
+        BREAKS.setdefault(rule, []).append((case, also))
+        return case
+
+    return mark
+
+
+def keeps(rule: str, *also: str) -> Callable[[Case], Case]:
+    """Mark a function that makes a scene which keeps a rule, and breaks these others at most."""
+
+    def mark(case: Case) -> Case:
+        KEEPS.setdefault(rule, []).append((case, also))
+        return case
+
+    return mark

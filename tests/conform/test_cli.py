@@ -1,0 +1,98 @@
+"""`kafkashark conform` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from dissector.cli import main
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+MOCK = str(CAPTURES / "librdkafka-acks.pcap")
+"""Recorded at the mock cluster, which breaks rules."""
+GOOD = str(CAPTURES / "kafka4-java-clients.pcap")
+
+
+def _run(*arguments: str) -> int:
+    return main(["conform", *arguments])
+
+
+def test_errors_make_the_status_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(MOCK) == 1
+    out, err = capsys.readouterr()
+    assert "error F05 A request gets one response" in out
+    assert out.splitlines()[-1].startswith(f"{MOCK}: ")
+    assert not err
+
+
+def test_without_errors_it_is_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(GOOD) == 0
+    assert ": 0 errors, 0 warnings" in capsys.readouterr().out
+
+
+def test_rules_are_selected_and_ignored(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(MOCK, "--select", "F05,C") == 1
+    assert "of 5 rules" in capsys.readouterr().out.splitlines()[-1]
+    assert _run(MOCK, "--select", "F05,C", "--ignore", "F05") == 0
+
+
+@pytest.mark.parametrize("form", ["ndjson", "junit", "sarif", "html"])
+def test_forms(form: str, tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    assert _run(MOCK, "-T", form, "-o", str(file)) == 1
+    text = file.read_text()
+    match form:
+        case "ndjson":
+            assert json.loads(text.splitlines()[0])["section"] == "summary"
+        case "junit":
+            assert int(ElementTree.fromstring(text.encode()).get("failures") or 0)
+        case "sarif":
+            assert json.loads(text)["runs"][0]["results"]
+        case "html":
+            assert text.startswith("<!doctype html>")
+
+
+def test_a_baseline_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "known"
+    assert _run(MOCK, "--write-baseline", str(file)) == 0
+    capsys.readouterr()
+    assert _run(MOCK, "--baseline", str(file)) == 0
+    out, err = capsys.readouterr()
+    assert "error F05" not in out
+    assert "known by the baseline" in out
+    assert not err
+    assert _run(GOOD, "--baseline", str(file)) == 0
+    assert "nothing was found of F05" in capsys.readouterr().err
+
+
+def test_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--list", "--select", "F") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "F01  error    A stream is cut into frames"
+    assert all(line.startswith("F") for line in lines)
+    assert _run("--explain", "f03") == 0
+    assert "SocketServer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "what shall be judged?"),
+        ([GOOD, "--select", "F99"], "there is no rule 'F99'"),
+        ([GOOD, "-T", "xml"], "-T takes text"),
+        (["--explain", "F99"], "there is no rule 'F99'"),
+        ([GOOD, "--baseline", "nowhere"], "nowhere: No such file"),
+        (["nowhere.pcap"], "nowhere.pcap"),
+    ],
+)
+def test_bad_usage_is_said_in_a_line(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(*arguments) == 2
+    out, err = capsys.readouterr()
+    assert said in err
+    assert len(err.splitlines()) == 1
+    assert not out

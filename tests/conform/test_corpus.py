@@ -1,0 +1,63 @@
+"""Real traffic: Apache Kafka and its clients break no rule, and each warning has its reason."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from conform.judge import Judge
+from conform.rule import Severity
+from conform.verdict import Verdict
+from dissector import open_capture
+from tests.conform.explained import CLIENTS, MOCK
+from tests.conform.mutations import key_of
+from tests.conform.scene import capture_rules
+
+CAPTURES = sorted(
+    path
+    for path in (Path(__file__).parents[2] / "captures").glob("*.pcap*")
+    if path.stat().st_size < 1_000_000
+)
+OF_MOCK = [
+    path for path in CAPTURES if path.name.startswith(("librdkafka-", "aiokafka-", "kafka-"))
+]
+OF_KAFKA = [path for path in CAPTURES if path not in OF_MOCK]
+
+
+@cache
+def _verdict(path: Path) -> Verdict:
+    return Judge(capture_rules()).capture(open_capture(path))
+
+
+def _found(path: Path) -> set[str]:
+    return {key_of(kind.first) for kind in _verdict(path) if _matters(kind.first.severity)}
+
+
+def _matters(severity: Severity) -> bool:
+    return severity is not Severity.NOTE
+
+
+@pytest.mark.parametrize("path", OF_KAFKA, ids=lambda path: path.name)
+def test_kafka_and_its_clients_break_nothing(path: Path) -> None:
+    errors = [k.first for k in _verdict(path) if k.first.severity is Severity.ERROR]
+    assert errors == []
+    assert _found(path) <= CLIENTS.keys()
+
+
+@pytest.mark.parametrize("path", OF_MOCK, ids=lambda path: path.name)
+def test_what_the_mock_cluster_breaks_is_known(path: Path) -> None:
+    assert _found(path) <= MOCK.keys()
+
+
+def test_what_is_explained_is_found() -> None:
+    assert CLIENTS.keys() == set().union(*map(_found, OF_KAFKA))
+    assert MOCK.keys() == set().union(*map(_found, OF_MOCK))
+
+
+def test_the_captures_are_enough_for_most_rules() -> None:
+    judged = {
+        name for path in CAPTURES for name, tally in _verdict(path).tallies.items() if tally.judged
+    }
+    assert {rule.id for rule in capture_rules()} - judged <= {"F06", "G09", "S02"}

@@ -1,0 +1,127 @@
+"""The fold: losses, ends, software, and that windows make no difference."""
+
+from __future__ import annotations
+
+import gc
+import io
+from pathlib import Path
+
+import pytest
+
+from conform.judge import Judge
+from conform.text import text_lines
+from conform.turn import Turn
+from conform.verdict import Verdict
+from dissector import Capture, Options
+from tests import packets
+from tests.conform.scene import Scene, broken, capture_rules, findings
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+METADATA, API_VERSIONS = 3, 18
+
+
+def _out_of_order(*, syn: bool = True, software: str = "shop") -> Scene:
+    scene = Scene()
+    talk = scene.talk(syn=syn)
+    talk.asks(
+        API_VERSIONS, 3, 0, client_software_name=software, client_software_version="1.2"
+    ).tells(API_VERSIONS, 3, 0, api_keys=[{"api_key": k, "max_version": 13} for k in (3, 18)])
+    for number in (1, 2, 3):
+        talk.asks(METADATA, 9, number, topics=None)
+    for number in (2, 3, 1):
+        talk.tells(METADATA, 9, number)
+    return scene
+
+
+def test_a_whole_connection_is_judged() -> None:
+    verdict = _out_of_order().judge()
+    (finding,) = [each for each in findings(verdict) if each.rule.id == "F03"]
+    assert (finding.client, finding.broker) == ("10.0.0.1:50001", "10.0.0.2:9092")
+    assert (finding.side, finding.software, finding.packet) == ("broker", "", 17)
+
+
+def test_the_beginning_is_missing() -> None:
+    verdict = _out_of_order(syn=False).judge()
+    assert broken(verdict) == []
+    why = "the capture begins in the middle of the connection"
+    assert verdict.tallies["F03"].unjudged == {why: 4}
+
+
+def test_the_beginning_of_one_side_is_missing() -> None:
+    scene = _out_of_order()
+    scene.wire.packets = [p for p in scene.wire.packets if p.side == 0 or p.payload][:]
+    assert broken(scene.judge()) == []
+
+
+@pytest.mark.parametrize("number", range(1, 7))
+def test_a_packet_is_missing(number: int) -> None:
+    scene = _out_of_order()
+    scene.lose(number)
+    verdict = scene.judge()
+    assert broken(verdict) == []
+
+
+def test_a_packet_is_cut() -> None:
+    scene = _out_of_order()
+    scene.cut(3, 5)
+    verdict = scene.judge()
+    assert broken(verdict) == []
+    assert "packets of the connection are cut" in verdict.tallies["F03"].unjudged
+
+
+def test_connections_do_not_mix() -> None:
+    scene = Scene()
+    first, second = scene.talk(), scene.talk()
+    first.asks(METADATA, 9, 1, topics=None)
+    second.asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1)
+    first.tells(METADATA, 9, 1)
+    assert broken(scene.judge()) == []
+
+
+def test_what_is_not_selected_is_not_asked() -> None:
+    rules = [rule for rule in capture_rules() if rule.id == "F04"]
+    verdict = _out_of_order().judge(rules)
+    assert list(verdict.tallies) == ["F04"]
+    assert not verdict.kinds
+
+
+def _told(path: Path, window_bytes: int) -> list[str]:
+    options = Options(window_bytes=window_bytes)
+    verdict = Judge(capture_rules()).capture(Capture([path], options))
+    return [*text_lines(verdict, "it"), *_tallies(verdict)]
+
+
+def _tallies(verdict: Verdict) -> list[str]:
+    return [f"{name} {tally.judged} {tally.broken}" for name, tally in verdict.tallies.items()]
+
+
+@pytest.mark.parametrize("name", ["demo.pcap", "librdkafka-acks.pcap", "kafka4-throttled.pcap"])
+def test_windows_make_no_difference(name: str) -> None:
+    assert _told(CAPTURES / name, 4096) == _told(CAPTURES / name, 1 << 28)
+
+
+def test_what_a_talk_knew_is_forgotten_at_its_end() -> None:
+    scene = Scene()
+    scene.talk().asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1).fin()
+    scene.talk().asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1)
+    judge = Judge(capture_rules())
+    file = io.BytesIO(packets.pcap_file(scene.wire.packets))
+    capture = Capture(["-"], Options(stdin=file))
+    for window in capture.windows():
+        judge.window(capture, window)
+    assert list(judge._talks) == [1]
+    judge.finish()
+    assert not judge._talks
+
+
+@pytest.mark.parametrize("name", ["demo.pcap", "kafka4-librdkafka-transactions.pcap"])
+def test_rules_do_not_hold_what_they_have_seen(name: str) -> None:
+    # Each holds the bytes of its window; idle connections would hold as many windows.
+    judge, capture = Judge(capture_rules()), Capture([CAPTURES / name])
+    for window in capture.windows():
+        judge.window(capture, window)
+        del window
+    gc.collect()
+    held = [it for it in gc.get_objects() if isinstance(it, Turn) and len(it.exchange._table.data)]
+    assert len({id(it.exchange) for it in held}) <= 2
+    judge.finish()

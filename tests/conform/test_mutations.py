@@ -1,0 +1,51 @@
+"""A damaged capture accuses nobody whom the whole one does not accuse."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from conform.written import FORMS
+from tests.conform.mutations import MUTATIONS, accused, file_of, judged, packets_of, spoil
+
+CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap"))
+
+
+@cache
+def _whole(path: Path) -> frozenset[str]:
+    return frozenset(accused(judged(path.read_bytes())))
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    path=st.sampled_from(CAPTURES),
+    mutations=st.lists(st.sampled_from(MUTATIONS), min_size=1, max_size=2, unique=True),
+    seed=st.integers(0, 2**32),
+)
+def test_damage_accuses_nobody(path: Path, mutations: list, seed: int) -> None:
+    head, packets = packets_of(path)
+    random = Random(seed)
+    for mutation in mutations:
+        packets = mutation(packets, random) or packets[:1]
+    assert accused(judged(file_of(head, packets))) <= _whole(path)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(path=st.sampled_from(CAPTURES), seed=st.integers(0, 2**32))
+def test_no_bytes_raise(path: Path, seed: int) -> None:
+    head, packets = packets_of(path)
+    verdict = judged(file_of(head, spoil(packets, Random(seed))))
+    for write in FORMS.values():
+        assert list(write(verdict, "it"))
+
+
+@pytest.mark.parametrize("mutation", [*MUTATIONS, spoil], ids=lambda it: it.__name__)
+def test_mutations_damage(mutation) -> None:
+    head, packets = packets_of(CAPTURES[0])
+    assert any(mutation(packets, Random(seed)) != packets for seed in range(9))
+    assert file_of(head, packets) == CAPTURES[0].read_bytes()
