@@ -1,1 +1,53 @@
-"""The same tables on Spark."""
+"""
+Turns captures into tables on Spark.
+
+    from pipeline import Request, Wanted, make_tables, open_session, read, register, views
+
+    with open_session() as spark:
+        make_tables(spark, Request(["captures/demo.pcap"], "tables", Wanted()))
+        views(spark, "tables")
+        spark.sql("SELECT api, count(*) FROM exchanges GROUP BY api").show()
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.job import Request, make_tables
+    from pipeline.query import read, views
+    from pipeline.session import open_session
+    from pipeline.source import register
+    from pipeline.summaries import make_summaries
+    from pipeline.tables import Wanted
+
+__all__ = [
+    "Request",
+    "Wanted",
+    "make_summaries",
+    "make_tables",
+    "open_session",
+    "read",
+    "register",
+    "views",
+]
+
+_PLACES = {
+    "Request": "job",
+    "Wanted": "tables",
+    "make_summaries": "summaries",
+    "make_tables": "job",
+    "read": "query",
+    "register": "source",
+    "open_session": "session",
+    "views": "query",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for: workers need no Spark to import the stages."""
+    from importlib import import_module
+
+    if name not in _PLACES:
+        raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
+    return getattr(import_module(f"pipeline.{_PLACES[name]}"), name)

@@ -1,0 +1,85 @@
+"""The files of a collection, in the order in which they are one capture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from dissector.capture.files import read_packets
+from dissector.capture.pcap import is_pcap
+from dissector.errors import CaptureError, ReadError
+from pipeline.opening import expanded, open_file, size_of
+from pipeline.tries import TRIES
+
+_LOOK_BYTES = 1 << 16
+"""How much of a file is looked at for its first packet, as a rule."""
+
+_MAGIC_BYTES = 4
+
+_AT_A_TIME = 16
+"""Files looked at side by side: those of other machines are waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """
+    One file.
+
+    Attributes:
+        path: As it was named or found.
+        size: Its bytes, as it lies.
+        first_ns: When its first packet was captured; None where it has none.
+        divisible: Whether it is a pcap file that is not compressed: its parts can be read alone.
+        problem: Why it can't be read at all; empty where it can.
+    """
+
+    path: str
+    size: int = 0
+    first_ns: int | None = None
+    divisible: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """
+    Files that are read as one capture.
+
+    Attributes:
+        files: In the order of their first packets; those that begin together, and those without
+            packets, by their paths.
+    """
+
+    files: tuple[File, ...]
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> Collection:
+        """Return the collection of what paths, folders and patterns stand for."""
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            return cls.ordered(pool.map(look_at, expanded(paths)))
+
+    @classmethod
+    def ordered(cls, files: Iterable[File]) -> Collection:
+        """Put files in order."""
+        return cls(tuple(sorted(files, key=_place)))
+
+
+def _place(file: File) -> tuple[bool, int, str]:
+    return file.first_ns is None, file.first_ns or 0, file.path
+
+
+def look_at(path: str, tries: int = TRIES) -> File:
+    """Return what the beginning of a file tells; what fails is tried so often."""
+    try:
+        size = size_of(path)
+        with open_file(path) as opened:
+            divisible = is_pcap(opened.read(_MAGIC_BYTES))
+            opened.seek(0)
+            windows = read_packets(["-"], window_bytes=_LOOK_BYTES, stdin=opened)
+            first_ns = next((int(each.time_ns[0]) for each in windows if len(each)), None)
+    except CaptureError as error:
+        if isinstance(error, ReadError) and tries > 1:
+            return look_at(path, tries - 1)
+        return File(path, problem=error.what)
+    return File(path, size, first_ns, divisible)

@@ -1,0 +1,88 @@
+"""What is known when the rows of a batch of files are written: names, brokers, and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from dissector.capture.columns import Int64s
+from pipeline.finish import Finish
+from pipeline.fold import BEGUN
+from pipeline.names import lasting, merged
+from pipeline.numbers import number, numbers_in
+from pipeline.opening import located
+from pipeline.schemas import NAMES as NAMES_SCHEMA
+from pipeline.spool import Place, left_of
+from pipeline.tables import NAMES
+from pipeline.writing import joined, written
+
+FOLDER = "_names"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """
+    What is known with a batch.
+
+    Attributes:
+        told: The names of topics, and who is a broker.
+        numbers: The file with the numbers of connections.
+    """
+
+    told: dict[str, str]
+    numbers: str
+
+    @classmethod
+    def of(cls, out: str, batch: int, places: Sequence[Place]) -> Known:
+        """
+        Keep what a batch of files has told beside the tables; return all that is known with it.
+
+        Args:
+            out: Where the tables are.
+            batch: The number of the batch; what a later one told does not count.
+            places: Where its parts have left what they told.
+        """
+        begun, ended = _firsts(places, BEGUN), _firsts(places, "connections")
+        told = known_names(out, batch, left_of(places, NAMES))
+        return cls(told, number(out, batch, begun, ended))
+
+    def finish(self, show_secrets: bool = False) -> Finish:
+        """Return what makes rows of the batch rows of the whole."""
+        firsts, numbers = numbers_in(self.numbers)
+        return Finish(firsts, self.told, show_secrets, numbers)
+
+
+def _firsts(places: Sequence[Place], table: str) -> Int64s:
+    """Return the first packets of connections in a table."""
+    columns: list[Any] = [np.asarray(each["connection"]) for each in left_of(places, table)]
+    firsts: Int64s = np.concatenate([np.zeros(0, np.int64), *columns])
+    return firsts
+
+
+def known_names(out: str, batch: int, told: Iterable[pa.RecordBatch]) -> dict[str, str]:
+    """
+    Keep what a batch of files has told; return all that is known with it.
+
+    Args:
+        out: Where they are kept: beside the tables.
+        batch: The number of the batch; what a later one told does not count.
+        told: By its parts.
+    """
+    news = pa.Table.from_batches(told, NAMES_SCHEMA)
+    kept = lasting(news)
+    if len(kept):
+        with written(joined(out, FOLDER, f"{batch:08d}.parquet")) as file:
+            pq.write_table(kept, file)
+    tables = [news]
+    system, folder = located(joined(out, FOLDER))
+    for each in system.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
+        if each.extension == "parquet" and int(each.base_name[:-8]) < batch:
+            with system.open_input_file(each.path) as file:
+                tables.append(pq.read_table(file))
+    return merged(batch for table in tables for batch in table.to_batches())

@@ -1,0 +1,63 @@
+"""What was wrong, as rows: with files, and with messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dissector.engine.capture import Reading
+from dissector.engine.exchanges import Exchanges
+from dissector.engine.feed import FileProblems
+from dissector.engine.table import clean
+from dissector.engine.topics import TopicNames
+from dissector.errors import Problem
+from pipeline.schemas import SCHEMAS
+
+
+def _frame(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    empty: Any = pl.from_arrow(SCHEMAS["problems"].empty_table())
+    return pl.DataFrame([clean(row) for row in rows], schema=empty.schema)
+
+
+def file_problems(problems: FileProblems) -> pl.DataFrame:
+    """Return what was wrong with files."""
+    return _frame({"capture": name, "kind": "file"} | _said(problem) for name, problem in problems)
+
+
+def message_problems(reading: Reading, table: Exchanges, exchanges: pl.DataFrame) -> pl.DataFrame:
+    """
+    Return what was wrong with the messages of a window.
+
+    Args:
+        reading: The reading that the window is of.
+        table: The exchanges of the window.
+        exchanges: Their columns of `pairs`.
+    """
+    rows = []
+    for row in np.flatnonzero(exchanges["problems"].list.len().to_numpy() > 0).tolist():
+        exchange = reading.exchange(table, row, TopicNames())
+        for message in exchange.messages:
+            asked = message.kind == "request"
+            packet = exchange.request_packet if asked else exchange.response_packet
+            where = {
+                "capture": exchange.capture,
+                "packet": None if packet is None else packet + 1,
+                "time_ns": exchange.request_time_ns if asked else exchange.response_time_ns,
+                "connection": exchange.connection,
+                "api": exchange.api,
+                "correlation_id": message.correlation_id,
+                "kind": message.kind,
+            }
+            rows += [where | _said(problem) for problem in exchange.problems_of(message)]
+    return _frame(rows)
+
+
+def _said(problem: Problem) -> dict[str, Any]:
+    return {
+        "path": problem.path or None,
+        "position": problem.position,
+        "problem": problem.what,
+    }

@@ -1,0 +1,57 @@
+"""Which stage of a job is under way, on stderr where that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from threading import Event, Thread
+from types import TracebackType
+
+from pyspark import SparkContext
+
+EVERY_S = 0.5
+
+
+class Progress:
+    """One line that is written over: the stage, how many of its tasks are done, and the time."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._tracker = context.statusTracker()
+        self._begun = time.monotonic()
+        self._stage = ""
+        self._over = Event()
+        self._thread = Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Progress:
+        if sys.stderr.isatty():
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def say(self, stage: str) -> None:
+        """Take note of the stage that begins."""
+        self._stage = stage
+
+    def line(self) -> str:
+        """Return how far the job has come."""
+        passed = time.monotonic() - self._begun
+        found = [self._tracker.getStageInfo(each) for each in self._tracker.getActiveStageIds()]
+        stages = [each for each in found if each is not None]
+        done = sum(each.numCompletedTasks for each in stages)
+        tasks = sum(each.numTasks for each in stages)
+        share = f", {done} of {tasks} tasks" if tasks else ""
+        return f"{self._stage}{share}, {passed:.0f} s"
+
+    def _watch(self) -> None:
+        while not self._over.wait(EVERY_S):
+            print(f"\r\x1b[K{self.line()}", end="", file=sys.stderr, flush=True)

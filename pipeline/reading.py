@@ -1,0 +1,141 @@
+"""A range becomes windows of packets, and tells where it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import BinaryIO
+
+import numpy as np
+
+from dissector.capture.columns import Packets
+from dissector.capture.files import WINDOW_BYTES, read_packets
+from dissector.capture.pcap import HEADER_BYTES, PcapReader, is_pcap
+from dissector.errors import CaptureError, Problem, ReadError
+from pipeline.guess import guess_start
+from pipeline.opening import Section, open_file
+from pipeline.ranges import UNKNOWN, Range, Seen
+from pipeline.tries import may_try_again
+
+_GUESS_BYTES = 1 << 20
+"""How much of a range is looked at for its first record at a time."""
+
+
+class RangeReader:
+    """
+    Reads one range.
+
+    Attributes:
+        seen: How it was found to be, once all windows were given.
+    """
+
+    def __init__(self, each: Range, window_bytes: int = WINDOW_BYTES) -> None:
+        self._range = each
+        self._window_bytes = window_bytes
+        self.seen = Seen(each.number, each.start, each.end or 0, 0, damaged=False)
+
+    def windows(self) -> Iterator[Packets]:
+        """
+        Yield the packets of the range; what can't be read is told as a problem.
+
+        Raises:
+            ReadError: A file can't be read now, and Spark will try again.
+        """
+        each = self._range
+        if each.is_empty:
+            return
+        try:
+            if each.problem:
+                raise CaptureError(each.path, each.problem)
+            for window in self._whole() if each.start == 0 else self._section():
+                self.seen = replace(self.seen, packets=self.seen.packets + len(window))
+                problems = [(each.path, problem) for _, problem in window.problems]
+                yield replace(window, problems=problems)
+                del window
+        except CaptureError as error:
+            if isinstance(error, ReadError):
+                if may_try_again():
+                    raise
+                # Who reads it next must not find what nobody has counted.
+                self.seen = replace(self.seen, problem=error.what, packets=0)
+            self.seen = replace(self.seen, damaged=True)
+            yield _no_packets(each, self.seen.packets, Problem(error.what, position=error.position))
+
+    def _whole(self) -> Iterator[Packets]:
+        each = self._range
+        with open_file(each.path) as file:
+            yield from self._packets(file)
+
+    def _packets(self, file: BinaryIO) -> Iterator[Packets]:
+        windows = read_packets(["-"], window_bytes=self._window_bytes, stdin=file)
+        for window in windows:
+            yield replace(window, first=window.first + self._range.first_packet)
+            del window
+
+    def _section(self) -> Iterator[Packets]:
+        """Yield the records that begin in the range."""
+        each = self._range
+        with open_file(each.path) as file:
+            header = file.read(HEADER_BYTES)
+            if len(header) < HEADER_BYTES or not is_pcap(header):
+                raise CaptureError(each.path, "has changed while it was read")
+            start = each.start if each.proven else guess_start(file, header, each, _GUESS_BYTES)
+        self.seen = replace(self.seen, start=start)
+        if start == UNKNOWN:
+            return
+        record_bytes = PcapReader(header).need
+        at = start
+        end = 1 << 62 if each.end is None else each.end
+        with Section(each.path, header, start) as section:
+            for window in self._packets(section):  # type: ignore[arg-type]
+                begins = at + np.cumsum(window.captured + record_bytes)
+                begins -= window.captured + record_bytes
+                count = int(np.searchsorted(begins, end))
+                mine, damaged = _mine(window.problems, start - HEADER_BYTES, end)
+                past = count < len(window)
+                at = int(begins[count]) if past else at + _bytes_of(window, record_bytes)
+                self.seen = replace(self.seen, stop=at, damaged=damaged)
+                if count or mine:
+                    yield _first(window, count, mine)
+                if past or at >= end:
+                    return
+                del window
+
+
+def _bytes_of(window: Packets, record_bytes: int) -> int:
+    return int(window.captured.sum()) + record_bytes * len(window)
+
+
+def _mine(
+    problems: list[tuple[str, Problem]], shift: int, end: int
+) -> tuple[list[tuple[str, Problem]], bool]:
+    """Return the problems before the end of the range, with their places in the file."""
+    placed = [
+        (name, replace(each, position=None if each.position is None else each.position + shift))
+        for name, each in problems
+    ]
+    mine = [each for each in placed if each[1].position is None or each[1].position < end]
+    return mine, bool(mine)
+
+
+def _first(window: Packets, count: int, problems: list[tuple[str, Problem]]) -> Packets:
+    """Return the first packets of a window."""
+    return Packets(
+        data=window.data,
+        first=window.first,
+        time_ns=window.time_ns[:count],
+        start=window.start[:count],
+        captured=window.captured[:count],
+        original=window.original[:count],
+        link=window.link[:count],
+        file=window.file[:count],
+        problems=problems,
+    )
+
+
+def _no_packets(each: Range, packets: int, problem: Problem) -> Packets:
+    none, small = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    data = np.zeros(0, np.uint8)
+    first = each.first_packet + packets
+    problems = [(each.path, problem)]
+    return Packets(data, first, none, none, none, none, small, small, problems)

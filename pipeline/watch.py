@@ -1,0 +1,208 @@
+"""
+A folder where a capture host drops its files: they are taken as they come, each once.
+
+    files -> parcels -> [files before, open connections; by parts] -> tables
+
+What is in brackets is kept by Spark's state. A file is moved into the folder when it is whole. The
+rows of a batch of files are written under names that the batch gives, so that a batch which is
+tried again after a failure writes them again, and nothing is there twice.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from urllib.parse import unquote, urlsplit
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+
+from dissector.errors import UsageError
+from pipeline.incoming import NOTES, divided
+from pipeline.kept import Kept, Setting
+from pipeline.known import Known
+from pipeline.opening import open_file
+from pipeline.spool import left_rows
+from pipeline.store import Store
+from pipeline.tables import Wanted
+from pipeline.writing import has_files, joined, removed, written
+
+CHECKPOINT, WORK = "_checkpoint", "_work"
+
+SETTING = "kafkashark.json"
+"""The file in the checkpoint with what a watch stays with."""
+
+FILES = 64
+"""How many files are taken together at most."""
+
+EVERY = "5 seconds"
+"""How often the folder is looked at."""
+
+MINUTE_NS = 60_000_000_000
+
+IDLE_NS = 15 * MINUTE_NS
+"""A connection that is silent for longer has ended; Kafka's own close after ten minutes."""
+
+SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+
+_WRITTEN = pa.schema({"table": pa.string(), "rows": pa.int64()})
+
+Batches = Iterable[pa.RecordBatch]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """
+    Takes the files of a folder.
+
+    Attributes:
+        folder: Where they come.
+        out: Where the tables go, and beside them what is kept between files.
+        wanted: Which tables.
+        files: How many files are taken together at most.
+        parts: In how many parts connections are dissected; 0: as many as the cluster has cores.
+            A checkpoint stays with it.
+        idle_ns: A connection that is silent for longer, by the times of packets, has ended.
+    """
+
+    folder: str
+    out: str
+    wanted: Wanted
+    files: int = FILES
+    parts: int = 0
+    idle_ns: int = IDLE_NS
+
+    def start(self, spark: SparkSession, once: bool = False) -> StreamingQuery:
+        """
+        Begin, or go on where an earlier watch with the same `out` ended.
+
+        Args:
+            spark: A session.
+            once: End when all that is there was taken.
+
+        Raises:
+            UsageError: The earlier watch had another number of parts.
+        """
+        watch = replace(self, parts=self._settled(spark.sparkContext.defaultParallelism))
+        for name, value in SETTINGS.items():
+            spark.conf.set(name, value)
+        spark.conf.set("spark.sql.shuffle.partitions", str(watch.parts))
+        writer = watch._notes(spark).writeStream.foreachBatch(watch._write)
+        writer = writer.option("checkpointLocation", joined(self.out, CHECKPOINT))
+        trigger = (
+            writer.trigger(availableNow=True) if once else writer.trigger(processingTime=EVERY)
+        )
+        return trigger.start()
+
+    def _settled(self, cores: int) -> int:
+        """Return the number of parts, which the checkpoint keeps."""
+        folder = joined(self.out, CHECKPOINT)
+        path = joined(folder, SETTING)
+        if has_files(folder):
+            with open_file(path) as file:
+                kept = int(json.loads(file.read())["parts"])
+            if self.parts not in (0, kept):
+                raise UsageError(f"{self.out} was begun with {kept} parts, not {self.parts}")
+            return kept
+        parts = self.parts or cores
+        with written(path) as file:
+            file.write(json.dumps({"parts": parts}).encode())
+        return parts
+
+    def _notes(self, spark: SparkSession) -> DataFrame:
+        """Return what was left of the rows of each batch of files."""
+        files = (
+            spark.readStream.format("binaryFile")
+            .schema("path string, modificationTime timestamp, length long, content binary")
+            .option("maxFilesPerTrigger", str(self.files))
+            .load(self.folder)
+            .select("path")
+        )
+        parcels = files.mapInArrow(self.divide, from_arrow_schema(NOTES))
+        return parcels.groupBy("part").applyInPandasWithState(
+            self.fold,
+            from_arrow_schema(NOTES),
+            "saved binary",
+            "append",
+            GroupStateTimeout.NoTimeout,
+        )
+
+    @property
+    def _setting(self) -> Setting:
+        # Connections are always wanted: by them it is known which numbers are wanted no more.
+        wanted = replace(self.wanted, tables=self.wanted.tables | {"connections"})
+        return Setting(joined(self.out, WORK), wanted, self.parts, self.idle_ns)
+
+    def divide(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
+        """Leave the parcels of files, and rows of what is wrong with them."""
+        setting = self._setting
+        for batch in tasks:
+            for path in batch.column("path").to_pylist():
+                yield from divided(_plain(path), setting.work, setting.parts, setting.wanted)
+
+    def fold(
+        self, key: tuple[int], frames: Iterator[pd.DataFrame], state: GroupState
+    ) -> Iterator[pd.DataFrame]:
+        """Take what came for one part: dissect it, and keep what is open."""
+        notes = [row for frame in frames for row in frame.to_dict("records")]
+        kept = pickle.loads(state.get[0]) if state.exists else Kept()
+        left = kept.take(int(key[0]), notes, self._setting)
+        state.update((pickle.dumps(kept),))
+        yield pd.DataFrame(left, columns=NOTES.names)
+
+    def _write(self, notes: DataFrame, batch: int) -> None:
+        """Write the rows of a batch of files."""
+        spark = notes.sparkSession
+        notes = notes.persist()
+        try:
+            places = [(row["left"], row["source"], row["tables"]) for row in notes.collect()]
+            known = Known.of(self.out, batch, places)
+            groups = spark.sparkContext.defaultParallelism
+            rows = [(at % groups, *place) for at, place in enumerate(places)]
+            schema = "group int, left string, source long, tables array<string>"
+            tasks = spark.createDataFrame(rows, schema).repartitionById(groups, F.col("group"))
+            writing = _Writing(self.out, batch, self.wanted, known)
+            tasks.mapInArrow(writing.write, from_arrow_schema(_WRITTEN)).collect()
+            removed(self._setting.work)
+        finally:
+            notes.unpersist()
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """Writes tables of one batch of files."""
+
+    out: str
+    batch: int
+    wanted: Wanted
+    known: Known
+
+    def write(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
+        finish = self.known.finish(self.wanted.show_secrets)
+        rows = (row for batch in tasks for row in batch.to_pylist())
+        for group, of_group in groupby(rows, lambda row: row["group"]):
+            with Store(self.out, f"{self.batch:08d}-{group:04d}") as store:
+                for row in of_group:
+                    for table in sorted(self.wanted.tables & set(row["tables"])):
+                        for batch in left_rows(row["left"], table, row["source"]):
+                            store.add(table, finish(table, batch))
+            for table, count in store.rows.items():
+                yield pa.RecordBatch.from_pylist([{"table": table, "rows": count}], _WRITTEN)
+
+
+def _plain(path: str) -> str:
+    """Return the path of this machine that a URI names, or the URI."""
+    return unquote(urlsplit(path).path) if path.startswith("file:") else path

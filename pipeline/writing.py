@@ -1,0 +1,82 @@
+"""Files that are whole or not there, on this machine or wherever Arrow can write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+from uuid import uuid4
+
+from dissector.errors import PipelineError
+from pipeline.opening import is_uri, located
+
+WHOLE = ("s3://", "s3a://", "gs://", "gcs://", "abfs://", "abfss://")
+"""Stores where a file appears when it is closed, and not before."""
+
+
+@contextmanager
+def written(path: str) -> Iterator[IO[bytes]]:
+    """
+    Open a file for a `with`, which appears under its name at the end, over one that was there.
+
+    A task that is tried again writes the same names, so that nothing is there twice.
+
+    Raises:
+        PipelineError: It can't be written.
+    """
+    try:
+        with _remote(path) if is_uri(path) else _local(Path(path)) as file:
+            yield file
+    except OSError as error:
+        raise PipelineError(f"{path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _local(path: Path) -> Iterator[IO[bytes]]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"_{uuid4().hex}")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _remote(path: str) -> Iterator[IO[bytes]]:
+    system, inside = located(path)
+    folder, _, name = inside.rpartition("/")
+    system.create_dir(folder, recursive=True)
+    part = inside if path.startswith(WHOLE) else f"{folder}/_{uuid4().hex}-{name}"
+    try:
+        with cast(Any, system.open_output_stream(part)) as file:
+            yield file
+    except BaseException:
+        system.delete_file(part)
+        raise
+    if part != inside:
+        system.move(part, inside)
+
+
+def joined(folder: str, *names: str) -> str:
+    """Return a path inside a folder."""
+    return "/".join((folder.rstrip("/"), *names))
+
+
+def removed(folder: str) -> None:
+    """Remove a folder and all that is in it, if it is there."""
+    from pyarrow import fs
+
+    system, inside = located(folder)
+    if system.get_file_info(inside).type == fs.FileType.Directory:
+        system.delete_dir(inside)
+
+
+def has_files(folder: str) -> bool:
+    """Tell whether a folder is there and holds anything."""
+    from pyarrow import fs
+
+    system, inside = located(folder)
+    return bool(system.get_file_info(fs.FileSelector(inside, allow_not_found=True)))

@@ -1,0 +1,50 @@
+"""The same tables by the commands, in one process: what the pipeline's are held against."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from dissector.cli import main
+from pipeline.schemas import SCHEMAS
+
+Row = dict[str, Any]
+
+COMMANDS = {
+    "connections": ("streams",),
+    "exchanges": ("pairs",),
+    "records": ("records",),
+    "fields": ("dissect",),
+}
+
+
+def tables_of(files: Sequence[str | Path], folder: Path) -> dict[str, list[Row]]:
+    """Return the rows of all tables but `problems`; `folder` is for what is written meanwhile."""
+    names = [str(file) for file in files]
+    out = {}
+    for table, words in COMMANDS.items():
+        target = folder / f"{table}.parquet"
+        assert main([*words, *names, "-T", "parquet", "-o", str(target)]) == 0
+        out[table] = pl.read_parquet(target).to_dicts()
+        target.unlink()
+    target = folder / "messages.ndjson"
+    assert main(["dissect", *names, "-T", "ndjson", "-o", str(target)]) == 0
+    columns = SCHEMAS["messages"].names
+    with target.open() as lines:
+        out["messages"] = [{name: row[name] for name in columns} for row in map(json.loads, lines)]
+    return out
+
+
+def assert_same(got: Mapping[str, pa.Table], expected: Mapping[str, list[Row]]) -> None:
+    """Compare tables, of which the rows may be in any order."""
+    for name, rows in expected.items():
+        found = got[name].to_pylist()
+        assert len(found) == len(rows), f"{name}: {len(found)} rows, not {len(rows)}"
+        ours, theirs = sorted(found, key=repr), sorted(rows, key=repr)
+        for mine, other in zip(ours, theirs, strict=True):
+            assert mine == other, name

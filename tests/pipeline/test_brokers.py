@@ -1,0 +1,65 @@
+"""Who is a broker is known by the whole collection, in whatever part it shows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.collection import Collection
+from pipeline.dissect import dissect_range
+from pipeline.local import dissect, planned
+from pipeline.names import has_doubts
+from pipeline.ranges import ranges_of
+from pipeline.schemas import SCHEMAS
+from pipeline.tables import NAMES, Wanted
+from tests.dissector.engine.test_capture import beat, heartbeat
+from tests.packets import Wire, write
+from tests.pipeline.commands import assert_same, tables_of
+
+ALL = Wanted(tables=frozenset(SCHEMAS))
+
+
+def lonely(*, known: bool, closed: bool) -> Wire:
+    """Three connections with one response each, the second to another broker; then exchanges."""
+    wire = Wire()
+    for port, broker_port in ((50000, 9092), (50001, 9999), (50002, 9092)):
+        talk = wire.talk(port, broker_port=broker_port)
+        talk.broker(beat(port))
+        if closed:
+            talk.fin()
+    if known:
+        talk = wire.talk(50010).syn()
+        for number in range(3):
+            talk.client(heartbeat(number)).broker(beat(number))
+    return wire
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("closed", [False, True])
+def test_one_response_of_a_broker_that_shows_elsewhere(
+    known: bool, closed: bool, tmp_path: Path
+) -> None:
+    packets = lonely(known=known, closed=closed).packets
+    cuts = range(0, len(packets) + 4, 4)
+    files = [
+        write(tmp_path / f"{number:02}.pcap", packets[a:b])
+        for number, (a, b) in enumerate(pairwise(cuts))
+        if packets[a:b]
+    ]
+    expected = tables_of(files, tmp_path)
+    orphans = [row for row in expected["exchanges"] if row["status"] == "orphan"]
+    assert [row["correlation_id"] for row in orphans] == ([50000, 50002] if known else [])
+    speaks = [row["speaks"] for row in expected["connections"]]
+    assert speaks == (["kafka", "other", "kafka", "kafka"] if known else ["other"] * 3)
+    assert_same(dissect(files, ALL), expected)
+    for each in planned(ranges_of(Collection.of(files))).ranges:
+        # Rows that are in doubt come behind what tells of the doubt.
+        doubts = False
+        for name, batch in dissect_range(each, np.zeros(0, np.int64), 1, ALL):
+            doubts |= name == NAMES and has_doubts(batch)
+            if name == "exchanges":
+                assert doubts == ("orphan" in batch.column("status").to_pylist())
+    assert_same(dissect(files, ALL, range_bytes=200, parts=3), expected)

@@ -1,0 +1,88 @@
+"""`kafkashark pipeline` as a user runs it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dissector.cli import main
+from pipeline.cli import FIELDS, TABLES
+from pipeline.schemas import SCHEMAS
+
+ROOT = Path(__file__).parents[2]
+CAPTURES = ROOT / "captures"
+DENIED = str(CAPTURES / "kafka4-denied.pcap")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([DENIED], "where to? --out DIR"),
+        (["--out", "x"], "what? CAPTURE..., or --watch DIR"),
+        ([DENIED, "--watch", "y", "--out", "x"], "what? CAPTURE..., or --watch DIR"),
+        ([DENIED, "--out", "x", "--conf", "spark.ui"], "--conf takes K=V, not 'spark.ui'"),
+        ([DENIED, "--out", "x", "--tables", "exchanges,frames"], "--tables takes connections, "),
+    ],
+)
+def test_what_can_not_be_done_is_told_in_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pipeline", *words]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"kafkashark: {said}")
+    assert told.count("\n") == 1
+
+
+def test_without_spark_the_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    assert main(["pipeline", DENIED, "--out", "x"]) == 2
+    said = "kafkashark: Spark is not installed: pip install 'kafkashark[spark]'\n"
+    assert capsys.readouterr().err == said
+
+
+def test_the_options_name_what_there_is() -> None:
+    assert set(TABLES.split(",")) == set(SCHEMAS)
+    assert all(name.startswith("client_software_") for name in FIELDS.split(","))
+
+
+def commands_of_the_readme() -> list[list[str]]:
+    """Return the words behind `kafkashark pipeline` in the section on Spark."""
+    text = (ROOT / "README.md").read_text().split("### On Spark")[1].split("\n#")[0]
+    return [
+        line.split() for line in re.findall(r"^\$ kafkashark pipeline (.*)", text, re.MULTILINE)
+    ]
+
+
+def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pipeline", *words, "--master", "local[1]"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.spark
+def test_the_readme_runs_as_written(tmp_path: Path) -> None:
+    (tmp_path / "captures").symlink_to(CAPTURES)
+    made, watched = commands_of_the_readme()
+    ran = run(made, tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    rows = dict(line.split()[:2] for line in ran.stdout.splitlines())
+    assert list(rows) == list(SCHEMAS)
+    assert int(rows["exchanges"]) > 10
+    out = tmp_path / "tables"
+    assert {each.name for each in out.iterdir()} >= {"exchanges", "summaries"}
+    assert not (out / "_work").exists()
+    again = run(made, tmp_path)
+    assert again.returncode == 2
+    assert again.stderr == "kafkashark: tables is not empty; --overwrite replaces its tables\n"
+
+    (tmp_path / "incoming").mkdir()
+    shutil.copy(DENIED, tmp_path / "incoming")
+    ran = run(watched, tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "watched" / "exchanges").is_dir()

@@ -1,0 +1,136 @@
+"""A master, two workers, and an executor that is killed: the tables stay the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from pathlib import Path
+from threading import Thread
+
+import pyspark
+import pytest
+
+from dissector.errors import UsageError
+from pipeline.java import find_java
+from pipeline.job import Request, make_tables
+from pipeline.query import read
+from pipeline.schemas import SCHEMAS
+from pipeline.session import open_session
+from pipeline.tables import Wanted
+from tests.packets import write
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.traffic import messy
+
+pytestmark = pytest.mark.spark
+
+SPARK = Path(pyspark.__file__).parent
+PROC = Path("/proc")
+
+
+@contextmanager
+def started(words: list[str], java: Path, until: str) -> Iterator[tuple[int, str]]:
+    """Start a part of Spark; give its process and the line that says that it is ready."""
+    environment = {
+        **os.environ,
+        "JAVA_HOME": str(java),
+        "SPARK_HOME": str(SPARK),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    command = [str(SPARK / "bin/spark-class"), *words]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        try:
+            line = next(line for line in process.stderr if until in line)
+            rest = Thread(target=process.stderr.read)
+            rest.start()
+            yield process.pid, line
+        finally:
+            process.terminate()
+            process.wait()
+            rest.join()
+
+
+@pytest.fixture
+def cluster(alone: None, tmp_path: Path) -> Iterator[tuple[str, list[int]]]:
+    """Give the address of a master, and its workers."""
+    try:
+        java = find_java().home_for_spark(tmp_path / "java")
+    except UsageError as error:
+        pytest.skip(str(error))
+    if not PROC.is_dir():
+        pytest.skip("there is no /proc to find executors in")
+    with ExitStack() as stack:
+        master = "org.apache.spark.deploy.master.Master --host 127.0.0.1 --port 0 --webui-port 0"
+        _, line = stack.enter_context(started(master.split(), java, "Starting Spark master at"))
+        url = line.split()[-1]
+        workers = []
+        for number in range(2):
+            folder = str(tmp_path / f"worker-{number}")
+            worker = ["org.apache.spark.deploy.worker.Worker", "-c", "1", "-m", "1g", "-d", folder]
+            worker += ["--host", "127.0.0.1", "--webui-port", "0", url]
+            pid, _ = stack.enter_context(started(worker, java, "Successfully registered"))
+            workers.append(pid)
+        yield url, workers
+
+
+def _executors(worker: int) -> list[int]:
+    found = []
+    for each in PROC.glob("[0-9]*/stat"):
+        try:
+            words = each.read_text().rpartition(")")[2].split()
+            command = (each.parent / "cmdline").read_bytes()
+        except OSError:  # it has ended
+            continue
+        if int(words[1]) == worker and b"CoarseGrainedExecutorBackend" in command:
+            found.append(int(each.parent.name))
+    return found
+
+
+def test_a_killed_executor_costs_nothing(
+    cluster: tuple[str, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, workers = cluster
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    packets = messy(4)
+    third = len(packets) // 3
+    parts = [packets[a:b] for a, b in pairwise([0, third, 2 * third, len(packets)])]
+    files = [write(tmp_path / f"{n}.pcap", part) for n, part in enumerate(parts)]
+    killed: list[list[int]] = []
+
+    def kill(stage: str) -> None:
+        """Kill what one worker runs, when headers are read and when rows are to be written."""
+        if stage in ("dissecting", "writing tables"):
+            killed.append(_executors(workers[len(killed)]))
+            for executor in killed[-1]:
+                os.kill(executor, signal.SIGKILL)
+
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "512m",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        # What a dead executor had is not asked for again and again.
+        "spark.shuffle.io.maxRetries": "1",
+        "spark.shuffle.io.retryWait": "100ms",
+        "spark.locality.wait": "0",
+    }
+    wanted = Wanted(tables=frozenset(SCHEMAS))
+    out = str(tmp_path / "out")
+    with open_session(url, settings) as spark:
+        make_tables(spark, Request(files, out, wanted, range_bytes=20_000), kill)
+        got = {}
+        for table, schema in SCHEMAS.items():
+            rows = read(spark, out, table).select(*schema.names)
+            got[table] = rows.toArrow().cast(schema)
+    assert len(killed) == 2
+    assert all(killed)
+    assert_same(got, tables_of(files, tmp_path))

@@ -1,0 +1,49 @@
+"""What `docs/pipeline.md` says is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.cli import pipeline
+from pipeline.job import Request, make_tables
+from pipeline.query import views
+from pipeline.schemas import SCHEMAS
+from pipeline.tables import Wanted
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs/pipeline.md").read_text()
+QUERIES = re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)
+
+
+def test_every_option_that_it_names_is_there() -> None:
+    named = {each.replace("-", "_") for each in re.findall(r"`--([a-z][a-z-]+)", TEXT)}
+    other = {"port": "ports", "no_summaries": "summaries"}
+    assert {other.get(each, each) for each in named} <= {*pipeline.__annotations__}
+
+
+def test_every_table_is_named() -> None:
+    assert set(re.findall(r"^\| `(\w+)` \| \w", TEXT, re.MULTILINE)) >= set(SCHEMAS)
+
+
+@pytest.mark.spark
+def test_the_queries_run(spark: SparkSession, tmp_path: Path) -> None:
+    names = ["demo.pcap", "kafka39-kafka-python-as-0.10.0.pcap"]
+    captures = [str(ROOT / "captures" / name) for name in names]
+    fields = frozenset(("client_software_name", "client_software_version"))
+    wanted = Wanted(tables=frozenset(SCHEMAS), fields=fields)
+    make_tables(spark, Request(captures, str(tmp_path), wanted))
+    views(spark, str(tmp_path))
+    old, percentiles, who, errors, written, health = (
+        [row.asDict() for row in spark.sql(query).collect()] for query in QUERIES
+    )
+    assert {row["api"] for row in old} >= {"Produce", "Fetch"}
+    assert percentiles
+    assert all(row["p99_ms"] > 0 for row in percentiles)
+    assert {row["client_id"] for row in who} >= {"billing-1"}
+    assert any(row["error"] == "MEMBER_ID_REQUIRED" for row in errors)
+    assert any(row["topic"] == "demo.orders" and row["bytes"] > 0 for row in written)
+    assert health[0]["all"] > 10

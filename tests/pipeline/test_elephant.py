@@ -1,0 +1,79 @@
+"""One connection with half of all bytes takes no more memory than a small one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipeline.collection import Collection
+from pipeline.local import planned
+from pipeline.ranges import ranges_of
+from pipeline.stages import LEFT, NOTES, PARCEL, Job
+from pipeline.tables import Wanted
+from tests.dissector.engine.test_capture import beat, heartbeat
+from tests.packets import START_NS, Wire
+from tools.record.steady import save
+
+STATUS = Path("/proc/self/status")
+
+RANGE_BYTES = 4 << 20
+WANTED = Wanted(tables=frozenset(("exchanges",)), window_bytes=1 << 20)
+
+
+def _capture(path: Path, megabytes: int) -> str:
+    """Write a capture of one connection that goes on, and as many bytes of short ones."""
+    wire = Wire()
+    elephant = wire.talk(40000).syn()
+    request = heartbeat(1, group_instance_id="i" * 30_000)
+    pieces = [request[at : at + 1448] for at in range(0, len(request), 1448)]
+    for number in range(megabytes * (1 << 20) // 60_000):
+        elephant.client(*pieces).broker(beat(1))
+        wire.talk(50000 + number).syn().client(*pieces).broker(beat(1)).fin()
+    save(path, ((each.time_ns - START_NS, each.data) for each in wire.packets))
+    return str(path)
+
+
+def _peak_bytes(path: str, work: str) -> tuple[int, int, int]:
+    """Do what the tasks of a job do; return the most memory, the parcels, and their bytes."""
+    plan = planned(ranges_of(Collection.of([path]), RANGE_BYTES))
+    job = Job(plan.ranges, WANTED, work, work)
+    keys = plan.crossing.tolist()
+    tasks = [{"range": each.number, "keys": keys} for each in plan.ranges]
+    notes = _told(job.dissect([pa.RecordBatch.from_pylist(tasks)]))
+    parcels = sorted((each for each in notes if each["kind"] == PARCEL), key=_place)
+    gathered = _told(job.gather([pa.RecordBatch.from_pylist(parcels, NOTES)]))
+    assert LEFT in {row["kind"] for row in gathered}
+    peak = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(peak.split()[1]) << 10, len(parcels), sum(each["length"] for each in parcels)
+
+
+def _told(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def _place(note: dict[str, Any]) -> tuple[int, int]:
+    return note["source"], note["number"]
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="there is no /proc to ask for memory")
+def test_four_times_the_bytes_take_no_more_memory(tmp_path: Path) -> None:
+    sizes = (16, 64)
+    captures = {each: _capture(tmp_path / f"{each}.pcap", each) for each in sizes}
+    peaks = {}
+    # Whoever compiles takes much more: what comes first does, and is not measured.
+    for turn, megabytes in enumerate((max(sizes), *sizes)):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            work = str(tmp_path / f"work-{turn}")
+            peak, parcels, size = pool.submit(_peak_bytes, captures[megabytes], work).result()
+        assert parcels > megabytes // 4
+        # Half of all travels.
+        assert 0.4 < size / (megabytes << 20) < 0.6
+        peaks[megabytes] = peak
+    # To hold it would take half of what the capture has more.
+    assert peaks[64] - peaks[16] < (64 - 16 << 20) // 4

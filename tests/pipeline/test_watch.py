@@ -1,0 +1,126 @@
+"""A folder is taken file by file: connections go on, and a restart repeats and loses nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from dissector.errors import UsageError
+from pipeline.index import index
+from pipeline.query import read
+from pipeline.ranges import Range
+from pipeline.schemas import SCHEMAS
+from pipeline.tables import Wanted
+from pipeline.watch import CHECKPOINT, IDLE_NS, Watch
+from tests.packets import START_NS, STEP_NS, Packet, write
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.test_loose import fragmented
+from tests.pipeline.traffic import messy
+
+pytestmark = pytest.mark.spark
+
+ALL = Wanted(tables=frozenset(SCHEMAS))
+
+
+class Failing(Watch):
+    """Fails when all is written, before Spark knows."""
+
+    def _write(self, notes: DataFrame, batch: int) -> None:
+        super()._write(notes, batch)
+        raise OSError("the disk is full")
+
+
+def _come(files: Sequence[str], folder: Path) -> None:
+    """Let files come, in their order."""
+    folder.mkdir(exist_ok=True)
+    for file in files:
+        at = len(list(folder.iterdir()))
+        os.utime(file, (1_700_000_000 + at, 1_700_000_000 + at))
+        Path(file).rename(folder / Path(file).name)
+
+
+def _cut(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
+    """Return packets in so many files."""
+    each = -(-len(packets) // count)
+    return [
+        write(tmp_path / f"a.pcap{number}", packets[number * each : (number + 1) * each])
+        for number in range(count)
+    ]
+
+
+def _take(spark: SparkSession, watch: Watch) -> None:
+    query = watch.start(spark, once=True)
+    query.awaitTermination()
+
+
+def _assert_as_one_process(
+    spark: SparkSession, out: Path, files: Sequence[Path], tmp_path: Path
+) -> None:
+    """Compare all tables with those of the commands over files, in the order in which they came."""
+    expected = tables_of(files, tmp_path)
+    got = {}
+    for table, schema in SCHEMAS.items():
+        rows = read(spark, str(out), table).select(*schema.names)
+        got[table] = rows.toArrow().cast(schema)
+    assert_same(got, expected)
+    assert expected["exchanges"]
+
+
+def _quiet(tmp_path: Path, name: str, steps: int) -> str:
+    """Return a file in which nobody speaks TCP, of a later time."""
+    packet = Packet(START_NS + steps * STEP_NS, b"\xff" * 12 + b"\x08\x06" + bytes(46))
+    return write(tmp_path / name, [packet])
+
+
+def test_rows_are_those_of_one_process_over_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    """Connections, and requests that stay open, are told when they were silent for long."""
+    packets = fragmented(random.Random(2), messy(1))
+    files = _cut(tmp_path, packets, 5)
+    # Some datagrams lie in two files.
+    assert any(index(Range(0, file)).seen.loose for file in files)
+    folder, out = tmp_path / "in", tmp_path / "out"
+    watch = Watch(str(folder), str(out), ALL, files=1)
+    _come(files[:2], folder)
+    _take(spark, watch)
+    before = read(spark, str(out), "exchanges").count()
+    assert before
+    assert not read(spark, str(out), "connections").count()
+    _come(files[2:4], folder)
+    with pytest.raises(StreamingQueryException, match="the disk is full"):
+        _take(spark, Failing(str(folder), str(out), ALL, files=1))
+    _come([files[4], _quiet(tmp_path, "z", 3 * IDLE_NS // STEP_NS)], folder)
+    _take(spark, watch)
+    _take(spark, watch)
+    _assert_as_one_process(spark, out, sorted(folder.iterdir()), tmp_path)
+    assert (out / CHECKPOINT).exists()
+    assert not (out / "_work").exists()
+    with pytest.raises(UsageError, match="was begun with 2 parts, not 3"):
+        replace(watch, parts=3).start(spark)
+
+
+def test_late_missing_and_broken_files_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    files = _cut(tmp_path, messy(1), 4)
+    folder, out = tmp_path / "in", tmp_path / "out"
+    watch = Watch(str(folder), str(out), ALL)
+    broken = tmp_path / "broken.pcap"
+    broken.write_bytes(b"no capture at all")
+    _come([files[0], files[2], str(broken)], folder)
+    _take(spark, watch)
+    quiet = _quiet(tmp_path, "z", 3 * IDLE_NS // STEP_NS)
+    _come([files[1], files[3], quiet], folder)
+    _take(spark, watch)
+    told = read(spark, str(out), "problems").where("kind = 'file'").collect()
+    assert sorted((Path(row["capture"]).name, row["problem"]) for row in told) == [
+        ("a.pcap1", "came late: files that begin after it were read before"),
+        ("a.pcap2", "a file is missing before it: number 1"),
+        ("broken.pcap", "not a capture: text"),
+    ]
+    in_order = [folder / name for name in ("a.pcap0", "a.pcap2", "a.pcap1", "a.pcap3", "z")]
+    _assert_as_one_process(spark, out, in_order, tmp_path)
