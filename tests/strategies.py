@@ -7,8 +7,8 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from dissector.protocol.compiled import UNKNOWN_TAGS
 from dissector.protocol.schema import Field, Schema, split
-from dissector.protocol.structs import UNKNOWN_TAGS
 
 # A text may hold any bytes: those that are no UTF-8 live as surrogates.
 TEXTS = st.one_of(

@@ -14,7 +14,26 @@ STEPS = (
     ("Which requests failed?", ["pairs", CAPTURE, "-Y", "error"]),
     ("What was produced?", ["records", CAPTURE, "-Y", "api == Produce", "--sort", "time_ns"]),
     ("One request, field by field", ["dissect", CAPTURE, "-V", "-Y", "api == JoinGroup"]),
+    ("Does everybody keep to the protocol?", ["conform", CAPTURE]),
+    (
+        "Does another broker answer the same? (an embedded one, so not all)",
+        [
+            "replay",
+            CAPTURE,
+            "--to",
+            "mock",
+            "--speed",
+            "max",
+            "--ignore",
+            "ApiVersions",
+            "--timeout",
+            "5",
+        ],
+    ),
 )
+
+DIFFERS = 1
+"""Exit status of a replay that found differences, which this one does."""
 
 LINES = 25
 """So many lines of each are shown."""
@@ -29,12 +48,14 @@ def demo() -> int:
         shown = [a if " " not in a else f"'{a}'" for a in arguments]
         command = " ".join(shown).replace(CAPTURE, "captures/demo.pcap")
         print(f"\n# {title}\n$ kafkashark {command}\n")
-        out = io.StringIO()
+        # Rows are written as bytes.
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
         with contextlib.redirect_stdout(out):
             status = main(arguments)
-        if status:
+        if status not in (0, DIFFERS):
             return status
-        lines = out.getvalue().splitlines()
+        out.seek(0)
+        lines = out.read().splitlines()
         print("\n".join(line[:200] for line in lines[:LINES]))
         if len(lines) > LINES:
             print(f"... {len(lines) - LINES} more lines")

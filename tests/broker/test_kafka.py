@@ -10,7 +10,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.broker import artifacts, probe
 from tests.broker.conftest import StartCluster
-from tests.broker.kafka import BrokerError, Cluster, running
+from tests.broker.kafka import BrokerError, Cluster
+from tests.broker.replay.recording import fresh
 from tests.broker.settings import PASSWORD, USER, Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
@@ -49,7 +50,7 @@ def test_a_node_takes_and_gives_records(kafka: StartCluster, version: str) -> No
 
 @pytest.mark.parametrize("version", artifacts.LINES)
 def test_three_nodes_are_one_cluster(version: str) -> None:
-    with cluster_or_skip(Shape(version, nodes=3)) as cluster:
+    with fresh(Shape(version, nodes=3)) as cluster:
         assert exchange(cluster, "three-nodes", replicas=3) == THREE_VALUES
         cluster.stop_node(cluster.nodes[2], kill=True)
         cluster.wait_until_ready()  # until the controller has missed it
@@ -85,7 +86,7 @@ def test_tls_with_the_cluster_certificate(kafka: StartCluster) -> None:
 
 
 def test_a_stopped_node_is_gone_and_can_come_back() -> None:
-    with cluster_or_skip(Shape()) as cluster:
+    with fresh(Shape()) as cluster:
         (node,) = cluster.nodes
         port = node.address.ports["PLAINTEXT"]
         cluster.stop_node(node)
@@ -100,12 +101,12 @@ def test_a_stopped_node_is_gone_and_can_come_back() -> None:
 
 def test_a_node_that_can_not_start_shows_its_log() -> None:
     broken = Shape(properties=(("num.io.threads", "none"),))
-    with pytest.raises(BrokerError, match=r"num\.io\.threads"), cluster_or_skip(broken):
+    with pytest.raises(BrokerError, match=r"num\.io\.threads"), fresh(broken):
         pass
 
 
 def test_a_node_that_is_late_shows_its_port_and_log() -> None:
-    with cluster_or_skip(Shape()) as cluster:
+    with fresh(Shape()) as cluster:
         (node,) = cluster.nodes
         cluster.stop_node(node)
         cluster.start_node(node)
@@ -115,7 +116,7 @@ def test_a_node_that_is_late_shows_its_port_and_log() -> None:
 
 
 def test_the_command_says_where_to_connect() -> None:
-    cluster_or_skip(Shape())
+    fresh(Shape())
     with subprocess.Popen(
         [sys.executable, "-m", "tests.broker", "--sasl"], stdout=subprocess.PIPE, text=True
     ) as process:
@@ -128,15 +129,6 @@ def test_the_command_says_where_to_connect() -> None:
     assert lines[2].startswith("SASL_PLAINTEXT")
     assert PASSWORD in lines[3]
     assert not probe.answers(port)
-
-
-def cluster_or_skip(shape: Shape) -> Any:
-    """Start a cluster of the test's own."""
-    try:
-        artifacts.jars(shape.version)
-    except artifacts.MissingError as missing:
-        pytest.skip(str(missing))
-    return running(shape)
 
 
 def named(settings: dict[str, Any]) -> dict[str, Any]:

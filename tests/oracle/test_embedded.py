@@ -57,7 +57,12 @@ OTHER_CLASSES = {
 }
 """What a release keeps under another name than we do."""
 
-NOT_GENERATED = {"ConnectWorkerMetadata", "ConnectAssignment"}
+NOT_GENERATED = {
+    "ConnectWorkerMetadata",
+    "ConnectAssignment",
+    "StickyUserData",
+    "CooperativeStickyUserData",
+}
 """What Kafka reads by code that is written by hand."""
 
 ONLY_IN_4_0 = {"ShareGroupPartitionMetadataValue"}

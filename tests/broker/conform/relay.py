@@ -1,0 +1,147 @@
+"""A relay in front of a broker that may lie: what it changes is what a rule must find."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from construct import Container
+
+from dissector.protocol.messages import Message, decode_request, decode_response, expects_response
+
+HANG_UP = "hang up"
+
+
+@dataclass(frozen=True)
+class Lie:
+    """
+    What a relay does that a broker must not.
+
+    Attributes:
+        on_request: May change the body of a request before the broker has it.
+        on_answer: Gets the request and the answer; may change its body, or return bytes to be sent
+            instead of its frame, or `HANG_UP`.
+        holds_on: The connection stays open when the broker closes it.
+        answers_all: A request that is due no answer is answered with these bytes.
+    """
+
+    on_request: Callable[[Message], None] = lambda _: None
+    on_answer: Callable[[Message, Message], bytes | str | None] = lambda *_: None
+    holds_on: bool = False
+    answers_all: bytes = b""
+
+
+TRUTH = Lie()
+
+
+@dataclass
+class _Connection:
+    """One connection through the relay."""
+
+    relay_port: int
+    lie: Lie
+    near: tuple[asyncio.StreamReader, asyncio.StreamWriter]
+    far: tuple[asyncio.StreamReader, asyncio.StreamWriter]
+    asked: deque[Message] = field(default_factory=deque)
+
+    async def requests(self) -> None:
+        """Bring requests to the broker."""
+        reader, writer = self.near[0], self.far[1]
+        while True:
+            size = await reader.readexactly(4)
+            count = int.from_bytes(size, "big", signed=True)
+            if not 0 <= count < 100_000_000:
+                writer.write(size)
+                continue
+            frame = await reader.readexactly(count)
+            message = decode_request(frame)
+            if expects_response(frame):
+                self.asked.append(message)
+            elif self.lie.answers_all:
+                answer = frame[4:8] + self.lie.answers_all
+                self.near[1].write(len(answer).to_bytes(4, "big") + answer)
+            self.lie.on_request(message)
+            sent = rewritten(message)
+            writer.write(len(sent).to_bytes(4, "big") + sent)
+
+    async def answers(self) -> None:
+        """Bring answers to the client."""
+        reader, writer = self.far[0], self.near[1]
+        while True:
+            frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+            asked = self.asked.popleft()
+            told = decode_response(frame, asked.api_key, asked.api_version)
+            if told.body is not None:
+                _point_here(told.body, self.relay_port)
+            said = self.lie.on_answer(asked, told)
+            if said == HANG_UP:
+                return
+            sent = said if isinstance(said, bytes) else rewritten(told)
+            writer.write(len(sent).to_bytes(4, "big") + sent)
+
+
+async def _to_the_end(way: Coroutine[Any, Any, None]) -> None:
+    with contextlib.suppress(OSError, EOFError):
+        await way
+
+
+def rewritten(message: Message) -> bytes:
+    """Return the frame of a message with its body as it is now."""
+    if message.body is None or message.schema is None or message.problems:
+        return message.frame
+    codec = message.schema.codec(message.api_version or 0)
+    return message.frame[: message.body_start] + codec.build(message.body)
+
+
+def _point_here(body: Any, port: int) -> None:
+    """Let every address be the relay's."""
+    if isinstance(body, list):
+        for each in body:
+            _point_here(each, port)
+    elif isinstance(body, Container):
+        if body.get("host"):
+            body["host"], body["port"] = "127.0.0.1", port
+        for each in body.values():
+            _point_here(each, port)
+
+
+@contextlib.asynccontextmanager
+async def relaying(broker: str, lie: Lie = TRUTH) -> AsyncIterator[str]:
+    """Relay to a broker until the block ends; give the address of the relay."""
+    host, _, port = broker.rpartition(":")
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(near: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+        far = await asyncio.open_connection(host, int(port))
+        here: int = server.sockets[0].getsockname()[1]
+        connection = _Connection(here, lie, near, far)
+        try:
+            async with asyncio.TaskGroup() as ways:
+                requests = ways.create_task(_to_the_end(connection.requests()))
+                answers = ways.create_task(_to_the_end(connection.answers()))
+                await asyncio.wait((requests, answers), return_when=asyncio.FIRST_COMPLETED)
+                if lie.holds_on:
+                    await requests
+                requests.cancel()
+                answers.cancel()
+        finally:
+            for _, writer in (near, far):
+                writer.close()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.create_task(serve((reader, writer))))
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        for end in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(end, Exception):
+                raise end

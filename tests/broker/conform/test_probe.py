@@ -1,0 +1,114 @@
+"""The probe finds nothing at Apache Kafka, and every lie that a relay in front of it tells."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
+from conform.probe import target
+from conform.probe.drive import SENSELESS, Outcome, probe_broker
+from conform.probe.target import Target
+from conform.rule import REGISTRY, Severity
+from replay.auth import Security
+from tests.broker import artifacts
+from tests.broker.conform.lies import LIES
+from tests.broker.conform.relay import TRUTH, Lie, relaying
+from tests.broker.conftest import StartCluster
+from tests.broker.settings import PASSWORD, USER, Shape
+
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
+
+LIVE = [rule for rule in REGISTRY.values() if rule.on == "live"]
+RELEASES = {"4.x": "4.3", "3.9.x": "3.9"}
+NEEDS_SASL = "P16"
+PATIENCE_S = 30.0
+
+
+def asked(broker: str, *ids: str, lie: Lie = TRUTH, allow_writes: bool = True) -> Outcome:
+    """Probe a broker through a relay."""
+
+    async def main() -> Outcome:
+        async with asyncio.timeout(200), relaying(broker, lie) as relay:
+            rules = [rule for rule in LIVE if not ids or rule.id in ids]
+            return await probe_broker(relay, rules, timeout_s=10, allow_writes=allow_writes)
+
+    return asyncio.run(main())
+
+
+def told(outcome: Outcome) -> list[str]:
+    return [f"{kind.first.rule.id} {kind.first.found}" for kind in outcome.verdict]
+
+
+@pytest.mark.parametrize("version", artifacts.LINES)
+def test_kafka_breaks_nothing(kafka: StartCluster, version: str) -> None:
+    outcome = asked(kafka(Shape(version)).bootstrap())
+    assert outcome.verdict.count(Severity.ERROR) == 0, told(outcome)
+    assert outcome.verdict.count(Severity.WARNING) == 0, told(outcome)
+    unjudged = [name for name, tally in outcome.verdict.tallies.items() if not tally.judged]
+    assert unjudged == [NEEDS_SASL]
+    assert not [
+        why for t in outcome.verdict.tallies.values() for why in t.unjudged if SENSELESS in why
+    ]
+    assert outcome.left == ()
+    assert outcome.match.releases == (RELEASES[version],)
+    assert outcome.match.exact
+
+
+@pytest.mark.parametrize("version", artifacts.LINES)
+def test_nothing_of_ours_is_left(kafka: StartCluster, version: str) -> None:
+    broker = kafka(Shape(version)).bootstrap()
+
+    async def names() -> set[str]:
+        asker = await Target.connect(broker, Security(), 10, allow_writes=False)
+        try:
+            topics = await asker.ask("Metadata", {"topics": None})
+            groups = await asker.ask("ListGroups", {})
+        finally:
+            asker.close()
+        found = {each.name for each in topics.at("topics")}
+        return found | {each.group_id for each in groups.at("groups")}
+
+    internal = {"__consumer_offsets", "__transaction_state"}
+    allowed = asyncio.run(names()) | internal
+    asked(broker)
+    deadline = time.monotonic() + PATIENCE_S
+    # What the controller has deleted, a broker tells of until it hears of that.
+    while (left := asyncio.run(names()) - allowed) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left == set()
+
+
+def test_without_leave_to_write_nothing_is_made(kafka: StartCluster) -> None:
+    outcome = asked(kafka(Shape()).bootstrap(), allow_writes=False)
+    assert told(outcome) == []
+    judged = {name for name, tally in outcome.verdict.tallies.items() if tally.judged}
+    assert {"P01", "F12", "E08", "P07"} <= judged
+    assert not judged & {"P12", "P18", "P21", "P35", "P41", "P45", "B21", "T09"}
+
+
+def test_each_rule_has_a_lie() -> None:
+    assert LIES.keys() | {NEEDS_SASL} == {rule.id for rule in LIVE}
+
+
+@pytest.mark.parametrize("rule", sorted(LIES))
+def test_each_lie_is_found(kafka: StartCluster, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Where a connection stays open that should not, the probe waits for its end, again and again.
+    monkeypatch.setattr(target, "_LONGEST_WAIT_FOR_END_S", 0.5)
+    outcome = asked(kafka(Shape()).bootstrap(), rule, lie=LIES[rule])
+    assert outcome.verdict.tallies[rule].broken, dict(outcome.verdict.tallies[rule].unjudged)
+    assert outcome.verdict.count(Severity.ERROR)
+
+
+@pytest.mark.parametrize("version", artifacts.LINES)
+def test_a_login_is_asked_for(kafka: StartCluster, version: str) -> None:
+    cluster = kafka(Shape(version, sasl=True, tls=True))
+    security = Security(mechanism="SCRAM-SHA-256", username=USER, password=PASSWORD)
+    rules = [rule for rule in LIVE if rule.id in ("P16", "P17", "P01")]
+    outcome = asyncio.run(
+        probe_broker(cluster.bootstrap("SASL_PLAINTEXT"), rules, security=security)
+    )
+    assert told(outcome) == []
+    assert all(outcome.verdict.tallies[rule.id].judged for rule in rules)

@@ -1,0 +1,38 @@
+"""Whom this process connects to, or asks the name of: told by Python itself, whoever does so."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+_EVENTS = ("socket.connect", "socket.getaddrinfo", "socket.sendto")
+
+_listening: list[set[str]] = []
+
+
+@contextlib.contextmanager
+def connects() -> Iterator[set[str]]:
+    """Note each `host:port` while the block runs; what a C library does by itself is not seen."""
+    _listen()
+    seen: set[str] = set()
+    _listening.append(seen)
+    try:
+        yield seen
+    finally:
+        _listening.remove(seen)
+
+
+@cache
+def _listen() -> None:
+    sys.addaudithook(_hear)  # there is no way back
+
+
+def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    if not _listening or event not in _EVENTS:
+        return
+    host, port = arguments[:2] if event == "socket.getaddrinfo" else arguments[1][:2]
+    for seen in _listening:
+        seen.add(f"{host}:{port}")

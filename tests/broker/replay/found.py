@@ -1,0 +1,125 @@
+"""What an independent client finds on a cluster: records, committed offsets, groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaAdminClient
+
+from tests.broker.kafka import Cluster
+
+_PATIENCE_S = 30.0
+
+Record = tuple[int, bytes | None, bytes | None, Any]
+"""Offset, key, value, headers."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """
+    What there is under names that begin alike, whatever gave it.
+
+    Attributes:
+        records: Topic and partition -> all records in their order.
+        committed: The same, as those find it who only read what was committed.
+        ends: Topic and partition -> first and next offset.
+        offsets: Group, topic and partition -> committed offset and its metadata.
+        groups: Group -> state, type, members and what they have.
+    """
+
+    records: dict[tuple[str, int], list[Record]]
+    committed: dict[tuple[str, int], list[Record]]
+    ends: dict[tuple[str, int], tuple[int, int]]
+    offsets: dict[tuple[str, str, int], tuple[int, str | None]]
+    groups: dict[str, tuple[Any, ...]]
+
+
+def found(cluster: Cluster, beginning: str) -> Found:
+    """Look at all topics and groups of a cluster whose names begin so."""
+    settings: dict[str, Any] = {"bootstrap.servers": cluster.bootstrap(), "log_level": 0}
+    admin = AdminClient(settings)
+    topics = admin.list_topics(timeout=_PATIENCE_S).topics.items()
+    places = [
+        TopicPartition(name, partition, OFFSET_BEGINNING)
+        for name, topic in sorted(topics)
+        if name.startswith(beginning)
+        for partition in sorted(topic.partitions)
+    ]
+    groups = sorted(
+        each.group_id
+        for each in admin.list_consumer_groups().result(_PATIENCE_S).valid
+        if each.group_id.startswith(beginning)
+    )
+    reader = Consumer({**settings, "group.id": "nobody"})
+    ends = {
+        (at.topic, at.partition): reader.get_watermark_offsets(at, _PATIENCE_S) for at in places
+    }
+    reader.close()
+    return Found(
+        _records(settings, places, "read_uncommitted"),
+        _records(settings, places, "read_committed"),
+        ends,
+        _offsets(cluster, groups),
+        _groups(admin, groups),
+    )
+
+
+def _records(
+    settings: dict[str, Any], places: list[TopicPartition], isolation: str
+) -> dict[tuple[str, int], list[Record]]:
+    ours = {
+        "group.id": "nobody",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "isolation.level": isolation,
+    }
+    out: dict[tuple[str, int], list[Record]] = {(at.topic, at.partition): [] for at in places}
+    waiting = set(out)
+    reader = Consumer({**settings, **ours})
+    reader.assign(places)
+    while waiting:
+        message = reader.poll(_PATIENCE_S)
+        assert message is not None, f"no end of {waiting}"
+        at = message.topic(), message.partition()
+        error = message.error()
+        if error is None:
+            out[at].append((message.offset(), message.key(), message.value(), message.headers()))
+            continue
+        assert error.code() == KafkaError._PARTITION_EOF, error
+        waiting.discard(at)
+    reader.close()
+    return out
+
+
+def _offsets(
+    cluster: Cluster, groups: list[str]
+) -> dict[tuple[str, str, int], tuple[int, str | None]]:
+    # Not by confluent-kafka, which reads metadata up to a zero that need not be there.
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap().split(","))
+    told = admin.list_group_offsets(dict.fromkeys(groups)) if groups else {}
+    admin.close()
+    return {
+        (group, at.topic, at.partition): (committed.offset, committed.metadata or None)
+        for group, offsets in told.items()
+        for at, committed in offsets.items()
+    }
+
+
+def _groups(admin: AdminClient, groups: list[str]) -> dict[str, tuple[Any, ...]]:
+    if not groups:
+        return {}
+    out = {}
+    for group, asked in admin.describe_consumer_groups(groups).items():
+        told = asked.result(_PATIENCE_S)
+        members = sorted(
+            (
+                each.group_instance_id or "",
+                sorted((at.topic, at.partition) for at in each.assignment.topic_partitions),
+            )
+            for each in told.members
+        )
+        out[group] = told.state.name, told.type.name, told.partition_assignor, members
+    return out

@@ -1,0 +1,165 @@
+"""What was recorded on a real broker is played at a fresh one: it holds the same in the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from construct import Container
+
+from dissector.protocol.apis import api
+from dissector.protocol.messages import Message
+from dissector.protocol.records import parse_records
+from replay.again import errors_of
+from replay.cluster import Cluster
+from replay.names import Names
+from replay.outcome import Outcome
+from replay.pace import Pace
+from replay.plan import Plan
+from replay.run import Run
+from replay.stage import Manner
+from replay.world import World
+from tests.broker.conftest import StartCluster
+from tests.broker.settings import Shape
+from tests.replay.captures import SHIPPED
+from tests.replay.seen import Seen
+
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
+
+Logs = dict[tuple[str, int], list[tuple[bytes | None, bytes | None]]]
+
+CAPTURES = (
+    "kafka4-librdkafka-group",
+    "kafka4-librdkafka-group-cooperative",
+    "kafka4-librdkafka-group-848",
+    "kafka4-librdkafka-transactions",
+    "kafka4-librdkafka-codecs",
+    "kafka4-librdkafka-fenced",
+    "kafka4-aiokafka-group",
+    "kafka4-java-clients",
+    "kafka39-librdkafka-group",
+)
+
+
+async def played(plan: Plan, target: str, prefix: str) -> list[Outcome]:
+    cluster = await Cluster.connect([target])
+    try:
+        names = Names(prefix=prefix)
+        outcomes: list[Outcome] = []
+        seen = Seen(outcomes.append)
+        run = Run(plan, cluster, lambda _: World(cluster, names), seen, Manner(Pace(0)))
+        async with asyncio.timeout(120):
+            await run.play()
+        assert not run.remains
+        return outcomes
+    finally:
+        cluster.close()
+
+
+def body(message: Message) -> Container:
+    assert message.body is not None
+    return message.body
+
+
+def written(plan: Plan) -> Logs:
+    """The records of the capture, by their offsets."""
+    found: dict[tuple[str, int], dict[int, list[tuple[bytes | None, bytes | None]]]]
+    found = defaultdict(dict)
+    for step in plan:
+        answered = step.captured.answered()
+        if step.captured.api != "Produce" or answered is None or step.left_out:
+            continue
+        told = {
+            (topic.get("name") or plan.topic_ids[topic.topic_id], each.index): each
+            for topic in body(answered).responses
+            for each in topic.partition_responses
+        }
+        for topic in body(step.captured.asked()).topic_data:
+            name = topic.get("name") or plan.topic_ids[topic.topic_id]
+            for each in topic.partition_data:
+                answer = told[name, each.index]
+                if not answer.error_code:
+                    batches = parse_records(each.records)
+                    found[name, each.index][answer.base_offset] = [
+                        (record.key, record.value) for batch in batches for record in batch.records
+                    ]
+    return {
+        log: [record for _, records in sorted(parts.items()) for record in records]
+        for log, parts in found.items()
+    }
+
+
+def held(target: str, prefix: str, expected: Logs) -> Logs:
+    """The records of the target, as another client reads them."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": target,
+            "group.id": f"{prefix}check",
+            "isolation.level": "read_uncommitted",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    found: Logs = {log: [] for log in expected}
+    places = [TopicPartition(prefix + topic, partition, 0) for topic, partition in expected]
+    consumer.assign(places)
+    ended = 0
+    while ended < len(places):
+        message = consumer.poll(20)
+        assert message is not None, "the target does not give its records"
+        if message.error() is not None:
+            ended += 1
+        else:
+            topic, partition = message.topic(), message.partition()
+            assert topic is not None
+            assert partition is not None
+            found[topic.removeprefix(prefix), partition].append((message.key(), message.value()))
+    consumer.close()
+    return found
+
+
+def committed(outcomes: list[Outcome]) -> dict[tuple[str, str, int], int]:
+    """What the capture committed last: group, topic, partition -> offset."""
+    found = {}
+    for outcome in sorted(outcomes, key=lambda each: each.step.captured.request_time_ns):
+        asked = body(outcome.step.captured.asked())
+        if outcome.step.captured.api == "OffsetCommit" and not outcome.failure:
+            for topic in asked.topics:
+                for each in topic.partitions:
+                    if "name" in topic:
+                        found[asked.group_id, topic.name, each.partition_index] = (
+                            each.committed_offset
+                        )
+    return found
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_the_target_holds_what_was_captured(kafka: StartCluster, name: str) -> None:
+    target = kafka(Shape()).bootstrap()
+    prefix = f"run-{name}."
+    with Plan.of(SHIPPED / f"{name}.pcap") as plan:
+        outcomes = asyncio.run(played(plan, target, prefix))
+        assert not [each.failure for each in outcomes if each.failure != each.step.left_out]
+        assert [told for each in outcomes if (told := _changed(each))] == []
+        expected = written(plan)
+        assert expected
+        assert held(target, prefix, expected) == expected
+        for (group, topic, partition), offset in committed(outcomes).items():
+            consumer = Consumer({"bootstrap.servers": target, "group.id": prefix + group})
+            (place,) = consumer.committed([TopicPartition(prefix + topic, partition)], 20)
+            consumer.close()
+            assert place.offset == offset
+
+
+def _changed(outcome: Outcome) -> tuple[int, str, list[int], list[int]] | None:
+    """Errors that are not those of the capture."""
+    captured, step = outcome.step.captured, outcome.step.number
+    answered, found = captured.answered(), api(captured.api_key)
+    if answered is None or answered.body is None or outcome.response is None or found is None:
+        return None
+    before = sorted(errors_of(found.response, answered.api_version or 0, answered.body))
+    now = sorted(errors_of(found.response, outcome.version, outcome.response))
+    return None if before == now else (step, captured.api, before, now)

@@ -1,0 +1,112 @@
+"""What was recorded on Kafka 3.9 differs on 4.x in what the release changed, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from replay import Pace, Plan, replay
+from replay.noise import general
+from replay.policy import KINDS, Kind
+from tests.broker.kafka import Cluster
+from tests.broker.replay.found import Found, found
+from tests.broker.replay.recording import fresh, record
+from tests.broker.settings import Shape
+
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
+
+AS_CAPTURED = Pace(speed=1)
+"""Where a log ends is asked for; how far markers of transactions are by then only time decides."""
+
+OFFERED = {
+    "ApiVersions.api_keys[*]",
+    "ApiVersions.api_keys[*].min_version",
+    "ApiVersions.api_keys[*].max_version",
+    "ApiVersions.supported_features[*]",
+    "ApiVersions.supported_features[*].min_version",
+    "ApiVersions.supported_features[*].max_version",
+    "ApiVersions.finalized_features[*]",
+    "ApiVersions.finalized_features[*].min_version_level",
+    "ApiVersions.finalized_features[*].max_version_level",
+}
+"""APIs, versions and features: KIP-896 removed old ones, each release adds some."""
+
+CONFIGURED = {
+    ("message.format.version", ""),
+    ("message.downconversion.enable", ""),
+    ("message.timestamp.difference.max.ms", ""),
+    ("message.timestamp.after.max.ms", "value"),
+    ("min.insync.replicas", "config_source"),
+}
+"""
+Setting of a topic and what of it differs. 4.0 removed the first three: what only older formats of
+records needed (KIP-724), and what two settings took the place of (KIP-937). The fourth got another
+default (KIP-1030). The last one is a setting of the whole cluster where leaders may be eligible
+replicas (KIP-966), which is so from 4.1 on. Source: Kafka's notes on upgrading to 4.0, its page on
+Eligible Leader Replicas.
+"""
+
+CONFIG = re.compile(r"(?:CreateTopics|DescribeConfigs)\..*\.configs\[([^]]*)\](?:\.(\w+))?")
+
+SCENARIOS: dict[str, set[str]] = {
+    "kafka39-librdkafka-group": set(),
+    "kafka39-librdkafka-transactions": set(),
+    "kafka39-librdkafka-fenced": set(),
+    "kafka39-kafka-python-as-0.8.2": set(),
+    "kafka39-kafka-python-as-0.10.0": set(),
+    "kafka39-kafka-python-as-0.11": {"AlterConfigs.responses[*].error_code"},
+    "kafka39-kafka-python-as-3.9": {"DescribeGroups.groups[*].authorized_operations"},
+}
+"""
+Scenario -> what differs beside that. In 0.11 all settings of a topic are sent back as they were
+described, and the removed ones are refused. 4.x also tells who may describe and alter the
+configurations that KIP-848 gave to groups.
+"""
+
+REMOVED = {
+    "kafka39-kafka-python-as-0.8.2": {("Produce", 0, 3), ("ListOffsets", 0, 1), ("Fetch", 0, 4)},
+    "kafka39-kafka-python-as-0.10.0": {("Produce", 2, 3), ("ListOffsets", 0, 1), ("Fetch", 2, 4)},
+    "kafka39-kafka-python-as-0.11": {
+        ("DescribeConfigs", 0, 1),
+        ("CreateAcls", 0, 1),
+        ("DescribeAcls", 0, 1),
+        ("DeleteAcls", 0, 1),
+    },
+}
+"""Scenario -> API, captured version, version sent: those that KIP-896 removed."""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Found]]:
+    """All scenarios, and what each left on the broker."""
+    folder = tmp_path_factory.mktemp("recorded")
+    with fresh(Shape("3.9.x")) as cluster:
+        return {name: (record(cluster, name, folder), found(cluster, name)) for name in SCENARIOS}
+
+
+@pytest.fixture(scope="module")
+def target(recorded: object) -> Iterator[Cluster]:
+    with fresh(Shape("4.x")) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_only_what_the_release_changed_differs(
+    recorded: dict[str, tuple[Path, Found]], target: Cluster, name: str
+) -> None:
+    capture, before = recorded[name]
+    with Plan.of(capture, allow=KINDS[Kind.CHANGING].split()) as plan:
+        report = replay(plan, target.bootstrap(), pace=AS_CAPTURED)
+    assert not report.ended
+    assert not report.failures
+    assert not report.refusals
+    paths = {f"{each['api']}.{each['path']}" for each in report.differences()}
+    settings = {path: match for path in paths if (match := CONFIG.fullmatch(path))}
+    assert {(match[1], match[2] or "") for match in settings.values()} <= CONFIGURED
+    others = {general(*path.split(".", 1)) for path in paths - settings.keys()}
+    assert others - OFFERED == SCENARIOS[name], str(report)
+    assert set(report.versions) == REMOVED.get(name, set())
+    assert found(target, name) == before

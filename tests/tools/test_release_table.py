@@ -1,0 +1,33 @@
+"""The table of releases is what the tool makes of the facts that it was made of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conform.probe.release_table import RELEASES
+from conform.probe.releases import ranges
+from tools.release_table import TABLE, main, table
+
+
+def test_ranges_are_named_where_they_change() -> None:
+    text = table({"1.0": {"0": [0, 1]}, "1.1": {"0": [0, 1]}, "2.0": {"0": [0, 2]}, "3.0": {}})
+    assert '    0: "1.0 0-1, 2.0 0-2, 3.0 -",\n' in text
+    assert "# Produce" in text
+
+
+def test_the_table_says_what_it_was_made_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = {name: {str(k): list(v) for k, v in ranges(name).items()} for name in RELEASES}
+    file = tmp_path / "facts.json"
+    file.write_text(json.dumps(facts))
+    main([str(file)])
+    assert capsys.readouterr().out == TABLE.read_text()
+
+
+def test_without_a_file_it_says_how() -> None:
+    with pytest.raises(SystemExit):
+        main([])

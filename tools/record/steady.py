@@ -1,0 +1,200 @@
+"""
+Large captures of long-lived connections, for benchmarks, made on demand of the small ones.
+
+    python -m tools.record.steady --packets 1000000 /tmp/steady.pcap
+
+Where `large` repeats whole short conversations, here some hundred clients stay connected and send
+one exchange after the other, taken from the real ones in `captures/`: mostly Produce and Fetch, up
+to five in flight, in segments of 1448 bytes. Only addresses, sequence numbers and correlation ids
+are made up. The result depends on the captures and the options alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import struct
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heapify, heapreplace
+from itertools import accumulate, islice
+from pathlib import Path
+
+from dissector import dissect
+from tools.record.large import CAPTURES, ETHERNET, SEED, SNAPLEN, Packet
+
+MSS = 1448
+PSH_ACK, ACK, SYN = 0x18, 0x10, 0x02
+BROKERS = 6
+IN_FLIGHT = 5
+MAX_EXCHANGE_BYTES = 64 << 10
+BUSY = (0, 1)
+"""Keys of Produce and Fetch, of which most traffic is."""
+
+BUSY_SHARE = 0.85
+
+Exchange = tuple[bytes, bytes | None]
+"""The frames of a request and its response, without their sizes."""
+
+
+@dataclass(slots=True)
+class Traffic:
+    """The exchanges of one capture of the corpus: those of every second, and the rest."""
+
+    busy: list[Exchange] = field(default_factory=list)
+    other: list[Exchange] = field(default_factory=list)
+    weights: list[int] | None = None
+
+    def pick(self, order: random.Random) -> Exchange:
+        """Return the next exchange of a client."""
+        busy = self.busy and (not self.other or order.random() < BUSY_SHARE)
+        if not busy:
+            return order.choice(self.other)
+        # Small ones, of which tests are full, are rarer in production.
+        if self.weights is None:
+            self.weights = list(accumulate(map(_bytes, self.busy)))
+        return order.choices(self.busy, cum_weights=self.weights)[0]
+
+
+def _bytes(exchange: Exchange) -> int:
+    return len(exchange[0]) + len(exchange[1] or b"")
+
+
+def originals() -> list[Traffic]:
+    """Read the exchanges of the corpus, capture by capture."""
+    found = []
+    for path in sorted(CAPTURES.iterdir()):
+        if ".pcap" not in path.name:
+            continue
+        traffic = Traffic()
+        for exchange in dissect(path):
+            request, response = exchange.request, exchange.response
+            whole = exchange.status in ("answered", "no_response") and not exchange.problems
+            if not whole or request is None or request.api_key is None or request.api_key == 17:
+                continue
+            frames = request.frame, None if response is None else response.frame
+            if _bytes(frames) <= MAX_EXCHANGE_BYTES:
+                group = traffic.busy if request.api_key in BUSY else traffic.other
+                group.append(frames)
+        if traffic.busy:
+            found.append(traffic)
+    return found
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection and its clock."""
+
+    number: int
+    traffic: Traffic
+    order: random.Random
+    now_ns: int
+    sequence: list[int]
+    correlation_id: int = 0
+
+    def packets(self) -> Iterator[Packet]:
+        """Yield its packets for ever; one in ten was connected before the capture began."""
+        if self.number % 10:
+            yield from self._handshake()
+        waiting: deque[bytes | None] = deque()
+        while True:
+            for _ in range(self.order.randrange(1, IN_FLIGHT + 1)):
+                request, response = self.traffic.pick(self.order)
+                number = struct.pack(">i", self.correlation_id)
+                self.correlation_id = self.correlation_id + 1 & 0x7FFFFFFF
+                yield from self._send(0, request[:4] + number + request[8:])
+                waiting.append(None if response is None else number + response[4:])
+            while waiting:
+                answer = waiting.popleft()
+                if answer is not None:
+                    yield from self._send(1, answer)
+                    yield self._packet(0, ACK, b"")
+            self.now_ns += self.order.randrange(200_000, 2_000_000)
+
+    def _handshake(self) -> Iterator[Packet]:
+        yield self._packet(0, SYN, b"")
+        self.sequence[0] += 1
+        yield self._packet(1, SYN | ACK, b"")
+        self.sequence[1] += 1
+        yield self._packet(0, ACK, b"")
+
+    def _send(self, side: int, frame: bytes) -> Iterator[Packet]:
+        content = struct.pack(">i", len(frame)) + frame
+        for at in range(0, len(content), MSS):
+            yield self._packet(side, PSH_ACK, content[at : at + MSS])
+
+    def _packet(self, side: int, flags: int, content: bytes) -> Packet:
+        self.now_ns += self.order.randrange(5_000, 60_000)
+        client = (bytes((10, 1, self.number >> 8, self.number & 0xFF)), 40000 + self.number)
+        broker = (bytes((10, 0, 0, 1 + self.number % BROKERS)), 9092)
+        (source, sport), (target, dport) = (client, broker) if side == 0 else (broker, client)
+        mine, other = self.sequence[side], self.sequence[1 - side]
+        tcp = struct.pack(
+            ">HHIIBBHHH",
+            sport,
+            dport,
+            mine & 0xFFFFFFFF,
+            0 if flags == SYN else other & 0xFFFFFFFF,
+            0x50,
+            flags,
+            0xFFFF,
+            0,
+            0,
+        )
+        self.sequence[side] += len(content)
+        size = 40 + len(content)
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, size, 0, 0x4000, 64, 6, 0, source, target)
+        return self.now_ns, b"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\x00" + ip + tcp + content
+
+
+def traffic(connections: int) -> Iterator[Packet]:
+    """Yield the packets of all clients in order of time."""
+    order = random.Random(SEED)
+    sources = originals()
+    weights = [sum(map(_bytes, source.busy)) / len(source.busy) for source in sources]
+    chosen = order.choices(sources, weights, k=connections)
+    streams = []
+    for number in range(connections):
+        start = [order.randrange(1 << 32), order.randrange(1 << 32)]
+        own = random.Random(order.randrange(1 << 32))
+        client = Client(number, chosen[number], own, order.randrange(1_000_000_000), start)
+        packets = client.packets()
+        time_ns, data = next(packets)
+        streams.append((time_ns, number, data, packets))
+    heapify(streams)
+    while True:
+        time_ns, number, data, packets = streams[0]
+        yield time_ns, data
+        later_ns, after = next(packets)
+        heapreplace(streams, (later_ns, number, after, packets))
+
+
+def write(path: Path, packets: int, connections: int = 300) -> None:
+    """Write so many packets."""
+    save(path, islice(traffic(connections), packets))
+
+
+def save(path: Path, packets: Iterable[Packet]) -> None:
+    """Write packets as a classic pcap."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, SNAPLEN, ETHERNET))
+        for time_ns, data in packets:
+            seconds, rest_ns = divmod(time_ns + 1_700_000_000_000_000_000, 1_000_000_000)
+            file.write(struct.pack("<IIII", seconds, rest_ns, len(data), len(data)) + data)
+    print(f"{path}: {path.stat().st_size / 1e6:,.0f} MB", file=sys.stderr)
+
+
+def main() -> None:
+    """Read the options and write."""
+    parser = argparse.ArgumentParser(prog="python -m tools.record.steady", description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--packets", type=int, default=1_000_000)
+    parser.add_argument("--connections", type=int, default=300)
+    options = parser.parse_args()
+    write(options.out, options.packets, options.connections)
+
+
+if __name__ == "__main__":
+    main()
