@@ -19,7 +19,7 @@ demo: env
 	$(BIN)/python -m tools.demo
 
 test: env
-	$(BIN)/python -m pytest -n auto -m 'not broker'
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not broker'
 
 # Needs Maven and Java 17; says so and skips where they are missing.
 broker: env

@@ -7,17 +7,25 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import batches, captures, messages
+from benchmarks import batches, captures, messages, pipeline, records, replay
 
 
 def main() -> None:
     """Run all benchmarks."""
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n")
-    print(f"{'ratio':>7}  {'against':<18} {'what':<44} figures")
+    print(f"{'ratio':>8} {'target':>8}  {'against':<20} {'what':<44} figures")
     with tempfile.TemporaryDirectory() as folder:
-        for rows in (messages.rows(), batches.rows(), captures.rows(Path(folder))):
-            for what, peer, ratio, figures in rows:
-                print(f"{ratio:>6.2f}x  {peer:<18} {what:<44} {figures}", flush=True)
+        for rows in (
+            messages.rows(),
+            batches.rows(),
+            records.rows(),
+            captures.rows(Path(folder)),
+            replay.rows(Path(folder)),
+            pipeline.rows(Path(folder)),
+        ):
+            for what, peer, ratio, figures, target in rows:
+                wanted = "" if target is None else f"{target:.2f}x"
+                print(f"{ratio:>7.2f}x {wanted:>8}  {peer:<20} {what:<44} {figures}", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 
-from benchmarks.messages import Row
-from benchmarks.timing import call_us
+from benchmarks.timing import Row, call_us
 from dissector.protocol.records import Record, new_batch, parse_records
 
 RECORDS = 140
@@ -23,7 +22,8 @@ def rows() -> Iterator[Row]:
         own_us = call_us(lambda data=data: parse_records(data)) / RECORDS
         for peer, call in (("kafka-python", _kafka_python(data)), ("aiokafka", _aiokafka(data))):
             peer_us = call_us(call) / RECORDS
-            yield what, peer, peer_us / own_us, f"{own_us:.2f} us a record against {peer_us:.2f} us"
+            figures = f"{own_us:.2f} us a record against {peer_us:.2f} us"
+            yield Row(what, peer, peer_us / own_us, figures)
 
 
 def _kafka_python(data: bytes):  # type: ignore[no-untyped-def]

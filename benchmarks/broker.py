@@ -1,0 +1,148 @@
+"""
+A broker that does nothing but answer at once, in a process of its own.
+
+    python -m benchmarks.broker PARTITIONS
+
+prints its port. Produce is read once a connection; what follows is answered alike, with the offset
+counted on, so that the broker costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from construct import Container
+
+from dissector.protocol.apis import all_apis, api
+from dissector.protocol.headers import PRODUCE, response_header_version
+from dissector.protocol.messages import decode_request
+from tests.replay.scripted import filled
+
+TOPIC = "orders"
+
+_OFFSET = 0x0123456789ABCDEF
+"""Stands in the template of an answer where the offset goes."""
+
+
+@contextlib.contextmanager
+def answering(partitions: int) -> Iterator[int]:
+    """Run a broker with one topic of so many partitions; yield its port."""
+    command = (sys.executable, "-m", "benchmarks.broker", str(partitions))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
+
+
+class Answering(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, port: int, partitions: int) -> None:
+        self._port = port
+        self._partitions = partitions
+        self._arrived = bytearray()
+        self._template: tuple[bytes, bytes] | None = None
+        self._offset = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Answer all whole requests together."""
+        arrived = self._arrived
+        arrived += data
+        start, there = 0, len(arrived)
+        out: list[bytes] = []
+        while there - start >= 4:
+            end = start + 4 + int.from_bytes(arrived[start : start + 4], "big")
+            if end > there:
+                break
+            if self._template is not None and arrived[start + 4 : start + 6] == b"\0\0":
+                before, after = self._template
+                correlation_id = arrived[start + 8 : start + 12]
+                offset = self._offset.to_bytes(8, "big")
+                out.append(before[:4] + correlation_id + before[8:] + offset + after)
+                self._offset += 1
+            else:
+                out.append(self._answer(bytes(arrived[start + 4 : end])))
+            start = end
+        del arrived[:start]
+        self._transport.write(b"".join(out))
+
+    def _answer(self, frame: bytes) -> bytes:
+        request = decode_request(frame)
+        assert request.api is not None
+        assert request.api_key is not None
+        assert request.api_version is not None
+        assert request.correlation_id is not None
+        found = api(request.api_key)
+        assert found is not None
+        said = _said(request.api, request.body or Container(), self._port, self._partitions)
+        body = filled(found.response.fields, request.api_version, said)
+        tags = b"\0" * response_header_version(request.api_key, request.api_version)
+        built = request.correlation_id.to_bytes(4, "big") + tags
+        built += found.response.codec(request.api_version).build(body)
+        built = len(built).to_bytes(4, "big") + built
+        if request.api_key == PRODUCE:
+            before, _, after = built.partition(_OFFSET.to_bytes(8, "big"))
+            self._template = before, after
+            built = before + self._offset.to_bytes(8, "big") + after
+            self._offset += 1
+        return built
+
+
+def _said(name: str, request: Container, port: int, partitions: int) -> dict[str, Any]:
+    """Return what an answer says beside zeros."""
+    if name == "ApiVersions":
+        return {
+            "api_keys": [
+                {
+                    "api_key": each.key,
+                    "min_version": each.request.versions.low,
+                    "max_version": each.request.versions.high,
+                }
+                for each in all_apis()
+            ]
+        }
+    if name == "Metadata":
+        numbers = [{"partition_index": each, "leader_id": 1} for each in range(partitions)]
+        return {
+            "brokers": [{"node_id": 1, "host": "127.0.0.1", "port": port}],
+            "topics": [{"name": TOPIC, "partitions": numbers}],
+        }
+    if name == "Produce":
+        (topic,) = request.topic_data
+        (partition,) = topic.partition_data
+        return {
+            "responses": [
+                {
+                    "name": topic.name,
+                    "partition_responses": [{"index": partition.index, "base_offset": _OFFSET}],
+                }
+            ]
+        }
+    return {}
+
+
+async def _serve(partitions: int) -> None:
+    loop = asyncio.get_running_loop()
+    port = 0
+    server = await loop.create_server(
+        lambda: Answering(port, partitions), "127.0.0.1", 0, backlog=4096
+    )
+    port = server.sockets[0].getsockname()[1]
+    print(port, flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1])))

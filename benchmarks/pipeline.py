@@ -1,0 +1,148 @@
+"""The pipeline on `local[2]` against two processes of the engine, and how it grows with files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from urllib.request import urlopen
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from benchmarks.timing import KAFKASHARK, Row
+from pipeline.job import Request, make_tables
+from pipeline.session import open_session
+from pipeline.tables import Wanted
+from tools.record.large import write
+from tools.record.steady import save, traffic
+
+FILES = 8
+PACKETS = 250_000
+"""Of each file."""
+
+RUNS = 3
+TARGET = 0.6
+IN_PROPORTION = 0.8
+
+EXCHANGES = Wanted(tables=frozenset(("exchanges",)))
+
+SETTINGS = {"spark.driver.memory": "2g", "spark.ui.enabled": "true", "spark.ui.port": "0"}
+"""The shuffle's bytes are asked of what Spark shows on its pages."""
+
+
+def rows(folder: Path) -> Iterator[Row]:
+    """Yield the lines of the table."""
+    long_lived = rotated(folder / "long")
+    short = [str(each) for each in contained(folder / "short")]
+    with open_session("local[2]", SETTINGS) as spark:
+        for what, files in (("connections over all files", long_lived), ("within files", short)):
+            yield from _compared(spark, what, files, folder)
+        one, all_of_them = (_best(spark, long_lived[:n], folder)[0] for n in (1, FILES))
+        figures = f"{one:.1f} s, {all_of_them:.1f} s"
+        ratio = FILES * one / all_of_them
+        yield Row(f"pipeline: {FILES} files", "one file", ratio, figures, IN_PROPORTION)
+    yield from _of_elephants(folder)
+
+
+def _of_elephants(folder: Path) -> Iterator[Row]:
+    """Yield what workers take of memory for one connection with about half of all bytes."""
+    peaks, sizes = [], []
+    for count in (FILES // 4, FILES):
+        files = elephants(folder / f"elephants-{count}", count)
+        with open_session("local[2]", SETTINGS) as spark:
+            make_tables(spark, Request(files, str(folder / "out"), EXCHANGES, overwrite=True))
+            # The same workers are asked, as Spark keeps them.
+            rows = spark.range(0, 16, 1, 16).mapInArrow(_peak, "peak long").collect()
+        peaks.append(max(row["peak"] for row in rows))
+        sizes.append(sum(Path(file).stat().st_size for file in files))
+    figures = ", ".join(
+        f"{size / 1e6:,.0f} MB: {peak / 1e6:.0f} MB"
+        for size, peak in zip(sizes, peaks, strict=True)
+    )
+    peer = f"of {FILES // 4} files"
+    yield Row("pipeline: memory of a worker", peer, peaks[0] / peaks[1], figures, IN_PROPORTION)
+
+
+def _peak(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Tell the most memory that a worker has had."""
+    for _ in batches:
+        status = Path("/proc/self/status").read_text()
+        line = next(each for each in status.splitlines() if each.startswith("VmHWM"))
+        yield pa.RecordBatch.from_pydict({"peak": [int(line.split()[1]) << 10]})
+
+
+def elephants(folder: Path, count: int) -> list[str]:
+    """Write captures of one connection through all of them, and of short ones."""
+    folder.mkdir()
+    packets = traffic(1)
+    for number in range(count):
+        save(folder / f"elephant-{number}.pcap", islice(packets, PACKETS // 2))
+    write(folder / "short.pcap", count * PACKETS // 2, count)
+    return [str(each) for each in folder.iterdir()]
+
+
+def rotated(folder: Path) -> list[str]:
+    """Write captures of connections that go on through all of them."""
+    folder.mkdir()
+    packets = traffic(300)
+    files = [folder / f"{number}.pcap" for number in range(FILES)]
+    for file in files:
+        save(file, islice(packets, PACKETS))
+    return [str(file) for file in files]
+
+
+def contained(folder: Path) -> list[Path]:
+    """Write captures of short connections, of which few cross files."""
+    folder.mkdir()
+    write(folder / "short.pcap", FILES * PACKETS, FILES)
+    return sorted(folder.iterdir())
+
+
+def _compared(spark: SparkSession, what: str, files: Sequence[str], folder: Path) -> Iterator[Row]:
+    ours, shuffled = _best(spark, files, folder)
+    theirs = min(_two(files, folder) for _ in range(RUNS))
+    size = sum(Path(file).stat().st_size for file in files)
+    figures = f"{size / 1e6:,.0f} MB: {ours:.1f} s, {theirs:.1f} s"
+    yield Row(f"pipeline, {what}", "two processes", theirs / ours, figures, TARGET)
+    figures = f"{shuffled / 1e6:.1f} MB of {size / 1e6:,.0f} MB"
+    yield Row(f"pipeline, {what}: shuffled", "captured", size / max(shuffled, 1), figures, 1)
+
+
+def _best(spark: SparkSession, files: Sequence[str], folder: Path) -> tuple[float, int]:
+    """Return the least seconds of a job, and the bytes that the last one shuffled."""
+    times = []
+    for _ in range(RUNS):
+        before = _shuffled(spark)
+        begun = time.perf_counter()
+        make_tables(spark, Request(files, str(folder / "out"), EXCHANGES, overwrite=True))
+        times.append(time.perf_counter() - begun)
+        shuffled = _shuffled(spark) - before
+    shutil.rmtree(folder / "out")
+    return min(times), shuffled
+
+
+def _shuffled(spark: SparkSession) -> int:
+    context = spark.sparkContext
+    url = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/stages"
+    with urlopen(url) as answer:
+        return sum(stage["shuffleWriteBytes"] for stage in json.load(answer))
+
+
+def _two(files: Sequence[str], folder: Path) -> float:
+    """Return how long two processes take side by side, each for half of the files."""
+    begun = time.perf_counter()
+    halves = []
+    middle = len(files) // 2
+    # Neighbours stay together: files left out between others would be gaps in each connection.
+    for half, part in enumerate((files[:middle], files[middle:])):
+        words = ["-T", "parquet", "-o", str(folder / f"{half}.parquet"), "--jobs", "1"]
+        command = [*KAFKASHARK, "pairs", *part, *words]
+        halves.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+    statuses = [process.wait() for process in halves]
+    assert statuses == [0, 0]
+    return time.perf_counter() - begun

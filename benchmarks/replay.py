@@ -1,0 +1,188 @@
+"""The replay against a bare loop that writes the same bytes, against its schedule and itself."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Iterator
+from heapq import merge
+from pathlib import Path
+
+from benchmarks.broker import TOPIC, answering
+from benchmarks.timing import KAFKASHARK, Row, process
+from dissector.protocol.apis import KEYS, api
+from dissector.protocol.headers import response_header_version
+from dissector.protocol.records import LegacyRecord, new_batch
+from replay import Pace, Plan, Report, replay
+from replay.public import AS_FAST_AS_ANSWERED
+from tests.replay.scripted import filled
+from tools.record.large import Packet
+from tools.record.steady import Client, Exchange, Traffic, save
+
+REQUESTS = 20_000
+CONNECTIONS = 10
+MANY = 1000
+VERSION = 12
+"""Of Produce: the last one that names topics."""
+
+IN_FLIGHT = 5
+PAUSE_NS = 100_000_000
+MAX_LAG_MS = 5.0
+
+
+class Producer(Client):
+    """A client that sends small batches to a partition of its own, so many at a time."""
+
+    def bursts(self, requests: int) -> Iterator[list[Exchange]]:
+        """Yield what is in flight together."""
+        made = [exchange(self.number, offset) for offset in range(requests)]
+        for start in range(0, requests, IN_FLIGHT):
+            yield made[start : start + IN_FLIGHT]
+
+    def produce(self, requests: int, pause_ns: int) -> Iterator[Packet]:
+        """Yield the packets of so many requests."""
+        yield from self._handshake()
+        for burst in self.bursts(requests):
+            for request, _ in burst:
+                yield from self._send(0, request)
+            for _, response in burst:
+                assert response is not None
+                yield from self._send(1, response)
+            self.now_ns += pause_ns
+
+
+def exchange(partition: int, offset: int) -> Exchange:
+    """Return the frames of one Produce request and its answer."""
+    found = api(KEYS["Produce"])
+    assert found is not None
+    record = LegacyRecord(0, 0, 0, 0, 1, 0, 1_700_000_000_000, b"key-%d" % offset, b"v" * 100)
+    partitions = [{"index": partition, "records": new_batch([record]).to_bytes()}]
+    asked = {
+        "acks": 1,
+        "timeout_ms": 1000,
+        "topic_data": [{"name": TOPIC, "partition_data": partitions}],
+    }
+    answers = [{"index": partition, "base_offset": offset}]
+    said = {"responses": [{"name": TOPIC, "partition_responses": answers}]}
+    number = offset.to_bytes(4, "big")
+    begin = found.key.to_bytes(2, "big") + VERSION.to_bytes(2, "big") + number
+    request = filled(found.request.fields, VERSION, asked)
+    response = filled(found.response.fields, VERSION, said)
+    head = number + b"\0" * response_header_version(found.key, VERSION)
+    return (
+        begin + b"\0\x05bench\0" + found.request.codec(VERSION).build(request),
+        head + found.response.codec(VERSION).build(response),
+    )
+
+
+def clients(connections: int) -> list[Producer]:
+    """Return the clients of a capture."""
+    order = random.Random(7)
+    return [
+        Producer(at, Traffic(), order, order.randrange(PAUSE_NS), [0, 0])
+        for at in range(connections)
+    ]
+
+
+def capture(path: Path, requests: int, connections: int, pause_ns: int = 1_000_000) -> Path:
+    """Write a capture of so many requests."""
+    each = requests // connections
+    save(path, merge(*(client.produce(each, pause_ns) for client in clients(connections))))
+    return path
+
+
+async def bare(port: int, requests: int, connections: int) -> float:
+    """Connect, write the frames of a capture with as many in flight; return how long that takes."""
+    each = requests // connections
+    ready = [
+        [
+            [len(frame).to_bytes(4, "big") + frame for frame, _ in burst]
+            for burst in client.bursts(each)
+        ]
+        for client in clients(connections)
+    ]
+
+    async def play(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter, bursts: list[list[bytes]]
+    ) -> None:
+        for burst in bursts:
+            for frame in burst:
+                writer.write(frame)
+            for _ in burst:
+                size = int.from_bytes(await reader.readexactly(4), "big")
+                await reader.readexactly(size)
+
+    begun = time.perf_counter()
+    open_ = [await asyncio.open_connection("127.0.0.1", port) for _ in ready]
+    async with asyncio.TaskGroup() as tasks:
+        for (reader, writer), bursts in zip(open_, ready, strict=True):
+            tasks.create_task(play(reader, writer, bursts))
+    seconds = time.perf_counter() - begun
+    for _, writer in open_:
+        writer.close()
+    return seconds
+
+
+def rows(folder: Path) -> Iterator[Row]:
+    """Time replays of captures of small Produce requests to a broker that answers at once."""
+    yield _rate(folder, REQUESTS, CONNECTIONS)
+    yield _rate(folder, MANY * 2 * IN_FLIGHT, MANY)
+    yield _lag(folder)
+    yield _memory(folder)
+
+
+def _rate(folder: Path, requests: int, connections: int) -> Row:
+    file = capture(folder / "produce.pcap", requests, connections)
+    with answering(connections) as port, Plan.of(file) as plan:
+        asyncio.run(bare(port, requests // 10, connections))
+        seconds = asyncio.run(bare(port, requests, connections))
+        report = _replayed(plan, port)
+    own = report.elapsed_ns / 1e9
+    return Row(
+        f"replay as fast as answered, {connections:,} connections",
+        "bare asyncio streams",
+        seconds / own,
+        f"{requests / own:,.0f}/s against {requests / seconds:,.0f}/s",
+        0.5 if connections == CONNECTIONS else None,
+    )
+
+
+def _lag(folder: Path) -> Row:
+    file = capture(folder / "paced.pcap", 2_500, CONNECTIONS, PAUSE_NS)
+    with answering(CONNECTIONS) as port, Plan.of(file) as plan:
+        row = _replayed(plan, port, Pace(1)).summary()
+    return Row(
+        "replay as captured: how late requests start",
+        f"{MAX_LAG_MS:g} ms",
+        MAX_LAG_MS / row["lag_p99_ms"],
+        f"p99 {row['lag_p99_ms']:.2f} ms at {row['requests_per_s']:,.0f}/s",
+        1.0,
+    )
+
+
+def _replayed(plan: Plan, port: int, pace: Pace = AS_FAST_AS_ANSWERED) -> Report:
+    report = replay(plan, f"127.0.0.1:{port}", pace=pace)
+    assert report.passed, report
+    assert report.sent == len(plan), report
+    return report
+
+
+def _memory(folder: Path) -> Row:
+    less, more = (
+        _peak(capture(folder / "produce.pcap", requests, CONNECTIONS))
+        for requests in (REQUESTS // 2, 2 * REQUESTS)
+    )
+    return Row(
+        "replay: peak memory, a capture four times as large",
+        "the smaller one",
+        less / more,
+        f"{more / 1e6:,.0f} MB against {less / 1e6:,.0f} MB",
+        1 / 1.2,
+    )
+
+
+def _peak(file: Path) -> int:
+    with answering(CONNECTIONS) as port:
+        to = ("--to", f"127.0.0.1:{port}", "--speed", "max")
+        return process((*KAFKASHARK, "replay", str(file), *to), runs=1).peak_bytes
