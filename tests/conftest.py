@@ -6,11 +6,16 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # How long an example takes depends on what else the machine does. What CI says of a commit must
 # not depend on chance: there the examples are always the same, everywhere else new ones.
-settings.register_profile("unhurried", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.register_profile(
+    "unhurried",
+    deadline=None,
+    derandomize=os.environ.get("CI") == "true",
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("unhurried")
 
 

@@ -20,7 +20,7 @@ def at_script(path: str, answers: Answers) -> Report:
         ports: list[int] = []
         async with scripted({**alone(ports), **answers}) as broker:
             ports.append(broker.port)
-            setting = Setting(f"127.0.0.1:{broker.port}", manner=Manner(Pace(0), timeout_s=5))
+            setting = Setting(f"127.0.0.1:{broker.port}", manner=Manner(Pace(0), timeout_s=60))
             with Plan.of(path) as plan:
                 return await _drive(plan, setting, [setting.to], None)
 

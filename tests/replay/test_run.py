@@ -32,7 +32,7 @@ from tests.replay.seen import Seen
 
 Watch = Callable[[Run, Outcome], None]
 
-FAST = Manner(Pace(0), timeout_s=5)
+FAST = Manner(Pace(0), timeout_s=60)
 HEARTBEAT = KEYS["Heartbeat"]
 
 
@@ -260,7 +260,7 @@ def test_sessions_live_while_time_is_stretched(tmp_path: Path) -> None:
     exchange(talk, asked, response(HEARTBEAT, 3, 2))
     joined = {"generation_id": 5, "protocol_name": "", "leader": "live", "member_id": "live"}
     answers: Answers = {"JoinGroup": lambda _: joined, "Heartbeat": lambda _: beat(0)}
-    played = at_script(saved(tmp_path, wire), answers, Manner(Pace(0.01), timeout_s=5))
+    played = at_script(saved(tmp_path, wire), answers, Manner(Pace(0.01), timeout_s=60))
     assert not played.failures
     _, *beats, last = played.asked
     assert beats

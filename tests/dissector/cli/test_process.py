@@ -15,6 +15,8 @@ import pytest
 from tests import packets
 from tests.dissector.cli import plays
 
+PATIENCE_S = 120
+
 
 def started(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "dissector", *map(str, words)]
@@ -24,7 +26,7 @@ def started(*words: str | Path, **options: Any) -> subprocess.Popen[bytes]:
 
 def ended(*words: str | Path, **options: Any) -> tuple[int, bytes, bytes]:
     process = started(*words, **options)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE_S)
     return process.returncode, out, err
 
 
@@ -81,7 +83,7 @@ def test_nobody_reads_on(tmp_path: Path, form: str) -> None:
     assert first.endswith(b"\n")
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(30) == 128 + signal.SIGPIPE
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGPIPE
 
 
 def test_closed_streams(shop: Path) -> None:
@@ -102,7 +104,7 @@ def test_ctrl_c_while_waiting_for_input(shop: Path) -> None:
     # A pipe that pauses shows what it has: the command is in the midst of its work.
     assert process.stdout.read(4)
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 128 + signal.SIGINT
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGINT
     assert process.stderr.read() == b""
     for stream in (process.stdin, process.stdout, process.stderr):
         stream.close()
@@ -121,7 +123,7 @@ def test_ctrl_c_leaves_no_streams_with_secrets(tmp_path: Path) -> None:
     while not (folder / "0-a.bin").exists() and process.poll() is None:
         waiting.wait(0.01)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE_S)
     writer.close()
     assert process.returncode == 128 + signal.SIGINT
     assert list(folder.iterdir()) == []
