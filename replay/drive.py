@@ -13,7 +13,7 @@ from dataclasses import replace
 from dissector.errors import ReplayError
 from replay.cluster import Cluster
 from replay.compare import compare
-from replay.mock import Mock
+from replay.embedded import Embedded
 from replay.noise import NO_ANSWER, Noise
 from replay.outcome import Outcome, Verdict
 from replay.plan import Plan
@@ -30,7 +30,7 @@ Watch = Callable[[Run, Report], None]
 INTERRUPTED = "interrupted"
 
 _WATCH_S = 0.2
-_MOST_MOCK_BROKERS = 16
+_MOST_BROKERS = 16
 
 
 def drive(plan: Plan, setting: Setting, watch: Watch | None = None) -> Report:
@@ -54,9 +54,9 @@ def target(plan: Plan, setting: Setting) -> Iterator[list[str]]:
     if setting.to != MOCK:
         yield setting.to.split(",")
         return
-    brokers = min(max(len(plan.brokers), 1), _MOST_MOCK_BROKERS)
-    with Mock(brokers, setting.live_topics(plan.topics)) as mock:
-        yield mock.addresses
+    brokers = min(max(len(plan.brokers), 1), _MOST_BROKERS)
+    with Embedded(brokers, setting.live_topics(plan.topics)) as embedded:
+        yield embedded.addresses
 
 
 def learn_noise(plan: Plan, setting: Setting, watch: Watch | None = None) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
 """
-The embedded broker: librdkafka's mock cluster, run in this process, with nothing to install.
+librdkafka's mock cluster, run in this process, with nothing to install.
 
 It is made for tests of clients and knows what clients ask: no administration, and topics keep their
 records in memory. confluent-kafka brings librdkafka along; its Python face has no mock, so this
@@ -120,6 +120,11 @@ class Mock:
         """Start a stopped broker again."""
         self._hold(self._library.rd_kafka_mock_broker_set_up(self._cluster, node), f"{node}")
 
+    def advertise(self, node: int, host: str, port: int) -> None:
+        """Tell clients another address of a broker, which listens where it did."""
+        tell = self._library.rd_kafka_mock_broker_set_host_port
+        self._hold(tell(self._cluster, node, host.encode(), port), f"{node}")
+
     def _hold(self, error: int, what: str) -> None:
         if error:
             text = self._library.rd_kafka_err2str(error).decode()
@@ -150,6 +155,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "rd_kafka_mock_broker_set_down": (_INT, _POINTER, ctypes.c_int32),
     "rd_kafka_mock_broker_set_up": (_INT, _POINTER, ctypes.c_int32),
+    "rd_kafka_mock_broker_set_host_port": (_INT, _POINTER, ctypes.c_int32, _TEXT, _INT),
 }
 """Name -> types of the result and of the arguments."""
 

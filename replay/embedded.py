@@ -1,0 +1,236 @@
+"""
+The embedded broker: librdkafka's mock cluster behind a front that has it answer as Kafka does.
+
+The front stands where the mock says that its brokers are. What needs no mending goes through as it
+is; the mock keeps the order of the answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, Self, TypeVar
+
+from dissector.protocol.apis import Kind, api
+from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.messages import Message, decode_request, decode_response
+from replay.asked import shape_of
+from replay.connection import Connection
+from replay.mends import MENDED, SENT_AS, Mends
+from replay.mock import Mock
+from replay.names import TopicIds
+from replay.refusal import Refused
+from replay.versions import convert
+
+_HOST = "127.0.0.1"
+_HEAD = struct.Struct(">hhi")
+_CORRELATION = struct.Struct(">i")
+_NOBODY = struct.pack(">h", -1)
+"""A client id that is null."""
+
+_T = TypeVar("_T")
+
+
+class Embedded:
+    """
+    A cluster that runs in this process, from `__enter__` to `__exit__`.
+
+        with Embedded(brokers=3, topics={"orders": 6}) as embedded:
+            Cluster.connect(embedded.addresses)
+
+    Attributes:
+        addresses: `host:port` of each broker, by node id from 1.
+    """
+
+    def __init__(self, brokers: int = 1, topics: Mapping[str, int] | None = None) -> None:
+        """
+        Note what is wanted.
+
+        Args:
+            brokers: How many.
+            topics: How many partitions each topic has.
+        """
+        self.addresses: list[str] = []
+        self._mock = Mock(brokers, topics)
+        self._mends = Mends()
+        self._fronts: set[_Front] = set()
+        self._servers: list[asyncio.Server] = []
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        """
+        Start it.
+
+        Raises:
+            ReplayError: librdkafka is not there, or can't start it.
+        """
+        with ExitStack() as stack:
+            stack.enter_context(self._mock)
+            loop = stack.enter_context(_running())
+            stack.callback(_do, loop, self._stop)
+            for node, address in enumerate(self._mock.addresses, 1):
+                behind = int(address.rpartition(":")[2])
+                port = _do(loop, partial(self._serve, behind))
+                self._mock.advertise(node, _HOST, port)
+                self.addresses.append(f"{_HOST}:{port}")
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop it, with all that it holds."""
+        self._stack.close()
+
+    async def _serve(self, behind: int) -> int:
+        """Stand before a broker of the mock; return at which port."""
+
+        def accept() -> Connection:
+            front = _Front(behind, self._mends, self._fronts.discard)
+            self._fronts.add(front)
+            return front.client
+
+        server = await asyncio.get_running_loop().create_server(accept, _HOST, 0)
+        self._servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
+
+    async def _stop(self) -> None:
+        for server in self._servers:
+            server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)  # who is being connected
+        for front in list(self._fronts):
+            front.close()
+
+
+@contextmanager
+def _running() -> Iterator[asyncio.AbstractEventLoop]:
+    """Run a loop in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="embedded broker")
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def _do(loop: asyncio.AbstractEventLoop, what: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+    """Do something in a loop that runs in another thread."""
+    return asyncio.run_coroutine_threadsafe(what(), loop).result()
+
+
+class _Front:
+    """
+    One connection of a client, and the one to the mock that stands behind it.
+
+    Attributes:
+        client: The client's side.
+    """
+
+    def __init__(self, behind: int, mends: Mends, on_end: Callable[[_Front], None]) -> None:
+        self.client = Connection(self._ask, self._end)
+        self._mock = Connection(self._answer, self._end)
+        self._mends = mends
+        self._on_end = on_end
+        self._early: list[bytes] | None = []
+        self._mending: dict[int, tuple[Message, int, bytes]] = {}
+        loop = asyncio.get_running_loop()
+        self._connecting = loop.create_task(self._connect(behind))
+
+    def close(self) -> None:
+        """End both sides."""
+        self._connecting.cancel()
+        self.client.close()
+        self._mock.close()
+        self._on_end(self)
+
+    def _end(self, what: str, advice: str) -> None:
+        self.close()
+
+    async def _connect(self, behind: int) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.create_connection(lambda: self._mock, _HOST, behind)
+        except OSError:
+            self.close()  # the broker is down
+            return
+        early, self._early = self._early or [], None
+        for frame in early:
+            self._mock.send(frame)
+
+    def _ask(self, frame: bytes) -> None:
+        if len(frame) >= _HEAD.size and _HEAD.unpack_from(frame)[0] in MENDED:
+            frame = self._mended(frame)
+        if self._early is None:
+            self._mock.send(frame)
+        else:
+            self._early.append(frame)
+
+    def _mended(self, frame: bytes) -> bytes:
+        """Return what the mock is asked in the place of a request; keep what its answer needs."""
+        asked = decode_request(frame)
+        if asked.body is None:
+            return frame  # the mock says what it makes of it
+        key, version, correlation_id = _HEAD.unpack_from(frame)
+        instead = self._mends.instead(asked)
+        if instead is not None:
+            self._mending[correlation_id] = asked, version, _response(asked, instead)
+            # Its answer comes when it is the turn of ours, and makes room for it.
+            return _HEAD.pack(API_VERSIONS, 0, correlation_id) + _NOBODY
+        is_changed = self._mends.asked(asked)
+        sent_as = SENT_AS.get((key, version), version)
+        if is_changed or sent_as != version:
+            try:
+                frame = _request(asked, sent_as)
+            except Refused:
+                return frame  # what only this version can say
+        self._mending[correlation_id] = asked, sent_as, b""
+        return frame
+
+    def _answer(self, frame: bytes) -> None:
+        mending = self._mending.pop(_CORRELATION.unpack_from(frame)[0], None)
+        if mending is not None:
+            asked, sent_as, instead = mending
+            frame = instead or self._right(asked, sent_as, frame)
+        if frame:
+            self.client.send(frame)
+
+    def _right(self, asked: Message, sent_as: int, frame: bytes) -> bytes:
+        """Return an answer as Kafka would give it; nothing where it would give none."""
+        message = decode_response(frame, asked.api_key, sent_as)
+        if message.body is None:
+            return frame  # who asked says what is wrong with it
+        answer = self._mends.answered(asked, message.body)
+        if answer is None:
+            return b""
+        body = _converted("response", asked, answer, sent_as, asked.api_version)
+        return _response(asked, body)
+
+
+def _request(asked: Message, version: int) -> bytes:
+    """Write a request in a version; `Refused` where that has no room for what it says."""
+    key = asked.api_key or 0
+    body = _converted("request", asked, asked.body, asked.api_version, version)
+    shape = shape_of(key, version)
+    name = asked.frame[_HEAD.size : _HEAD.size + 2 + len((asked.client_id or "").encode())]
+    head = _HEAD.pack(key, version, asked.correlation_id) + name
+    return head + bytes(shape.request_header - 1) + shape.request.build(body)
+
+
+def _response(asked: Message, body: Any) -> bytes:
+    """Write the answer to a request."""
+    shape = shape_of(asked.api_key or 0, asked.api_version or 0)
+    head = _CORRELATION.pack(asked.correlation_id) + bytes(shape.response_header)
+    return head + shape.response.build(body)
+
+
+def _converted(kind: Kind, asked: Message, body: Any, old: int | None, new: int | None) -> Any:
+    """Return a body of one version as one of another."""
+    found = api(asked.api_key or 0)
+    assert found is not None
+    return convert(found.schema(kind), body, old or 0, new or 0, TopicIds(), [])
