@@ -43,7 +43,11 @@ class CaptureError(DissectorError):
 
 
 class ReadError(CaptureError):
-    """The file can't be read now; when it is tried again it may be."""
+    """
+    The file can't be read now; when it is tried again it may be.
+
+    Its `position` is a byte of the file as it lies, compressed or not.
+    """
 
 
 class DecodeError(DissectorError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dissector.capture.files import read_packets
 from dissector.capture.pcap import is_pcap
 from dissector.errors import CaptureError, ReadError
-from pipeline.opening import expanded, open_file, size_of
+from pipeline.opening import Readable, expanded, open_file, size_of
 from pipeline.tries import TRIES
 
 _LOOK_BYTES = 1 << 16
@@ -76,8 +76,12 @@ def look_at(path: str, tries: int = TRIES) -> File:
         with open_file(path) as opened:
             divisible = is_pcap(opened.read(_MAGIC_BYTES))
             opened.seek(0)
-            windows = read_packets(["-"], window_bytes=_LOOK_BYTES, stdin=opened)
+            # Only what it begins with is asked for: behind it there may be what can't be read.
+            readable = Readable(opened)
+            windows = read_packets(["-"], window_bytes=_LOOK_BYTES, stdin=readable)  # type: ignore[arg-type]
             first_ns = next((int(each.time_ns[0]) for each in windows if len(each)), None)
+            if first_ns is None and readable.failed:
+                raise readable.failed
     except CaptureError as error:
         if isinstance(error, ReadError) and tries > 1:
             return look_at(path, tries - 1)

@@ -7,17 +7,17 @@ What a task tells are notes. Every part is told of every file, so that all numbe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pipeline.collection import look_at
+from pipeline.collection import Collection, look_at
 from pipeline.dissect import PARCELS, dissect_range
 from pipeline.index import index
-from pipeline.ranges import Range
+from pipeline.ranges import as_seen, ranges_of
 from pipeline.spool import Leaving, Lies
 from pipeline.tables import Wanted
 from pipeline.writing import joined
@@ -64,9 +64,9 @@ def divided(path: str, work: str, parts: int, wanted: Wanted) -> Iterator[pa.Rec
         wanted: What is wanted.
     """
     looked = look_at(path)
-    each = Range(0, path, problem=looked.problem)
+    [each] = ranges_of(Collection((looked,)), looked.size)
     indexed = index(each)
-    each = replace(each, problem=looked.problem or indexed.seen.problem)
+    each = as_seen(each, indexed.seen)
     first_ns = -1 if looked.first_ns is None else looked.first_ns
     place = {
         "path": path,

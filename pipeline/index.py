@@ -44,8 +44,7 @@ def index(each: Range, window_bytes: int = WINDOW_BYTES) -> Indexed:
         tally.add(layers.segments(packets))
         loose.look(packets, layers.fragments)
         del packets
-    latest_ns = 0 if reader.seen.problem else layers.clock_ns
-    seen = replace(reader.seen, loose=loose.packed(), latest_ns=latest_ns)
+    seen = replace(reader.seen, loose=loose.packed(), latest_ns=layers.clock_ns)
     return Indexed(seen, _rows(each, tally))
 
 

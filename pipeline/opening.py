@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _S3A = re.compile("^s3[an]://")
 
 
+_AHEAD_BYTES = 1 << 14
+"""How much is asked for behind the end of a section first: a packet is seldom longer."""
+
 _FOR_GOOD = (FileNotFoundError, PermissionError, IsADirectoryError, ValueError)
 """Failures that stay as long as nobody does anything about them."""
 
@@ -64,7 +67,7 @@ class _File(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read some bytes, at least one; 0 at the end."""
-        with _told(self._path):
+        with _told(self._path, self.tell()):
             return int(self._file.readinto(buffer))
 
     def seek(self, at: int, whence: int = io.SEEK_SET) -> int:
@@ -84,14 +87,14 @@ class _File(io.RawIOBase):
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    """Turn what a file system raises into errors of ours."""
+def _told(path: str, position: int | None = None) -> Iterator[None]:
+    """Turn what a file system raises into errors of ours, which tell the byte."""
     try:
         yield
     except _FOR_GOOD as error:
-        raise CaptureError(path, _reason(error)) from None
+        raise CaptureError(path, _reason(error), position) from None
     except OSError as error:
-        raise ReadError(path, _reason(error)) from None
+        raise ReadError(path, _reason(error), position) from None
 
 
 def size_of(path: str) -> int:
@@ -183,14 +186,53 @@ def _reason(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else "can't be opened"
 
 
+class Readable(io.RawIOBase):
+    """
+    A file that ends where it can't be read.
+
+    Attributes:
+        failed: Why it ended; None: it is whole.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__()
+        self._file = file
+        self.failed: ReadError | None = None
+
+    def readable(self) -> bool:
+        """Say that this can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes, at least one; 0 at the end."""
+        if self.failed is None:
+            try:
+                return self._file.readinto(buffer)  # type: ignore[attr-defined, no-any-return]
+            except ReadError as error:
+                self.failed = error
+        return 0
+
+
 class Section(io.RawIOBase):
     """A file's header, and what follows some byte of it, as if that were all."""
 
-    def __init__(self, path: str, header: bytes, start: int) -> None:
+    def __init__(self, path: str, header: bytes, start: int, end: int | None = None) -> None:
+        """
+        Begin.
+
+        Args:
+            path: The file.
+            header: Its header.
+            start: The byte.
+            end: Behind this byte no more is asked for at a time than may be wanted, little and
+                then more: what is there may be unreadable.
+        """
         super().__init__()
         self._header = header
         self._file = open_file(path)
         self._file.seek(start)
+        self._end = end
+        self._ahead = _AHEAD_BYTES
 
     def readable(self) -> bool:
         """Say that this can be read."""
@@ -204,7 +246,17 @@ class Section(io.RawIOBase):
             view[: len(taken)] = taken
             self._header = self._header[len(taken) :]
             return len(taken)
-        return self._file.readinto(view)  # type: ignore[attr-defined, no-any-return]
+        return self._file.readinto(view[: self._asked()])  # type: ignore[attr-defined, no-any-return]
+
+    def _asked(self) -> int | None:
+        """Return how many bytes are asked for at most; None: as many as are wanted."""
+        if self._end is None:
+            return None
+        before = self._end - self._file.tell()
+        if before > 0:
+            return before
+        self._ahead *= 2
+        return self._ahead // 2
 
     def close(self) -> None:
         """Close the file."""

@@ -3,7 +3,8 @@ Which bytes of a collection are read together: whole files, and ranges of large 
 
 Nothing in a pcap file says where a record begins, but for the record before it. Where a range
 begins is guessed, by a chain of headers that can be believed, and proven by where the range before
-it ended: where the two differ, the range is read again from the proven byte.
+it ended: where the two differ, the range is read again from the proven byte. Behind what could not
+be read the guess is believed: a disk or a network that fails costs the range that it fails in.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from dissector.capture.pcap import HEADER_BYTES
+from dissector.errors import Problem
 from pipeline.collection import Collection, File
 
 RANGE_BYTES = 128 << 20
@@ -22,6 +24,9 @@ UNKNOWN = -1
 
 BEYOND = 1 << 62
 """The start of a range that is never reached: its file is damaged before it."""
+
+LOST = "where its packets begin is not known: what is before them could not be read"
+"""What is told of a range in which no chain is found, and which nobody can prove."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,8 @@ class Range:
         end: The records that begin before this byte belong to it; None: all up to the file's end.
         proven: Whether a record is known to begin at `start`.
         first_packet: The number of its first packet in the collection, once that is known.
-        problem: Why the file can't be read at all; empty where it can.
+        problem: Why not all of it can be read, and from which byte on; None where it can.
+        packets: How many are read before that; None: all that it has.
         whole: The segments that fragments from before it make whole in it, packed; see `loose`.
         clock_ns: The latest time of a segment before it, once that is known.
     """
@@ -47,7 +53,8 @@ class Range:
     end: int | None = None
     proven: bool = True
     first_packet: int = 0
-    problem: str = ""
+    problem: Problem | None = None
+    packets: int | None = None
     whole: bytes = b""
     clock_ns: int = 0
 
@@ -55,6 +62,11 @@ class Range:
     def is_empty(self) -> bool:
         """Whether no record can begin in it."""
         return self.start >= BEYOND or (self.end is not None and self.start >= self.end)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether records are looked for in it."""
+        return not self.is_empty and self.packets != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +77,11 @@ class Seen:
     Attributes:
         number: Of the range.
         start: The byte at which its first record begins; `UNKNOWN` where none was found.
-        stop: The byte at which the first record behind it begins.
+        stop: The byte at which the first record behind it begins, or at which reading failed.
         packets: How many it has.
         damaged: Whether the file can't be read further.
         loose: The fragments of which others lie elsewhere, packed; see `loose`.
-        problem: Why nothing of it is to be read, also where it could be later; empty: it is.
+        problem: Why no more of it is to be read, also where it could be later; empty: all is.
         latest_ns: The latest time of a segment.
     """
 
@@ -89,8 +101,22 @@ def ranges_of(collection: Collection, range_bytes: int = RANGE_BYTES) -> list[Ra
     for file in collection.files:
         for start, end in _bounds(file, max(range_bytes, HEADER_BYTES)):
             proven = start <= HEADER_BYTES
-            ranges.append(Range(len(ranges), file.path, start, end, proven, problem=file.problem))
+            each = Range(len(ranges), file.path, start, end, proven)
+            ranges.append(unread(each, Problem(file.problem)) if file.problem else each)
     return ranges
+
+
+def unread(each: Range, problem: Problem) -> Range:
+    """Return a range of which nothing is read."""
+    return replace(each, problem=problem, packets=0)
+
+
+def as_seen(each: Range, found: Seen) -> Range:
+    """Return a range of which no more is read than what was found when its packets were counted."""
+    if not found.problem:
+        return each
+    position = None if found.stop == UNKNOWN else found.stop
+    return replace(each, problem=Problem(found.problem, position=position), packets=found.packets)
 
 
 def _bounds(file: File, range_bytes: int) -> Iterator[tuple[int, int | None]]:
@@ -115,7 +141,7 @@ def prove(ranges: Iterable[Range], seen: Mapping[int, Seen]) -> list[Range]:
     return [
         each
         for each in _placed(ranges, seen)
-        if not each.is_empty and seen[each.number].start != each.start
+        if each.is_read and seen[each.number].start != each.start
     ]
 
 
@@ -124,10 +150,11 @@ def proven(ranges: Sequence[Range], seen: Mapping[int, Seen]) -> list[Range]:
     out: list[Range] = []
     packets = 0
     for each in _placed(ranges, seen):
-        found = None if each.is_empty else seen[each.number]
-        problem = each.problem or (found.problem if found else "")
-        out.append(replace(each, first_packet=packets, problem=problem))
-        packets += found.packets if found else 0
+        placed = replace(each, first_packet=packets)
+        if each.is_read:
+            placed = as_seen(placed, seen[each.number])
+            packets += seen[each.number].packets
+        out.append(placed)
     return out
 
 
@@ -136,10 +163,25 @@ def _placed(ranges: Iterable[Range], seen: Mapping[int, Seen]) -> Iterator[Range
     for _, of_file in groupby(ranges, lambda each: each.path):
         start: int | None = None
         for each in of_file:
-            placed = each if start is None else replace(each, start=start, proven=True)
+            found = seen[each.number]
+            if start is None:
+                placed = _by_itself(each, found)
+            else:
+                placed = replace(each, start=start, proven=True)
             yield placed
-            start = placed.start
-            if not placed.is_empty:
-                found = seen[each.number]
+            if placed.is_empty:
+                start = placed.start
+            elif placed.problem or found.problem:
+                start = None
+            else:
                 # What is behind damage is never read.
                 start = BEYOND if found.damaged else found.stop
+
+
+def _by_itself(each: Range, found: Seen) -> Range:
+    """Return a range before which nothing is known: it is believed to begin where it seems to."""
+    if each.proven:
+        return each
+    if found.start == UNKNOWN:
+        return unread(each, Problem(found.problem or LOST, position=each.start))
+    return replace(each, start=found.start, proven=True)

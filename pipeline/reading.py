@@ -13,12 +13,15 @@ from dissector.capture.files import WINDOW_BYTES, read_packets
 from dissector.capture.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.errors import CaptureError, Problem, ReadError
 from pipeline.guess import guess_start
-from pipeline.opening import Section, open_file
+from pipeline.opening import Readable, Section, open_file
 from pipeline.ranges import UNKNOWN, Range, Seen
 from pipeline.tries import may_try_again
 
 _GUESS_BYTES = 1 << 20
 """How much of a range is looked at for its first record at a time."""
+
+_ALL = 1 << 62
+"""More packets than there are."""
 
 
 class RangeReader:
@@ -32,7 +35,8 @@ class RangeReader:
     def __init__(self, each: Range, window_bytes: int = WINDOW_BYTES) -> None:
         self._range = each
         self._window_bytes = window_bytes
-        self.seen = Seen(each.number, each.start, each.end or 0, 0, damaged=False)
+        start = each.start if each.proven else UNKNOWN
+        self.seen = Seen(each.number, start, each.end or 0, 0, damaged=False)
 
     def windows(self) -> Iterator[Packets]:
         """
@@ -45,21 +49,33 @@ class RangeReader:
         if each.is_empty:
             return
         try:
+            yield from self._counted()
             if each.problem:
-                raise CaptureError(each.path, each.problem)
-            for window in self._whole() if each.start == 0 else self._section():
-                self.seen = replace(self.seen, packets=self.seen.packets + len(window))
-                problems = [(each.path, problem) for _, problem in window.problems]
-                yield replace(window, problems=problems)
-                del window
+                raise CaptureError(each.path, each.problem.what, each.problem.position)
         except CaptureError as error:
             if isinstance(error, ReadError):
                 if may_try_again():
                     raise
-                # Who reads it next must not find what nobody has counted.
-                self.seen = replace(self.seen, problem=error.what, packets=0)
+                stop = UNKNOWN if error.position is None else error.position
+                self.seen = replace(self.seen, problem=error.what, stop=stop)
             self.seen = replace(self.seen, damaged=True)
             yield _no_packets(each, self.seen.packets, Problem(error.what, position=error.position))
+
+    def _counted(self) -> Iterator[Packets]:
+        """Yield the packets that are to be read, also where there are more by now."""
+        each = self._range
+        left = _ALL if each.packets is None else each.packets
+        if not left:
+            return
+        for window in self._whole() if each.start == 0 else self._section():
+            count = min(len(window), left)
+            left -= count
+            problems = [(each.path, problem) for _, problem in window.problems]
+            self.seen = replace(self.seen, packets=self.seen.packets + count)
+            yield _first(window, count, problems)
+            if not left:
+                return
+            del window
 
     def _whole(self) -> Iterator[Packets]:
         each = self._range
@@ -67,10 +83,21 @@ class RangeReader:
             yield from self._packets(file)
 
     def _packets(self, file: BinaryIO) -> Iterator[Packets]:
-        windows = read_packets(["-"], window_bytes=self._window_bytes, stdin=file)
-        for window in windows:
-            yield replace(window, first=window.first + self._range.first_packet)
-            del window
+        """Yield all packets up to where the file can't be read."""
+        readable = Readable(file)
+        windows = read_packets(["-"], window_bytes=self._window_bytes, stdin=readable)  # type: ignore[arg-type]
+        try:
+            for window in windows:
+                problems = [] if readable.failed else window.problems
+                first = window.first + self._range.first_packet
+                yield replace(window, first=first, problems=problems)
+                del window
+        except CaptureError:
+            if readable.failed is None:
+                raise
+        # It is no end that a capture has: it is not told as one.
+        if readable.failed is not None:
+            raise readable.failed
 
     def _section(self) -> Iterator[Packets]:
         """Yield the records that begin in the range."""
@@ -86,7 +113,7 @@ class RangeReader:
         record_bytes = PcapReader(header).need
         at = start
         end = 1 << 62 if each.end is None else each.end
-        with Section(each.path, header, start) as section:
+        with Section(each.path, header, start, each.end) as section:
             for window in self._packets(section):  # type: ignore[arg-type]
                 begins = at + np.cumsum(window.captured + record_bytes)
                 begins -= window.captured + record_bytes

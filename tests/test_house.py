@@ -69,7 +69,7 @@ PIPELINE_HELD_BY = {
     "test_docs": "query",
     "test_finish": "names",
     "test_job": "stages summaries",
-    "test_local": "dissect feeds index reading",
+    "test_local": "dissect feeds index",
     "test_parcels": "packing segments",
     "test_tables": "messages problems schemas",
     "test_kept": "incoming",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from dissector.errors import Problem
 from pipeline.collection import Collection, File
-from pipeline.ranges import BEYOND, UNKNOWN, Range, Seen, prove, proven, ranges_of
+from pipeline.ranges import BEYOND, LOST, UNKNOWN, Range, Seen, prove, proven, ranges_of
 
 
 def of(size: int, range_bytes: int, *, divisible: bool = True) -> list[Range]:
@@ -25,7 +27,7 @@ def test_large_pcap_files_are_divided() -> None:
     files = File("a", 900, 0, True), File("b", 10, 1, True), File("c", problem="no such file")
     ranges = ranges_of(Collection(files), 500)
     assert [(each.number, each.path) for each in ranges] == [*enumerate("aabc")]
-    assert [each.problem for each in ranges] == ["", "", "", "no such file"]
+    assert [each.problem for each in ranges] == [None, None, None, Problem("no such file")]
 
 
 def read(ranges: list[Range], starts: list[int], guess: Callable[[int], int]) -> list[Range]:
@@ -79,3 +81,24 @@ def test_behind_damage_nothing_is_read() -> None:
     assert placed[2].start == BEYOND
     assert [each.first_packet for each in placed] == [0, 7, 14, 14, 21, 28]
     assert prove(ranges, found) == []
+
+
+def test_behind_what_can_not_be_read_guesses_are_believed() -> None:
+    """What was found before it failed stays; where nothing can be guessed that is told."""
+    ranges = of(1500, 300)
+    found = {
+        each.number: Seen(each.number, each.start, each.end or 1500, 7, False) for each in ranges
+    }
+    found[1] = replace(found[1], packets=3, damaged=True, problem="lost", stop=450)
+    found[2] = replace(found[2], start=UNKNOWN, stop=900, packets=0)
+    found[3] = replace(found[3], start=933)
+    assert prove(ranges, found) == []
+    placed = proven(ranges, found)
+    assert [each.start for each in placed] == [24, 300, 600, 933, 1200]
+    assert [each.first_packet for each in placed] == [0, 7, 10, 10, 17]
+    assert [each.packets for each in placed] == [None, 3, 0, None, None]
+    told = [Problem("lost", position=450), Problem(LOST, position=600)]
+    assert [each.problem for each in placed] == [None, *told, None, None]
+    # What is proven by others is read again as ever.
+    found[4] = replace(found[4], start=UNKNOWN)
+    assert [(each.number, each.start) for each in prove(ranges, found)] == [(4, 1200)]

@@ -1,0 +1,139 @@
+"""What can't be read costs no more than the rest of its range, and is told with its byte."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.collection import Collection
+from pipeline.index import index
+from pipeline.local import dissect, planned
+from pipeline.ranges import LOST, Range, ranges_of
+from pipeline.schemas import SCHEMAS
+from pipeline.tables import Wanted
+from tests.packets import Packet, write
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.traffic import messy, record_starts
+
+ALL = Wanted(tables=frozenset(SCHEMAS))
+RANGE_BYTES = 40_000
+
+
+def bad_disk(begin: int, end: int, *, coarse: bool = False) -> type[io.FileIO]:
+    """Return files of which some bytes can't be read; `coarse`: nor what is asked for with them."""
+
+    class File(io.FileIO):
+        def readinto(self, buffer: Any) -> int:
+            at = self.tell()
+            if at + len(buffer) > begin and at < end:
+                if at >= begin or coarse:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                buffer = memoryview(buffer)[: begin - at]
+            return super().readinto(buffer)
+
+    return File
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> tuple[str, list[Packet], list[int]]:
+    """A capture, its packets, and the bytes at which they begin."""
+    packets = messy(3, rounds=40)
+    path = tmp_path / "a.pcap"
+    return write(path, packets), packets, record_starts(path)
+
+
+def _without(
+    packets: list[Packet], begin: int, end: int, name: str, folder: Path
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the tables of a file of which the packets from `begin` to `end` are lost."""
+    folder.mkdir()
+    parts = packets[:begin], packets[end:]
+    files = [write(folder / f"{n}.pcap", part) for n, part in enumerate(parts) if part]
+    tables = tables_of(files, folder)
+    for rows in tables.values():
+        for row in rows:
+            if "capture" in row:
+                row["capture"] = name
+    return tables
+
+
+def _told(problems: Any) -> list[tuple[str, int | None]]:
+    return [(row["problem"], row["position"]) for row in problems.to_pylist()]
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_other_ranges_are_read(
+    coarse: bool,
+    capture: tuple[str, list[Packet], list[int]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name, packets, starts = capture
+    ranges = planned(ranges_of(Collection.of([name]), RANGE_BYTES)).ranges
+    assert len(ranges) > 4
+    # A byte in the middle of the third range.
+    bad = next(at for at in starts if at > 2.5 * RANGE_BYTES) + 20
+    disk = bad_disk(bad, bad + 1, coarse=coarse)
+    monkeypatch.setattr("pipeline.opening.io.FileIO", disk)
+    got = dissect([name], replace(ALL, window_bytes=1 << 20), range_bytes=RANGE_BYTES, parts=3)
+    monkeypatch.undo()
+    # What is asked for together is lost together: here all of the range.
+    first = starts.index(ranges[2].start if coarse else bad - 20)
+    expected = _without(packets, first, starts.index(ranges[3].start), name, tmp_path / "b")
+    assert_same(got, expected)
+    told = [at for problem, at in _told(got["problems"]) if problem == "input/output error"]
+    assert len(told) == 1
+    assert ranges[2].start <= told[0] <= bad if coarse else told == [bad]
+
+
+def test_nothing_is_asked_for_behind_a_range(
+    capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the rest of its last packet: what is there may be unreadable."""
+    name, _, starts = capture
+    end = starts[len(starts) // 2]
+    disk = bad_disk(end, 1 << 30, coarse=True)
+    monkeypatch.setattr("pipeline.opening.io.FileIO", disk)
+    found = index(Range(0, name, 24, end)).seen
+    assert (found.packets, found.problem) == (len(starts) // 2, "")
+
+
+def test_a_file_that_is_no_pcap_is_read_up_to_there(
+    capture: tuple[str, list[Packet], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, packets, starts = capture
+    files = [name, write(tmp_path / "b.pcap", packets[-1:])]
+    lost = len(starts) // 2
+    disk = bad_disk(starts[lost] + 5, 1 << 30)
+    monkeypatch.setattr("pipeline.opening.io.FileIO", disk)
+    got = dissect(files[:1], ALL)
+    again = dissect(files, ALL)
+    monkeypatch.undo()
+    assert_same(got, _without(packets, lost, len(packets), name, tmp_path / "c"))
+    assert got["exchanges"].num_rows == again["exchanges"].num_rows
+    for tables in (got, again):
+        assert ("input/output error", starts[lost] + 5) in _told(tables["problems"])
+
+
+def test_where_nothing_is_found_behind_it_that_is_told(
+    capture: tuple[str, list[Packet], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, packets, starts = capture
+    bad = starts[-4] + 20
+    # The last range has fewer packets than are believed, as the file is cut off.
+    range_bytes = starts[-2] - 5
+    Path(name).write_bytes(Path(name).read_bytes()[:-1])
+    disk = bad_disk(bad, bad + 1)
+    monkeypatch.setattr("pipeline.opening.io.FileIO", disk)
+    got = dissect([name], ALL, range_bytes=range_bytes)
+    monkeypatch.undo()
+    assert_same(got, _without(packets, len(packets) - 4, len(packets), name, tmp_path / "b"))
+    told = _told(got["problems"])
+    assert ("input/output error", bad) in told
+    assert (LOST, range_bytes) in told
