@@ -123,7 +123,7 @@ class Mock:
     def advertise(self, node: int, host: str, port: int) -> None:
         """Tell clients another address of a broker, which listens where it did."""
         tell = self._library.rd_kafka_mock_broker_set_host_port
-        self._hold(tell(self._cluster, node, host.encode(), port), f"{node}")
+        tell(self._cluster, node, host.encode(), port)
 
     def _hold(self, error: int, what: str) -> None:
         if error:
@@ -155,7 +155,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "rd_kafka_mock_broker_set_down": (_INT, _POINTER, ctypes.c_int32),
     "rd_kafka_mock_broker_set_up": (_INT, _POINTER, ctypes.c_int32),
-    "rd_kafka_mock_broker_set_host_port": (_INT, _POINTER, ctypes.c_int32, _TEXT, _INT),
+    "rd_kafka_mock_broker_set_host_port": (None, _POINTER, ctypes.c_int32, _TEXT, _INT),
 }
 """Name -> types of the result and of the arguments."""
 
