@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from replay.names import NO_ID
 from replay.roles import Branch, Leaf, Node, Place, Role, Scope
 from replay.walks import Code, Scopes
-from replay.world import World
+from replay.world import GIVEN, World
 
 Key = tuple[Any, ...]
 
@@ -148,6 +148,8 @@ def align(
     """
     Pair the elements of two arrays of structs by their keys, or by their places without.
 
+    Keys that brokers make up tell nothing apart: which is which is what the pairs are to teach.
+
     Args:
         node: The fields of a captured element.
         captured: The captured elements.
@@ -160,8 +162,11 @@ def align(
         Indices in the captured and the live array, None where the other has no such element: in the
         order of the captured array, those that only the live one has at the end.
     """
-    ours = [captured_key(node, element, world) for element in captured]
-    theirs = [live_key(live_node, element, scope, world) for element in live]
+    ours: list[Key] = [()] * len(captured)
+    theirs: list[Key] = [()] * len(live)
+    if not all(leaf.role in GIVEN for leaf in node.keys):
+        ours = [captured_key(node, element, world) for element in captured]
+        theirs = [live_key(live_node, element, scope, world) for element in live]
     if ours == theirs:
         return [(index, index) for index in range(len(ours))]
     waiting: dict[Key, list[int]] = defaultdict(list)

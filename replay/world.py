@@ -18,7 +18,14 @@ from replay.to_live import Found, ToLive
 from replay.topology import Topology
 
 GIVEN = frozenset(
-    {Role.SESSION_ID, Role.TOKEN, Role.CLIENT_INSTANCE, Role.SUBSCRIPTION, Role.CLUSTER_ID}
+    {
+        Role.SESSION_ID,
+        Role.TOKEN,
+        Role.CLIENT_INSTANCE,
+        Role.SUBSCRIPTION,
+        Role.CLUSTER_ID,
+        Role.DIRECTORY,
+    }
 )
 """What a broker gives, and takes back as it is."""
 

@@ -235,6 +235,17 @@ def test_sessions_and_tokens_are_handed_back() -> None:
     assert world.captured(Role.SESSION_ID, 6, Scope()) == 5
 
 
+def test_directories_are_those_of_the_target() -> None:
+    def told(*paths: str) -> dict[str, Any]:
+        return {"results": [{"log_dir": path, "topics": []} for path in paths]}
+
+    world = World(topology({}))
+    _learn(world, "DescribeLogDirs", 1, {"topics": None}, told("/a", "/b"), told("/x", "/y"))
+    moved = {"dirs": [{"path": "/b", "topics": []}, {"path": "/elsewhere", "topics": []}]}
+    sent = rewrite(request("AlterReplicaLogDirs", 1, moved), 1, world).body
+    assert [each.path for each in sent.dirs] == ["/y", "/elsewhere"]
+
+
 def test_without_a_captured_answer_only_names_are_learned() -> None:
     world = World(topology({}))
     live = whole("Produce", 8, _produced({"a": (0, 1)}), "response")

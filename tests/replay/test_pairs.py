@@ -64,6 +64,13 @@ def test_topics_are_paired_across_versions_that_name_them_otherwise() -> None:
     assert align(by_id, ids, by_name, names, Scope(), world) == [(0, 1), (1, 0)]
 
 
+def test_directories_are_paired_by_place() -> None:
+    node = _node("DescribeLogDirs", 4, "results")
+    captured, live = ([{"log_dir": path} for path in paths] for paths in (["/a", "/b"], ["/c"]))
+    world = World()
+    assert align(node, captured, node, live, Scope(), world) == [(0, 0), (1, None)]
+
+
 def test_equal_keys_are_paired_in_order_and_no_keys_by_place() -> None:
     world = World()
     node = _node("ListGroups", 3, "groups")
