@@ -15,12 +15,16 @@ from replay.names import NO_ID
 from replay.outcome import Difference
 from replay.roles import Branch, Leaf, Node, Role, Scope, plan
 from replay.treatment import (
+    AT_REST,
     COMPARED,
     COUNTED,
+    ELSEWHERE,
     GIVEN,
     MOVING,
+    OF_A_BROKER,
     OF_MADE,
     OF_THE_CLUSTER,
+    ON_THE_WAY,
     PASSING,
     TOLD_WHEN_NEW,
 )
@@ -93,6 +97,8 @@ class Bodies:
             if name in MOVING and before != after and _have_failed(node, captured, live):
                 self.is_otherwise = True
             elif isinstance(member, Leaf):
+                if member.role is Role.CONFIG_VALUE and captured.get("name") in OF_A_BROKER:
+                    continue  # every broker has its own
                 self._leaf(member, before, after, below, scope)
             elif same_extent is not False and isinstance(twin, Branch):
                 self._branch((member, twin), before, after, below, scope)
@@ -102,16 +108,18 @@ class Bodies:
             self.differences[begun:] = errors
 
     def _is_ready_sooner(self, node: Node, captured: _Body, live: _Body, scope: Scope) -> bool:
-        """Tell whether the target can do already what the captured broker could not do yet."""
+        """Tell whether the target could do what the captured broker could not: not yet, or ever."""
         for leaf in node.members:
             if isinstance(leaf, Leaf) and leaf.role is Role.ERROR and leaf.name in captured:
                 errors = captured[leaf.name], live.get(leaf.name, 0)
                 if errors[0] and not errors[1] and error_name(errors[0]) in PASSING:
                     return True
+                if errors[0] in ELSEWHERE and errors[1] != errors[0]:
+                    return True
                 is_made = tuple(map(error_name, errors)) in OF_MADE
                 if is_made and self._world.topic_of(scope) in self._made:
                     return True
-        return False
+        return captured.get("group_state") in ON_THE_WAY and live.get("group_state") == AT_REST
 
     def _records(
         self, node: Node, captured: _Body, live: _Body, path: str, scope: Scope
@@ -230,7 +238,10 @@ class Bodies:
         for at, old in enumerate(before[len(after) :], len(after)):
             self._differ(f"{path}[{at}]", old, None)
         for at, new in enumerate(after[len(before) :], len(before)):
-            self._differ(f"{path}[{at}]", None, new)
+            if path in self._may_have_more:
+                self.is_otherwise = True
+            else:
+                self._differ(f"{path}[{at}]", None, new)
 
     def _by_keys(
         self,

@@ -8,6 +8,7 @@ Source: what a broker gives and what only its clock decides: Kafka's message def
 from __future__ import annotations
 
 from replay.roles import Role
+from replay.route import MISROUTED
 
 IGNORED = frozenset(
     {
@@ -62,6 +63,25 @@ follows from the ids of topics, which every broker makes up: SimpleAssignor.java
 MOVING = frozenset({"high_watermark", "last_stable_offset", "log_start_offset"})
 """Offsets that others move: by producing, by retention. It counts only whether they are known."""
 
+OF_A_BROKER = frozenset(
+    {
+        "advertised.listeners",
+        "broker.id",
+        "broker.rack",
+        "controller.quorum.bootstrap.servers",
+        "controller.quorum.voters",
+        "listeners",
+        "log.dir",
+        "log.dirs",
+        "metadata.log.dir",
+        "node.id",
+        "ssl.keystore.location",
+        "ssl.truststore.location",
+        "zookeeper.connect",
+    }
+)
+"""Settings of which every broker has its own: where it is, what it is called, its directories."""
+
 PASSING = frozenset(
     {
         "COORDINATOR_LOAD_IN_PROGRESS",
@@ -69,9 +89,17 @@ PASSING = frozenset(
         "LEADER_NOT_AVAILABLE",
         "CONCURRENT_TRANSACTIONS",
         "REBALANCE_IN_PROGRESS",
+        "DELEGATION_TOKEN_NOT_FOUND",
     }
 )
 """Captured errors that said no more than `not yet`: a target that is ready sooner does the same."""
+
+ON_THE_WAY = frozenset({"Assigning", "Reconciling"})
+AT_REST = "Stable"
+"""States of groups that the broker assigns: heartbeats of the members bring them to rest."""
+
+ELSEWHERE = MISROUTED
+"""Captured errors of a broker that was not the one to ask: the replay asks the one that is."""
 
 OF_MADE = frozenset(
     {

@@ -111,6 +111,50 @@ def test_a_target_that_is_ready_sooner_does_the_same() -> None:
     assert _found("InitProducerId", 1, waiting, refused)[0] is Verdict.ERROR_CHANGED
 
 
+def test_a_broker_that_was_not_the_one_to_ask_told_nothing() -> None:
+    elsewhere, refused = {"error_code": 16}, {"error_code": 53}
+    for live, verdict in [
+        ({"producer_id": 7}, Verdict.EQUIVALENT),
+        (refused, Verdict.EQUIVALENT),
+        (elsewhere, Verdict.SAME),
+    ]:
+        assert _found("InitProducerId", 1, elsewhere, live) == (verdict, [])
+    assert _found("InitProducerId", 1, refused, elsewhere)[0] is Verdict.ERROR_CHANGED
+
+
+def test_a_group_may_be_at_rest_sooner() -> None:
+    def told(state: str, epoch: int) -> dict[str, Any]:
+        return {"groups": [{"group_state": state, "group_id": "g", "members": [_member(epoch)]}]}
+
+    def _member(epoch: int) -> dict[str, Any]:
+        parts = [{"topic_id": UUID(int=1), "topic_name": "orders", "partitions": [0] * epoch}]
+        assigned = {"topic_partitions": parts}
+        return {"member_id": "m", "assignment": assigned, "target_assignment": assigned}
+
+    name = "ConsumerGroupDescribe"
+    verdict, differences = _found(name, 0, told("Assigning", 0), told("Stable", 1))
+    assert (verdict, differences) == (Verdict.EQUIVALENT, [])
+    assert _found(name, 0, told("Stable", 1), told("Assigning", 1))[0] is Verdict.DIFFERS
+    assert _found(name, 0, told("Assigning", 0), told("Empty", 0))[0] is Verdict.DIFFERS
+
+
+def test_a_broker_has_its_own_address_and_directories() -> None:
+    def told(name: str, value: str) -> dict[str, Any]:
+        synonyms = [{"name": name, "value": value, "source": 4}]
+        config = {"name": name, "value": value, "config_source": 4, "synonyms": synonyms}
+        return {"results": [{"resource_type": 4, "resource_name": "1", "configs": [config]}]}
+
+    for name, verdict in [("log.dirs", Verdict.SAME), ("num.io.threads", Verdict.DIFFERS)]:
+        assert _found("DescribeConfigs", 4, told(name, "1"), told(name, "2"))[0] is verdict
+
+
+def test_tokens_of_others_may_be_there_too() -> None:
+    token = {"principal_type": "User", "principal_name": "a", "token_id": "t", "hmac": b"h"}
+    none, one = {"tokens": []}, {"tokens": [token]}
+    assert _found("DescribeDelegationToken", 1, none, one) == (Verdict.EQUIVALENT, [])
+    assert _found("DescribeDelegationToken", 1, one, none)[0] is Verdict.DIFFERS
+
+
 def test_topics_that_were_made_for_the_replay_are_there_sooner() -> None:
     lacking, there = ({"topics": [{"name": "orders", "error_code": e}]} for e in (3, 0))
     asked = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": False}
