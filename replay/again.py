@@ -6,6 +6,7 @@ A client of the target would do so too; what the capture shows is only reached t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
 
@@ -17,6 +18,7 @@ from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
 from replay.roles import Role, values
 from replay.route import MISROUTED
+from replay.treatment import ON_THE_WAY
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 
@@ -27,14 +29,18 @@ _SETTINGS = {
     "DescribeClientQuotas": "entries",
     "DescribeAcls": "resources",
     "DescribeDelegationToken": "tokens",
+    "DescribeUserScramCredentials": "results",
 }
 """What asks for what the controller keeps, and the array with it."""
 
-_ON_THE_WAY = frozenset({"Assigning", "Reconciling"})
-"""States of groups that the broker assigns: they come to an end by themselves, or by heartbeats."""
+_UNKNOWN = {
+    "DescribeUserScramCredentials": {error_code("RESOURCE_NOT_FOUND")},
+    "RenewDelegationToken": {error_code("DELEGATION_TOKEN_NOT_FOUND")},
+    "ExpireDelegationToken": {error_code("DELEGATION_TOKEN_NOT_FOUND")},
+}
+"""The same -> the error of a broker that does not know of it."""
 
 _REBALANCES = error_code("REBALANCE_IN_PROGRESS")
-_NOT_FOUND = error_code("RESOURCE_NOT_FOUND")
 _WANTS_ID = error_code("MEMBER_ID_REQUIRED")
 _FENCED_SESSIONS = frozenset(
     error_code(name)
@@ -54,9 +60,10 @@ class Again(StrEnum):
     target says that it may work later. `session`: it does not know our fetch session. `no_records`:
     records were captured and none are there yet. `rebalance`: the capture shows that the group
     rebalances. `member_id`: it wants the id that it has just given. `members`: in the capture more
-    members joined together. `assignment`: the capture shows an assignment. `settings`: the capture
-    shows more that only brokers learn of that follow their controller. `offsets`: the capture shows
-    where a share group begins.
+    members joined together. `rejoin`: its group rebalances, unlike the captured one. `assignment`:
+    the capture shows an assignment. `rest`: it shows a group at rest, to which heartbeats bring
+    this one. `settings`: it shows more that only brokers learn of that follow their controller.
+    `offsets`: it shows where a share group begins.
     """
 
     MISROUTED = "misrouted"
@@ -66,7 +73,9 @@ class Again(StrEnum):
     REBALANCE = "rebalance"
     MEMBER_ID = "member_id"
     MEMBERS = "members"
+    REJOIN = "rejoin"
     ASSIGNMENT = "assignment"
+    REST = "rest"
     SETTINGS = "settings"
     OFFSETS = "offsets"
 
@@ -87,10 +96,10 @@ def why_again(
     if found is None or captured is None or captured.body is None:
         return None
     assert captured.api_version is not None
-    before = set(errors_of(found.response, captured.api_version, captured.body))
-    now = set(errors_of(found.response, version, live)) - before
+    before = Counter(errors_of(found.response, captured.api_version, captured.body))
+    now = Counter(errors_of(found.response, version, live)) - before
     if now:
-        return _why_error(found.name, now)
+        return _why_error(found.name, set(now))
     match found.name:
         case "Fetch" | "ShareFetch":
             asked = _has_records(found.response, captured.api_version, captured.body)
@@ -108,7 +117,7 @@ def why_again(
             awaited = told or bool(_statuses(live) - _statuses(captured.body))
             return Again.ASSIGNMENT if awaited and not live.error_code else None
         case "ConsumerGroupDescribe" | "ShareGroupDescribe" | "StreamsGroupDescribe":
-            return Again.ASSIGNMENT if _moving(live) > _moving(captured.body) else None
+            return Again.REST if _moving(live) > _moving(captured.body) else None
         case "DescribeShareGroupOffsets":
             return Again.OFFSETS if _begun(captured.body) > _begun(live) else None
         case name if name in _SETTINGS:
@@ -124,7 +133,7 @@ def _statuses(body: Container) -> set[int]:
 
 def _moving(body: Container) -> int:
     """Return how many groups are on the way to another state."""
-    return sum(each.group_state in _ON_THE_WAY for each in body.groups)
+    return sum(each.group_state in ON_THE_WAY for each in body.groups)
 
 
 def _begun(body: Container) -> int:
@@ -144,7 +153,7 @@ def _why_error(name: str, errors: set[int]) -> Again | None:
         return Again.SESSION
     if name == "JoinGroup" and _WANTS_ID in errors:
         return Again.MEMBER_ID
-    if name == "DescribeUserScramCredentials" and _NOT_FOUND in errors:
+    if errors & _UNKNOWN.get(name, set()):
         return Again.SETTINGS
     return Again.NOT_READY if any(ERRORS.get(each, ("", False))[1] for each in errors) else None
 

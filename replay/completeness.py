@@ -21,6 +21,7 @@ class Completeness:
         unanswered: How many of them are due an answer that was not captured.
         orphans: Answers whose requests were not captured.
         is_midway: Whether the capture began when the connection was open already.
+        last_ns: When its last packet was captured.
         bytes: Payload that was captured, of both sides.
         gap_bytes: Payload that was not.
         cut_bytes: Payload that the capture cut off its packets.
@@ -34,6 +35,7 @@ class Completeness:
     unanswered: int = 0
     orphans: int = 0
     is_midway: bool = False
+    last_ns: int = 0
     bytes: int = 0
     gap_bytes: int = 0
     cut_bytes: int = 0
@@ -70,6 +72,7 @@ def completeness(reading: Reading) -> Iterator[Completeness]:
             client,
             broker,
             is_midway=not known.syn_seen,
+            last_ns=known.last_ns,
             bytes=sum(side.bytes for side in known.sides),
             gap_bytes=sum(side.gap_bytes for side in known.sides),
             cut_bytes=sum(side.cut_bytes for side in known.sides),

@@ -7,6 +7,7 @@ Source: KIP-62 (classic groups), KIP-848, KIP-932 (those that the broker assigns
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +139,13 @@ class Heartbeats:
         self._forget(key)
         self._members[key] = member
         self._wait(member)
+
+    def urge(self, groups: Collection[str]) -> None:
+        """Speak at once for all members of groups that are not speaking themselves."""
+        for member in list(self._members.values()):
+            if member.body["group_id"] in groups and member.timer is not None:
+                member.timer.cancel()
+                self._speak(member)
 
     def stop(self) -> None:
         """Say nothing any more."""

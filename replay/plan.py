@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
@@ -124,10 +125,12 @@ class Plan:
             number in self.unsettled,
         )
 
-    def by_connection(self) -> Iterator[tuple[str, array[int]]]:
-        """Yield for each captured connection its broker and the numbers of its steps."""
+    def by_connection(self) -> Iterator[tuple[str, array[int], int]]:
+        """Yield of each captured connection broker, steps, and the first step after its end."""
         for connection, numbers in self._by_connection.items():
-            yield self._spool.ends[connection][1], numbers
+            known = self.connections.get(connection)
+            end = bisect_right(self.request_times_ns, known.last_ns) if known else numbers[-1] + 1
+            yield self._spool.ends[connection][1], numbers, end
 
     @property
     def begin_ns(self) -> int:

@@ -106,12 +106,12 @@ class Run:
         nodes = sorted(self._cluster.brokers)
         homes: dict[str, int] = {}
         async with asyncio.TaskGroup() as players:
-            for broker, numbers in self._plan.by_connection():
+            for broker, numbers, end in self._plan.by_connection():
                 known = self._plan.brokers.get(broker)
                 if known is None:
                     home = homes.setdefault(broker, nodes[len(homes) % len(nodes)])
                 else:
                     home = stage.world.brokers.live(known)
                 until = bisect_left(numbers, last)
-                player = Player(stage, numbers[:until], home)
+                player = Player(stage, numbers[:until], home, min(end, last))
                 players.create_task(player.play())

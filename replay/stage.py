@@ -175,6 +175,12 @@ class Stage:
                 self.when_done(number, partial(_let_go, waiting))
                 await waiting
 
+    async def all_answered(self, first: int, end: int) -> None:
+        """Wait until all steps from one on, and before another, are done."""
+        # From the last one: when that is done, most are.
+        while (number := self._is_done.rfind(0, first, end)) >= 0:
+            await self.answered([number])
+
     async def due(self, number: int, ahead_ns: int = 0) -> None:
         """Wait until a step is due, or until so long before."""
         if self._due:

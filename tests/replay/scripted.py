@@ -32,11 +32,12 @@ HANG_UP = b"hang up"
 
 @dataclass
 class Scripted:
-    """A running one: where, and what it was asked."""
+    """A running one: where, what it was asked, connections so far and those that are open."""
 
     port: int
     asked: list[Message] = field(default_factory=list)
     connections: int = 0
+    open: int = 0
 
 
 @contextlib.asynccontextmanager
@@ -47,6 +48,7 @@ async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> Async
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         broker.connections += 1
+        broker.open += 1
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
@@ -62,6 +64,7 @@ async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> Async
         except (OSError, asyncio.IncompleteReadError):
             pass  # the client is gone
         finally:
+            broker.open -= 1
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()

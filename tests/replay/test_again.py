@@ -100,18 +100,28 @@ def test_settings_that_are_not_there_yet() -> None:
 
 
 def test_credentials_that_are_not_there_yet() -> None:
-    def told(error: int) -> dict[str, Any]:
-        return {"results": [{"user": "bob", "error_code": error, "credential_infos": []}]}
+    def told(*errors: int) -> dict[str, Any]:
+        asked = [{"user": "bob", "error_code": each, "credential_infos": []} for each in errors]
+        return {"results": asked}
 
     name = "DescribeUserScramCredentials"
     assert why(name, 0, told(0), told(91)) is Again.SETTINGS
     assert why(name, 0, told(91), told(91)) is None
+    assert why(name, 0, told(0, 91), told(91, 91)) is Again.SETTINGS
+    assert why(name, 0, told(0), told()) is Again.SETTINGS
+
+
+def test_tokens_that_are_not_known_yet() -> None:
+    for name in ("RenewDelegationToken", "ExpireDelegationToken"):
+        assert why(name, 2, {"error_code": 0}, {"error_code": 62}) is Again.SETTINGS
+        assert why(name, 2, {"error_code": 62}, {"error_code": 62}) is None
+        assert why(name, 2, {"error_code": 0}, {"error_code": 66}) is None
 
 
 def test_groups_that_are_on_the_way() -> None:
     def told(state: str) -> dict[str, Any]:
         return {"groups": [{"group_id": "g", "group_state": state, "members": []}]}
 
-    for state, expected in [("Assigning", Again.ASSIGNMENT), ("Empty", None)]:
+    for state, expected in [("Assigning", Again.REST), ("Empty", None)]:
         assert why("ConsumerGroupDescribe", 1, told("Stable"), told(state)) is expected
     assert why("ShareGroupDescribe", 1, told("Reconciling"), told("Assigning")) is None

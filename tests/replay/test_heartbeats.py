@@ -152,6 +152,22 @@ def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left()
     assert not run(play).asked
 
 
+def test_members_of_a_group_may_be_urged_to_speak() -> None:
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats, session_ms=60_000)
+        beats.urge({"others"})
+        assert not beats._tasks
+        beats.urge({"x-g"})
+        await target.until(1)
+        await asyncio.gather(*beats._tasks)
+        (member,) = beats._members.values()
+        assert member.timer is not None
+        beats.sent("SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"}))
+        beats.urge({"x-g"})
+
+    assert len(run(play).asked) == 1
+
+
 def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
     async def play(beats: Heartbeats, target: Asked, known: World) -> None:
         joined(beats, at_ms=100)

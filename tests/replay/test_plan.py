@@ -43,7 +43,19 @@ def test_steps_come_in_the_order_of_their_requests(tmp_path: Path) -> None:
         first = steps[0].captured
         assert first.request == beat(1)[0][4:]
         assert first.response == beat(1)[1][4:]
-        assert {tuple(numbers) for _, numbers in plan.by_connection()} == {(0, 2), (1,)}
+        assert {tuple(numbers) for _, numbers, _ in plan.by_connection()} == {(0, 2), (1,)}
+
+
+def test_connections_end_before_later_steps(tmp_path: Path) -> None:
+    wire = Wire()
+    one, two = wire.talk(50000).syn(), wire.talk(50001).syn()
+    exchange(one, *beat(1))
+    exchange(two, *beat(2))
+    one.fin()
+    exchange(two, *beat(3))
+    with Plan.of(saved(tmp_path, wire)) as plan:
+        found = [(tuple(numbers), end) for _, numbers, end in plan.by_connection()]
+        assert found == [((0,), 2), ((1, 2), 3)]
 
 
 def test_the_filter_chooses(tmp_path: Path) -> None:

@@ -251,6 +251,33 @@ def test_a_new_member_takes_the_id_that_it_is_given(tmp_path: Path) -> None:
     assert played.run.world.members.live("g", "captured") == "live"
 
 
+def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
+    wire = Wire()
+    first, second = wire.talk(50000).syn(), wire.talk(50001).syn()
+    for number, talk in enumerate([first, *[second] * 5]):
+        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(talk, asked, response(HEARTBEAT, 3, number))
+    first.fin()
+    open_then: list[int] = []
+
+    async def main() -> None:
+        ports: list[int] = []
+
+        def answer(_: Message) -> Answer:
+            open_then.append(broker.open)
+            return beat(0)
+
+        async with scripted({**alone(ports), "Heartbeat": answer}) as broker:
+            ports.append(broker.port)
+            with Plan.of(saved(tmp_path, wire)) as plan:
+                await play(plan, [f"127.0.0.1:{broker.port}"])
+
+    asyncio.run(main())
+    ours = open_then[-1]
+    assert open_then[1:] == [ours] * 5
+    assert ours > 2
+
+
 def test_sessions_live_while_time_is_stretched(tmp_path: Path) -> None:
     wire = Wire()
     join = KEYS["JoinGroup"]
