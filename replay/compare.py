@@ -13,7 +13,7 @@ from dissector.protocol.schema import Schema
 from replay.alike import alike
 from replay.bodies import Bodies
 from replay.noise import Noise
-from replay.outcome import Difference, Outcome, Verdict
+from replay.outcome import REJOINED, Difference, Outcome, Verdict
 from replay.roles import Branch, Node, Role, Scope, plan
 from replay.step import Captured
 from replay.treatment import COMPARED, FOLDED, TOLD_WHEN_NEW, TOLD_WITH_ALL
@@ -79,7 +79,8 @@ def compare(
     if differences:
         return Verdict.DIFFERS, differences
     other_version = outcome.version != captured.api_version
-    is_otherwise = found.is_otherwise or other_version or bool(found.differences)
+    has_rejoined = any(each.why == REJOINED for each in outcome.changes)
+    is_otherwise = found.is_otherwise or other_version or has_rejoined or bool(found.differences)
     return (Verdict.EQUIVALENT if is_otherwise else Verdict.SAME), []
 
 

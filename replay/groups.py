@@ -1,19 +1,61 @@
 """
-Classic groups: who leads them on the target, and what their leader assigns.
+Classic groups: who leads them on the target, what their leader assigns, and who joins again.
 
-Source: KIP-62, KIP-394; Kafka, ClassicGroup.java.
+How many members come together depends on how long the coordinator waits for more. A group that was
+captured to form at once may do so step by step; a client that is told of that joins again.
+
+Source: KIP-62, KIP-394; Kafka, ClassicGroup.java, ConsumerCoordinator.java.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
 from construct import Container
 
+from dissector.errors import DissectorError
+from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import Message
-from replay.outcome import Change
+from replay.again import Again, errors_of
+from replay.outcome import REJOINED, Change
 from replay.plan import Plan
+from replay.refusal import Refused
 from replay.roles import Role
-from replay.step import Captured
+from replay.step import Captured, Step
+from replay.turns import REBALANCES
 from replay.world import World
+
+Repeat = Callable[[int, str], Awaitable[Container | None]]
+"""Asks a step once more for a member, by its captured id, and returns the answer."""
+
+_Key = tuple[str, str]
+"""Group and member, as they were captured."""
+
+_TELLS = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit"})
+"""APIs by which a member is told that its group rebalances."""
+
+
+@dataclass(slots=True)
+class _Member:
+    """
+    A member that has joined.
+
+    Attributes:
+        join: The step by which it did.
+        generation: In which generation it is in the capture.
+        repeat: Asks for it.
+        sync: The step by which it was told its part since; -1 for none.
+        joining: Set while it joins again.
+    """
+
+    join: int
+    generation: int
+    repeat: Repeat
+    sync: int = -1
+    joining: asyncio.Task[None] | None = None
 
 
 class Groups:
@@ -23,31 +65,110 @@ class Groups:
         self._plan = plan
         self._world = world
         self._leaders: dict[str, str] = {}
+        self._members: dict[_Key, _Member] = {}
+        self._short: dict[tuple[str, int], int] = {}
 
-    def join(self, message: Message, answer: Container) -> None:
-        """Note who leads a group, as an answer to a JoinGroup tells."""
-        if message.body is not None and not answer.error_code:
-            group = message.body.group_id
+    def answered(self, step: Step, answer: Container, repeat: Repeat) -> None:
+        """
+        Note what an answer tells of who leads a group, and who is in it.
+
+        Args:
+            step: What was asked.
+            answer: What the target answered.
+            repeat: Asks for the member that is told.
+        """
+        name = step.captured.api
+        if name not in ("JoinGroup", "SyncGroup", "LeaveGroup") or answer.error_code:
+            return
+        body, told = step.captured.asked().body, _body(step.captured.answered())
+        if body is None:
+            return
+        group = body.group_id
+        if name == "JoinGroup":
             self._leaders[group] = self._world.members.captured(group, answer.leader)
+            if told is not None and not told.error_code:
+                member = _Member(step.number, told.generation_id, repeat)
+                self._join((group, told.member_id), member)
+        elif name == "SyncGroup":
+            known = self._members.get((group, body.member_id))
+            if known is not None:
+                known.sync = step.number
+        else:
+            for each in body.get("members") or [body]:
+                self._members.pop((group, each.member_id), None)
 
-    def awaits_others(self, asked: Captured, answer: Container) -> bool:
+    def _join(self, key: _Key, member: _Member) -> None:
+        """Note who has joined; who did so again by the same step goes on as it was."""
+        before = self._members.get(key)
+        if before is not None and before.join == member.join:
+            member.sync, member.joining = before.sync, before.joining
+        self._members[key] = member
+
+    def why_again(self, step: Step, answer: Container, version: int) -> Again | None:
+        """
+        Tell why a member is to ask again; None where it is not.
+
+        Args:
+            step: What was asked.
+            answer: The body that the target answered.
+            version: Its version.
+        """
+        name, told = step.captured.api, step.captured.answered()
+        if told is None or told.body is None:
+            return None
+        if name == "JoinGroup" and self._awaits_others(step.captured, told.body, answer):
+            return Again.MEMBERS
+        if name not in _TELLS or step.is_unsettled or self._key(step) is None:
+            return None
+        before = _rebalances(name, told.api_version, told.body)
+        is_new = _rebalances(name, version, answer) and not before
+        return Again.REJOIN if is_new else None
+
+    def _awaits_others(self, asked: Captured, told: Container, answer: Container) -> bool:
         """
         Tell whether others are still to join, whom the capture shows in the same generation.
 
-        Whether members come together depends on how long the coordinator waits for more; who has
-        come before them joins again.
-
-        Args:
-            asked: The captured request.
-            answer: The body that the target answered.
+        Only the leader is told who has joined. Who has come before the others joins again.
         """
-        if asked.api != "JoinGroup" or answer.error_code or answer.leader != answer.member_id:
+        body = asked.asked().body
+        if body is None or answer.error_code:
             return False
-        told, body = asked.answered(), asked.asked().body
-        if told is None or told.body is None or body is None:
-            return False
-        size = self._plan.sizes.get((body.group_id, told.body.generation_id), 0)
-        return len(answer.members) < size
+        place, generation = (body.group_id, told.generation_id), answer.generation_id
+        leads, size = answer.leader == answer.member_id, self._plan.sizes.get(place, 0)
+        if leads and len(answer.members) < size:
+            self._short[place] = generation
+        return bool(self._short.get(place) == generation)
+
+    def _key(self, step: Step) -> _Key | None:
+        """Return whom a step is asked for, if that member has joined."""
+        body = step.captured.asked().body
+        key = (body.group_id, body.member_id) if body is not None else ("", "")
+        return key if key in self._members else None
+
+    def others(self, step: Step) -> list[Awaitable[None]]:
+        """Have those join again that have joined the generation that a member joins again."""
+        told, body = _body(step.captured.answered()), step.captured.asked().body
+        assert told is not None
+        assert body is not None
+        place = body.group_id, told.generation_id
+        return [
+            self._rejoin(key)
+            for key, each in self._members.items()
+            if (key[0], each.generation) == place and each.join != step.number
+        ]
+
+    async def rejoin(self, step: Step) -> Change:
+        """Have the member join again that was told of a rebalance; tell of it."""
+        key = self._key(step)
+        assert key is not None
+        await self._rejoin(key)
+        return Change("member_id", Role.MEMBER, key[1], self._world.members.live(*key), REJOINED)
+
+    async def _rejoin(self, key: _Key) -> None:
+        member = self._members[key]
+        if member.joining is None or member.joining.done():
+            member.joining = asyncio.create_task(_join_again(key[1], member))
+        await member.joining
 
     def assign(self, message: Message) -> list[Change]:
         """
@@ -72,3 +193,23 @@ class Groups:
             return []
         why = "the group has another leader"
         return [Change("assignments", Role.EMBEDDED, len(before), len(body.assignments), why)]
+
+
+async def _join_again(name: str, member: _Member) -> None:
+    """Join, and ask for its part where it had one; who asks for it next is told what fails."""
+    with suppress(DissectorError, Refused):
+        answer = await member.repeat(member.join, name)
+        if answer is not None and not answer.error_code and member.sync >= 0:
+            await member.repeat(member.sync, name)
+
+
+def _body(message: Message | None) -> Container | None:
+    return None if message is None else message.body
+
+
+def _rebalances(name: str, version: int | None, body: Container) -> bool:
+    """Tell whether an answer says that the group rebalances."""
+    found = api(KEYS[name])
+    assert found is not None
+    assert version is not None
+    return REBALANCES in set(errors_of(found.response, version, body))

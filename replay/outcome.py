@@ -32,6 +32,10 @@ class Verdict(StrEnum):
     LEFT_OUT = "left_out"
 
 
+REJOINED = "rejoined"
+"""The rule by which a member is in another generation: it joined again when told of a rebalance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """

@@ -46,6 +46,7 @@ class Player:
         self._end = end
         self._asking = Asking(stage, home)
         self._tracer = Tracer(stage, self._asking, self._hand_over, numbers)
+        self._is_over = False
         self._sent: asyncio.Queue[Sent | None] = asyncio.Queue()
         self._unsettled: UnderWay[Sent] = UnderWay()
         self._first_writes: dict[tuple[Any, int], int] = {}
@@ -65,6 +66,7 @@ class Player:
                 self._sent.put_nowait(None)
             await self._outlast()
         finally:
+            self._is_over = True
             self._asking.close()
             for sent in self._unsettled:
                 _stop(sent)
@@ -194,8 +196,7 @@ class Player:
         while answer is not None:
             self._note(sent, captured, answer)
             why = why_again(key, captured, answer, outcome.version)
-            if why is None and self._stage.groups.awaits_others(sent.step.captured, answer):
-                why = Again.MEMBERS
+            why = why or self._stage.groups.why_again(sent.step, answer, outcome.version)
             if why is None or (key, why) in self._hopeless:
                 break
             if self._loop.time() + pause_s > deadline:
@@ -207,8 +208,7 @@ class Player:
             if why is not Again.MEMBER_ID:
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            await self._asking.ask_again(sent, why, answer)
-            answer = await self._answer(sent)
+            answer = await self._ask_again(sent, why, answer)
         outcome.response = answer
         if answer is not None:
             if why is None:
@@ -217,11 +217,37 @@ class Player:
             about = sent.step.captured.api, outcome.parts[0].request, answer
             await take_effect(*about, self._stage.cluster)
 
+    async def _ask_again(self, sent: Sent, why: Again, answer: Container) -> Container | None:
+        """Ask again, with what members of groups do beside that, and return the answer."""
+        groups = self._stage.groups
+        rejoined = await groups.rejoin(sent.step) if why is Again.REJOIN else None
+        await self._asking.ask_again(sent, why, answer)
+        if rejoined is not None:
+            sent.outcome.changes.append(rejoined)
+        others = groups.others(sent.step) if why is Again.MEMBERS else []
+        found, *_ = await asyncio.gather(self._answer(sent), *others)
+        return found
+
+    async def _repeat(self, number: int, member: str) -> Container | None:
+        """Ask a step once more for a member, by its captured id; learn from the answer."""
+        if self._is_over:
+            return None  # its client is gone
+        step = self._stage.plan.step(number)
+        sent = Sent(step, Outcome(step, self._stage.copy), step.captured.asked())
+        assert sent.message is not None
+        assert sent.message.body is not None
+        sent.message.body.member_id = member
+        await self._asking.ask(sent)
+        answer, captured = await self._answer(sent), step.captured.answered()
+        if answer is not None:
+            self._note(sent, captured, answer)
+            self._learn(sent, captured, answer)
+        return answer
+
     def _learn(self, sent: Sent, captured: Message | None, answer: Container) -> None:
         stage, outcome = self._stage, sent.outcome
         learn(sent.step, outcome.parts[0].request, captured, answer, outcome.version, stage.world)
-        if sent.step.captured.api == "JoinGroup":
-            stage.groups.join(sent.step.captured.asked(), answer)
+        stage.groups.answered(sent.step, answer, self._repeat)
 
     async def _answer(self, sent: Sent) -> Container | None:
         """Wait for the answers to all parts and return them as one; None where none is due."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+from construct import Container
+
 from dissector.protocol.messages import Message
 from replay.groups import Groups
 from replay.plan import Plan
+from replay.step import Captured, Step
 from replay.world import World
 from tests.replay.worlds import request, topology, whole
 
@@ -34,8 +37,17 @@ def groups(leader: str) -> Groups:
         world.members.learn("g", name, f"live-{name}")
     found = Groups(cast(Plan, plan), world)
     answer = whole("JoinGroup", 5, {"leader": f"live-{leader}"}, "response")
-    found.join(request("JoinGroup", 5, {"group_id": "g"}), answer)
+    joins = SimpleNamespace(
+        api="JoinGroup",
+        asked=lambda: request("JoinGroup", 5, {"group_id": "g"}),
+        answered=lambda: None,
+    )
+    found.answered(Step(0, cast(Captured, joins)), answer, never)
     return found
+
+
+async def never(number: int, member: str) -> Container | None:
+    raise AssertionError("nobody joins again here")
 
 
 def assigned(message: Message) -> list[str]:

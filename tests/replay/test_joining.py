@@ -1,4 +1,4 @@
-"""Members whose requests overlapped join the generations that the capture shows."""
+"""Members join the generations that the capture shows, and again where the target rebalances."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from replay.outcome import Outcome
+from replay.compare import compare
+from replay.outcome import REJOINED, Outcome, Verdict
 from tests.frames import request, response
 from tests.packets import Talk, Wire
 from tests.replay.captures import exchange, saved
 from tests.replay.scripted import Answer
 from tests.replay.test_run import Played, at_script, one_after_another
 
-JOIN, SYNC = KEYS["JoinGroup"], KEYS["SyncGroup"]
+JOIN, SYNC, COMMIT = KEYS["JoinGroup"], KEYS["SyncGroup"], KEYS["OffsetCommit"]
+BEAT = KEYS["Heartbeat"]
 LOADS, REBALANCES = 14, 27
 
 
@@ -107,3 +111,115 @@ def test_a_rebalance_that_a_leader_was_told_of_is_waited_for(tmp_path: Path) -> 
     told = one_after_another({"error_code": 0}, {"error_code": REBALANCES})
     played = at_script(saved(tmp_path, wire), {"SyncGroup": told})
     assert list(answers(played.outcomes, "one")) == [("SyncGroup", REBALANCES)]
+
+
+def beats(number: int, client: str, generation: int) -> bytes:
+    body = {"group_id": "g", "member_id": client, "generation_id": generation}
+    return request(BEAT, 3, number, client, **body)
+
+
+POSITION = {
+    "partition_index": 0,
+    "committed_offset": 7,
+    "committed_leader_epoch": 0,
+    "committed_metadata": "",
+}
+COMMITTED = [{"name": "t", "partitions": [POSITION]}]
+
+
+def commits(number: int, client: str, generation: int) -> bytes:
+    of_member = {"member_id": client, "generation_id_or_member_epoch": generation}
+    return request(COMMIT, 7, number, client, group_id="g", topics=COMMITTED, **of_member)
+
+
+def done(error: int = 0) -> dict[str, Any]:
+    partition = {"partition_index": 0, "error_code": error}
+    return {"error_code": error, "topics": [{"name": "t", "partitions": [partition]}]}
+
+
+def verdict(played: Played, outcome: Outcome) -> Verdict:
+    assert played.run is not None
+    assert played.run.world is not None
+    return compare(outcome, played.run.world)[0]
+
+
+SAYS = {
+    "SyncGroup": (SYNC, 3, syncs),
+    "Heartbeat": (BEAT, 3, beats),
+    "OffsetCommit": (COMMIT, 7, commits),
+}
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_who_is_told_of_a_rebalance_that_was_not_captured_joins_again(
+    tmp_path: Path, name: str
+) -> None:
+    key, version, says = SAYS[name]
+    wire = Wire()
+    talk = wire.talk().syn()
+    exchange(talk, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
+    exchange(talk, syncs(2, "one", 1), response(SYNC, 3, 2))
+    exchange(talk, says(3, "one", 1), response(key, version, 3, **done()))
+    exchange(talk, beats(4, "one", 1), response(BEAT, 3, 4))
+    told = one_after_another(joined(5, "live", "live"), joined(6, "live", "live"))
+    script = {api: lambda _: done() for api in SAYS} | {"JoinGroup": told}
+    before = [done()] if name == "SyncGroup" else []
+    script[name] = one_after_another(*before, done(REBALANCES), *[done()] * 3)
+    played = at_script(saved(tmp_path, wire), script)
+    assert not played.failures
+    assert asked(played, "JoinGroup") == ["one", "one"]
+    again = [each.body for each in played.asked if each.api == "JoinGroup"][1]
+    assert again is not None
+    assert again.member_id == "live"
+    last = [each.body for each in played.asked][-1]
+    assert last is not None
+    assert (last.member_id, last.generation_id) == ("live", 6)
+    found = {each.step.number: each for each in played.outcomes}
+    assert REJOINED in {change.why for change in found[2].changes}
+    assert REJOINED not in {change.why for change in found[3].changes}
+    assert verdict(played, found[2]) is Verdict.EQUIVALENT
+    assert verdict(played, found[3]) is Verdict.SAME
+
+
+def test_a_rebalance_that_the_capture_shows_next_is_left_to_it(tmp_path: Path) -> None:
+    wire = Wire()
+    talk = wire.talk().syn()
+    exchange(talk, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
+    exchange(talk, beats(2, "one", 1), response(BEAT, 3, 2))
+    exchange(talk, beats(3, "one", 1), response(BEAT, 3, 3, error_code=REBALANCES))
+    script = {
+        "JoinGroup": one_after_another(joined(5, "one", "one")),
+        "Heartbeat": lambda _: {"error_code": REBALANCES},
+    }
+    played = at_script(saved(tmp_path, wire), script)
+    assert not played.failures
+    assert asked(played, "Heartbeat") == ["one", "one"]
+
+
+def test_who_has_joined_joins_again_with_its_leader(tmp_path: Path) -> None:
+    wire = Wire()
+    names = ("one", "two", "three")
+    talks = {name: wire.talk(50000 + at).syn() for at, name in enumerate(names)}
+    for name, talk in talks.items():
+        talk.client(joins(1, name))
+    for name, talk in talks.items():
+        members = names if name == "one" else ()
+        talk.broker(response(JOIN, 3, 1, **joined(1, name, *members)))
+    generations = dict.fromkeys(names, 4)
+
+    def join(message: Message) -> Answer:
+        name = message.client_id or ""
+        generations[name] += 1
+        if name == "three":
+            return joined(6, name)
+        generation = generations[name]
+        members = names if generation == 6 else names[:2]
+        return joined(generation, name, *(members if name == "one" else ()))
+
+    played = at_script(saved(tmp_path, wire), {"JoinGroup": join})
+    assert not played.failures
+    assert sorted(map(str, asked(played, "JoinGroup"))) == ["one", "one", "three", "two", "two"]
+    assert played.run is not None
+    assert played.run.world is not None
+    members = played.run.world.members
+    assert [members.turn("g", name, 1) for name in names] == [6, 6, 6]
