@@ -60,9 +60,10 @@ class Again(StrEnum):
     target says that it may work later. `session`: it does not know our fetch session. `no_records`:
     records were captured and none are there yet. `rebalance`: the capture shows that the group
     rebalances. `member_id`: it wants the id that it has just given. `members`: in the capture more
-    members joined together. `assignment`: the capture shows an assignment. `rest`: it shows a group
-    at rest, to which heartbeats bring this one. `settings`: it shows more that only brokers learn
-    of that follow their controller. `offsets`: it shows where a share group begins.
+    members joined together. `rejoin`: its group rebalances, unlike the captured one. `assignment`:
+    the capture shows an assignment. `rest`: it shows a group at rest, to which heartbeats bring
+    this one. `settings`: it shows more that only brokers learn of that follow their controller.
+    `offsets`: it shows where a share group begins.
     """
 
     MISROUTED = "misrouted"
@@ -72,6 +73,7 @@ class Again(StrEnum):
     REBALANCE = "rebalance"
     MEMBER_ID = "member_id"
     MEMBERS = "members"
+    REJOIN = "rejoin"
     ASSIGNMENT = "assignment"
     REST = "rest"
     SETTINGS = "settings"
