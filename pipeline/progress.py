@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
 from threading import Event, Thread
+from time import monotonic
 from types import TracebackType
 
 from pyspark import SparkContext
@@ -17,7 +17,7 @@ class Progress:
 
     def __init__(self, context: SparkContext) -> None:
         self._tracker = context.statusTracker()
-        self._begun = time.monotonic()
+        self._begun = monotonic()
         self._stage = ""
         self._over = Event()
         self._thread = Thread(target=self._watch, daemon=True)
@@ -44,7 +44,7 @@ class Progress:
 
     def line(self) -> str:
         """Return how far the job has come."""
-        passed = time.monotonic() - self._begun
+        passed = monotonic() - self._begun
         found = [self._tracker.getStageInfo(each) for each in self._tracker.getActiveStageIds()]
         stages = [each for each in found if each is not None]
         done = sum(each.numCompletedTasks for each in stages)

@@ -50,7 +50,7 @@ def bucket() -> Iterator[Bucket]:
     class Handler(_Handler):
         bucket = kept
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with _Server(("127.0.0.1", 0), Handler) as server:
         kept.url = f"http://127.0.0.1:{server.server_port}"
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -59,6 +59,11 @@ def bucket() -> Iterator[Bucket]:
         finally:
             server.shutdown()
             thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+    """On a busy machine many wait at once; who is turned away tries again only some times."""
 
 
 def _element(name: str, inside: str = "") -> bytes:
@@ -165,6 +170,10 @@ class _Handler(BaseHTTPRequestHandler):
         data = self._body()
         if "uploadId" in asked:
             self.bucket.parts[asked["uploadId"]][int(asked["partNumber"])] = data
+        elif source := self.headers.get("x-amz-copy-source"):
+            self.bucket.objects[key] = self.bucket.objects[unquote(source).partition("/")[2]]
+            self._answer(200, _element("CopyObjectResult"))
+            return
         else:
             self.bucket.objects[key] = data
         self._answer(200)

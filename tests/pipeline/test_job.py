@@ -135,7 +135,7 @@ class Counting:
 
     def _next_stage(self) -> int:
         java: Any = self._context._jsc.sc()
-        java.listenerBus().waitUntilEmpty()
+        java.listenerBus().waitUntilEmpty(600_000)
         return int(java.dagScheduler().nextStageId())
 
     def shuffled_bytes(self) -> int:
