@@ -63,9 +63,7 @@ class Finish:
         if name in _WITH_TOPICS:
             batch = self._with_topics(batch)
         elif name == "records":
-            batch = self._with_topic(batch)
-            if not self.show_secrets:
-                batch = _masked(batch)
+            batch = self._of_records(batch)
         return batch
 
     def _believed(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -92,18 +90,32 @@ class Finish:
             numbers = self.numbers[numbers] if len(firsts) else np.zeros_like(numbers)
         return batch.set_column(at, "connection", pa.array(numbers, pa.int64(), mask=~there))
 
+    def nameless(self, name: str, batch: pa.RecordBatch) -> set[str]:
+        """Return the ids of topics in rows, as they came, of which no name is known."""
+        if name in _WITH_TOPICS:
+            ids = {each[len(MARK) :] for each in _marked(batch)}
+        elif name == "records":
+            rows = batch.filter(pc.is_null(batch.column("topic")))
+            ids = set(rows.column("topic_id").drop_null().to_pylist())
+        else:
+            ids = set()
+        return ids - self._topics.keys()
+
+    def named(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows, which were finished when less was known, with the names of topics."""
+        if name in _WITH_TOPICS:
+            return _replaced(batch, self._topics)
+        return self._of_records(batch)
+
     def _with_topics(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Put names, or the texts of ids, in the place of what is marked."""
-        at = batch.schema.get_field_index("topics")
-        topics: Any = pl.from_arrow(batch.column(at))
-        marked = topics.explode().drop_nulls().unique()
-        marked = marked.filter(marked.str.starts_with(MARK))
-        if not len(marked):
-            return batch
-        to = {each: self._topics.get(each[1:], each[1:]) for each in marked.to_list()}
-        named = topics.list.eval(pl.element().replace(to)).list.unique(maintain_order=True)
-        column = named.to_arrow().cast(batch.schema.field(at).type)
-        return batch.set_column(at, "topics", column)
+        ids = {each: each[len(MARK) :] for each in _marked(batch)}
+        return _replaced(batch, {each: self._topics.get(to, to) for each, to in ids.items()})
+
+    def _of_records(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Fill in the names of topics, and mask what is a secret by them."""
+        batch = self._with_topic(batch)
+        return batch if self.show_secrets else _masked(batch)
 
     def _with_topic(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Fill in the names of topics of which only the id is known."""
@@ -116,6 +128,24 @@ class Finish:
         names = ids.replace_strict(self._topics, default=None, return_dtype=pl.String)
         column = topics.zip_with(~lacking, names).to_arrow().cast(pa.string())
         return batch.set_column(at, "topic", column)
+
+
+def _marked(batch: pa.RecordBatch) -> list[str]:
+    """Return the ids of topics, each behind a mark, that stand in the place of names."""
+    topics: Any = pl.from_arrow(batch.column("topics"))
+    each = topics.explode().drop_nulls().unique()
+    found: list[str] = each.filter(each.str.starts_with(MARK)).to_list()
+    return found
+
+
+def _replaced(batch: pa.RecordBatch, to: Mapping[str, str]) -> pa.RecordBatch:
+    """Return rows with other names of topics, each told once in a row."""
+    if not to:
+        return batch
+    at = batch.schema.get_field_index("topics")
+    topics: Any = pl.from_arrow(batch.column(at))
+    named = topics.list.eval(pl.element().replace(to)).list.unique(maintain_order=True)
+    return batch.set_column(at, "topics", named.to_arrow().cast(batch.schema.field(at).type))
 
 
 def _masked(batch: pa.RecordBatch) -> pa.RecordBatch:

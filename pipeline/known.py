@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from pyarrow import fs
 from dissector.capture.columns import Int64s
 from pipeline.finish import Finish
 from pipeline.fold import BEGUN
-from pipeline.names import lasting, merged
+from pipeline.names import lasting, merged, topic_names
 from pipeline.numbers import number, numbers_in
 from pipeline.opening import located
 from pipeline.schemas import NAMES as NAMES_SCHEMA
@@ -32,10 +32,12 @@ class Known:
 
     Attributes:
         told: The names of topics, and who is a broker.
+        news: Those names that no batch before it has told, by ids.
         numbers: The file with the numbers of connections.
     """
 
     told: dict[str, str]
+    news: dict[str, str]
     numbers: str
 
     @classmethod
@@ -49,8 +51,13 @@ class Known:
             places: Where its parts have left what they told.
         """
         begun, ended = _firsts(places, BEGUN), _firsts(places, "connections")
-        told = known_names(out, batch, left_of(places, NAMES))
-        return cls(told, number(out, batch, begun, ended))
+        told = pa.Table.from_batches(left_of(places, NAMES), NAMES_SCHEMA)
+        before = _told_before(out, batch)
+        _keep(out, batch, lasting(told))
+        whole = merged([*before.to_batches(), *told.to_batches()])
+        known = merged(before.to_batches())
+        news = {key: name for key, name in topic_names(whole).items() if key not in known}
+        return cls(whole, news, number(out, batch, begun, ended))
 
     def finish(self, show_secrets: bool = False) -> Finish:
         """Return what makes rows of the batch rows of the whole."""
@@ -65,24 +72,19 @@ def _firsts(places: Sequence[Place], table: str) -> Int64s:
     return firsts
 
 
-def known_names(out: str, batch: int, told: Iterable[pa.RecordBatch]) -> dict[str, str]:
-    """
-    Keep what a batch of files has told; return all that is known with it.
-
-    Args:
-        out: Where they are kept: beside the tables.
-        batch: The number of the batch; what a later one told does not count.
-        told: By its parts.
-    """
-    news = pa.Table.from_batches(told, NAMES_SCHEMA)
-    kept = lasting(news)
-    if len(kept):
+def _keep(out: str, batch: int, told: pa.Table) -> None:
+    """Keep what a batch of files has told."""
+    if len(told):
         with written(joined(out, FOLDER, f"{batch:08d}.parquet")) as file:
-            pq.write_table(kept, file)
-    tables = [news]
+            pq.write_table(told, file)
+
+
+def _told_before(out: str, batch: int) -> pa.Table:
+    """Return what was told before a batch; what a later one told does not count."""
+    tables = [NAMES_SCHEMA.empty_table()]
     system, folder = located(joined(out, FOLDER))
     for each in system.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
-        if each.extension == "parquet" and int(each.base_name[:-8]) < batch:
+        if each.extension == "parquet" and int(each.base_name[:8]) < batch:
             with system.open_input_file(each.path) as file:
                 tables.append(pq.read_table(file))
-    return merged(batch for table in tables for batch in table.to_batches())
+    return pa.concat_tables(tables)

@@ -98,14 +98,19 @@ class Store:
         if not waiting.rows:
             return
         if waiting.writer is None:
-            path = joined(self._folder, table, *filter(None, (place, f"{self._name}.parquet")))
-            file = self._open.enter_context(written(path))
+            path = path_in(table, place, self._name)
+            file = self._open.enter_context(written(joined(self._folder, path)))
             schema = waiting.batches[0].schema
             writer = pq.ParquetWriter(file, schema, compression="zstd")
             waiting.writer = self._open.enter_context(writer)
         waiting.writer.write_table(pa.Table.from_batches(waiting.batches))
         self._bytes -= waiting.bytes
         waiting.batches, waiting.rows, waiting.bytes = [], 0, 0
+
+
+def path_in(table: str, place: str, name: str) -> str:
+    """Return the path, in the folder of the tables, of the file of this name in a place."""
+    return joined(table, *filter(None, (place, f"{name}.parquet")))
 
 
 def placed(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pandas as pd
@@ -26,13 +27,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from dissector.errors import UsageError
+from pipeline.finish import Finish
 from pipeline.incoming import NOTES, divided
 from pipeline.kept import Kept, Setting
 from pipeline.known import Known
+from pipeline.nameless import Nameless, give_names, to_name
 from pipeline.opening import open_file
 from pipeline.spool import left_rows
 from pipeline.store import Store
-from pipeline.tables import Wanted
+from pipeline.tables import Batch, Wanted
 from pipeline.writing import has_files, joined, removed, written
 
 CHECKPOINT, WORK = "_checkpoint", "_work"
@@ -58,9 +61,13 @@ SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
 }
 
-_WRITTEN = pa.schema({"table": pa.string(), "rows": pa.int64()})
+_ROWS_LEFT = "group int, left string, source long, tables array<string>"
+_FILES_LEFT = "group int, path string"
+_DONE = pa.schema({"group": pa.int32()})
 
 Batches = Iterable[pa.RecordBatch]
+
+Stage = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +177,35 @@ class Watch:
         try:
             places = [(row["left"], row["source"], row["tables"]) for row in notes.collect()]
             known = Known.of(self.out, batch, places)
-            groups = spark.sparkContext.defaultParallelism
-            rows = [(at % groups, *place) for at, place in enumerate(places)]
-            schema = "group int, left string, source long, tables array<string>"
-            tasks = spark.createDataFrame(rows, schema).repartitionById(groups, F.col("group"))
-            writing = _Writing(self.out, batch, self.wanted, known)
-            tasks.mapInArrow(writing.write, from_arrow_schema(_WRITTEN)).collect()
+            # As many files as ever, whatever the cluster: tried again, all are written over.
+            rows = [(at % self.parts, *place) for at, place in enumerate(places)]
+            writing = Writing(self.out, batch, self.wanted, known)
+            self._run(spark, rows, _ROWS_LEFT, writing.write)
+            paths = to_name(self.out, batch, known.news)
+            files = [(at % self.parts, path) for at, path in enumerate(paths)]
+            if files:
+                self._run(spark, files, _FILES_LEFT, writing.name)
             removed(self._setting.work)
         finally:
             notes.unpersist()
 
+    def _run(self, spark: SparkSession, rows: list[Any], schema: str, stage: Stage) -> None:
+        """Run tasks, of which each has the rows of a group."""
+        tasks = spark.createDataFrame(rows, schema).repartitionById(self.parts, F.col("group"))
+        tasks.mapInArrow(stage, from_arrow_schema(_DONE)).collect()
+
 
 @dataclass(frozen=True, slots=True)
-class _Writing:
-    """Writes tables of one batch of files."""
+class Writing:
+    """
+    Writes tables of one batch of files.
+
+    Attributes:
+        out: Where they go.
+        batch: Its number.
+        wanted: Which tables.
+        known: What is known with it.
+    """
 
     out: str
     batch: int
@@ -191,16 +213,34 @@ class _Writing:
     known: Known
 
     def write(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
+        """Write what tasks have left, by groups."""
         finish = self.known.finish(self.wanted.show_secrets)
         rows = (row for batch in tasks for row in batch.to_pylist())
         for group, of_group in groupby(rows, lambda row: row["group"]):
-            with Store(self.out, f"{self.batch:08d}-{group:04d}") as store:
-                for row in of_group:
-                    for table in sorted(self.wanted.tables & set(row["tables"])):
-                        for batch in left_rows(row["left"], table, row["source"]):
-                            store.add(table, finish(table, batch))
-            for table, count in store.rows.items():
-                yield pa.RecordBatch.from_pylist([{"table": table, "rows": count}], _WRITTEN)
+            name = f"{self.batch:08d}-{group:04d}"
+            nameless = Nameless(name)
+            with Store(self.out, name) as store:
+                for table, batch in self._left(of_group):
+                    finished = finish(table, batch)
+                    store.add(table, finished)
+                    nameless.look(table, finished, finish.nameless(table, batch))
+            nameless.keep(self.out)
+            yield pa.RecordBatch.from_pylist([{"group": group}], _DONE)
+
+    def _left(self, rows: Iterable[dict[str, Any]]) -> Iterator[Batch]:
+        """Yield what was left of the tables that are wanted."""
+        for row in rows:
+            for table in sorted(self.wanted.tables & set(row["tables"])):
+                for batch in left_rows(row["left"], table, row["source"]):
+                    yield table, batch
+
+    def name(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
+        """Put names that the batch has told into files that were written before."""
+        finish = Finish(None, self.known.news, self.wanted.show_secrets)
+        for batch in tasks:
+            for row in batch.to_pylist():
+                give_names(self.out, row["path"], finish)
+                yield pa.RecordBatch.from_pylist([{"group": row["group"]}], _DONE)
 
 
 def _plain(path: str) -> str:

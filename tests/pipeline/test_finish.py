@@ -73,6 +73,27 @@ def test_credentials_are_masked_also_where_the_name_comes_late() -> None:
     assert shown.column("value").to_pylist() == [value, value]
 
 
+def test_names_may_come_when_rows_are_finished() -> None:
+    credential = {"name": "a", "mechanism": 1, "salt": b"s", "stored_key": b"k"}
+    value = b"\x01\x0b\x00" + body(UserScramCredentialRecord, 0, **credential)
+    first = Finish(np.array([0]), {str(OTHER): "known"})
+    later = Finish(None, {str(ONE): "__cluster_metadata"})
+    records = batch("records", {"connection": 0, "value": value, "topic_id": str(ONE)})
+    exchanges = batch("exchanges", {"connection": 0, "topics": [f"\0{ONE}", f"\0{OTHER}"]})
+    for name, rows in (("records", records), ("exchanges", exchanges)):
+        assert first.nameless(name, rows) == {str(ONE)}
+        assert later.nameless(name, rows) == ({str(OTHER)} if name == "exchanges" else set())
+    assert first.nameless("problems", batch("problems", {})) == set()
+    written = first("records", records)
+    assert written.column("value").to_pylist() == [value]
+    for _ in range(2):
+        written = later.named("records", written)
+        assert written.column("topic").to_pylist() == ["__cluster_metadata"]
+        assert written.column("value").to_pylist() == [MASK.encode()]
+    written = later.named("exchanges", first("exchanges", exchanges))
+    assert written.column("topics").to_pylist() == [["__cluster_metadata", "known"]]
+
+
 def test_the_name_that_was_told_last_holds() -> None:
     def told(name: str, packet: int) -> pa.RecordBatch:
         row = {"topic_id": str(ONE), "name": name, "packet": packet}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from pipeline.incoming import NO_PART, divided
 from pipeline.kept import Kept, Setting
 from pipeline.known import Known
 from pipeline.schemas import SCHEMAS
-from pipeline.spool import left_of
+from pipeline.spool import Place, left_of
 from pipeline.tables import Wanted
 from tests.packets import STEP_NS, Packet, write
 from tests.pipeline.commands import assert_same, tables_of
@@ -27,12 +27,11 @@ from tests.pipeline.traffic import TURN_NS, in_turn
 PARTS = 3
 
 
-def watched(files: Sequence[str], together: int, tmp_path: Path) -> dict[str, pa.Table]:
-    """Do what a watch does, without Spark: so many files are there at a time."""
+def batches(files: Sequence[str], together: int, tmp_path: Path) -> Iterator[list[Place]]:
+    """Do what a watch does, without Spark, with so many files at a time; yield what is left."""
     setting = Setting(str(tmp_path / "work"), Wanted(tables=frozenset(SCHEMAS)), PARTS, TURN_NS)
     states = {part: pickle.dumps(Kept()) for part in (NO_PART, *range(PARTS))}
-    tables = defaultdict(list)
-    for batch, at in enumerate(range(0, len(files), together)):
+    for at in range(0, len(files), together):
         notes = defaultdict(list)
         for file in files[at : at + together]:
             for each in divided(file, setting.work, PARTS, setting.wanted):
@@ -43,7 +42,13 @@ def watched(files: Sequence[str], together: int, tmp_path: Path) -> dict[str, pa
             kept = pickle.loads(state)
             left += kept.take(part, notes[part], setting)
             states[part] = pickle.dumps(kept)
-        places = [(note["left"], note["source"], note["tables"]) for note in left]
+        yield [(note["left"], note["source"], note["tables"]) for note in left]
+
+
+def watched(files: Sequence[str], together: int, tmp_path: Path) -> dict[str, pa.Table]:
+    """Return the rows of the batches of a watch."""
+    tables = defaultdict(list)
+    for batch, places in enumerate(batches(files, together, tmp_path)):
         finish = Known.of(str(tmp_path / "out"), batch, places).finish()
         for table in SCHEMAS:
             tables[table] += [finish(table, rows) for rows in left_of(places, table)]
