@@ -15,6 +15,7 @@ from dissector.engine.capture import Capture, Window
 from dissector.engine.exchange import Exchange
 from dissector.engine.exchanges import ANSWERED, Exchanges
 from dissector.filter import Filter
+from dissector.protocol.apis import KEYS
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
@@ -37,6 +38,11 @@ from replay.step import Captured
 if TYPE_CHECKING:
     from replay.plan import Plan
 
+TO_CONTROLLER = "goes to a controller, which is no broker of the target"
+
+_VOTE = KEYS["Vote"]
+"""Only controllers offer it (KIP-595)."""
+
 
 class Maker:
     """Makes a plan in one pass over a capture, and one over what was noted in it."""
@@ -51,6 +57,7 @@ class Maker:
         self._causes = Causes()
         self._reasons: dict[int, str] = {}
         self._talks: dict[int, set[bool]] = {}
+        self._controllers: set[str] = set()
         self._models: dict[int, tuple[str | None, Model]] = {}
         self._sessions = SessionsSeen()
         self._shapes = Shapes()
@@ -160,9 +167,14 @@ class Maker:
             self._assignments[body.group_id, body.generation_id] = number
 
     def _note_brokers(self, exchange: Exchange) -> None:
-        """Note which broker has which address."""
+        """Note which broker has which address, and which addresses are of controllers."""
         answer = exchange.response.body if exchange.response else None
-        if exchange.api == "Metadata" and answer is not None:
+        if answer is None:
+            return
+        if exchange.api == "ApiVersions":
+            if any(each.api_key == _VOTE for each in answer.api_keys or ()):
+                self._controllers.add(exchange.broker)
+        elif exchange.api == "Metadata":
             for each in answer.brokers:
                 host = f"[{each.host}]" if ":" in each.host else each.host
                 self._plan.brokers[f"{host}:{each.port}"] = each.node_id
@@ -171,8 +183,11 @@ class Maker:
         """Leave out what only the whole capture tells to be unfit."""
         spool = self._plan._spool
         for number in range(len(spool)):
-            if self._talks.get(spool.connection(number)) == {True}:
+            connection = spool.connection(number)
+            if self._talks.get(connection) == {True}:
                 self._reasons.setdefault(number, BROKERS_TALK)
+            elif spool.ends[connection][1] in self._controllers:
+                self._reasons.setdefault(number, TO_CONTROLLER)
         for number in self._sessions.midway():
             self._reasons.setdefault(number, MIDWAY)
 

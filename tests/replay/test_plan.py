@@ -9,6 +9,7 @@ import pytest
 
 from dissector.errors import CaptureError, FilterError, UsageError
 from dissector.protocol.apis import KEYS
+from replay.maker import TO_CONTROLLER
 from replay.plan import Plan
 from replay.shapes import Shapes
 from tests.frames import request, response, sized
@@ -44,6 +45,16 @@ def test_steps_come_in_the_order_of_their_requests(tmp_path: Path) -> None:
         assert first.request == beat(1)[0][4:]
         assert first.response == beat(1)[1][4:]
         assert {tuple(numbers) for _, numbers, _ in plan.by_connection()} == {(0, 2), (1,)}
+
+
+@pytest.mark.parametrize("name", ["kafka4-sweep-quorum", "kafka39-sweep-controllers"])
+def test_what_goes_to_controllers_is_left_out(name: str) -> None:
+    with Plan.of(SHIPPED / f"{name}.pcap") as plan:
+        steps = list(plan)
+    told = {step.captured.broker for step in steps if step.left_out == TO_CONTROLLER}
+    assert told == {step.captured.broker for step in steps if step.captured.api == "Vote"}
+    assert all(step.left_out for step in steps if step.captured.broker in told)
+    assert not all(step.left_out for step in steps)
 
 
 def test_connections_end_before_later_steps(tmp_path: Path) -> None:
