@@ -24,11 +24,13 @@ class Bucket:
         url: Where it is asked.
         objects: By their keys.
         parts: Those of uploads that are under way.
+        unreadable: Bytes of objects, of which nothing that holds them is given.
     """
 
     url: str = ""
     objects: dict[str, bytes] = field(default_factory=dict)
     parts: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    unreadable: dict[str, int] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -139,6 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         begin, _, last = self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
         end = int(last) + 1 if last else len(found)
+        if int(begin) <= self.bucket.unreadable.get(key, -1) < end:
+            self._answer(400, _element("Error", "<Code>InvalidRequest</Code>"))
+            return
         part = found[int(begin) : end]
         said = f"bytes {begin}-{int(begin) + len(part) - 1}/{len(found)}"
         self._answer(206, part, Content_Range=said)

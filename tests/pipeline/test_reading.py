@@ -48,7 +48,7 @@ def capture(tmp_path: Path) -> tuple[str, list[Packet], list[int]]:
     return write(path, packets), packets, record_starts(path)
 
 
-def _without(
+def without(
     packets: list[Packet], begin: int, end: int, name: str, folder: Path
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the tables of a file of which the packets from `begin` to `end` are lost."""
@@ -63,7 +63,7 @@ def _without(
     return tables
 
 
-def _told(problems: Any) -> list[tuple[str, int | None]]:
+def told_in(problems: Any) -> list[tuple[str, int | None]]:
     return [(row["problem"], row["position"]) for row in problems.to_pylist()]
 
 
@@ -85,9 +85,9 @@ def test_other_ranges_are_read(
     monkeypatch.undo()
     # What is asked for together is lost together: here all of the range.
     first = starts.index(ranges[2].start if coarse else bad - 20)
-    expected = _without(packets, first, starts.index(ranges[3].start), name, tmp_path / "b")
+    expected = without(packets, first, starts.index(ranges[3].start), name, tmp_path / "b")
     assert_same(got, expected)
-    told = [at for problem, at in _told(got["problems"]) if problem == "input/output error"]
+    told = [at for problem, at in told_in(got["problems"]) if problem == "input/output error"]
     assert len(told) == 1
     assert ranges[2].start <= told[0] <= bad if coarse else told == [bad]
 
@@ -115,13 +115,13 @@ def test_a_file_that_is_no_pcap_is_read_up_to_there(
     got = dissect(files[:1], ALL)
     again = dissect(files, ALL)
     monkeypatch.undo()
-    assert_same(got, _without(packets, lost, len(packets), name, tmp_path / "c"))
+    assert_same(got, without(packets, lost, len(packets), name, tmp_path / "c"))
     assert got["exchanges"].num_rows == again["exchanges"].num_rows
     for tables in (got, again):
-        assert ("input/output error", starts[lost] + 5) in _told(tables["problems"])
+        assert ("input/output error", starts[lost] + 5) in told_in(tables["problems"])
 
 
-def test_where_nothing_is_found_behind_it_that_is_told(
+def test_where_nothing_is_found_behind_it_that_istold_in(
     capture: tuple[str, list[Packet], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, packets, starts = capture
@@ -133,7 +133,7 @@ def test_where_nothing_is_found_behind_it_that_is_told(
     monkeypatch.setattr("pipeline.opening.io.FileIO", disk)
     got = dissect([name], ALL, range_bytes=range_bytes)
     monkeypatch.undo()
-    assert_same(got, _without(packets, len(packets) - 4, len(packets), name, tmp_path / "b"))
-    told = _told(got["problems"])
+    assert_same(got, without(packets, len(packets) - 4, len(packets), name, tmp_path / "b"))
+    told = told_in(got["problems"])
     assert ("input/output error", bad) in told
     assert (LOST, range_bytes) in told
