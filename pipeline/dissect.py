@@ -9,7 +9,7 @@ import pyarrow as pa
 from dissector.capture.columns import Int64s
 from dissector.engine.feed import FileNames
 from pipeline.feeds import RangeFeed
-from pipeline.fold import BEGUN, Fold
+from pipeline.fold import Fold, begun
 from pipeline.ranges import Range
 from pipeline.tables import Batch, Tables, Wanted
 
@@ -35,6 +35,7 @@ def dissect_range(each: Range, crossing: Int64s, parts: int, wanted: Wanted) -> 
             yield PARCELS, parcel
         del window
     yield from tables.connections()
+    yield begun(tables.reading.streams.connections)
     for parcel in feed.packing.finish():
         yield PARCELS, parcel
 
@@ -51,7 +52,5 @@ def dissect_parcels(
         wanted: What is wanted.
     """
     fold = Fold(files, wanted)
-    for name, batch in fold.feed(parcels):
-        if name != BEGUN:
-            yield name, batch
+    yield from fold.feed(parcels)
     yield from fold.finish()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
+from dissector.capture.register import Register
 from dissector.engine.capture import Window
 from dissector.engine.feed import FileNames
 from pipeline.feeds import ParcelFeed
@@ -17,6 +18,12 @@ BEGUN = "begun"
 """The table of the first packets of connections, as they begin."""
 
 BEGUN_SCHEMA = pa.schema({"connection": pa.int64()})
+
+
+def begun(known: Register, since: int = 0) -> Batch:
+    """Return the first packets of connections from this number on."""
+    firsts = known.first_packets(np.arange(since, len(known)))
+    return BEGUN, pa.RecordBatch.from_arrays([pa.array(firsts)], schema=BEGUN_SCHEMA)
 
 
 class Fold:
@@ -99,6 +106,5 @@ class Fold:
         """Yield the connections that have begun since the last time."""
         known = self.tables.reading.streams.connections
         if len(known) > self._begun:
-            firsts = known.first_packets(np.arange(self._begun, len(known)))
+            yield begun(known, self._begun)
             self._begun = len(known)
-            yield BEGUN, pa.RecordBatch.from_arrays([pa.array(firsts)], schema=BEGUN_SCHEMA)

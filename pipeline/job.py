@@ -1,42 +1,36 @@
 """
 The job: which stage follows which, and what Spark shuffles between them.
 
-The shuffles carry keys, numbers and places of parcels. To the driver come how ranges were found to
-be, how many connections begin in each, and the names of topics.
+The shuffles carry keys, numbers and places of parcels: few and small, for which Spark's plainest
+collections take a tenth of what its tables take to plan. To the driver come how ranges were found
+to be, how many connections begin in each, the names of topics, and how many rows were written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from math import isqrt
+from operator import add
+from typing import Any, TypeVar
 
 import pyarrow as pa
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark import RDD, SparkContext, StorageLevel
+from pyspark.sql import SparkSession
 
 from dissector.errors import UsageError
+from pipeline import stages
 from pipeline.collection import Collection
-from pipeline.index import index_whole
+from pipeline.index import Indexed, index_whole
 from pipeline.loose import made_whole
 from pipeline.names import merged
 from pipeline.ranges import RANGE_BYTES, Seen, prove, proven, ranges_of
-from pipeline.schemas import NAMES, SCHEMAS
-from pipeline.stages import (
-    HOMES,
-    INDEX,
-    LEFT,
-    NAME,
-    NOTES,
-    NUMBERS,
-    PARCEL,
-    WRITTEN,
-    Job,
-    Numbering,
-)
+from pipeline.schemas import SCHEMAS
+from pipeline.stages import Begun, Job, Keys, Left, Note, Numbering
 from pipeline.tables import Wanted
+from pipeline.tries import TRIES_SETTING
 from pipeline.writing import has_files, joined, removed
 
 WORK = "_work"
@@ -50,7 +44,7 @@ GROUP_BYTES = 1 << 30
 
 Say = Callable[[str], None]
 
-Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +95,21 @@ def make_tables(
     work = joined(request.out, WORK)
     job = Job(ranges, request.wanted, work, request.out)
     size = sum(each.size for each in collection.files)
-    groups = max(spark.sparkContext.defaultParallelism, -(-size // GROUP_BYTES))
     try:
-        with _Run(spark, job, request.parts, groups, say) as run:
-            return run.rows()
+        with _tries(spark.sparkContext), _Run(spark.sparkContext, job, say) as run:
+            return run.rows(request.parts, size)
     finally:
         removed(work)
+
+
+@contextmanager
+def _tries(context: SparkContext) -> Iterator[None]:
+    """Let tasks know, for a `with`, how often they are tried."""
+    context.setLocalProperty(TRIES_SETTING, context.getConf().get(TRIES_SETTING, "1"))
+    try:
+        yield
+    finally:
+        context.setLocalProperty(TRIES_SETTING, None)  # type: ignore[arg-type]
 
 
 def may_write(out: str, overwrite: bool) -> bool:
@@ -131,141 +134,127 @@ def clear(out: str, overwrite: bool) -> None:
     """
     if may_write(out, overwrite):
         return
-    for table in (*SCHEMAS, WORK, "_checkpoint", "_names", "_numbers", "summaries"):
+    for table in (*SCHEMAS, WORK, "_checkpoint", "_names", "_numbers", "_nameless", "summaries"):
         removed(joined(out, table))
 
 
 class _Run:
     """One job under way."""
 
-    def __init__(self, spark: SparkSession, job: Job, parts: int, groups: int, say: Say) -> None:
-        """Begin; `groups` is how many tasks write tables, each a file for each day and API."""
-        self._spark = spark
+    def __init__(self, context: SparkContext, job: Job, say: Say) -> None:
+        self._context = context
         self._job = job
-        self._parts = parts
-        self._groups = groups
         self._say = say
-        self._kept: list[DataFrame] = []
+        self._kept: list[RDD[Any]] = []
+        self._names: list[pa.RecordBatch] = []
+        self._tasks = max(context.defaultParallelism, isqrt(len(job.ranges)))
+        """Into how many tasks small things are divided that all ranges tell."""
 
     def __enter__(self) -> _Run:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for rows in self._kept:
-            rows.unpersist()
+        for told in self._kept:
+            told.unpersist()
 
-    def rows(self) -> dict[str, int]:
-        """Run all stages."""
+    def rows(self, parts: int, size: int) -> dict[str, int]:
+        """
+        Run all stages.
+
+        Args:
+            parts: In how many parts connections are dissected that cross ranges; 0: as many as fit.
+            size: The bytes of the captures.
+
+        Returns:
+            How many rows each table has.
+        """
+        notes = self._dissected(self._crossing(), parts)
+        self._say("numbering connections")
+        left = notes.flatMap(stages.left_in)
+        numbered = self._numbered(left)
+        self._job = replace(self._job, names=merged(self._names))
+        self._say("writing tables")
+        return self._written(left, numbered, self._rounds(size, GROUP_BYTES))
+
+    def _crossing(self) -> RDD[tuple[int, Keys]]:
+        """Return the keys that are in more than one range, each range in its partition."""
         count = len(self._job.ranges)
         if count == 1:
-            tasks = self._ranges(self._all_ranges().select("range", F.lit(None).alias("keys")), 1)
-            return self._dissected(tasks)
+            return self._context.parallelize([], 1)
         self._say("reading headers")
-        crossing = self._keep(_crossing(self._indexed()))
-        self._job = replace(self._job, parts=self._parts or self._parts_for(crossing))
-        keys = self._all_ranges().withColumn("key", F.lit(None).cast("long"))
-        keys = keys.unionByName(crossing.select("range", "key"))
-        tasks = keys.groupBy("range").agg(F.collect_set("key").alias("keys"))
-        return self._dissected(self._ranges(tasks, count))
+        tasks = self._tasks
+        keys = self._indexed().flatMap(lambda found: stages.keys_of(found, tasks))
+        crossing = keys.partitionBy(tasks, int).mapPartitions(stages.crossing)
+        return self._keep(crossing.partitionBy(count, int))
 
-    def _all_ranges(self) -> DataFrame:
-        count = len(self._job.ranges)
-        return self._spark.range(0, count, 1, 1).select(F.col("id").cast("int").alias("range"))
-
-    def _ranges(self, rows: DataFrame, count: int) -> DataFrame:
-        """Give each range a task of its own."""
-        return rows.repartitionById(count, F.col("range"))
-
-    def _indexed(self) -> DataFrame:
-        """Read the headers of all ranges, some again, until all are proven; return their keys."""
+    def _indexed(self) -> RDD[Indexed]:
+        """Read the headers of all ranges, some again, until all are proven."""
         ranges = list(self._job.ranges)
         seen: dict[int, Seen] = {}
-        whole: DataFrame | None = None
+        whole: RDD[Indexed] = self._context.emptyRDD()
         again = list(self._job.ranges)
         while again:
             for each in again:
                 ranges[each.number] = each
-            numbers = [each.number for each in again]
-            tasks = self._all_ranges().where(F.col("range").isin(numbers))
             job = replace(self._job, ranges=ranges)
-            rows = self._keep(_mapped(self._ranges(tasks, len(ranges)), job.index, INDEX))
-            for row in rows.where("key is null").drop("key", "segments", "bytes").collect():
-                found = row.asDict()
-                seen[row["range"]] = Seen(found.pop("range"), **found)
-            whole = rows if whole is None else _without(whole, numbers).unionByName(rows)
+            numbers = [each.number for each in again]
+            found = self._keep(self._context.parallelize(numbers, len(numbers)).map(job.index))
+            seen.update((each.number, each) for each in found.map(stages.seen_of).collect())
+            whole = _without(whole, numbers).union(found)
             again = prove(self._job.ranges, seen)
-        assert whole is not None
         placed = made_whole(proven(self._job.ranges, seen), seen)
         self._job = replace(self._job, ranges=placed)
-        keys = _without(whole, [each.number for each in placed if each.is_empty])
-        more = list(index_whole(placed))
-        if more:
-            rows = self._spark.createDataFrame(pa.Table.from_batches(more))
-            keys = keys.unionByName(rows, allowMissingColumns=True)
-        return keys
+        whole = _without(whole, [each.number for each in placed if each.is_empty])
+        more = [Indexed(seen[each.number], rows) for each in placed for rows in index_whole([each])]
+        return whole.union(self._context.parallelize(more, 1)) if more else whole
 
-    def _parts_for(self, crossing: DataFrame) -> int:
-        payload = crossing.agg(F.sum("bytes")).collect()[0][0] or 0
-        return max(self._spark.sparkContext.defaultParallelism, -(-payload // PART_BYTES))
-
-    def _dissected(self, tasks: DataFrame) -> dict[str, int]:
-        """Dissect ranges, then parts; number their connections, and write their rows."""
+    def _dissected(self, crossing: RDD[tuple[int, Keys]], parts: int) -> RDD[Note]:
+        """Dissect ranges, then parts; return what they tell."""
+        travels = crossing.map(stages.carried).sum()
+        if travels:
+            self._job = replace(self._job, parts=parts or self._rounds(travels, PART_BYTES))
         self._say("dissecting")
-        notes = self._keep(_mapped(tasks, self._job.dissect, NOTES))
-        parcels = notes.where(F.col("kind") == PARCEL)
-        names = [row["part"] for row in parcels.select("part").distinct().collect()]
-        if names:
-            self._say("dissecting what crosses files and ranges")
-            order = ("part", "source", "number")
-            parts = parcels.repartitionById(self._job.parts, F.col("part"))
-            gathered = _mapped(parts.sortWithinPartitions(*order), self._job.gather, NOTES)
-            notes = notes.unionByName(self._keep(gathered))
-        self._say("numbering connections")
-        left = notes.where(F.col("kind") == LEFT).select("source", "tables", "firsts")
-        numbers = self._numbers(left)
-        self._job = replace(self._job, names=_names(notes))
-        self._say("writing tables")
-        tasks = left.select("source", "tables").join(numbers, "source", "left")
-        tasks = tasks.withColumn("group", F.col("source") % self._groups)
-        tasks = tasks.repartitionById(self._groups, F.col("group")).sortWithinPartitions("source")
-        counts = _mapped(tasks, self._job.finish, WRITTEN).groupBy("table").agg(F.sum("rows"))
-        found = {row[0]: row[1] for row in counts.collect()}
-        return {table: found.get(table, 0) for table in SCHEMAS if table in self._job.wanted.tables}
+        notes = self._told(crossing.mapPartitionsWithIndex(self._job.dissect))
+        if not travels:
+            return notes
+        self._say("dissecting what crosses files and ranges")
+        parcels = notes.flatMap(stages.parcels).partitionBy(self._job.parts, int)
+        return notes.union(self._told(parcels.mapPartitionsWithIndex(self._job.gather)))
 
-    def _numbers(self, left: DataFrame) -> DataFrame:
-        """Return for each task its connections, by their first packets, and their numbers."""
-        homes = self._keep(_mapped(left, self._job.homes, HOMES))
-        begun = {row[0]: row[1] for row in homes.groupBy("home").count().collect()}
+    def _told(self, notes: RDD[Note]) -> RDD[Note]:
+        """Run what tells notes; learn names."""
+        notes = self._keep(notes)
+        self._names += notes.filter(stages.are_names).collect()
+        return notes
+
+    def _numbered(self, left: RDD[Left]) -> RDD[Begun]:
+        """Return the connections of tasks, by their first packets, and their numbers."""
+        homes = left.flatMap(self._job.homes)
+        begun = dict(homes.map(stages.count_of).reduceByKey(add, self._tasks, int).collect())
         counts = [begun.get(home, 0) for home in range(len(self._job.ranges))]
-        before = list(accumulate(counts, initial=0))
-        placed = homes.repartition(F.col("home"))
-        numbers = placed.mapInArrow(Numbering(before).number, from_arrow_schema(NUMBERS))
-        pair = F.collect_list(F.struct("first", "connection"))
-        pairs = numbers.groupBy("source").agg(pair.alias("pairs"))
-        return pairs.select("source", "pairs.first", "pairs.connection")
+        numbering = Numbering(list(accumulate(counts, initial=0)))
+        return homes.partitionBy(self._tasks, int).mapPartitions(numbering.number)
 
-    def _keep(self, rows: DataFrame) -> DataFrame:
-        """Keep what tasks told, so that they are not run again for each question."""
-        rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-        self._kept.append(rows)
+    def _written(self, left: RDD[Left], numbered: RDD[Begun], groups: int) -> dict[str, int]:
+        """Write all rows; each group of tasks makes a file for each day and API."""
+        tasks = (
+            left.union(numbered).keyBy(lambda each: each.source % groups).partitionBy(groups, int)
+        )
+        rows = dict.fromkeys((each for each in SCHEMAS if each in self._job.wanted.tables), 0)
+        for table, count in tasks.mapPartitionsWithIndex(self._job.finish).collect():
+            rows[table] += count
         return rows
 
+    def _rounds(self, size: int, each: int) -> int:
+        """Return into how many tasks so many bytes are divided, so that no core is left over."""
+        cores = self._context.defaultParallelism
+        return max(1, -(-size // (cores * each))) * cores
 
-def _mapped(tasks: DataFrame, stage: Stage, schema: pa.Schema) -> DataFrame:
-    return tasks.mapInArrow(stage, from_arrow_schema(schema))
-
-
-def _without(rows: DataFrame, numbers: list[int]) -> DataFrame:
-    return rows.where(~F.col("range").isin(numbers)) if numbers else rows
-
-
-def _crossing(index: DataFrame) -> DataFrame:
-    """Return the keys that are in more than one range, with those ranges."""
-    ranges = F.count("*").over(Window.partitionBy("key"))
-    keys = index.withColumn("ranges", ranges)
-    return keys.where("ranges > 1").select("range", "key", "bytes")
+    def _keep(self, told: RDD[Item]) -> RDD[Item]:
+        """Keep what tasks told, so that they are not run again for each question."""
+        self._kept.append(told.persist(StorageLevel.MEMORY_AND_DISK))
+        return told
 
 
-def _names(notes: DataFrame) -> dict[str, str]:
-    rows = notes.where(F.col("kind") == NAME).select(*NAMES.names).collect()
-    return merged([pa.RecordBatch.from_pylist([row.asDict() for row in rows], schema=NAMES)])
+def _without(found: RDD[Indexed], numbers: list[int]) -> RDD[Indexed]:
+    return found.filter(lambda each: each.seen.number not in numbers) if numbers else found

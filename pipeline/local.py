@@ -21,6 +21,7 @@ from dissector.engine.feed import FileNames
 from pipeline.collection import Collection
 from pipeline.dissect import PARCELS, dissect_parcels, dissect_range
 from pipeline.finish import Finish
+from pipeline.fold import BEGUN
 from pipeline.index import Indexed, crossing, index, index_whole
 from pipeline.loose import made_whole
 from pipeline.names import merged
@@ -115,7 +116,7 @@ def _dissected(plan: Plan, wanted: Wanted, parts: int, run: Any) -> dict[str, pa
     ]
     for name, batch in _all(run(_Job.of_parcels, jobs)):
         tables[name].append(batch)
-    columns = [np.asarray(each.column("connection")) for each in tables["connections"]]
+    columns = [np.asarray(each.column("connection")) for each in tables.pop(BEGUN, [])]
     firsts = np.sort(np.concatenate([np.zeros(0, np.int64), *columns]))
     finish = Finish(firsts, merged(tables.pop(NAMES, [])), wanted.show_secrets)
     return {
@@ -143,13 +144,8 @@ class _Job:
     wanted: Wanted
     parcels: list[pa.RecordBatch] = field(default_factory=list)
 
-    @property
-    def _wanted(self) -> Wanted:
-        # Connections are always wanted: they are numbered by what all parts know.
-        return replace(self.wanted, tables=self.wanted.tables | {"connections"})
-
     def of_range(self) -> list[Batch]:
-        return list(dissect_range(self.each, self.plan.crossing, self.parts, self._wanted))
+        return list(dissect_range(self.each, self.plan.crossing, self.parts, self.wanted))
 
     def of_parcels(self) -> list[Batch]:
-        return list(dissect_parcels(self.parcels, self.plan.files, self._wanted))
+        return list(dissect_parcels(self.parcels, self.plan.files, self.wanted))

@@ -1,77 +1,91 @@
 """
-What the tasks of a job do: functions from batches to batches, as Spark's `mapInArrow` takes them.
+What the tasks of a job do: functions from what a task is given to what it tells.
 
     index        range -> its connections, and how it was found to be
+    crossing     connections of ranges -> those that are in more than one
     dissect      range -> rows of the connections that lie in it, parcels of the others
     gather       part -> rows of connections that cross ranges, from all their parcels
     number       first packets -> numbers of connections
     finish       range or part -> its rows with those numbers and with names, as Parquet
 
-Rows of tables and parcels are left in files (`spool`); batches say only what is where.
+Rows of tables and parcels are left in files (`spool`); what is told says only what is where. What
+is to be shuffled is told with the number of the task that it goes to.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import groupby
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from dissector.capture.columns import Int64s
 from dissector.engine.feed import FileNames
 from pipeline import index as indexing
 from pipeline.dissect import PARCELS, dissect_parcels, dissect_range
 from pipeline.finish import Finish
+from pipeline.fold import BEGUN
+from pipeline.index import Indexed
 from pipeline.ranges import Range, Seen
 from pipeline.spool import Leaving, Lies, left_parcels, left_rows
 from pipeline.store import Store
 from pipeline.tables import NAMES, Batch, Wanted
+from pipeline.worker import settle
 
-Batches = Iterable[pa.RecordBatch]
 
-INDEX = pa.schema(
-    [
-        *indexing.SCHEMA,
-        ("start", pa.int64()),
-        ("stop", pa.int64()),
-        ("packets", pa.int64()),
-        ("damaged", pa.bool_()),
-        ("loose", pa.binary()),
-        ("problem", pa.string()),
-        ("latest_ns", pa.int64()),
-    ]
-)
-"""A row for each connection of a range; one without a key says how the range was found to be."""
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """
+    Connections of one range.
 
-NOTES = pa.schema(
-    {
-        "kind": pa.string(),
-        "source": pa.int32(),
-        "part": pa.int32(),
-        "number": pa.int32(),
-        "offset": pa.int64(),
-        "length": pa.int64(),
-        "firsts": pa.list_(pa.int64()),
-        "tables": pa.list_(pa.string()),
-        "topic_id": pa.string(),
-        "name": pa.string(),
-        "packet": pa.int64(),
-    }
-)
-"""
-What a task tells of what it left. `kind` is `parcel`, with where it lies; `left`, with the first
-packets of its connections and the tables that have rows; or `name`, of a topic's id.
-"""
+    Attributes:
+        range: Its number.
+        keys: Theirs; see `keys`.
+        bytes: How many each of them carries there.
+    """
 
-PARCEL, LEFT, NAME = "parcel", "left", "name"
+    range: int
+    keys: Int64s
+    bytes: Int64s
 
-HOMES = pa.schema({"home": pa.int32(), "source": pa.int32(), "first": pa.int64()})
-"""The range in which a connection begins, who dissected it, and its first packet."""
 
-NUMBERS = pa.schema({"source": pa.int32(), "first": pa.int64(), "connection": pa.int64()})
-"""Who dissected a connection, its first packet, and its number."""
+@dataclass(frozen=True, slots=True)
+class Left:
+    """
+    What a task has left.
+
+    Attributes:
+        source: The number of its range, or of its part behind those of all ranges.
+        tables: Those that have rows.
+        firsts: The first packets of its connections.
+    """
+
+    source: int
+    tables: Sequence[str]
+    firsts: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """
+    Connections of one task that begin in the same range.
+
+    Attributes:
+        source: Who dissected them, as in `Left`.
+        firsts: Their first packets.
+        numbers: Their numbers, once they have some.
+    """
+
+    source: int
+    firsts: Int64s
+    numbers: Int64s | None = None
+
+
+Note: TypeAlias = Lies | Left | pa.RecordBatch
+"""What a task tells: where a parcel lies, what it has left, or names, as `schemas.NAMES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,106 +121,135 @@ class Job:
                 names.note(each.first_packet, each.path)
         return names
 
-    def index(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
-        """Read the headers of ranges, which are named by the first column."""
-        for number in _numbers(tasks):
-            found = indexing.index(self.ranges[number], self.wanted.window_bytes)
-            rows = [*found.rows.columns, *(pa.nulls(len(found.rows), kind) for kind in _SEEN_TYPES)]
-            yield pa.RecordBatch.from_arrays(rows, schema=INDEX)
-            yield _row(INDEX, range=number, **_said(found.seen))
+    def index(self, number: int) -> Indexed:
+        """Read the headers of a range."""
+        settle()
+        return indexing.index(self.ranges[number], self.wanted.window_bytes)
 
-    def dissect(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
-        """Dissect ranges, of which each row names one and the keys that are in others too."""
-        for row in _rows(tasks):
-            crossing = np.sort(np.array(row["keys"] or (), np.int64))
-            each = self.ranges[row["range"]]
-            batches = dissect_range(each, crossing, self.parts, self._wanted)
-            yield from self._left(each.number, batches)
+    def dissect(self, number: int, given: Iterable[tuple[int, Keys]]) -> Iterator[Note]:
+        """Dissect a range; given are the keys that are in others too."""
+        settle()
+        keys = [np.zeros(0, np.int64), *(each.keys for _, each in given)]
+        crossing = np.sort(np.concatenate(keys))
+        each = self.ranges[number]
+        return self._left(number, dissect_range(each, crossing, max(self.parts, 1), self.wanted))
 
-    def gather(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
-        """Dissect parts, of which the rows are their parcels in order."""
-        rows = (row for batch in tasks for row in batch.to_pylist())
-        for part, of_part in groupby(rows, lambda row: row["part"]):
-            places = (
-                Lies(part, row["source"], row["number"], row["offset"], row["length"])
-                for row in of_part
-            )
-            number = len(self.ranges) + part
+    def gather(self, part: int, given: Iterable[tuple[int, Lies]]) -> Iterator[Note]:
+        """Dissect a part; given are its parcels, in no order."""
+        places = sorted((lies for _, lies in given), key=lambda each: (each.source, each.number))
+        if places:
             parcels = left_parcels(self.work, places)
-            batches = dissect_parcels(parcels, self.files, self._wanted)
-            yield from self._left(number, batches)
+            batches = dissect_parcels(parcels, self.files, self.wanted)
+            yield from self._left(len(self.ranges) + part, batches)
 
-    def homes(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
-        """Tell of the connections of tasks in which ranges they begin."""
-        starts = np.array([each.first_packet for each in self.ranges], np.int64)
-        for row in _rows(tasks):
-            first = np.array(row["firsts"], np.int64)
-            home = np.searchsorted(starts, first, side="right") - 1
-            source = np.full(len(first), row["source"])
-            columns = [
-                pa.array(each, kind)
-                for each, kind in zip((home, source, first), HOMES.types, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=HOMES)
-
-    def finish(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
-        """Write tables; the rows are the connections of tasks with their numbers, by groups."""
-        for group, of_group in groupby(_rows(tasks), lambda row: row["group"]):
-            with Store(self.out, f"{self.name}{group:06d}") as store:
-                for row in of_group:
-                    self._finish(row, store)
-            for table, count in store.rows.items():
-                yield _row(WRITTEN, table=table, rows=count)
-
-    def _finish(self, row: dict[str, Any], store: Store) -> None:
-        """Write what one task has left."""
-        firsts = np.array(row["first"] or (), np.int64)
-        order = np.argsort(firsts)
-        numbers = np.array(row["connection"] or (), np.int64)[order]
-        finish = Finish(firsts[order], self.names, self.wanted.show_secrets, numbers)
-        for table in sorted(self.wanted.tables & set(row["tables"])):
-            for batch in left_rows(self.work, table, row["source"]):
-                store.add(table, finish(table, batch))
-
-    @property
-    def _wanted(self) -> Wanted:
-        # By their connections all parts of a collection are put together.
-        return replace(self.wanted, tables=self.wanted.tables | {"connections"})
-
-    def _left(self, source: int, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
-        """Leave what a task made, and yield notes of it."""
-        firsts: list[Any] = []
+    def _left(self, source: int, batches: Iterable[Batch]) -> Iterator[Note]:
+        """Leave what a task made, and tell of it."""
+        firsts: list[Any] = [np.zeros(0, np.int64)]
         tables = set()
         with Leaving(self.work, source) as leaving:
             for table, batch in batches:
                 if table == PARCELS:
-                    lies = leaving.parcel(batch)
-                    yield _row(
-                        NOTES,
-                        kind=PARCEL,
-                        source=source,
-                        part=lies.part,
-                        number=lies.number,
-                        offset=lies.offset,
-                        length=lies.length,
-                    )
+                    yield leaving.parcel(batch)
                 elif table == NAMES:
-                    for row in batch.to_pylist():
-                        yield _row(NOTES, kind=NAME, source=source, **row)
+                    yield batch
+                elif table == BEGUN:
+                    firsts.append(batch.column("connection").to_numpy())
                 else:
                     tables.add(table)
                     leaving.rows(table, batch)
-                    if table == "connections":
-                        firsts.append(batch.column("connection").to_numpy())
-        known = np.concatenate(firsts).tolist() if firsts else []
-        if tables:
-            yield _row(NOTES, kind=LEFT, source=source, firsts=known, tables=sorted(tables))
+        yield Left(source, sorted(tables), np.concatenate(firsts))
+
+    def homes(self, left: Left) -> Iterator[tuple[int, Begun]]:
+        """Yield the connections of a task by the ranges in which they begin."""
+        starts = np.array([each.first_packet for each in self.ranges], np.int64)
+        firsts = np.sort(left.firsts)
+        homes = np.searchsorted(starts, firsts, side="right") - 1
+        found, at = np.unique(homes, return_index=True)
+        for home, these in zip(found.tolist(), np.split(firsts, at[1:]), strict=False):
+            yield home, Begun(left.source, these)
+
+    def finish(self, group: int, given: Iterable[tuple[int, Left | Begun]]) -> Iterator[Written]:
+        """Write tables; given is what some tasks have left, and the numbers of connections."""
+        left, begun = [], defaultdict(list)
+        for _, each in given:
+            if isinstance(each, Left):
+                left.append(each)
+            else:
+                begun[each.source].append(each)
+        with Store(self.out, f"{self.name}{group:06d}") as store:
+            for of_task in sorted(left, key=lambda each: each.source):
+                self._finish(of_task, begun[of_task.source], store)
+        yield from store.rows.items()
+
+    def _finish(self, left: Left, begun: Iterable[Begun], store: Store) -> None:
+        """Write what one task has left."""
+        none = np.zeros(0, np.int64)
+        firsts = np.concatenate([none, *(each.firsts for each in begun)])
+        numbers = np.concatenate([none, *(each.numbers for each in begun)])
+        order = np.argsort(firsts)
+        secrets = self.wanted.show_secrets
+        finish = Finish(firsts[order], self.names, secrets, numbers[order])
+        for table in left.tables:
+            for batch in left_rows(self.work, table, left.source):
+                store.add(table, finish(table, batch))
 
 
-WRITTEN = pa.schema({"table": pa.string(), "rows": pa.int64()})
+Written: TypeAlias = tuple[str, int]
+"""A table, and how many rows of it were written."""
 
-_SEEN = ("start", "stop", "packets", "damaged", "loose", "problem", "latest_ns")
-_SEEN_TYPES = [INDEX.field(name).type for name in _SEEN]
+
+def seen_of(found: Indexed) -> Seen:
+    """Return how a range was found to be."""
+    return found.seen
+
+
+def keys_of(found: Indexed, tasks: int) -> Iterator[tuple[int, Keys]]:
+    """Yield the connections of a range, divided among so many tasks."""
+    number, key, carried = (found.rows.column(name) for name in ("range", "key", "bytes"))
+    keys, carried = np.asarray(key), np.asarray(carried)
+    to = keys % tasks
+    for task in np.unique(to).tolist():
+        mine = to == task
+        yield task, Keys(number[0].as_py(), keys[mine], carried[mine])
+
+
+def crossing(given: Iterable[tuple[int, Keys]]) -> Iterator[tuple[int, Keys]]:
+    """Yield the connections that are in more than one range, by their ranges."""
+    ranges = [each for _, each in given]
+    keys = np.concatenate([np.zeros(0, np.int64), *(each.keys for each in ranges)])
+    found, count = np.unique(keys, return_counts=True)
+    more = found[count > 1]
+    for each in ranges:
+        here = np.isin(each.keys, more)
+        if here.any():
+            yield each.range, Keys(each.range, each.keys[here], each.bytes[here])
+
+
+def carried(crossing: tuple[int, Keys]) -> int:
+    """Return how many bytes of a range travel; at least one where any connection does."""
+    return int(crossing[1].bytes.sum()) or 1
+
+
+def parcels(note: Note) -> Iterator[tuple[int, Lies]]:
+    """Yield where a parcel lies, by its part, if a note tells that."""
+    if isinstance(note, Lies):
+        yield note.part, note
+
+
+def left_in(note: Note) -> Iterator[Left]:
+    """Yield what a task has left, if a note tells that."""
+    if isinstance(note, Left):
+        yield note
+
+
+def are_names(note: Note) -> bool:
+    """Tell whether a note has names."""
+    return isinstance(note, pa.RecordBatch)
+
+
+def count_of(home: tuple[int, Begun]) -> tuple[int, int]:
+    """Return how many connections begin in a range."""
+    return home[0], len(home[1].firsts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,31 +263,13 @@ class Numbering:
 
     before: Sequence[int]
 
-    def number(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
-        """Number all connections that begin in some ranges; rows of `HOMES`."""
-        table = pa.Table.from_batches(tasks, HOMES)
-        home, source, first = (np.asarray(table.column(name)) for name in HOMES.names)
-        order = np.lexsort((first, home))
-        home = home[order]
-        within = np.arange(len(home)) - np.searchsorted(home, home)
-        numbers = np.array(self.before, np.int64)[home] + within
-        columns = [pa.array(each) for each in (source[order], first[order], numbers)]
-        yield pa.RecordBatch.from_arrays(columns, schema=NUMBERS)
-
-
-def _numbers(tasks: Batches) -> Iterator[int]:
-    for batch in tasks:
-        yield from batch.column(0).to_pylist()
-
-
-def _rows(tasks: Batches) -> Iterator[dict[str, Any]]:
-    for batch in tasks:
-        yield from batch.to_pylist()
-
-
-def _row(schema: pa.Schema, **values: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([values], schema=schema)
-
-
-def _said(seen: Seen) -> dict[str, Any]:
-    return {name: getattr(seen, name) for name in _SEEN}
+    def number(self, given: Iterable[tuple[int, Begun]]) -> Iterator[Begun]:
+        """Number all connections that begin in some ranges."""
+        of_range = defaultdict(list)
+        for home, begun in given:
+            of_range[home].append(begun)
+        for home, here in of_range.items():
+            firsts = np.sort(np.concatenate([each.firsts for each in here]))
+            for each in here:
+                numbers = self.before[home] + np.searchsorted(firsts, each.firsts)
+                yield Begun(each.source, each.firsts, numbers)

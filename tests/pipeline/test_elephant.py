@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from pipeline.collection import Collection
 from pipeline.local import planned
 from pipeline.ranges import ranges_of
-from pipeline.stages import LEFT, NOTES, PARCEL, Job
+from pipeline.stages import Job, Keys, Left, parcels
 from pipeline.tables import Wanted
 from tests.dissector.engine.test_capture import beat, heartbeat
 from tests.packets import START_NS, Wire
@@ -43,22 +40,12 @@ def _peak_bytes(path: str, work: str) -> tuple[int, int, int]:
     """Do what the tasks of a job do; return the most memory, the parcels, and their bytes."""
     plan = planned(ranges_of(Collection.of([path]), RANGE_BYTES))
     job = Job(plan.ranges, WANTED, work, work)
-    keys = plan.crossing.tolist()
-    tasks = [{"range": each.number, "keys": keys} for each in plan.ranges]
-    notes = _told(job.dissect([pa.RecordBatch.from_pylist(tasks)]))
-    parcels = sorted((each for each in notes if each["kind"] == PARCEL), key=_place)
-    gathered = _told(job.gather([pa.RecordBatch.from_pylist(parcels, NOTES)]))
-    assert LEFT in {row["kind"] for row in gathered}
+    keys = Keys(0, plan.crossing, plan.crossing)
+    told = [note for each in plan.ranges for note in job.dissect(each.number, [(0, keys)])]
+    places = [place for note in told for place in parcels(note)]
+    assert any(note.tables for note in job.gather(0, places) if isinstance(note, Left))
     peak = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(peak.split()[1]) << 10, len(parcels), sum(each["length"] for each in parcels)
-
-
-def _told(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
-    return [row for batch in batches for row in batch.to_pylist()]
-
-
-def _place(note: dict[str, Any]) -> tuple[int, int]:
-    return note["source"], note["number"]
+    return int(peak.split()[1]) << 10, len(places), sum(lies.length for _, lies in places)
 
 
 @pytest.mark.skipif(not STATUS.exists(), reason="there is no /proc to ask for memory")
@@ -70,8 +57,8 @@ def test_four_times_the_bytes_take_no_more_memory(tmp_path: Path) -> None:
     for turn, megabytes in enumerate((max(sizes), *sizes)):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             work = str(tmp_path / f"work-{turn}")
-            peak, parcels, size = pool.submit(_peak_bytes, captures[megabytes], work).result()
-        assert parcels > megabytes // 4
+            peak, count, size = pool.submit(_peak_bytes, captures[megabytes], work).result()
+        assert count > megabytes // 4
         # Half of all travels.
         assert 0.4 < size / (megabytes << 20) < 0.6
         peaks[megabytes] = peak
