@@ -23,6 +23,9 @@ from replay.version_table import BATCHES_FROM, EMPTY_MEANS_ALL, FOLDS, LISTS, NO
 DROPPED = "dropped"
 """The rule by which a value was left out that the version has no room for."""
 
+REENCODED = "re-encoded"
+"""The rule by which records were written in the form that the version takes."""
+
 
 _NO_OLD_PRODUCE, _FIRST_WITH_BATCHES = 12, 3
 """Kafka 4 offers Produce from v0 on, for librdkafka's sake; it takes v3 and newer (KAFKA-18659)."""
@@ -179,7 +182,7 @@ class _Conversion:
                 raise self._lost(f"{path} is null, and must not be")
             return None
         if field.type == "records":
-            return self._records(value)
+            return self._records(value, path)
         if field.type == "struct":
             return self._struct(field.fields, value, path)
         if field.type == "[]struct":
@@ -197,13 +200,18 @@ class _Conversion:
             return [] if value is None else value
         return value
 
-    def _records(self, data: bytes) -> bytes:
+    def _records(self, data: bytes, path: str) -> bytes:
+        """Write records anew where they must have another form; that is told."""
         batches_from = BATCHES_FROM.get(self._api, 0)
-        if self._old < batches_from <= self._new:
-            return upgraded(data)
         if self._new < batches_from <= self._old:
             raise self._lost("record batches are not known there")
-        return data
+        if not self._old < batches_from <= self._new:
+            return data
+        written = upgraded(data)
+        if written != data:
+            forms = "message set", "record batch"
+            self._changes.append(Change(path, Role.RECORDS, *forms, REENCODED))
+        return written
 
     def _absent(self, field: Field, here: list[Field], body: Mapping[str, Any]) -> Any:
         """Return the value of a field that the old version has not."""

@@ -15,6 +15,7 @@ from replay import version_table
 from replay.names import TopicIds
 from replay.outcome import Change
 from replay.refusal import Refused
+from replay.roles import Role
 from replay.versions import convert, is_by_id, nearest, negotiated
 from tests.replay.worlds import uuid, whole
 from tests.strategies import values
@@ -212,9 +213,14 @@ def test_old_messages_become_batches_but_batches_no_old_messages() -> None:
     data = b"".join(each.to_bytes() for each in new_message_set([record]))
     body = _produce(name="t")
     body["topic_data"][0]["partition_data"][0]["records"] = data
-    records = _converted("Produce", 2, 9, body).topic_data[0].partition_data[0].records
+    changes: list[Change] = []
+    converted = _converted("Produce", 2, 9, body, changes)
+    records = converted.topic_data[0].partition_data[0].records
     (batch,) = parse_records(records)
     assert isinstance(batch, RecordBatch)
+    path = "topic_data.partition_data.records"
+    forms = "message set", "record batch"
+    assert changes == [Change(path, Role.RECORDS, *forms, "re-encoded")]
     body["topic_data"][0]["partition_data"][0]["records"] = records
     with pytest.raises(Refused, match="not known there"):
         _converted("Produce", 9, 2, body)
