@@ -34,8 +34,13 @@ Repeat = Callable[[int, str], Awaitable[Container | None]]
 _Key = tuple[str, str]
 """Group and member, as they were captured."""
 
+_Place = tuple[str, int]
+"""Group and generation, as they were captured."""
+
 _TELLS = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit"})
 """APIs by which a member is told that its group rebalances."""
+
+_OF_MEMBERS = _TELLS | {"JoinGroup", "LeaveGroup"}
 
 
 @dataclass(slots=True)
@@ -48,6 +53,7 @@ class _Member:
         generation: In which generation it is in the capture.
         repeat: Asks for it.
         sync: The step by which it was told its part since; -1 for none.
+        is_unsettled: Whether the capture shows next that it is told of a rebalance.
         joining: Set while it joins again.
     """
 
@@ -55,6 +61,7 @@ class _Member:
     generation: int
     repeat: Repeat
     sync: int = -1
+    is_unsettled: bool = False
     joining: asyncio.Task[None] | None = None
 
 
@@ -66,7 +73,7 @@ class Groups:
         self._world = world
         self._leaders: dict[str, str] = {}
         self._members: dict[_Key, _Member] = {}
-        self._short: dict[tuple[str, int], int] = {}
+        self._short: dict[_Place, int] = {}
 
     def answered(self, step: Step, answer: Container, repeat: Repeat) -> None:
         """
@@ -78,7 +85,7 @@ class Groups:
             repeat: Asks for the member that is told.
         """
         name = step.captured.api
-        if name not in ("JoinGroup", "SyncGroup", "LeaveGroup") or answer.error_code:
+        if name not in _OF_MEMBERS or answer.get("error_code"):
             return
         body, told = step.captured.asked().body, _body(step.captured.answered())
         if body is None:
@@ -89,13 +96,13 @@ class Groups:
             if told is not None and not told.error_code:
                 member = _Member(step.number, told.generation_id, repeat)
                 self._join((group, told.member_id), member)
-        elif name == "SyncGroup":
-            known = self._members.get((group, body.member_id))
-            if known is not None:
-                known.sync = step.number
-        else:
+        elif name == "LeaveGroup":
             for each in body.get("members") or [body]:
                 self._members.pop((group, each.member_id), None)
+        elif (known := self._members.get((group, body.member_id))) is not None:
+            known.is_unsettled = step.is_unsettled
+            if name == "SyncGroup":
+                known.sync = step.number
 
     def _join(self, key: _Key, member: _Member) -> None:
         """Note who has joined; who did so again by the same step goes on as it was."""
@@ -150,18 +157,27 @@ class Groups:
         told, body = _body(step.captured.answered()), step.captured.asked().body
         assert told is not None
         assert body is not None
-        place = body.group_id, told.generation_id
+        return self._others((body.group_id, told.generation_id), step.number)
+
+    def _others(self, place: _Place, join: int) -> list[Awaitable[None]]:
+        """Have the members of a generation join again, but who did so by a step, or will soon."""
         return [
             self._rejoin(key)
             for key, each in self._members.items()
-            if (key[0], each.generation) == place and each.join != step.number
+            if (key[0], each.generation) == place and each.join != join and not each.is_unsettled
         ]
 
     async def rejoin(self, step: Step) -> Change:
-        """Have the member join again that was told of a rebalance; tell of it."""
+        """
+        Have the member join again that was told of a rebalance; tell of it.
+
+        The others have to join too, and may have nothing to ask by which they would be told.
+        """
         key = self._key(step)
         assert key is not None
-        await self._rejoin(key)
+        member = self._members[key]
+        others = self._others((key[0], member.generation), member.join)
+        await asyncio.gather(self._rejoin(key), *others)
         return Change("member_id", Role.MEMBER, key[1], self._world.members.live(*key), REJOINED)
 
     async def _rejoin(self, key: _Key) -> None:

@@ -19,7 +19,7 @@ from tests.replay.scripted import Answer
 from tests.replay.test_run import Played, at_script, one_after_another
 
 JOIN, SYNC, COMMIT = KEYS["JoinGroup"], KEYS["SyncGroup"], KEYS["OffsetCommit"]
-BEAT = KEYS["Heartbeat"]
+BEAT, LEAVE = KEYS["Heartbeat"], KEYS["LeaveGroup"]
 LOADS, REBALANCES = 14, 27
 
 
@@ -223,3 +223,31 @@ def test_who_has_joined_joins_again_with_its_leader(tmp_path: Path) -> None:
     assert played.run.world is not None
     members = played.run.world.members
     assert [members.turn("g", name, 1) for name in names] == [6, 6, 6]
+
+
+def test_all_join_again_when_one_is_told_of_a_rebalance(tmp_path: Path) -> None:
+    wire, one, other = both()
+    one.client(joins(1, "one"))
+    other.client(joins(1, "other"))
+    one.broker(response(JOIN, 3, 1, **joined(1, "one", "one", "other")))
+    other.broker(response(JOIN, 3, 1, **joined(1, "other")))
+    exchange(one, syncs(2, "one", 1), response(SYNC, 3, 2))
+    exchange(other, syncs(2, "other", 1), response(SYNC, 3, 2))
+    exchange(one, beats(3, "one", 1), response(BEAT, 3, 3))
+    leaves = request(LEAVE, 2, 3, "other", group_id="g", member_id="other")
+    exchange(other, leaves, response(LEAVE, 2, 3))
+    generations = {"one": 4, "other": 4}
+
+    def join(message: Message) -> Answer:
+        name = message.client_id or ""
+        generations[name] += 1
+        return joined(generations[name], name, *(generations if name == "one" else ()))
+
+    told = one_after_another(done(REBALANCES), done())
+    script = {"JoinGroup": join, "Heartbeat": told}
+    script |= dict.fromkeys(("SyncGroup", "LeaveGroup"), lambda _: done())
+    played = at_script(saved(tmp_path, wire), script)
+    assert not played.failures
+    assert sorted(map(str, asked(played, "JoinGroup"))) == ["one", "one", "other", "other"]
+    assert sorted(map(str, asked(played, "SyncGroup"))) == ["one", "one", "other", "other"]
+    assert generations == {"one": 6, "other": 6}
