@@ -190,7 +190,13 @@ class Cluster(Topology):
                 break
         return None
 
-    async def ask(self, node: int | None, name: str, body: Mapping[str, Any]) -> Container:
+    async def ask(
+        self,
+        node: int | None,
+        name: str,
+        body: Mapping[str, Any],
+        client_id: str | None = None,
+    ) -> Container:
         """
         Ask a broker on the cluster's own connection to it, in the newest version that both know.
 
@@ -198,6 +204,7 @@ class Cluster(Topology):
             node: Its id; None for whoever answers.
             name: Of the API.
             body: With what any version needs.
+            client_id: What it is signed with; the cluster's own by default.
 
         Raises:
             ReplayError: It does not answer, or does not know the API.
@@ -209,7 +216,7 @@ class Cluster(Topology):
         version = min(high, found.request.versions.high)
         if version < max(low, found.request.versions.low):
             raise ReplayError(link.address, f"offers no version of {api_name(found.key)} we know")
-        answer = await link.ask(found.key, version, body)
+        answer = await link.ask(found.key, version, body, client_id=client_id)
         assert answer is not None
         return answer
 

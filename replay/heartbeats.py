@@ -46,6 +46,7 @@ class _Member:
 
     Attributes:
         connection: The captured connection on which it speaks.
+        client_id: What it signs with.
         api: By which it is kept alive.
         body: What is said then.
         every_s: How long it may say nothing.
@@ -56,6 +57,7 @@ class _Member:
     """
 
     connection: int
+    client_id: str | None
     api: str
     body: dict[str, Any]
     every_s: float
@@ -176,7 +178,9 @@ class Heartbeats:
         error = 0
         try:
             node = await self._cluster.coordinator(Coordinated.GROUP, group)
-            answer = await self._cluster.ask(node, member.api, member.body)
+            answer = await self._cluster.ask(
+                node, member.api, member.body, client_id=member.client_id
+            )
             error = answer.error_code
             if member.api in _BY_EPOCH and not error:
                 self._learn(member, answer)
@@ -223,7 +227,15 @@ def _classic(captured: Captured, body: Container, answer: Container) -> _Member:
     }
     session_ms = body.session_timeout_ms
     every_s = session_ms / 1000 / _PART_OF_SESSION
-    return _Member(captured.connection, "Heartbeat", said, every_s, session_ms * 1_000_000, 0)
+    return _Member(
+        captured.connection,
+        captured.client_id,
+        "Heartbeat",
+        said,
+        every_s,
+        session_ms * 1_000_000,
+        0,
+    )
 
 
 def _by_epoch(captured: Captured, key: tuple[str, str], answer: Container) -> _Member:
@@ -235,4 +247,6 @@ def _by_epoch(captured: Captured, key: tuple[str, str], answer: Container) -> _M
     interval_ms = answer.heartbeat_interval_ms
     every_s = interval_ms / 1000 * _INTERVALS
     alive_ns = interval_ms * 1_000_000 * _INTERVALS_ALIVE
-    return _Member(captured.connection, captured.api, said, every_s, alive_ns, 0)
+    return _Member(
+        captured.connection, captured.client_id, captured.api, said, every_s, alive_ns, 0
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Self
 
 from construct import Container
@@ -42,9 +43,7 @@ class Link:
         self.versions: dict[int, tuple[int, int]] = {}
         self.failure: ReplayError | None = None
         self._security = security
-        name = client_id.encode(errors="surrogateescape")
-        classic = struct.pack(">h", len(name)) + name
-        self._header_ends = (b"", classic, classic + b"\0")
+        self._client_id = client_id
         self._loop = asyncio.get_running_loop()
         self._waiting = Waiting(timeout_s, self._fail)
         take, take_many = self._waiting.take, self._waiting.take_many
@@ -108,6 +107,7 @@ class Link:
         body: Mapping[str, Any],
         due: bool = True,
         patience_s: float = 0.0,
+        client_id: str | None = None,
     ) -> Asked:
         """
         Send a request; requests leave in the order of the calls.
@@ -119,13 +119,15 @@ class Link:
             due: Whether it will be answered: not Produce with acks = 0.
             patience_s: How much longer than the timeout the answer may take, because the request
                 asks the broker to wait. The clock runs from when earlier answers are there.
+            client_id: What it is signed with; that of the connection by default.
 
         Raises:
             ReplayError: The connection is lost.
             EncodeError: The body does not fit the version.
             DecodeError: The version is not known to us.
         """
-        return self._send(Asked(self, api_key, version, patience_s), body, due, self._held)
+        asked = Asked(self, api_key, version, patience_s)
+        return self._send(asked, body, due, self._held, client_id)
 
     async def ask(
         self,
@@ -134,9 +136,10 @@ class Link:
         body: Mapping[str, Any],
         due: bool = True,
         patience_s: float = 0.0,
+        client_id: str | None = None,
     ) -> Container | None:
         """Send a request and wait for its answer; see `send` and `Asked.answer`."""
-        return await self.send(api_key, version, body, due, patience_s).answer()
+        return await self.send(api_key, version, body, due, patience_s, client_id).answer()
 
     async def room(self) -> None:
         """
@@ -198,18 +201,20 @@ class Link:
         body: Mapping[str, Any],
         due: bool,
         held: list[tuple[Asked, bytes]] | None,
+        client_id: str | None = None,
     ) -> Asked:
         self._check()
         if due:
             asked.frame = self._loop.create_future()
-        header = self.header(asked.api_key, asked.version)
+        header = self.header(asked.api_key, asked.version, client_id)
         built = shape_of(asked.api_key, asked.version).request.build(body)
         self._hand_over(asked, (header, built), due, held)
         return asked
 
-    def header(self, api_key: int, version: int) -> bytes:
+    def header(self, api_key: int, version: int, client_id: str | None = None) -> bytes:
         """Return what stands in a request between the correlation id and the body."""
-        return self._header_ends[shape_of(api_key, version).request_header]
+        name = self._client_id if client_id is None else client_id
+        return _header_ends(name)[shape_of(api_key, version).request_header]
 
     @property
     def is_free(self) -> bool:
@@ -274,3 +279,11 @@ class Link:
         self._held = None
         for asked in unanswered:
             asked.lose(ReplayError(failure.address, failure.what, failure.advice))
+
+
+@lru_cache(maxsize=1024)
+def _header_ends(client_id: str) -> tuple[bytes, bytes, bytes]:
+    """Return what follows the correlation id, by the version of the header."""
+    name = client_id.encode(errors="surrogateescape")
+    classic = struct.pack(">h", len(name)) + name
+    return b"", classic, classic + b"\0"

@@ -32,6 +32,7 @@ class Asked:
 
     answers: list[Any] = field(default_factory=list)
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    signed: list[str | None] = field(default_factory=list)
     forgotten: int = 0
     _more: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -41,8 +42,11 @@ class Asked:
     def forget_coordinator(self, kind: Any, key: str) -> None:
         self.forgotten += 1
 
-    async def ask(self, node: int, name: str, body: dict[str, Any]) -> Container:
+    async def ask(
+        self, node: int, name: str, body: dict[str, Any], client_id: str | None
+    ) -> Container:
         assert node == 7
+        self.signed.append(client_id)
         self.asked.append((name, dict(body)))
         self._more.set()
         answer = self.answers.pop(0) if self.answers else {"error_code": 0}
@@ -66,7 +70,7 @@ def world() -> World:
 
 
 def captured(name: str, at_ms: int = 0) -> Captured:
-    return replace(step(name, 1).captured, request_time_ns=at_ms * MS)
+    return replace(step(name, 1).captured, client_id="me", request_time_ns=at_ms * MS)
 
 
 def joined(beats: Heartbeats, session_ms: int = SOON_MS, at_ms: int = 0) -> None:
@@ -107,8 +111,10 @@ def test_a_member_that_is_silent_is_spoken_for() -> None:
         joined(beats)
         await target.until(3)
 
-    name, body = run(play, {"error_code": 0}, {"error_code": 27}).asked[2]
+    target = run(play, {"error_code": 0}, {"error_code": 27})
+    name, body = target.asked[2]
     assert name == "Heartbeat"
+    assert set(target.signed) == {"me"}
     assert body == {
         "group_id": "x-g",
         "generation_id": 6,

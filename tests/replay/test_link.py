@@ -68,6 +68,8 @@ def test_many_requests_are_answered_in_order() -> None:
         ids = [message.correlation_id for message in broker.asked]
         assert len(set(ids)) == len(ids)
         assert {message.client_id for message in broker.asked} == {"me"}
+        await link.ask(HEARTBEAT, 4, beat(0), client_id="another")
+        assert broker.asked[-1].client_id == "another"
         assert all(each.answered_ns and each.answered_ns >= each.sent_ns for each in asked)
 
     with_link({"Heartbeat": throttled}, do, client_id="me")
