@@ -44,6 +44,11 @@ class RangeFeed(FileNames):
         self.passed_over = self._layers.passed_over
         self.packing = Packing(each.number, self.networks)
 
+    @property
+    def crowded(self) -> int:
+        """How often an incomplete datagram was given up for a new one."""
+        return self._layers.crowded
+
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the range."""
         for packets in self._reader.windows():
@@ -79,7 +84,14 @@ class RangeFeed(FileNames):
 
 
 class ParcelFeed(FileNames):
-    """Gives the segments of parcels; a `Feed`."""
+    """
+    Gives the segments of parcels; a `Feed`.
+
+    Attributes:
+        crowded: As of a `RangeFeed`: here are no datagrams.
+    """
+
+    crowded = 0
 
     def __init__(self, names: FileNames) -> None:
         """Begin; `names` tell the files of the whole collection."""

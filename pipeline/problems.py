@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from dissector.capture.fragments import MAX_OPEN
+from dissector.capture.tcp import MAX_HELD_BYTES
 from dissector.engine.capture import Reading
 from dissector.engine.exchanges import Exchanges
 from dissector.engine.feed import FileProblems
+from dissector.engine.objects import MAX_DOUBTFUL_BYTES
 from dissector.engine.table import clean
 from dissector.engine.topics import TopicNames
 from dissector.errors import Problem
@@ -25,6 +28,29 @@ def _frame(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
 def file_problems(problems: FileProblems) -> pl.DataFrame:
     """Return what was wrong with files."""
     return _frame({"capture": name, "kind": "file"} | _said(problem) for name, problem in problems)
+
+
+LIMITS = (
+    f"more than {MAX_HELD_BYTES >> 20} MB waited behind holes: some were waited for no longer",
+    f"more than {MAX_DOUBTFUL_BYTES >> 20} MB were in doubt: some were judged by few brokers",
+    f"more than {MAX_OPEN:,} datagrams were incomplete: some were given up",
+)
+"""
+What is told when a limit is hit that counts over all connections: of streams, of conversations, of
+what is below them. Each task counts for itself, so rows may be others than those of one process.
+"""
+
+
+def limit_problems(before: Iterable[int], now: Iterable[int]) -> pl.DataFrame:
+    """
+    Return which limits were hit.
+
+    Args:
+        before: How often each of `LIMITS` was by then.
+        now: Likewise.
+    """
+    hit = zip(LIMITS, before, now, strict=True)
+    return _frame({"kind": "limit", "problem": text} for text, old, new in hit if new > old)
 
 
 def message_problems(reading: Reading, table: Exchanges, exchanges: pl.DataFrame) -> pl.DataFrame:

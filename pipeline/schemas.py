@@ -98,8 +98,8 @@ Name of a table -> its columns.
 
 connections: those of `streams`; messages: of `dissect`, without bodies; exchanges: of `pairs`;
 records: of `records`; fields: of `dissect -T parquet`. problems has a row for each thing that was
-wrong: `kind` is `file`, `request` or `response`; `path` and `position` say where in the message, of
-files `position` is the byte. Packets are counted from 1, as `dissect` does.
+wrong: `kind` is `file`, `request`, `response` or `limit`; `path` and `position` say where in the
+message, of files `position` is the byte. Packets are counted from 1, as `dissect` does.
 """
 
 NAMES = pa.schema({"topic_id": pa.string(), "name": pa.string(), "packet": pa.int64()})

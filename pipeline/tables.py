@@ -26,11 +26,11 @@ from dissector.engine.records import record_rows
 from dissector.engine.table import exchange_schema, frame, part_frames, record_schema
 from pipeline.messages import message_frame
 from pipeline.names import LaterNames, brokers_told
-from pipeline.problems import file_problems, message_problems
+from pipeline.problems import file_problems, limit_problems, message_problems
 from pipeline.schemas import SCHEMAS
 
 if TYPE_CHECKING:
-    from dissector.engine.feed import Feed
+    from pipeline.feeds import ParcelFeed, RangeFeed
 
 __all__ = ["NAMES", "SCHEMAS", "Batch", "Tables", "Wanted"]
 
@@ -76,7 +76,8 @@ class Tables:
         reading: Reads it.
     """
 
-    def __init__(self, feed: Feed, wanted: Wanted) -> None:
+    def __init__(self, feed: RangeFeed | ParcelFeed, wanted: Wanted) -> None:
+        self._feed = feed
         self._wanted = wanted
         self._capture = Capture([], wanted.options)
         self._names = LaterNames()
@@ -86,6 +87,13 @@ class Tables:
         self._fields = Fields(self._capture, wanted.show_secrets)
         self._packet = 0
         self._told: tuple[Any, ...] = (frozenset(), {})
+        self._hit = self._crowded
+
+    @property
+    def _crowded(self) -> tuple[int, int, int]:
+        """How often limits were hit that count over all connections."""
+        reading = self.reading
+        return reading.streams.crowded, reading.conversations.crowded, self._feed.crowded
 
     @property
     def state(self) -> tuple[Any, ...]:
@@ -98,6 +106,7 @@ class Tables:
     def state(self, state: tuple[Any, ...]) -> None:
         self.reading.streams, self.reading.conversations, *kept = state
         self._names.known, self._names.told, self._packet, self._told = kept
+        self._hit = self._crowded
 
     def of(self, window: Window) -> Iterator[Batch]:
         """
@@ -124,8 +133,10 @@ class Tables:
         if "records" in tables:
             for part in view.record_frames():
                 yield from self._batches("records", part)
-        if "problems" in tables and window.problems:
+        if "problems" in tables:
             yield from self._batches("problems", file_problems(window.problems))
+            before, self._hit = self._hit, self._crowded
+            yield from self._batches("problems", limit_problems(before, self._hit))
         self._packet = max(self._packet, int(window.exchanges.response.packet.max(initial=0)))
         for names in self._names.news(self._packet):
             yield NAMES, names

@@ -62,11 +62,13 @@ class Fragments:
 
     Attributes:
         given_up: Datagrams that were never complete, so far.
+        crowded: Those of them that were given up for new ones.
     """
 
     def __init__(self) -> None:
         self._open: OrderedDict[Hashable, _Open] = OrderedDict()
         self.given_up = 0
+        self.crowded = 0
 
     @property
     def waiting(self) -> int:
@@ -121,6 +123,7 @@ class Fragments:
         if len(self._open) >= MAX_OPEN:
             self._open.popitem(last=False)
             self.given_up += 1
+            self.crowded += 1
         datagram = self._open[key] = _Open(time_ns)
         return datagram
 

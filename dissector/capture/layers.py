@@ -65,6 +65,11 @@ class Layers:
         """The packets of which others would make whole datagrams, in order."""
         return self._tunnels.fragments.packets
 
+    @property
+    def crowded(self) -> int:
+        """How often an incomplete datagram was given up for a new one."""
+        return self._tunnels.fragments.crowded
+
     def network(self, name: str) -> int:
         """Return the number of a network by its name; it may be new."""
         return self._networks.number(name)

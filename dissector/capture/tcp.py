@@ -51,6 +51,7 @@ class Streams:
 
     Attributes:
         connections: All so far, by number.
+        crowded: How often too much waited on all together, so that a hole was not waited for.
     """
 
     def __init__(self) -> None:
@@ -59,6 +60,7 @@ class Streams:
         self._waiting: dict[Key, tuple[Live, int]] = {}
         self._out = Release()
         self._waiting_bytes = 0
+        self.crowded = 0
         self._closing: deque[tuple[int, int, int]] = deque()
         self._clock_ns = _NO_TIMES
         self._counts = np.zeros(4, dtype=np.int64)
@@ -280,6 +282,7 @@ class Streams:
     def _advance(self, stream: Stream, now_ns: int) -> None:
         if stream.unsettled:
             crowded = self._waiting_bytes > MAX_HELD_BYTES
+            self.crowded += crowded
             self._waiting_bytes -= stream.advance(now_ns, crowded, self._out)
 
     def _flush(self, live: Live) -> None:

@@ -190,6 +190,11 @@ class Conversations:
         self._count = len(self._begun)
         self._objects.keep(places)
 
+    @property
+    def crowded(self) -> int:
+        """How often it was decided early, for lack of room, who is a broker."""
+        return self._objects.crowded
+
     def low_water(self) -> int:
         """Return the first packet with a frame that waits for an answer or its turn."""
         tables = self._tables

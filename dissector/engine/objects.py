@@ -44,6 +44,7 @@ class Objects:
 
     Attributes:
         all: By number of connection.
+        crowded: How often doubt was decided early, for lack of room.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Objects:
         self._brokers: set[tuple[int, Endpoint]] = set()
         self._doubtful: list[int] = []
         self._doubtful_bytes = 0
+        self.crowded = 0
 
     def begin(self, number: int) -> Conversation:
         """Begin a conversation; its row says whether it is whole."""
@@ -190,6 +192,7 @@ class Objects:
             self._doubtful_bytes += sum(len(stream.buffer) for stream in talk.streams)
             if self._doubtful_bytes > MAX_DOUBTFUL_BYTES:
                 self._doubtful_bytes = 0
+                self.crowded += 1
                 self.decide(self.brokers())
 
     def _note_brokers(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,12 +10,16 @@ import pyarrow as pa
 import pytest
 
 from pipeline.local import dissect
+from pipeline.problems import LIMITS
 from pipeline.schemas import SCHEMAS
 from pipeline.tables import Wanted
 from tests.dissector.cli.test_secrets import PLAYS, SALT, SECRET
-from tests.packets import Talk, Wire, write
+from tests.dissector.engine.test_capture import heartbeat
+from tests.packets import Talk, Wire, retimed, write
 from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.traffic import messy
+from tests.pipeline.test_brokers import lonely
+from tests.pipeline.test_loose import fragmented
+from tests.pipeline.traffic import later, messy
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 ALL = Wanted(tables=frozenset(SCHEMAS))
@@ -72,3 +77,57 @@ def test_only_wanted_fields_are_given() -> None:
 
 def in_order(table: pa.Table) -> list[str]:
     return sorted(map(repr, table.to_pylist()))
+
+
+def _limits(tables: dict[str, pa.Table]) -> set[str]:
+    return {row["problem"] for row in tables["problems"].to_pylist() if row["kind"] == "limit"}
+
+
+def _two_with_holes(tmp_path: Path) -> list[str]:
+    """Return two files, and two connections that wait for what comes last, one in both files."""
+    wire = Wire()
+    for port in (50000, 50001):
+        talk = wire.talk(port).syn()
+        for number in range(20):
+            talk.client(heartbeat(number))
+    packets = [[each for each in wire.packets if each.talk == number] for number in (0, 1)]
+    lost = [mine.pop(next(n for n, each in enumerate(mine) if each.payload)) for mine in packets]
+    files = packets[0], retimed([*packets[0], *packets[1], *lost])[len(packets[0]) :]
+    return [write(tmp_path / f"{number}.pcap", part) for number, part in enumerate(files)]
+
+
+def test_below_limits_nothing_differs_and_what_is_hit_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task counts for itself what one process counts over all connections."""
+    files = _two_with_holes(tmp_path)
+    expected = tables_of(files, tmp_path)
+    assert sum(row["gaps_a"] + row["gaps_b"] for row in expected["connections"]) == 0
+    waiting = 19 * len(heartbeat(1))
+    monkeypatch.setattr("dissector.capture.tcp.MAX_HELD_BYTES", 3 * waiting // 2)
+    assert tables_of(files, tmp_path)["connections"] != expected["connections"]
+    got = dissect(files, ALL)
+    assert_same(got, expected)
+    assert _limits(got) == set()
+    monkeypatch.setattr("dissector.capture.tcp.MAX_HELD_BYTES", waiting // 2)
+    got = dissect(files, ALL)
+    assert _limits(got) == {LIMITS[0]}
+    assert got["connections"].to_pylist() != expected["connections"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("dissector.engine.objects.MAX_DOUBTFUL_BYTES", LIMITS[1]),
+        ("dissector.capture.fragments.MAX_OPEN", LIMITS[2]),
+    ],
+)
+def test_other_limits_are_told_too(
+    limit: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packets = lonely(known=True, closed=True).packets
+    packets += later(fragmented(random.Random(2), messy(2, talks=2)), len(packets))
+    name = write(tmp_path / "a.pcap", packets)
+    assert _limits(dissect([name], ALL)) == set()
+    monkeypatch.setattr(limit, 1)
+    assert _limits(dissect([name], ALL)) == {told}
