@@ -65,16 +65,18 @@ class Packing:
             self._add(part, rows[begin:row_end], payload[at:end])
 
     def _add(self, part: int, rows: Int64s, payload: Bytes) -> None:
-        """Take the rows of one part, in pieces that parcels can hold."""
-        ends = np.cumsum(rows[:, of.LENGTHS] & _LOW)
-        cuts = np.flatnonzero(np.diff(ends // self._parcel_bytes)) + 1
-        places = [0, *ends[cuts - 1].tolist(), len(payload)]
-        for piece, (at, end) in zip(np.split(rows, cuts), pairwise(places), strict=True):
+        """Take the rows of one part; those that fill no parcel are copied, and wait."""
+        held = self._bytes.get(part, 0)
+        ends = held + np.cumsum(rows[:, of.LENGTHS] & _LOW)
+        cuts = np.flatnonzero(np.diff(ends // self._parcel_bytes, prepend=0)) + 1
+        places = [0, *(ends[cuts - 1] - held).tolist(), len(payload)]
+        *full, rest = zip(np.split(rows, cuts), pairwise(places), strict=True)
+        for piece, (at, end) in full:
+            self._send(part, piece, payload[at:end])
+        piece, (at, end) = rest
+        if len(piece):
             self._waiting.setdefault(part, []).append((piece.copy(), payload[at:end].copy()))
-            held = self._bytes.get(part, 0) + end - at
-            self._bytes[part] = held
-            if held >= self._parcel_bytes:
-                self._send(part)
+            self._bytes[part] = self._bytes.get(part, 0) + end - at
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Yield the parcels that are full."""
@@ -84,11 +86,12 @@ class Packing:
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Yield the parcels that are left."""
         for part in sorted(self._waiting):
-            self._send(part)
+            self._send(part, *self._waiting[part].pop())
         yield from self.take()
 
-    def _send(self, part: int) -> None:
-        waiting = self._waiting.pop(part)
+    def _send(self, part: int, rows: Int64s, payload: Bytes) -> None:
+        """Make a parcel of what waits and of these rows."""
+        waiting = [*self._waiting.pop(part, ()), (rows, payload)]
         self._bytes[part] = 0
         number = self._sent.get(part, 0)
         self._sent[part] = number + 1
@@ -110,7 +113,7 @@ def _parcel(
     place: tuple[int, int, int], ends: Int64s, networks: list[str], rows: Int64s, payload: Bytes
 ) -> pa.RecordBatch:
     """Return a parcel, which has its own ends and networks."""
-    used, codes = np.unique(rows[:, of.FLAGS] >> 8, return_inverse=True)
+    used, codes = _distinct(rows[:, of.FLAGS] >> 8, len(ends))
     rows[:, of.FLAGS] = codes << 8 | rows[:, of.FLAGS] & 0xFF
     ends = ends[used]
     found, numbers = np.unique(ends[:, of.NETWORK], return_inverse=True)
@@ -119,6 +122,14 @@ def _parcel(
     plain = [*place, names, ends.tobytes(), rows.tobytes()]
     arrays = [pa.array([each], kind) for each, kind in zip(plain, SCHEMA.types, strict=False)]
     return pa.RecordBatch.from_arrays([*arrays, _blob(payload)], schema=SCHEMA)
+
+
+def _distinct(numbers: Int64s, count: int) -> tuple[Int64s, Int64s]:
+    """Return which numbers there are, all below a count, and the place of each among them."""
+    there = np.zeros(count, np.bool_)
+    there[numbers] = True
+    places = np.cumsum(there) - 1
+    return np.flatnonzero(there), places[numbers]
 
 
 def _blob(data: Bytes) -> pa.Array:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import ipc
 
@@ -128,8 +129,8 @@ def left_parcels(folder: str, places: Iterable[Lies]) -> Iterator[pa.RecordBatch
 
 def _read(file: Any, length: int) -> pa.Buffer:
     """Read so many bytes, which may take more than one call."""
-    pieces = bytearray(length)
-    view, at = memoryview(pieces), 0
+    pieces = np.empty(length, np.uint8)
+    view, at = pieces.data, 0
     while at < length:
         count = file.readinto(view[at:])
         if not count:
