@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -24,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from dissector.errors import PipelineError
 from pipeline.java import find_java
+from pipeline.opening import is_uri
 from pipeline.tries import TRIES, TRIES_SETTING
 
 NAME = "kafkashark pipeline"
@@ -104,6 +106,20 @@ def open_session(
         shutil.rmtree(folder)
         raise
     shutil.rmtree(folder)
+
+
+def has_reader(spark: SparkSession, path: str) -> bool:
+    """Tell whether Spark itself can read where a path or URI lies; nobody is asked for that."""
+    if not is_uri(path):
+        return True
+    jvm: Any = spark._jvm
+    java: Any = spark.sparkContext._jsc
+    try:
+        scheme = urlsplit(path).scheme
+        jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, java.hadoopConfiguration())
+    except Py4JJavaError:
+        return False
+    return True
 
 
 @contextmanager

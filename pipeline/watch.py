@@ -33,6 +33,7 @@ from pipeline.kept import Kept, Setting
 from pipeline.known import Known
 from pipeline.nameless import Nameless, give_names, to_name
 from pipeline.opening import open_file
+from pipeline.session import has_reader
 from pipeline.spool import left_rows
 from pipeline.store import Store
 from pipeline.tables import Batch, Wanted
@@ -101,8 +102,14 @@ class Watch:
             once: End when all that is there was taken.
 
         Raises:
-            UsageError: The earlier watch had another number of parts.
+            UsageError: The earlier watch had another number of parts, or Spark has no reader of
+                where files come or tables go.
         """
+        for path in (self.folder, self.out):
+            if not has_reader(spark, path):
+                raise UsageError(
+                    f"--watch needs a reader of Spark's own, which it lacks, for {path}"
+                )
         watch = replace(self, parts=self._settled(spark.sparkContext.defaultParallelism))
         for name, value in SETTINGS.items():
             spark.conf.set(name, value)

@@ -19,6 +19,7 @@ from pipeline.index import index
 from pipeline.query import read
 from pipeline.ranges import Range
 from pipeline.schemas import SCHEMAS
+from pipeline.session import has_reader
 from pipeline.tables import Wanted
 from pipeline.watch import CHECKPOINT, IDLE_NS, Watch
 from tests.dissector.cli.plays import ORDERS_ID, shop
@@ -117,6 +118,16 @@ def test_rows_are_those_of_one_process_over_a_restart(spark: SparkSession, tmp_p
     assert not (out / "_work").exists()
     with pytest.raises(UsageError, match="was begun with 2 parts, not 3"):
         replace(watch, parts=3).start(spark)
+
+
+def test_where_spark_has_no_reader_that_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever Arrow can read and write: the folder and the checkpoint are Spark's own."""
+    here, there = str(tmp_path), "s3a://bucket/captures"
+    for folder, out in ((there, here), (here, there)):
+        with pytest.raises(UsageError, match=f"lacks, for {there}$"):
+            Watch(folder, out, ALL).start(spark)
+    assert list(tmp_path.iterdir()) == []
+    assert has_reader(spark, tmp_path.as_uri())
 
 
 def test_late_missing_and_broken_files_are_told(spark: SparkSession, tmp_path: Path) -> None:
