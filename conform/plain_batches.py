@@ -188,7 +188,7 @@ def _tell(table: Exchanges, found: Batches) -> Ints:
         found.state[found.field[records.batch[(offset < ODD_BELOW) | (timestamp < ODD_BELOW)]]] = (
             LEFT
         )
-        delta = offset - found.table[BASE_OFFSET][records.batch]
+        delta = offset - found.column(BASE_OFFSET)[records.batch]
         last = np.append(first[1:], len(delta)) - 1
         told[_LAST, batch] = delta[last]
         told[_NEWEST, batch] = np.maximum.reduceat(timestamp, first)

@@ -44,7 +44,7 @@ class Batches:
     The batches of some fields, a row each, in order.
 
     Attributes:
-        table: The columns, one a row of this array, by the numbers above.
+        table: The columns, one a row of this array, by the numbers above; there may be room behind.
         state: Of each field: RIGHT, WRONG or LEFT. Only of a RIGHT one all batches are here.
         field: Number of the field.
         start: Address of the batch: in `data`, or, from its end on, in `held`.
@@ -55,15 +55,20 @@ class Batches:
         begin: Address of its payload: the records, the value of a wrapper, or a whole message.
     """
 
-    def __init__(self, table: NDArray[np.int64], state: Bytes) -> None:
+    def __init__(self, table: NDArray[np.int64], rows: int, state: Bytes) -> None:
         self.table, self.state = table, state
-        self.field: Ints = table[FIELD]
-        self.start: Ints = table[START]
-        self.end: Ints = table[END]
-        self.attributes: Ints = table[ATTRIBUTES]
-        self.count: Ints = table[COUNT]
-        self.magic: Ints = table[MAGIC]
-        self.begin: Ints = table[BEGIN]
+        self._rows = rows
+        self.field: Ints = self.column(FIELD)
+        self.start: Ints = self.column(START)
+        self.end: Ints = self.column(END)
+        self.attributes: Ints = self.column(ATTRIBUTES)
+        self.count: Ints = self.column(COUNT)
+        self.magic: Ints = self.column(MAGIC)
+        self.begin: Ints = self.column(BEGIN)
+
+    def column(self, number: int) -> Ints:
+        """Return a column by its number."""
+        return self.table[number, : self._rows]
 
     @property
     def is_packed(self) -> Bools:

@@ -9,6 +9,7 @@ both readers agree with: a field is right here exactly if no batch of it has a p
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,14 @@ from dissector.engine.batch_columns import (
     Bytes,
     Ints,
 )
-from dissector.engine.checksum import SMALL_BYTES, crc32, crc32c
+from dissector.engine.checksum import (
+    SMALL_BYTES,
+    checker,
+    checksum,
+    crc32_table,
+    crc32c_of,
+    crc32c_table,
+)
 from dissector.engine.numbers import signed
 from dissector.kernel import Kernel, part
 from dissector.protocol.records.compression import CODEC_MASK, CODECS
@@ -101,8 +109,10 @@ def find_batches(
         parts.append(out[:, : int(done[1])])
         # A field that finds too little room begins anew in the next piece, with more.
         room = room if done[1] else room * 4
-    table = parts[0] if len(parts) == 1 else np.concatenate([*parts, _NO_BATCHES], axis=1)
-    found = Batches(np.ascontiguousarray(table), state)
+    rows = sum(each.shape[1] for each in parts)
+    # One table that is not filled is as good as one that is, and no copy.
+    table = out if len(parts) == 1 else np.concatenate([*parts, _NO_BATCHES], axis=1)
+    found = Batches(table, rows, state)
     small = (found.end - found.begin < SMALL_BYTES) | (found.magic < 2)
     verify(data, held, found, np.flatnonzero(small))
     return found
@@ -110,14 +120,40 @@ def find_batches(
 
 def verify(data: Bytes, held: Bytes, found: Batches, these: Ints) -> None:
     """Check the CRCs of some batches; the fields in which one is wrong lose their state."""
-    is_message = found.magic[these] < 2
-    for some, begin, crcs in (
-        (these[~is_message], BATCH_CRC_FROM, crc32c),
-        (these[is_message], MESSAGE_CRC_FROM, crc32),
-    ):
-        if len(some):
-            checksums = crcs(data, held, found.start[some] + begin, found.end[some])
-            found.state[found.field[some[checksums != found.table[CRC, some]]]] = WRONG
+    places = data, held, found.table, these, found.state
+    work = int((found.end[these] - found.start[these]).sum()) // 8
+    if _verify.ready(*places, crc32c_table(), crc32_table(), work=work):
+        _verify(*places, crc32c_table(), crc32_table(), work=work)
+        return
+    here, there, beyond = data.data, held.data, len(data)
+    crc32c = checker(work * 8)
+    columns = found.field, found.start, found.end, found.column(CRC), found.magic
+    for field, at, end, crc, magic in zip(*(each[these].tolist() for each in columns), strict=True):
+        begin = at + (MESSAGE_CRC_FROM if magic < 2 else BATCH_CRC_FROM)
+        piece = here[begin:end] if at < beyond else there[begin - beyond : end - beyond]
+        if crc != (zlib.crc32(piece) if magic < 2 else crc32c(piece)):
+            found.state[field] = WRONG
+
+
+@Kernel
+def _verify(
+    data: Any, held: Any, table: Any, batches: Any, state: Any, crc32cs: Any, crc32s: Any
+) -> None:
+    """Do the same."""
+    beyond = len(data)
+    for i in range(len(batches)):
+        batch = batches[i]
+        at, end = table[START, batch], table[END, batch]
+        source = data
+        if at >= beyond:
+            source = held
+            at, end = at - beyond, end - beyond
+        if table[MAGIC, batch] < 2:
+            crc = checksum(source, at + MESSAGE_CRC_FROM, end, crc32s)
+        else:
+            crc = crc32c_of(source, at + BATCH_CRC_FROM, end, crc32cs)
+        if crc != table[CRC, batch]:
+            state[table[FIELD, batch]] = WRONG
 
 
 _NO_BATCHES = np.empty((COLUMNS, 0), np.int64)

@@ -1,16 +1,11 @@
 """
-CRC-32C and CRC-32 of many pieces at once, and in kernels.
+CRC-32C and CRC-32, of pieces one by one and in kernels.
 
-A call of the library takes a tenth of a microsecond and as much again to cut the piece out; from
-some hundred bytes on it is the fastest there is. Small pieces, of which there may be very many, go
-through a loop of our own.
-
-Source: Intel, "slicing-by-8" (Kounavis and Berry, 2005); RFC 3720, B.4 (the polynomial).
+Source: RFC 3720, B.4 (the polynomial); `dissector.crc` (how eight bytes are taken at a time).
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
@@ -18,61 +13,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.kernel import Kernel, part
+from dissector.crc import advance, by_table
+from dissector.kernel import part
 
 Ints: TypeAlias = NDArray[np.int64]
-Bytes: TypeAlias = NDArray[np.uint8]
 
 SMALL_BYTES = 400
 """What is smaller is small, and so is a batch of so little: best all done at once."""
 
 _CASTAGNOLI = 0x82F63B78
 _POLYNOMIAL_OF_ZIP = 0xEDB88320
-
-
-def crc32c(data: Bytes, held: Bytes, start: Ints, end: Ints) -> Ints:
-    """
-    Return the CRC-32C of pieces.
-
-    Args:
-        data: The bytes of a window.
-        held: More bytes; their addresses go on where those of `data` end.
-        start: Address of each piece.
-        end: Where it ends, in the same bytes.
-    """
-    return _of_pieces(data, held, start, end, crc32c_table(), checker)
-
-
-def crc32(data: Bytes, held: Bytes, start: Ints, end: Ints) -> Ints:
-    """Return the CRC-32 of pieces, as zip files have it; see `crc32c`."""
-    return _of_pieces(data, held, start, end, crc32_table(), lambda total_bytes: zlib.crc32)
-
-
-def _of_pieces(
-    data: Bytes,
-    held: Bytes,
-    start: Ints,
-    end: Ints,
-    table: Ints,
-    function_for: Callable[[int], Callable[[memoryview], int]],
-) -> Ints:
-    length = end - start
-    out = np.zeros(len(start), np.int64)
-    if len(start) and int(length.max()) < 2 * SMALL_BYTES:
-        arguments = data, held, start, end, table, out
-        work = int(length.sum()) // 8
-        if _small.ready(*arguments, work=work):
-            _small(*arguments, work=work)
-            return out
-    here, there, beyond = data.data, held.data, len(data)
-    function = function_for(int(length.sum()))
-    return np.array(
-        [
-            function(here[begin:stop] if begin < beyond else there[begin - beyond : stop - beyond])
-            for begin, stop in zip(start.tolist(), end.tolist(), strict=True)
-        ],
-        np.int64,
-    )
 
 
 def checker(total_bytes: int) -> Callable[[memoryview], int]:
@@ -128,32 +78,25 @@ def checksum(source: Any, at: int, end: int, table: Any) -> int:
     """Return the CRC of one piece, of the kind that the table is for."""
     crc = 0xFFFFFFFF
     while at + 8 <= end:
-        crc ^= source[at] | source[at + 1] * 256 | source[at + 2] * 65536
-        crc ^= source[at + 3] * 16777216
-        crc = (
-            table[1792 + (crc & 255)]
-            ^ table[1536 + (crc >> 8 & 255)]
-            ^ table[1280 + (crc >> 16 & 255)]
-            ^ table[1024 + (crc >> 24)]
-            ^ table[768 + source[at + 4]]
-            ^ table[512 + source[at + 5]]
-            ^ table[256 + source[at + 6]]
-            ^ table[0 + source[at + 7]]
-        )
+        crc = by_table(crc, source, at, table)
         at += 8
+    return _ended(crc, source, at, end, table)
+
+
+@part
+def crc32c_of(source: Any, at: int, end: int, table: Any) -> int:
+    """Return the CRC-32C of one piece; the table is the one for it."""
+    crc = 0xFFFFFFFF
+    while at + 8 <= end:
+        crc = advance(crc, source, at, table)
+        at += 8
+    return _ended(crc, source, at, end, table)
+
+
+@part
+def _ended(crc: int, source: Any, at: int, end: int, table: Any) -> int:
+    """Take the last bytes one by one."""
     while at < end:
         crc = table[(crc ^ source[at]) & 255] ^ crc >> 8
         at += 1
     return crc ^ 0xFFFFFFFF
-
-
-@Kernel
-def _small(data: Any, held: Any, start: Any, end: Any, table: Any, out: Any) -> None:
-    """Do all pieces."""
-    beyond = len(data)
-    for i in range(len(start)):
-        begin = start[i]
-        if begin < beyond:
-            out[i] = checksum(data, begin, end[i], table)
-        else:
-            out[i] = checksum(held, begin - beyond, end[i] - beyond, table)

@@ -27,8 +27,13 @@ from dissector.engine.batch_columns import (
     WRONG,
     Batches,
 )
-from dissector.engine.batch_headers import verify
-from dissector.engine.checksum import SMALL_BYTES, checker, checksum, crc32_table, crc32c_table
+from dissector.engine.checksum import (
+    SMALL_BYTES,
+    checker,
+    crc32_table,
+    crc32c_of,
+    crc32c_table,
+)
 from dissector.engine.libraries import libraries
 from dissector.engine.small_codecs import LZ4, SMALL_PAYLOAD_BYTES, ZSTD, unpack_small
 from dissector.kernel import Kernel, part
@@ -198,16 +203,7 @@ class _Opener:
         if not _open_small.ready(*arguments, work=work):
             return last, 0
         _open_small(*arguments, work=work)
-        turn = int(done[0])
-        opened = packed[first:turn] & (these.begin[first:turn] >= sum(map(len, self._bytes)))
-        self._verify_large(these.batch[first:turn][opened])
-        return turn, int(done[1])
-
-    def _verify_large(self, batch: Ints) -> None:
-        """Check the CRCs of batches that are opened; those of small ones are checked."""
-        found = self._found
-        is_large = found.end[batch] - found.begin[batch] > SMALL_PAYLOAD_BYTES
-        verify(*self._bytes, found, batch[is_large & (found.magic[batch] == 2)])
+        return int(done[0]), int(done[1])
 
     def rows(self, batch: Ints) -> Iterator[_Packed]:
         """Return what `open` needs of some batches."""
@@ -217,7 +213,7 @@ class _Opener:
             found.magic[batch],
             found.begin[batch],
             found.end[batch],
-            found.table[CRC, batch],
+            found.column(CRC)[batch],
             found.attributes[batch] & CODEC_MASK,
             found.count[batch] * LEAST_RECORD,
         )
@@ -261,9 +257,9 @@ def _opened(
     """Write the records of one batch; return their end, NOT_TAKEN, or BAD_CRC."""
     room = len(arena)
     stop = unpack_small(codec, source, begin, end, magic, gzip_table, arena, to, room, functions)
-    # The CRCs of smaller ones are checked already, those of larger ones not here.
-    is_checked = end - begin < SMALL_BYTES or end - begin > SMALL_PAYLOAD_BYTES or magic < 2
-    if stop >= 0 and not is_checked and checksum(source, begin - _CRC_BYTES, end, table) != crc:
+    # The CRCs of smaller ones are checked already.
+    is_checked = end - begin < SMALL_BYTES or magic < 2
+    if stop >= 0 and not is_checked and crc32c_of(source, begin - _CRC_BYTES, end, table) != crc:
         return BAD_CRC
     return stop
 

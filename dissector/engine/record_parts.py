@@ -218,8 +218,8 @@ class _Rows:
             ),
             "magic": Integers(found.magic[batch]),
             "codec": Coded(attributes & CODEC_MASK, _CODECS),
-            "producer_id": Integers(found.table[of_batch.PRODUCER_ID][batch]),
-            "producer_epoch": Integers(found.table[of_batch.PRODUCER_EPOCH][batch]),
+            "producer_id": Integers(found.column(of_batch.PRODUCER_ID)[batch]),
+            "producer_epoch": Integers(found.column(of_batch.PRODUCER_EPOCH)[batch]),
             "sequence": Integers(_sequence(found, batch, table[of_record.OFFSET])),
             "transactional": Coded(
                 (attributes & layout.TRANSACTIONAL != 0).astype(np.int64), (False, True)
@@ -249,6 +249,6 @@ def _coded(codes: Ints, values: list[str | None]) -> Coded:
 
 def _sequence(found: Batches, batch: Ints, offset: Ints) -> Ints:
     """Return the sequence of each record; see `iter_records`."""
-    base = found.table[of_batch.BASE_SEQUENCE]
-    from_offset = (base - found.table[of_batch.BASE_OFFSET])[batch]
+    base = found.column(of_batch.BASE_SEQUENCE)
+    from_offset = (base - found.column(of_batch.BASE_OFFSET))[batch]
     return np.where((base >= 0)[batch], from_offset + offset & SEQUENCE_MASK, -1)

@@ -16,6 +16,7 @@ import numba
 import numpy as np
 from numba import types as numba_types
 
+from dissector.crc import advance, compiled_advance
 from dissector.foreign import (
     compiled_unpack_by,
     compiled_unpack_within,
@@ -41,11 +42,12 @@ _OPTIONS: Any = {
 }
 
 _WRITTEN_BY_HAND: dict[Any, Callable[[], Any]] = {
+    advance: compiled_advance,
     move: compiled_move,
     unpack_by: compiled_unpack_by,
     unpack_within: compiled_unpack_within,
 }
-"""Parts that Numba could not compile, and what returns them as it takes them."""
+"""Parts that Numba would not compile as well, and what returns them as it takes them, or None."""
 
 _NUMBERS = (numba_types.Integer, numba_types.Boolean)
 """What a kernel may return; all of these are a number to its caller."""
@@ -110,8 +112,9 @@ def _within_numba(function: Callable[..., Any], known: dict[Any, Any]) -> Any:
     known[function] = None
     namespace: dict[str, Any] = {"__builtins__": __builtins__, "__name__": function.__module__}
     for name, value in names(function).items():
-        if value in _WRITTEN_BY_HAND:
-            namespace[name] = _WRITTEN_BY_HAND[value]()
+        by_hand = _WRITTEN_BY_HAND[value]() if value in _WRITTEN_BY_HAND else None
+        if by_hand is not None:
+            namespace[name] = by_hand
         elif not is_part(value):
             namespace[name] = value
         else:

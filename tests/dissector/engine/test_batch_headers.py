@@ -12,7 +12,8 @@ from dissector.engine.batch_columns import (
     WRONG,
     Batches,
 )
-from dissector.engine.batch_headers import find_batches
+from dissector.engine.batch_headers import find_batches, verify
+from dissector.kernel import Kernel
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 from dissector.protocol.records.layout import BATCH
 from tests.dissector.engine.modes import both
@@ -58,7 +59,7 @@ def test_the_columns_are_those_of_the_header() -> None:
         ("records_count", batch_columns.COUNT),
     )
     for name, column in names:
-        assert found.table[column, 1] == header[BATCH.names.index(name)], name
+        assert found.column(column)[1] == header[BATCH.names.index(name)], name
     assert found.end.tolist()[-1] == len(PLAIN) + 2 * len(data)
 
 
@@ -87,3 +88,21 @@ def test_room_is_made_for_many_batches() -> None:
     assert found.field.tolist() == [0] * 700 + [1] * 3 + [2] * 900
     assert (np.diff(found.start) == len(empty)).all()
     assert found.state.tolist() == [RIGHT] * 3
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_wrong_checksums(monkeypatch: pytest.MonkeyPatch, own: bool) -> None:
+    if not own:  # as little as this is checked by libraries
+        kernel = Kernel(batch_headers._verify.python)
+        monkeypatch.setattr(batch_headers, "_verify", kernel)
+    large = new_batch([Record(value=b"v" * 2000)]).to_bytes()
+    old = build_records(new_message_set([Record(value=b"v" * 2000)]))
+    bad, wrong = (each[:-1] + b"x" for each in (large, old))
+    fields = [large, bad, old, wrong]
+    lengths = np.array([len(each) for each in fields])
+    data = np.frombuffer(b"".join(fields), np.uint8)
+    split = len(large) + len(bad)
+    places = data[:split], data[split:], np.cumsum(lengths) - lengths, lengths
+    found = find_batches(*places, np.zeros(4, np.bool_), message_sets=True)
+    verify(*places[:2], found, np.arange(4))
+    assert found.state.tolist() == [RIGHT, WRONG, RIGHT, WRONG]

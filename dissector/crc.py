@@ -1,0 +1,75 @@
+"""
+CRC-32C inside kernels, by the processor's own instruction where it has one.
+
+A step by tables, the only way that plain code has, takes three times as long or more.
+
+Source: Intel, "slicing-by-8" (Kounavis and Berry, 2005); Intel's manual, CRC32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dissector.kernel.source import part
+
+
+@part
+def by_table(crc: int, source: Any, at: int, table: Any) -> int:
+    """
+    Return a CRC eight bytes further.
+
+    Args:
+        crc: What it is so far, its bits not yet inverted.
+        source: An array of uint8,
+        at: of which the bytes from here on are taken.
+        table: Eight tables of 256: what a byte adds that 0 to 7 others follow.
+    """
+    crc ^= source[at] | source[at + 1] * 256 | source[at + 2] * 65536
+    crc ^= source[at + 3] * 16777216
+    return int(
+        table[1792 + (crc & 255)]
+        ^ table[1536 + (crc >> 8 & 255)]
+        ^ table[1280 + (crc >> 16 & 255)]
+        ^ table[1024 + (crc >> 24)]
+        ^ table[768 + source[at + 4]]
+        ^ table[512 + source[at + 5]]
+        ^ table[256 + source[at + 6]]
+        ^ table[0 + source[at + 7]]
+    )
+
+
+@part
+def advance(crc: int, source: Any, at: int, table: Any) -> int:
+    """Return a CRC-32C eight bytes further; see `by_table`."""
+    return by_table(crc, source, at, table)
+
+
+def compiled_advance() -> Callable[..., Any] | None:
+    """Return `advance` as kernels are compiled with it; None for a processor without help."""
+    import llvmlite.binding as llvm
+
+    return _by_instruction() if llvm.get_host_cpu_features().get("sse4.2") else None
+
+
+def _by_instruction() -> Callable[..., Any]:
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    word = ir.IntType(64)
+    step = ir.FunctionType(word, [word, word])
+
+    def generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        crc, source, at, _ = arguments
+        data = context.make_array(signature.args[1])(context, builder, source).data
+        place = builder.bitcast(builder.gep(data, [at]), word.as_pointer())
+        name = "llvm.x86.sse42.crc32.64.64"
+        function = builder.module.globals.get(name) or ir.Function(builder.module, step, name)
+        return builder.call(function, [crc, builder.load(place, align=1)])
+
+    def typed(typing: Any, crc: Any, source: Any, at: Any, table: Any) -> Any:
+        return types.int64(types.int64, source, types.int64, table), generated
+
+    compiled: Callable[..., Any] = intrinsic(typed)
+    return compiled
