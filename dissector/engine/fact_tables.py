@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from threading import Lock
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from dissector.engine.fact_notes import (
     TOLD_SHORT,
 )
 from dissector.engine.interning import Table
+from dissector.engine.tables import longer
 from dissector.engine.tape import DEPTH
 from dissector.protocol.fact_program import FactPrograms, fact_programs
 from dissector.protocol.headers import API_VERSIONS
@@ -144,19 +145,26 @@ def _programs(table: Exchanges) -> tuple[Ints, Ints, Ints]:
     """Return the first steps of all messages, the steps, and the tags."""
     programs = fact_programs()
     with _growing:
-        starts = _starts(table, programs)
-        return starts, *_steps(len(programs.code), len(programs.tags))
+        return _starts(table, programs), _steps.of(programs.code), _tags.of(programs.tags)
 
 
-@lru_cache(maxsize=1)
-def _steps(code: int, tags: int) -> tuple[Ints, Ints]:
-    """Return the first steps and tags, so many of each: they stay the same, others may follow."""
-    programs = fact_programs()
-    return (
-        np.array(programs.code[:code] or [(0, 0, 0, 0)], np.int64),
-        np.array(programs.tags[:tags] or [(0, 0)], np.int64),
-    )
+class _Rows:
+    """A list that grows, as an array: what others were given of it stays as it is."""
 
+    def __init__(self, width: int) -> None:
+        self._rows: Ints = np.zeros((1, width), np.int64)
+        self._count = 0
+
+    def of(self, rows: Sequence[tuple[int, ...]]) -> Ints:
+        """Return the rows, with room behind them."""
+        if self._count < len(rows):
+            self._rows = longer(self._rows, len(rows))
+            self._rows[self._count : len(rows)] = rows[self._count :]
+            self._count = len(rows)
+        return self._rows
+
+
+_steps, _tags = _Rows(4), _Rows(2)
 
 _growing = Lock()
 """Windows may be read side by side, and their programs are in one table."""
