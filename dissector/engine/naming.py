@@ -9,19 +9,21 @@ capture is read twice only if it is long and names stand late in it, or nowhere.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dissector.engine.columns import Coded, Columns, Integers, row_count
-from dissector.engine.exchanges import Ints
+from dissector.engine.columns import Coded, Columns, Integers, Milliseconds, row_count
+from dissector.engine.exchanges import NONE, Ints
 from dissector.engine.pairs import with_names
 from dissector.engine.topics import TopicNames
 
 MOST_ROWS = 1 << 19
-"""So many rows may wait: 40 MB."""
+"""So many rows may wait: some 20 MB."""
 
 
 def named(
@@ -35,24 +37,24 @@ def named(
         names: What is known of topic ids.
         most_rows: How many rows may wait.
     """
-    waiting: deque[tuple[set[UUID], Columns]] = deque()
+    waiting: deque[tuple[set[UUID], int, Columns]] = deque()
     rows = 0
     for part in parts:
         nameless = _nameless(part, names)
         if not waiting and not nameless:
             yield with_names(part, names)
             continue
-        waiting.append((nameless, _packed(part)))
+        waiting.append((nameless, row_count(part), _packed(part)))
         rows += row_count(part)
         if rows > most_rows:
             names.ask()
         while waiting and not (names.may_ask and waiting[0][0] - names.known.keys()):
-            _, kept = waiting.popleft()
-            rows -= row_count(kept)
+            _, count, kept = waiting.popleft()
+            rows -= count
             yield with_names(_unpacked(kept), names)
     names.all_told()
     while waiting:
-        yield with_names(_unpacked(waiting.popleft()[1]), names)
+        yield with_names(_unpacked(waiting.popleft()[2]), names)
 
 
 def _nameless(part: Columns, names: TopicNames) -> set[UUID]:
@@ -64,35 +66,53 @@ def _nameless(part: Columns, names: TopicNames) -> set[UUID]:
     return ids - names.known.keys()
 
 
+class _Packed(NamedTuple):
+    """
+    Numbers in as few bytes as they need.
+
+    Attributes:
+        below: What is to be added.
+        numbers: From 1 on; 0 for null.
+    """
+
+    below: int
+    numbers: NDArray[Any]
+
+
 def _packed(part: Columns) -> Columns:
     """Return columns that take little room, and keep no memory of their window."""
-    return {
-        name: Integers(column.values.copy()) if isinstance(column, Integers) else column
-        for name, column in _recoded(part, _narrow).items()
-    }
+    return _renumbered(part, _narrow)
 
 
 def _unpacked(part: Columns) -> Columns:
     """Return columns as they were before they were packed."""
-    return _recoded(part, lambda codes: codes.astype(np.int64))
+    return _renumbered(part, _wide)
 
 
-def _recoded(part: Columns, change: Callable[[Ints], Ints]) -> Columns:
-    """Return columns with other codes; those that have the same still have the same."""
-    found = {id(column.codes): column.codes for column in _coded(part)}
-    codes = {number: change(each) for number, each in found.items()}
-    return {
-        name: Coded(codes[id(column.codes)], column.values) if isinstance(column, Coded) else column
-        for name, column in part.items()
-    }
+def _renumbered(part: Columns, change: Callable[[Any], Any]) -> Columns:
+    """Return columns with other numbers; those that have the same still have the same."""
+    changed: dict[int, Any] = {}
+    out: dict[str, Any] = {}
+    for name, column in part.items():
+        numbers = getattr(column, _NUMBERS[type(column)])
+        if id(numbers) not in changed:
+            changed[id(numbers)] = change(numbers)
+        out[name] = replace(column, **{_NUMBERS[type(column)]: changed[id(numbers)]})
+    return out
 
 
-def _coded(part: Columns) -> Iterator[Coded]:
-    return (column for column in part.values() if isinstance(column, Coded))
+_NUMBERS: Mapping[type, str] = {Coded: "codes", Integers: "values", Milliseconds: "values_ns"}
+"""What columns of `pairs` keep their numbers in."""
 
 
-def _narrow(codes: Ints) -> Any:
-    """Return codes in as few bytes as they need; as they are where some stand for null."""
-    if int(codes.min(initial=0)) < 0:
-        return codes
-    return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))
+def _narrow(numbers: Ints) -> _Packed:
+    there = numbers != NONE
+    below = int(numbers[there].min(initial=np.iinfo(np.int64).max)) - 1
+    # Of numbers that are further apart than an int64 can tell, a uint64 can.
+    distance = np.where(there, numbers - below, 0).view(np.uint64)
+    return _Packed(below, distance.astype(np.min_scalar_type(int(distance.max(initial=0)))))
+
+
+def _wide(packed: _Packed) -> Ints:
+    distance = packed.numbers.astype(np.int64)
+    return np.where(packed.numbers == 0, NONE, distance + packed.below)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dissector import Capture, Options
 from dissector.engine import naming
-from dissector.engine.columns import Coded, Columns, Integers
+from dissector.engine.columns import Coded, Columns, Integers, Milliseconds
 from dissector.engine.exchanges import NONE
 from dissector.engine.naming import named
 from dissector.engine.topics import TopicNames
@@ -122,6 +122,7 @@ def test_rows_that_wait_have_let_go_of_their_window() -> None:
     waits["connection"] = Integers(window[:1])
     waits["client"] = waits["broker"] = Coded(window[3:4], "abcd")
     waits["api"] = Coded(np.array([NONE]), [])
+    waits["latency_ms"] = Milliseconds(window[4:5])
     names = TopicNames(dict)
 
     def parts() -> Iterator[Columns]:
@@ -137,4 +138,34 @@ def test_rows_that_wait_have_let_go_of_their_window() -> None:
     assert first["client"].codes.dtype == np.int64
     assert [first["connection"].value(0), first["client"].value(0)] == [0, "d"]
     assert first["api"].value(0) is None
+    assert first["latency_ms"].value(0) == 4e-6
     assert not np.shares_memory(first["connection"].values, window)
+
+
+NUMBERS = st.one_of(
+    st.sampled_from([NONE, NONE + 1, 2**63 - 1]), st.integers(-5, 300), st.integers(NONE, 2**63 - 1)
+)
+
+
+@given(numbers=st.lists(NUMBERS))
+def test_numbers_that_wait_are_the_same_afterwards(numbers: list[int]) -> None:
+    columns: Columns = {"connection": Integers(np.array(numbers, np.int64))}
+    kept = naming._unpacked(naming._packed(columns))["connection"]
+    assert isinstance(kept, Integers)
+    assert kept.values.tolist() == numbers
+
+
+def test_what_waits_counts_by_rows() -> None:
+    rows = np.zeros(3, np.int64)
+    asked: list[int] = []
+
+    def parts() -> Iterator[Columns]:
+        for topic in (1, 2, 3):
+            ids = (UUID(int=topic),)
+            yield {"connection": Integers(rows), "topics": Coded(rows, [ids])}
+            asked.append(topic)
+            names.learn({UUID(int=topic): "named"})
+
+    names = TopicNames(lambda: pytest.fail("few rows waited"))
+    assert sum(len(each["topics"]) for each in named(parts(), names, most_rows=6)) == 9
+    assert asked == [1, 2, 3]
