@@ -17,7 +17,8 @@ from pipeline.spool import left_rows
 from pipeline.tables import Wanted
 from tests.packets import Packet, write
 from tests.pipeline.commands import tables_of
-from tests.pipeline.traffic import TURN_NS, in_turn
+from tests.pipeline.test_reading import bad_disk
+from tests.pipeline.traffic import TURN_NS, in_turn, record_starts
 
 PARTS = 2
 
@@ -91,3 +92,19 @@ def test_names_of_files_are_forgotten(tmp_path: Path) -> None:
     kept.take(0, _notes([file], setting)[0], setting)
     assert len(kept.starts) == len(kept.names) == KEPT_FILES
     assert kept.names[-1] == file
+
+
+def test_a_file_is_taken_up_to_where_it_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All parts count the same packets, and what is behind them is told."""
+    [file] = _files(tmp_path, in_turn(1, turns=1), 1)
+    starts = record_starts(Path(file))
+    bad = starts[len(starts) // 2]
+    monkeypatch.setattr("pipeline.opening.io.FileIO", bad_disk(bad, 1 << 30))
+    setting = _setting(tmp_path)
+    notes = _notes([file], setting)
+    monkeypatch.undo()
+    assert {note["packets"] for each in notes.values() for note in each} == {len(starts) // 2}
+    [told] = _rows(Kept().take(NO_PART, notes[NO_PART], setting), "problems")
+    assert (told["capture"], told["position"]) == (file, bad)
