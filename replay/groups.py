@@ -99,7 +99,7 @@ class Groups:
         elif name == "LeaveGroup":
             for each in body.get("members") or [body]:
                 self._members.pop((group, each.member_id), None)
-        elif (known := self._members.get((group, body.member_id))) is not None:
+        elif (known := self._members.get((group, _member_id(body)))) is not None:
             known.is_unsettled = step.is_unsettled
             if name == "SyncGroup":
                 known.sync = step.number
@@ -149,7 +149,7 @@ class Groups:
     def _key(self, step: Step) -> _Key | None:
         """Return whom a step is asked for, if that member has joined."""
         body = step.captured.asked().body
-        key = (body.group_id, body.member_id) if body is not None else ("", "")
+        key = (body.group_id, _member_id(body)) if body is not None else ("", "")
         return key if key in self._members else None
 
     def others(self, step: Step) -> list[Awaitable[None]]:
@@ -217,6 +217,11 @@ async def _join_again(name: str, member: _Member) -> None:
         answer = await member.repeat(member.join, name)
         if answer is not None and not answer.error_code and member.sync >= 0:
             await member.repeat(member.sync, name)
+
+
+def _member_id(body: Container) -> str:
+    """Return who asks; empty for nobody, as in OffsetCommit v0."""
+    return str(body.get("member_id", ""))
 
 
 def _body(message: Message | None) -> Container | None:

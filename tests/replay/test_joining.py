@@ -181,6 +181,17 @@ def test_who_is_told_of_a_rebalance_that_was_not_captured_joins_again(
     assert verdict(played, found[3]) is Verdict.SAME
 
 
+def test_who_commits_without_being_a_member_has_nothing_to_join(tmp_path: Path) -> None:
+    wire = Wire()
+    commit = request(COMMIT, 0, 1, "one", group_id="g", topics=COMMITTED)
+    exchange(wire.talk().syn(), commit, response(COMMIT, 0, 1, **done()))
+    told = one_after_another(done(REBALANCES))
+    played = at_script(saved(tmp_path, wire), {"OffsetCommit": told})
+    assert not played.failures
+    (outcome,) = played.outcomes
+    assert verdict(played, outcome) is Verdict.ERROR_CHANGED
+
+
 def test_a_rebalance_that_the_capture_shows_next_is_left_to_it(tmp_path: Path) -> None:
     wire = Wire()
     talk = wire.talk().syn()
