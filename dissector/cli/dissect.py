@@ -71,10 +71,10 @@ def dissect(
     if form == "parquet":
         _write_fields(source, output, show_secrets)
         return
-    heard = _in_order(source)
     if form == "ndjson":
-        _write_ndjson(source, output, show_secrets)
+        write_rows(_parts(source, show_secrets), "ndjson", output, (), ())
         return
+    heard = _in_order(source)
     if form == "fields":
         lines = _field_lines(heard, names, show_secrets)
     else:
@@ -87,16 +87,6 @@ def _write_fields(source: options.Source, output: str | None, show_secrets: bool
     from dissector.engine.field_frame import field_schema
 
     write_frames(source.field_frames(show_secrets), field_schema(), output)
-
-
-def _write_ndjson(source: options.Source, output: str | None, show_secrets: bool) -> None:
-    """Write a row for each message; in columns where the names of all topics are known already."""
-    parts: Iterator[Part]
-    if source.capture.names.comes_twice:
-        parts = _parts(source, show_secrets)
-    else:
-        parts = ([_row(each, show_secrets)] for each in _in_order(source))
-    write_rows(parts, "ndjson", output, (), ())
 
 
 def _parts(source: options.Source, show_secrets: bool) -> Iterator[Part]:

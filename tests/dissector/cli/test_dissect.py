@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import io
 import json
 import re
+import sys
 from pathlib import Path
 
 import polars
 import pytest
 
+from dissector.engine import known
+from dissector.view import message_rows
 from tests import packets
 from tests.dissector.cli import plays
 from tests.dissector.cli.conftest import Run
@@ -245,3 +249,20 @@ def test_parquet_of_nothing(good: Run, shop: Path, tmp_path: Path) -> None:
     good("dissect", shop, "-T", "parquet", "-o", file, "-Y", "api == LeaveGroup")
     assert polars.read_parquet_schema(file).names()[-1] == "problem"
     assert len(polars.read_parquet(file)) == 0
+
+
+def test_standard_input_is_read_in_columns_too(good: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = Path(__file__).parents[3] / "captures" / "librdkafka-transactions.pcap"
+    told = good("dissect", capture, "-T", "ndjson").out
+    windows: list[object] = []
+
+    class Window(message_rows.TableWindow):
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            windows.append(self)
+
+    monkeypatch.setattr(known, "WORTHWHILE", 1)
+    monkeypatch.setattr(message_rows, "TableWindow", Window)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(capture.read_bytes())))
+    assert good("dissect", "-", "-T", "ndjson").out == told.replace(str(capture), "-")
+    assert windows

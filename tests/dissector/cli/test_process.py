@@ -94,8 +94,9 @@ def test_closed_streams(shop: Path) -> None:
     assert ended("pairs", "nowhere", preexec_fn=close(2))[:2] == (2, b"")
 
 
-def test_ctrl_c_while_waiting_for_input(shop: Path) -> None:
-    process = started("dissect", "-", stdin=subprocess.PIPE)
+@pytest.mark.parametrize("form", ["text", "ndjson"])
+def test_ctrl_c_while_waiting_for_input(shop: Path, form: str) -> None:
+    process = started("dissect", "-", "-T", form, stdin=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
