@@ -203,13 +203,15 @@ class _Front:
     def _right(self, asked: Message, sent_as: int, frame: bytes) -> bytes:
         """Return an answer as Kafka would give it; nothing where it would give none."""
         message = decode_response(frame, asked.api_key, sent_as)
-        if message.body is None:
+        if message.body is None or message.schema is None:
             return frame  # who asked says what is wrong with it
-        answer = self._mends.answered(asked, message.body)
-        if answer is None:
-            return b""
-        body = _converted("response", asked, answer, sent_as, asked.api_version)
-        return _response(asked, body)
+        for field in message.schema.fields:
+            # It writes null for what is empty also where there is no null.
+            if message.body.get(field.name, ...) is None and sent_as not in field.null:
+                message.body[field.name] = field.zero(sent_as)
+        body = _converted("response", asked, message.body, sent_as, asked.api_version)
+        answer = self._mends.answered(asked, body)
+        return b"" if answer is None else _response(asked, answer)
 
 
 def _request(asked: Message, version: int) -> bytes:

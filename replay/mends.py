@@ -22,8 +22,11 @@ LEGAL_TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 
 _MEMBER_ID_REQUIRED = error_code("MEMBER_ID_REQUIRED")
 _REBALANCES = error_code("REBALANCE_IN_PROGRESS")
-_OUT_OF_TURN = error_code("INVALID_REQUEST")
+_INVALID_REQUEST = error_code("INVALID_REQUEST")
 _INVALID_TOPIC = error_code("INVALID_TOPIC_EXCEPTION")
+
+_ALL_OF_TOPIC = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+"""Read, write, create, delete, alter, describe, and both of configurations; KIP-430."""
 
 _FIRST_THAT_WANTS_IDS = 4
 """The version of JoinGroup from which a member without an id is sent back with one (KIP-394)."""
@@ -56,20 +59,13 @@ class Mends:
     def instead(self, asked: Message) -> Container | None:
         """Answer what the mock is not to be asked; None for everything else."""
         body = asked.body
-        if asked.api != "JoinGroup" or body is None or body.member_id:
+        if body is None or body.get("member_id", "m"):
             return None
+        if asked.api == "ConsumerGroupHeartbeat":
+            return _without_id()
         is_static = body.get("group_instance_id") is not None
-        if (asked.api_version or 0) < _FIRST_THAT_WANTS_IDS or is_static:
-            return None
-        return Container(
-            throttle_time_ms=0,
-            error_code=_MEMBER_ID_REQUIRED,
-            generation_id=-1,
-            protocol_name="",
-            leader="",
-            member_id=f"{asked.client_id or ''}-{uuid4()}",
-            members=[],
-        )
+        wants_id = (asked.api_version or 0) >= _FIRST_THAT_WANTS_IDS and not is_static
+        return _with_id(asked.client_id) if asked.api == "JoinGroup" and wants_id else None
 
     def asked(self, asked: Message) -> bool:
         """Note what the mock is asked; tell whether something in it had to be changed."""
@@ -80,11 +76,7 @@ class Mends:
         if asked.api == "SyncGroup" and body.assignments:
             parts = {each.member_id: each.assignment for each in body.assignments}
             self._assigned[body.group_id] = body.generation_id, parts
-        # A null pattern beside names would end the process.
-        is_null = body.get("subscribed_topic_regex", "") is None
-        if is_null:
-            body.subscribed_topic_regex = ""
-        return is_null
+        return asked.api == "ConsumerGroupHeartbeat" and _both_or_none(body)
 
     def answered(self, asked: Message, answer: Container) -> Container | None:
         """Change an answer to what Kafka would say; None where it would say nothing."""
@@ -97,8 +89,10 @@ class Mends:
         return answer if asked.acks else None
 
     def named(self, asked: Container, answer: Container) -> Container | None:
-        """Refuse names that no topic can have."""
+        """Refuse names that no topic can have, and tell that all may be done to the others."""
         for topic in answer.topics:
+            if not topic.error_code and asked.get("include_topic_authorized_operations"):
+                topic.topic_authorized_operations = _ALL_OF_TOPIC
             if topic.name is not None and not LEGAL_TOPIC.fullmatch(topic.name):
                 topic.error_code, topic.partitions = _INVALID_TOPIC, []
         return answer
@@ -115,15 +109,20 @@ class Mends:
         Source: ClassicGroup and GroupMetadataManager, classicGroupSync.
         """
         generation, parts = self._assigned.get(asked.group_id, (-1, {}))
-        if answer.error_code == _OUT_OF_TURN and generation == asked.generation_id:
+        if answer.error_code == _INVALID_REQUEST and generation == asked.generation_id:
             answer.error_code = 0
             answer.assignment = parts.get(asked.member_id)
         answer.assignment = answer.assignment or b""
         return answer
 
     def left(self, asked: Container, answer: Container) -> Container:
-        """Say who has left, for the versions that have room for that."""
-        (answer.member_id,) = [each.member_id for each in asked.get("members", [asked])]
+        """Say who has left, where the version has room for that."""
+        if "members" in answer:
+            told = ("member_id", "group_instance_id")
+            answer.members = [
+                Container(error_code=0, **{name: each[name] for name in told})
+                for each in asked.members
+            ]
         return answer
 
     def committed(self, asked: Container, answer: Container) -> Container:
@@ -146,13 +145,59 @@ class Mends:
         return answer
 
     def fetched(self, asked: Container, answer: Container) -> Container:
-        """Tell what was committed."""
+        """Tell what was committed; all of it where that is asked for."""
+        if asked.topics is None:
+            places = [place for place in self._committed if place[0] == asked.group_id]
+            parts = [Container(partition_index=each, error_code=0) for _, _, each in places]
+            answer.topics = [
+                Container(name=topic, partitions=[part])
+                for (_, topic, _), part in zip(places, parts, strict=True)
+            ]
         for place, partition in _partitions(asked, answer):
             offset, epoch, metadata = self._committed.get(place, (-1, -1, ""))
             partition.committed_offset, partition.metadata = offset, metadata
-            if "committed_leader_epoch" in partition:
-                partition.committed_leader_epoch = epoch
+            partition.committed_leader_epoch = epoch
         return answer
+
+
+def _with_id(client_id: str | None) -> Container:
+    """Send a member back with an id, with which it is to join."""
+    return Container(
+        throttle_time_ms=0,
+        error_code=_MEMBER_ID_REQUIRED,
+        generation_id=-1,
+        protocol_name="",
+        leader="",
+        member_id=f"{client_id or ''}-{uuid4()}",
+        members=[],
+    )
+
+
+def _without_id() -> Container:
+    """Refuse a member that has not chosen its id; the process would end (KIP-1082)."""
+    return Container(
+        throttle_time_ms=0,
+        error_code=_INVALID_REQUEST,
+        error_message=None,
+        member_id=None,
+        member_epoch=0,
+        heartbeat_interval_ms=0,
+        assignment=None,
+    )
+
+
+def _both_or_none(body: Container) -> bool:
+    """
+    Give topics and pattern of a heartbeat both or none, without which the process would end.
+
+    Returns:
+        Whether something had to be changed.
+    """
+    before = body.subscribed_topic_names, body.get("subscribed_topic_regex")
+    names, pattern = before
+    names, pattern = (names or [], pattern or "") if names or pattern else (None, None)
+    body.subscribed_topic_names, body.subscribed_topic_regex = names, pattern
+    return (names, pattern) != before
 
 
 def _partitions(asked: Container, body: Container) -> Iterator[tuple[_Place, Container]]:

@@ -98,24 +98,40 @@ def test_it_can_be_produced_to_in_any_version_and_without_an_answer(version: int
     with_link(do)
 
 
-def test_a_null_pattern_does_not_end_the_process() -> None:
-    beats = {
+def test_all_offsets_of_a_group_may_be_asked_for() -> None:
+    async def do(link: Link) -> None:
+        body = {"group_id": "g", "topics": None, "require_stable": False}
+        answer = await link.ask(KEYS["OffsetFetch"], 6, body)
+        assert answer is not None
+        assert (answer.error_code, answer.topics) == (0, [])
+
+    with_link(do)
+
+
+def test_no_heartbeat_ends_the_process() -> None:
+    beats: dict[str, object] = {
         "group_id": "g",
-        "member_id": "m",
-        "member_epoch": 0,
         "instance_id": None,
         "rack_id": None,
         "rebalance_timeout_ms": 6000,
-        "subscribed_topic_names": ["orders"],
-        "subscribed_topic_regex": None,
         "server_assignor": None,
         "topic_partitions": [],
     }
 
     async def do(link: Link) -> None:
-        answer = await link.ask(KEYS["ConsumerGroupHeartbeat"], 1, beats)
-        assert answer is not None
-        assert answer.error_code == 0
+        epoch = 0
+        for member, names, pattern, error in (
+            ("", ["orders"], None, 42),
+            ("m", ["orders"], None, 0),
+            ("m", None, "", 0),
+            ("m", None, None, 0),
+        ):
+            of_member = {"member_id": member, "member_epoch": epoch}
+            asks = {"subscribed_topic_names": names, "subscribed_topic_regex": pattern}
+            answer = await link.ask(KEYS["ConsumerGroupHeartbeat"], 1, beats | of_member | asks)
+            assert answer is not None
+            assert answer.error_code == error
+            epoch = answer.member_epoch
 
     with_link(do)
 

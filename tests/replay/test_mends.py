@@ -7,6 +7,8 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from replay.mends import LEGAL_TOPIC, MENDED, Mends
 
+POSITION = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata")
+
 
 def asked(api: str, version: int, **body: object) -> Message:
     return Message(
@@ -62,13 +64,38 @@ def test_the_mock_is_asked_everything_else(message: Message) -> None:
     assert Mends().instead(message) is None
 
 
-def test_a_null_pattern_does_not_reach_the_mock() -> None:
-    beats = asked("ConsumerGroupHeartbeat", 1, subscribed_topic_regex=None)
-    assert Mends().asked(beats)
+@pytest.mark.parametrize(
+    ("names", "pattern", "names_sent", "pattern_sent"),
+    [
+        (["t"], None, ["t"], ""),
+        (["t"], "", ["t"], ""),
+        (["t"], "x.*", ["t"], "x.*"),
+        (None, None, None, None),
+        (None, "", None, None),
+        ([], "", None, None),
+        (None, "x.*", [], "x.*"),
+    ],
+)
+def test_topics_and_pattern_reach_the_mock_both_or_not_at_all(
+    names: list[str] | None,
+    pattern: str | None,
+    names_sent: list[str] | None,
+    pattern_sent: str | None,
+) -> None:
+    told = {"subscribed_topic_names": names, "subscribed_topic_regex": pattern}
+    beats = asked("ConsumerGroupHeartbeat", 1, **told)
+    is_changed = Mends().asked(beats)
     assert beats.body is not None
-    assert beats.body.subscribed_topic_regex == ""
-    assert not Mends().asked(beats)
-    assert not Mends().asked(asked("ConsumerGroupHeartbeat", 0, group_id="g"))
+    sent = beats.body.subscribed_topic_names, beats.body.subscribed_topic_regex
+    assert sent == (names_sent, pattern_sent)
+    assert is_changed == (sent != (names, pattern))
+
+
+def test_a_member_that_must_choose_its_id_is_refused_without() -> None:
+    answer = Mends().instead(asked("ConsumerGroupHeartbeat", 1, member_id=""))
+    assert answer is not None
+    assert answer.error_code == 42
+    assert Mends().instead(asked("ConsumerGroupHeartbeat", 1, member_id="m")) is None
 
 
 @pytest.mark.parametrize(("acks", "is_told"), [(0, False), (1, True), (-1, True)])
@@ -106,6 +133,33 @@ def test_what_is_committed_is_told_whole() -> None:
     assert fetched(mends) == (9, 3, "noted")
 
 
+def test_all_that_a_group_committed_is_told() -> None:
+    mends = Mends()
+    assert commits(mends, 0) == 0
+    for group, expected in (("g", [("t", 0, 5, 3, "")]), ("other", [])):
+        asks = asked("OffsetFetch", 6, group_id=group, topics=None)
+        answer = mends.answered(asks, Container(topics=[], error_code=0))
+        assert answer is not None
+        shown = [
+            (topic.name, *(each[name] for name in POSITION))
+            for topic in answer.topics
+            for each in topic.partitions
+        ]
+        assert shown == expected
+
+
+@pytest.mark.parametrize(("wants", "told"), [(True, 3576), (False, -1)])
+def test_what_may_be_done_to_topics_is_told_to_who_asks(wants: bool, told: int) -> None:
+    topics = [
+        Container(name=name, error_code=error, partitions=[], topic_authorized_operations=-1)
+        for name, error in (("a", 0), ("b", 3))
+    ]
+    asks = asked("Metadata", 12, include_topic_authorized_operations=wants)
+    answer = Mends().answered(asks, Container(topics=topics))
+    assert answer is not None
+    assert [topic.topic_authorized_operations for topic in answer.topics] == [told, -1]
+
+
 def test_members_commit_while_others_join_but_not_before_they_are_told_their_part() -> None:
     mends, joining = Mends(), joins(5, "m")
     assert not mends.asked(joining)
@@ -116,10 +170,13 @@ def test_members_commit_while_others_join_but_not_before_they_are_told_their_par
     assert fetched(mends) == (5, 3, "")
 
 
-@pytest.mark.parametrize("leaves", [{"member_id": "m"}, {"members": [Container(member_id="m")]}])
-def test_who_leaves_is_told(leaves: dict[str, object]) -> None:
-    answer = Mends().answered(asked("LeaveGroup", 4, **leaves), Container(error_code=0))
-    assert answer == Container(error_code=0, member_id="m")
+def test_who_leaves_is_told() -> None:
+    members = [Container(member_id=each, group_instance_id=None) for each in "ab"]
+    leaves = asked("LeaveGroup", 4, members=members)
+    answer = Mends().answered(leaves, Container(error_code=0, members=[]))
+    assert answer is not None
+    assert [each.member_id for each in answer.members] == ["a", "b"]
+    assert Mends().answered(leaves, Container(error_code=0)) == Container(error_code=0)
 
 
 def syncs(member: str, generation: int = 3, **assigned: bytes) -> Message:
