@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
+import numpy as np
+
 from dissector.capture.columns import DATA, GAP, Chunks, Int64s
 from dissector.capture.connections import Connection, ConnectionColumns, Endpoint
 from dissector.engine.conversation import Conversation
@@ -198,8 +200,13 @@ class Objects:
     def _note_brokers(self) -> None:
         """Take note of the brokers of which the loop has told exchanges since the last time."""
         tables = self._tables
-        for number in tables.tellers[: tables.number(TELLERS)].tolist():
-            self._note_broker(number, int(tables.talks[number, CLIENT]))
+        numbers = tables.tellers[: tables.number(TELLERS)]
+        known = self._connections.columns(numbers)
+        rows, side = np.arange(len(numbers)), 1 - tables.talks[numbers, CLIENT]
+        address, port = known.address[rows, side], known.port[rows, side]
+        ends = np.column_stack([known.network.astype(np.uint64), address, port.astype(np.uint64)])
+        for network, high, low, number in np.unique(ends, axis=0).tolist():
+            self._brokers.add((network, (high, low, number)))
         tables.numbers[TELLERS] = 0
 
     def _note_broker(self, number: int, client: int) -> None:

@@ -68,6 +68,10 @@ class Known(list[Connection]):
         known = [self[number] for number in numbers.tolist()]
         return SimpleNamespace(
             syn_seen=np.array([each.syn_seen for each in known], np.bool_),
+            network=np.array([each.network for each in known], np.int64),
+            address=np.array([(each.a[:2], each.b[:2]) for each in known], np.uint64).reshape(
+                -1, 2, 2
+            ),
             port=np.array([(each.a[2], each.b[2]) for each in known], np.int64).reshape(-1, 2),
         )
 
