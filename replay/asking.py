@@ -175,8 +175,9 @@ class Asking:
         repeat(message)
         if why is Again.MISROUTED:
             await self._look_anew(sent)
-        elif why in (Again.MEMBER_ID, Again.MEMBERS):
-            message.body.member_id = answer.member_id
+        elif why in (Again.MEMBER_ID, Again.MEMBERS) or message.body.get("member_id") == "":
+            # Without its id it would be one more member.
+            message.body.member_id = answer.get("member_id") or message.body.member_id
         if sent.use is not None and sent.use.session is not None:
             session = sent.use.session
             if session.node < 0:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from construct import Container
@@ -249,6 +250,22 @@ def test_a_new_member_takes_the_id_that_it_is_given(tmp_path: Path) -> None:
     assert played.run is not None
     assert played.run.world is not None
     assert played.run.world.members.live("g", "captured") == "live"
+
+
+def test_a_member_that_is_to_be_assigned_asks_as_the_one_that_it_became(tmp_path: Path) -> None:
+    wire = Wire()
+    key = KEYS["ConsumerGroupHeartbeat"]
+    joins: dict[str, Any] = {"group_id": "g", "member_id": "", "member_epoch": 0}
+    told: dict[str, Any] = {"member_epoch": 1, "heartbeat_interval_ms": 60_000}
+    some = {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}
+    captured = response(key, 0, 1, member_id="captured", assignment=some, **told)
+    exchange(wire.talk().syn(), request(key, 0, 1, **joins), captured)
+    live = told | {"member_id": "live", "error_code": 0}
+    none: dict[str, Any] = {"topic_partitions": []}
+    answers = one_after_another(live | {"assignment": none}, live | {"assignment": some})
+    played = at_script(saved(tmp_path, wire), {"ConsumerGroupHeartbeat": answers})
+    assert not played.failures
+    assert [each.body.member_id for each in played.asked if each.body] == ["", "live"]
 
 
 def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
