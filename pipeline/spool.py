@@ -25,6 +25,8 @@ _PARCELS = "parcels"
 _OPTIONS = ipc.IpcWriteOptions(compression="lz4")
 """Rows of tables repeat themselves; parcels, of which records are compressed already, do not."""
 
+BULK_BYTES = 8 << 20
+"""About how many bytes of rows are joined."""
 
 Place: TypeAlias = tuple[str, int, list[str]]
 """A folder in which a task has left rows, the task's number, and the tables."""
@@ -108,6 +110,26 @@ def left_of(places: Iterable[Place], table: str) -> Iterator[pa.RecordBatch]:
     for folder, source, tables in places:
         if table in tables:
             yield from left_rows(folder, table, source)
+
+
+def in_bulk(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield rows in larger batches: what is done once for each batch is done less often."""
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for batch in batches:
+        waiting.append(batch)
+        held += batch.nbytes
+        if held >= BULK_BYTES:
+            yield _joined(waiting)
+            waiting, held = [], 0
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 def left_parcels(folder: str, places: Iterable[Lies]) -> Iterator[pa.RecordBatch]:

@@ -30,7 +30,7 @@ from pipeline.finish import Finish
 from pipeline.fold import BEGUN
 from pipeline.index import Indexed
 from pipeline.ranges import Range, Seen
-from pipeline.spool import Leaving, Lies, left_parcels, left_rows
+from pipeline.spool import Leaving, Lies, in_bulk, left_parcels, left_rows
 from pipeline.store import Store
 from pipeline.tables import NAMES, Batch, Wanted
 from pipeline.worker import settle
@@ -190,7 +190,7 @@ class Job:
         secrets = self.wanted.show_secrets
         finish = Finish(firsts[order], self.names, secrets, numbers[order])
         for table in left.tables:
-            for batch in left_rows(self.work, table, left.source):
+            for batch in in_bulk(left_rows(self.work, table, left.source)):
                 store.add(table, finish(table, batch))
 
 

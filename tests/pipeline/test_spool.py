@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.parcels import SCHEMA
-from pipeline.spool import Leaving, left_parcels, left_rows
+from pipeline.spool import Leaving, in_bulk, left_parcels, left_rows
 
 
 def _parcel(part: int, source: int, number: int, payload: bytes) -> pa.RecordBatch:
@@ -33,6 +33,15 @@ def test_rows_come_back_in_their_order(tmp_path: Path) -> None:
         leaving.rows("records", batches[0])
     assert list(left_rows(str(tmp_path), "exchanges", 4)) == batches
     assert list(left_rows(str(tmp_path), "records", 4)) == batches[:1]
+
+
+def test_rows_are_joined_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.spool.BULK_BYTES", 64)
+    batches = [pa.RecordBatch.from_pydict({"x": range(n, n + 3)}) for n in range(0, 21, 3)]
+    joined = list(in_bulk(batches))
+    assert [each.num_rows for each in joined] == [9, 9, 3]
+    assert [x for each in joined for x in each["x"].to_pylist()] == list(range(21))
+    assert not list(in_bulk([]))
 
 
 def test_parcels_come_back_from_all_files(tmp_path: Path) -> None:
