@@ -194,7 +194,7 @@ class Exchange:
             return list(self._known.error_lists[int(self._known.errors[self._row])])
         return list(self.facts[1].errors)
 
-    @property
+    @cached_property
     def topics(self) -> list[str]:
         """The topics of request and response, each once; an id without a name as its text."""
         topics: Topics
@@ -233,10 +233,17 @@ class Exchange:
         return facts
 
     def learn(self) -> None:
-        """Take note of the names of topic ids that this exchange tells, if it is of that kind."""
+        """
+        Take note of the names of topic ids that this exchange tells, if it is of that kind.
+
+        Where the capture comes once, its own topics have the names that are known now: whoever asks
+        for them later must not see more than others do.
+        """
         asked = self._table.asked(self._row)
         if asked is not None and may_tell_names(*asked):
             self.facts  # noqa: B018
+        if not self._names.comes_twice:
+            self.topics  # noqa: B018
 
     def known_topic(self, topic_id: UUID) -> str | None:
         """Return the name of a topic id; None where the capture does not tell it."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from io import BytesIO
+from pathlib import Path
+
+from dissector import Capture, Options
 from dissector.engine.exchange import COLUMNS, TOKEN, Exchange
 from dissector.engine.exchanges import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED, Row, columns
 from dissector.engine.frames import Frame
@@ -9,6 +14,8 @@ from dissector.engine.topics import TopicNames
 from tests.frames import request, response
 
 HEARTBEAT, METADATA = 12, 3
+CAPTURES = Path(__file__).parents[3] / "captures"
+UNNAMED = re.compile("[0-9a-f-]{36}$")
 
 
 def frame(side: int, data: bytes, packet: int, size: int | None = None) -> Frame:
@@ -108,3 +115,16 @@ def test_what_is_kept_has_its_own_bytes() -> None:
     assert len(kept._table.held) == len(ASKED.data) + len(TOLD.data)
     lonely = Exchange(table, 2, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
     assert lonely.kept().row() == lonely.row()
+
+
+def test_names_in_a_capture_that_comes_once_depend_on_no_window() -> None:
+    content = (CAPTURES / "kafka39-three-nodes.pcap").read_bytes()
+
+    def topics(window_bytes: int) -> list[list[str]]:
+        options = Options(window_bytes=window_bytes, stdin=BytesIO(content))
+        # All are asked at the end, when all names are known.
+        return [each.topics for each in list(Capture(["-"], options))]
+
+    whole = topics(1 << 20)
+    assert any(UNNAMED.match(topic) for each in whole for topic in each)
+    assert topics(3000) == whole
