@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
 from tests.broker.kafka import Cluster
+from tools.record.scenario import until
 
 _PATIENCE_S = 30.0
 
@@ -37,8 +38,29 @@ class Found:
     groups: dict[str, tuple[Any, ...]]
 
 
-def found(cluster: Cluster, beginning: str) -> Found:
-    """Look at all topics and groups of a cluster whose names begin so."""
+def found(cluster: Cluster, beginning: str, at_rest: bool = False) -> Found:
+    """
+    Look at all topics and groups of a cluster whose names begin so.
+
+    Args:
+        cluster: The cluster.
+        beginning: Of the names.
+        at_rest: Wait until sessions of members are over that never finished joining, and offsets of
+            topics that are gone are gone too.
+    """
+    if not at_rest:
+        return _found(cluster, beginning)
+
+    def attempt() -> Found | None:
+        now = _found(cluster, beginning)
+        rebalances = any(state.endswith("_REBALANCING") for state, *_ in now.groups.values())
+        topics = {topic for topic, _ in now.ends}
+        return None if rebalances or any(at[1] not in topics for at in now.offsets) else now
+
+    return until("what comes to rest by itself", attempt)
+
+
+def _found(cluster: Cluster, beginning: str) -> Found:
     settings: dict[str, Any] = {"bootstrap.servers": cluster.bootstrap(), "log_level": 0}
     admin = AdminClient(settings)
     topics = admin.list_topics(timeout=_PATIENCE_S).topics.items()

@@ -15,14 +15,34 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from replay import Pace, Plan, replay
 from replay.auth import Security
+from replay.drive import learn_noise
 from replay.policy import KINDS, Kind
 from replay.report import Report
+from replay.setting import Setting
+from replay.stage import Manner
 from tests.broker.kafka import Cluster
 from tests.broker.replay.found import Found, found
-from tests.broker.replay.recording import fresh, record
+from tests.broker.replay.recording import Play, fresh, record
 from tests.broker.settings import Shape
 
 _PATIENCE_S = 30.0
+_ALLOWED = KINDS[Kind.CHANGING].split()
+
+
+@dataclass(frozen=True)
+class Part:
+    """
+    What is played in one go.
+
+    Attributes:
+        chosen: A display filter; all by default.
+        secure: How the target is logged in to.
+        prefix: Of names on the target: parts with the same one make up a whole.
+    """
+
+    chosen: str = ""
+    secure: Callable[[Cluster], Security] = lambda _: Security()
+    prefix: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,18 +53,26 @@ class Case:
     Attributes:
         name: Of the scenario.
         speed: 0 for as fast as answers come.
-        chosen: A display filter: what is played; all by default.
         creates: Topics that are created before, on both clusters.
         begins: How the names of its topics and groups begin; by default with its own name.
-        secured: Prefix -> how the target is logged in to: it is played in these ways, too.
+        parts: Are played one after the other.
+        play: What is recorded; the scenario of that name without.
+        learns: Whether noise is learned first, where it was recorded.
+        rests: Whether what it leaves changes for a while without anybody.
     """
 
     name: str
     speed: float = 0
-    chosen: str = ""
     creates: tuple[str, ...] = ()
     begins: str = ""
-    secured: tuple[tuple[str, Callable[[Cluster], Security]], ...] = ()
+    parts: tuple[Part, ...] = (Part(),)
+    play: Play | None = None
+    learns: bool = False
+    rests: bool = False
+
+    def left(self, cluster: Cluster, prefix: str = "") -> Found:
+        """Look at what it left on a cluster."""
+        return found(cluster, prefix + (self.begins or self.name), self.rests)
 
 
 @dataclass(frozen=True)
@@ -53,10 +81,10 @@ class Played:
     What became of a case.
 
     Attributes:
-        reports: Of its replays: plain, and in the ways in which it is secured.
+        reports: Of its parts.
         left_out: Why requests were not sent.
         before: What it left where it was recorded.
-        after: What each replay left.
+        after: What the replays left, under each prefix.
     """
 
     reports: list[Report]
@@ -88,34 +116,46 @@ def _play_line(folder: Path, line: Line) -> dict[str, Played | Exception]:
         _prepare(cluster, cases)
         for case in cases:
             try:
-                path = record(cluster, case.name, folder)
-                recorded[case.name] = path, found(cluster, case.begins or case.name)
+                path = record(cluster, case.name, folder, case.play)
+                recorded[case.name] = path, case.left(cluster)
             except Exception as error:
                 played[case.name] = error
+        learning = (case.name for case in cases if case.learns and case.name in recorded)
+        noise = {name: _noise(cluster, recorded[name][0]) for name in learning}
     with fresh(shape) as cluster:
         _prepare(cluster, cases)
         for case in cases:
             if case.name in recorded:
-                played[case.name] = _play(case, cluster, *recorded[case.name])
+                heard = noise.get(case.name, ())
+                played[case.name] = _play(case, cluster, *recorded[case.name], heard)
     return played
 
 
-def _play(case: Case, target: Cluster, capture: Path, before: Found) -> Played:
-    ways = [("", Security()), *((prefix, secure(target)) for prefix, secure in case.secured)]
+def _noise(reference: Cluster, capture: Path) -> tuple[str, ...]:
+    setting = Setting(reference.bootstrap(), prefix="noise-", manner=Manner(Pace(0)))
+    with Plan.of(capture, allow=_ALLOWED) as plan:
+        return learn_noise(plan, setting)
+
+
+def _play(
+    case: Case, target: Cluster, capture: Path, before: Found, noise: tuple[str, ...]
+) -> Played:
     played = Played([], [], before, [])
-    allowed = KINDS[Kind.CHANGING].split()
-    with Plan.of(capture, allow=allowed, filter=case.chosen or None) as plan:
-        for prefix, security in ways:
+    for part in case.parts:
+        security = part.secure(target)
+        with Plan.of(capture, allow=_ALLOWED, filter=part.chosen or None) as plan:
             report = replay(
                 plan,
                 target.bootstrap(_listener(security)),
                 pace=Pace(case.speed),
                 security=security,
-                prefix=prefix,
+                prefix=part.prefix,
+                noise=noise,
             )
             played.reports.append(report)
-            played.after.append(found(target, prefix + (case.begins or case.name)))
-        played.left_out.extend(plan.left_out)
+            played.left_out.extend(plan.left_out)
+    for prefix in dict.fromkeys(part.prefix for part in case.parts):
+        played.after.append(case.left(target, prefix))
     return played
 
 
