@@ -69,6 +69,9 @@ MAX_RECORDS = DEFAULT.max_records
 WRAPPED_MESSAGES = 3_000_000
 """More than the wrappers of a field can hold in `payloads.UNIT_BYTES`."""
 
+LARGE_BYTES = 2048
+"""From here on a call of a library costs less than what it is faster than our loop."""
+
 _SIZE_0, _SIZE_1 = MESSAGE_0.size, MESSAGE_1.size
 _LAST_CODEC = max(CODECS)
 
@@ -110,8 +113,9 @@ def find_batches(
         # A field that finds too little room begins anew in the next piece, with more.
         room = room if done[1] else room * 4
     rows = sum(each.shape[1] for each in parts)
-    # One table that is not filled is as good as one that is, and no copy.
-    table = out if len(parts) == 1 else np.concatenate([*parts, _NO_BATCHES], axis=1)
+    # A table that is mostly filled is not copied; else its room is better given back.
+    is_filled = len(parts) == 1 and rows * 8 > room
+    table = out if is_filled else np.concatenate([*parts, _NO_BATCHES], axis=1)
     found = Batches(table, rows, state)
     small = (found.end - found.begin < SMALL_BYTES) | (found.magic < 2)
     verify(data, held, found, np.flatnonzero(small))
@@ -120,11 +124,12 @@ def find_batches(
 
 def verify(data: Bytes, held: Bytes, found: Batches, these: Ints) -> None:
     """Check the CRCs of some batches; the fields in which one is wrong lose their state."""
-    places = data, held, found.table, these, found.state
-    work = int((found.end[these] - found.start[these]).sum()) // 8
-    if _verify.ready(*places, crc32c_table(), crc32_table(), work=work):
-        _verify(*places, crc32c_table(), crc32_table(), work=work)
-        return
+    size = found.end[these] - found.start[these]
+    tables, work = (found.state, crc32c_table(), crc32_table()), int(size.sum()) // 8
+    if _verify.ready(data, held, found.table, these, *tables, work=work):
+        is_small = size < LARGE_BYTES
+        _verify(data, held, found.table, these[is_small], *tables, work=work)
+        these = these[~is_small]
     here, there, beyond = data.data, held.data, len(data)
     crc32c = checker(work * 8)
     columns = found.field, found.start, found.end, found.column(CRC), found.magic
@@ -139,7 +144,7 @@ def verify(data: Bytes, held: Bytes, found: Batches, these: Ints) -> None:
 def _verify(
     data: Any, held: Any, table: Any, batches: Any, state: Any, crc32cs: Any, crc32s: Any
 ) -> None:
-    """Do the same."""
+    """Do the same, without libraries."""
     beyond = len(data)
     for i in range(len(batches)):
         batch = batches[i]

@@ -12,7 +12,7 @@ from dissector.engine.batch_columns import (
     WRONG,
     Batches,
 )
-from dissector.engine.batch_headers import find_batches, verify
+from dissector.engine.batch_headers import LARGE_BYTES, find_batches, verify
 from dissector.kernel import Kernel
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 from dissector.protocol.records.layout import BATCH
@@ -90,13 +90,14 @@ def test_room_is_made_for_many_batches() -> None:
     assert found.state.tolist() == [RIGHT] * 3
 
 
+@pytest.mark.parametrize("size", [LARGE_BYTES // 2, LARGE_BYTES])
 @pytest.mark.parametrize("own", [True, False])
-def test_wrong_checksums(monkeypatch: pytest.MonkeyPatch, own: bool) -> None:
+def test_wrong_checksums(monkeypatch: pytest.MonkeyPatch, own: bool, size: int) -> None:
     if not own:  # as little as this is checked by libraries
         kernel = Kernel(batch_headers._verify.python)
         monkeypatch.setattr(batch_headers, "_verify", kernel)
-    large = new_batch([Record(value=b"v" * 2000)]).to_bytes()
-    old = build_records(new_message_set([Record(value=b"v" * 2000)]))
+    large = new_batch([Record(value=b"v" * size)]).to_bytes()
+    old = build_records(new_message_set([Record(value=b"v" * size)]))
     bad, wrong = (each[:-1] + b"x" for each in (large, old))
     fields = [large, bad, old, wrong]
     lengths = np.array([len(each) for each in fields])
