@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from replay import Pace, Plan, replay
 from replay.auth import Security
@@ -24,6 +25,9 @@ from tests.broker.kafka import Cluster
 from tests.broker.replay.found import Found, found
 from tests.broker.replay.recording import Play, fresh, record
 from tests.broker.settings import Shape
+from tools.record.scenario import until
+from tools.record.scenarios.sweep_client import Speaker
+from tools.record.scenarios.sweep_data import METADATA
 
 _PATIENCE_S = 30.0
 _ALLOWED = KINDS[Kind.CHANGING].split()
@@ -108,6 +112,11 @@ def play_all(lines: tuple[Line, ...]) -> dict[str, Played | Exception]:
         }
 
 
+def play_alone(shape: Shape, case: Case) -> Played | Exception:
+    """Record and play a case while nothing else is played."""
+    return play_all(((shape, (case,)),))[case.name]
+
+
 def _play_line(folder: Path, line: Line) -> dict[str, Played | Exception]:
     shape, cases = line
     recorded: dict[str, tuple[Path, Found]] = {}
@@ -186,3 +195,22 @@ def create(cluster: Cluster, leaders: dict[str, list[int]]) -> None:
         topics.append(NewTopic(name, len(led_by), replica_assignment=others))
     for created in admin.create_topics(topics).values():
         created.result(_PATIENCE_S)
+    places = [
+        TopicPartition(name, at) for name, led_by in leaders.items() for at in range(len(led_by))
+    ]
+    until("leaders of new topics", lambda: _are_led(admin, places))
+    until("all nodes to know new topics", lambda: _are_known(cluster, list(leaders)))
+
+
+def _are_led(admin: AdminClient, places: list[TopicPartition]) -> bool:
+    told = admin.list_offsets({each: OffsetSpec.latest() for each in places})
+    return all(each.exception(_PATIENCE_S) is None for each in told.values())
+
+
+def _are_known(cluster: Cluster, topics: list[str]) -> bool:
+    for node in cluster.nodes:
+        with Speaker(node.address.at("PLAINTEXT")) as speaker:
+            told = speaker.newest(METADATA, topics=[{"name": each} for each in topics])
+        if told is None or any(each.error_code for each in told.topics):
+            return False
+    return True

@@ -15,7 +15,16 @@ from replay.policy import BROKERS_TALK
 from tests.broker.kafka import Cluster
 from tests.broker.replay.connects import connects
 from tests.broker.replay.found import found
-from tests.broker.replay.lines import Case, Line, Part, Played, create, encrypted, play_all
+from tests.broker.replay.lines import (
+    Case,
+    Line,
+    Part,
+    Played,
+    create,
+    encrypted,
+    play_all,
+    play_alone,
+)
 from tests.broker.replay.recording import fresh, record
 from tests.broker.settings import PASSWORD, USER, Shape
 from tools.record.scenario import Stage
@@ -183,7 +192,7 @@ LINES: tuple[Line, ...] = (
     ),
 )
 
-CASES = [case.name for _, cases in LINES for case in cases]
+CASES = {case.name: (shape, case) for shape, cases in LINES for case in cases}
 
 FOR_THE_MOMENT = r"was refused for the moment \(\w+\), and asked again"
 
@@ -236,8 +245,24 @@ def played() -> dict[str, Played | Exception]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_same_broker_does_the_same(played: dict[str, Played | Exception], name: str) -> None:
-    what = played[name]
+def test_the_same_broker_does_the_same(
+    played: dict[str, Played | Exception], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Record and play; what differs is told, and done once more with nothing beside it.
+
+    On a busy machine a member's session may end that should not, in the capture or in the replay.
+    """
+    try:
+        _check(name, played[name])
+    except Exception as error:
+        with capsys.disabled():
+            print(f"\n{name} is played again, alone, as it differed: {error}")
+        _check(name, play_alone(*CASES[name]))
+
+
+def _check(name: str, what: Played | Exception) -> None:
+    """Hold what became of a case against what should."""
     if isinstance(what, FileNotFoundError):  # a client of another language that can't be had
         pytest.skip(str(what))
     if isinstance(what, Exception):
