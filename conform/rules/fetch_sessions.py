@@ -13,7 +13,7 @@ from conform.rule import Severity, Side, rule
 from conform.say import Say
 from conform.turn import Turn
 
-_SESSION_NOT_FOUND, _WRONG_EPOCH = 70, 71
+_WRONG_EPOCH = 71
 _MARGIN_MS = 1000
 """How much longer than asked an answer may take before it is remarkable."""
 

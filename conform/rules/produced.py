@@ -19,7 +19,6 @@ _FIRST_OF_MAGIC_2 = 3
 _TYPES_OF_END = (0, 1)
 """Control records that end a transaction: ABORT and COMMIT."""
 _LEAST_MARKER = 6
-_LAST_CONTROL_TYPE = 6
 _NO_PRODUCER = (-1, -1, -1)
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 

@@ -119,11 +119,6 @@ def _callable(
     return call
 
 
-def _in_code(dtype: str) -> str:
-    """Return what the code takes an array for: truth values for bytes."""
-    return "|u1" if dtype == "|b1" else dtype
-
-
 def _tell(text: str) -> None:
     """Say something once, to a person."""
     if text not in _told and sys.stderr.isatty():

@@ -38,7 +38,6 @@ EXACT_NS = 10**15
 EXPONENT_NS = 100
 """And below it those that are not 0, which `repr` writes with an exponent."""
 
-TIME_BYTES = 30
 _NUMBER_BYTES = 40
 """Room for whatever is written of a number."""
 _QUOTES_BYTES = 48
