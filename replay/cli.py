@@ -153,14 +153,14 @@ def replay(
     from replay.plan import Plan
     from replay.setting import Setting
     from replay.stage import Manner
-    from replay.written import form_of
+    from replay.written import checked
 
     if to is None and not dry_run:
         raise UsageError("where to? --to HOST:PORT, or --to mock")
     if reference is not None and noise != LEARN:
         raise UsageError("--reference goes with --noise learn")
     for file in report or ():
-        form_of(file)
+        checked(file)
     setting = Setting(
         to=to or "",
         security=Security.read(
@@ -190,6 +190,8 @@ def replay(
     with Plan.of(*captures, filter=filter_text, allow=allow or (), ports=ports or ()) as plan:
         for problem in plan.problems:
             _say(problem)
+        for topic in (each for each in setting.topic_map if each not in plan.topics):
+            _say(f"--topic-map: the capture shows no topic {topic!r}")
         if dry_run:
             return _rehearse(plan, setting)
         if noise == LEARN:
@@ -279,6 +281,8 @@ def _topic_map(pairs: Iterable[str]) -> dict[str, str]:
         old, equals, new = pair.partition("=")
         if not (old and equals and new):
             raise UsageError(f"--topic-map takes OLD=NEW, not {pair!r}")
+        if old in found:
+            raise UsageError(f"--topic-map names {old!r} twice")
         found[old] = new
     return found
 

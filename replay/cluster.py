@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -22,6 +23,7 @@ from dissector.protocol.error_codes import ERRORS
 from replay.auth import Security
 from replay.link import CLIENT_ID, TIMEOUT_S, Link
 from replay.topology import NO_ID, Topology
+from replay.waiting import Pulse
 
 DEFAULT_PORT = 9092
 
@@ -52,6 +54,9 @@ class Cluster(Topology):
         versions: The APIs that the broker asked last offers: key -> (lowest, highest version).
         shown: The targets as they were given.
         timeout_s: How long a broker may take for anything.
+        silence: What tells that the target as a whole says nothing any more: not even a new
+            connection is answered in time, nor anything else meanwhile. None while it does.
+        when_silent: Is told of it once.
     """
 
     def __init__(
@@ -67,7 +72,10 @@ class Cluster(Topology):
         self.shown = ",".join(targets)
         self._security = security
         self.timeout_s = timeout_s
+        self.silence: ReplayError | None = None
+        self.when_silent: Callable[[ReplayError], None] = lambda _: None
         self._client_id = client_id
+        self._pulse = Pulse()
         self._coordinators: dict[tuple[int, str], int] = {}
         self._links: dict[int, Link] = {}
         self._under_way: dict[object, asyncio.Task[Any]] = {}
@@ -97,6 +105,12 @@ class Cluster(Topology):
         cluster = cls(targets, security, timeout_s, client_id)
         try:
             await cluster.refresh()
+        except ReplayError as error:
+            hangs_up = any(link.failure is not None for link in cluster._links.values())
+            cluster.close()
+            if hangs_up and not error.advice and not security.mechanism:
+                raise ReplayError(error.address, error.what, "perhaps it wants SASL") from None
+            raise
         except BaseException:
             cluster.close()
             raise
@@ -126,7 +140,21 @@ class Cluster(Topology):
             raise ReplayError(self.shown, f"there is no broker {node}")
         name = self._client_id if client_id is None else client_id
         async with self._opening:
-            return await Link.open(broker.host, broker.port, self._security, self.timeout_s, name)
+            return await self._open(broker.host, broker.port, name)
+
+    async def _open(self, host: str, port: int, client_id: str) -> Link:
+        """Open a connection; see whether that it can't be means that the target is silent."""
+        if self.silence is not None:
+            raise ReplayError(self.silence.address, self.silence.what, self.silence.advice)
+        timeout_s, pulse, begun_ns = self.timeout_s, self._pulse, time.perf_counter_ns()
+        try:
+            return await Link.open(host, port, self._security, timeout_s, client_id, pulse)
+        except ReplayError as failure:
+            took_s = (time.perf_counter_ns() - begun_ns) / 1e9
+            if took_s >= timeout_s and pulse.last_ns < begun_ns and self.silence is None:
+                self.silence = failure
+                self.when_silent(failure)
+            raise
 
     async def refresh(self, names: Collection[str] | None = None) -> None:
         """
@@ -240,7 +268,7 @@ class Cluster(Topology):
         failures: list[ReplayError] = []
         for node, host, port in places:
             try:
-                link = await Link.open(host, port, self._security, self.timeout_s, self._client_id)
+                link = await self._open(host, port, self._client_id)
             except ReplayError as failure:
                 failures.append(failure)
                 continue

@@ -194,7 +194,7 @@ def _why(error: Exception, timeout_s: float) -> tuple[str, str]:
             what = f"its certificate is not trusted: {error.verify_message}"
             return what, "name the file with its authority's certificate"
         case ssl.SSLError() | ConnectionResetError() | ConnectionAbortedError():
-            why = getattr(error, "reason", None) or error
+            why = getattr(error, "reason", None) or str(error) or "the peer hung up"
             return f"no TLS connection: {why}", "perhaps it does not speak TLS"
         case OSError(errno=int(number)) if number > 0:
             return f"can not be reached: {os.strerror(number)}", "is the address right?"

@@ -77,27 +77,64 @@ def learn_noise(plan: Plan, setting: Setting, watch: Watch | None = None) -> tup
 
 async def _drive(plan: Plan, setting: Setting, addresses: list[str], watch: Watch | None) -> Report:
     report = Report(plan, setting.to, setting.noise, setting.show_secrets)
+    with _interruptible(report) as ending:
+        work = asyncio.create_task(_work(plan, setting, addresses, watch, report, ending))
+        ending.stop = work.cancel
+        await asyncio.wait([work])
+    if not work.cancelled():
+        work.result()
+    return report
+
+
+class _Ending:
+    """
+    Ends a replay before its time.
+
+    Attributes:
+        stop: Does so, by how far it is.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self.stop: Callable[[], object] = lambda: None
+
+    def because(self, why: str) -> None:
+        """End it; the report tells why."""
+        self._report.ended = why
+        self.stop()
+
+
+async def _work(
+    plan: Plan,
+    setting: Setting,
+    addresses: list[str],
+    watch: Watch | None,
+    report: Report,
+    ending: _Ending,
+) -> None:
     begin_ns = time.perf_counter_ns()
     try:
         timeout_s = setting.manner.timeout_s
         cluster = await Cluster.connect(addresses, setting.security, timeout_s)
     except ReplayError as error:
         report.ended = str(error)
-        return report
+        return
     try:
         worlds = await _worlds(plan, setting, cluster)
         warm_up(plan.alike * setting.manner.loop)
         gc.freeze()  # going over the plan again and again would make requests late
         begin_ns = time.perf_counter_ns()
         judge = _Judge(report, setting, worlds.made | plan.created)
-        await _play(Run(plan, cluster, worlds, judge, setting.manner), report, watch)
+        run = Run(plan, cluster, worlds, judge, setting.manner)
+        ending.stop = run.stop
+        cluster.when_silent = lambda error: ending.because(str(error))
+        await _play(run, report, watch)
     except ReplayError as error:
         report.ended = str(error)
     finally:
         gc.unfreeze()
         report.elapsed_ns = time.perf_counter_ns() - begin_ns
         cluster.close()
-    return report
 
 
 class _Judge:
@@ -125,8 +162,7 @@ class _Judge:
 async def _play(run: Run, report: Report, watch: Watch | None) -> None:
     watching = asyncio.create_task(_keep_watching(run, report, watch)) if watch else None
     try:
-        with _interruptible(run, report):
-            await run.play()
+        await run.play()
     finally:
         if watching is not None:
             watching.cancel()
@@ -140,20 +176,20 @@ async def _keep_watching(run: Run, report: Report, watch: Watch) -> None:
 
 
 @contextlib.contextmanager
-def _interruptible(run: Run, report: Report) -> Iterator[None]:
-    """Let the first Ctrl-C end the run; a second one ends the process."""
+def _interruptible(report: Report) -> Iterator[_Ending]:
+    """Let the first Ctrl-C end the replay; a second one ends the process."""
     loop = asyncio.get_running_loop()
+    ending = _Ending(report)
 
     def stop() -> None:
-        report.ended = INTERRUPTED
-        run.stop()
+        ending.because(INTERRUPTED)
         loop.remove_signal_handler(signal.SIGINT)
 
     # In a thread, or where there are no signals, whoever runs us must stop us in another way.
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
         loop.add_signal_handler(signal.SIGINT, stop)
     try:
-        yield
+        yield ending
     finally:
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.remove_signal_handler(signal.SIGINT)

@@ -15,7 +15,7 @@ from replay.asked import Asked, next_id, shape_of
 from replay.auth import Security, authenticate
 from replay.connection import Connection, connect, written
 from replay.negotiation import negotiate
-from replay.waiting import Waiting
+from replay.waiting import Pulse, Waiting
 
 CLIENT_ID = "kafkashark"
 TIMEOUT_S = 10.0
@@ -38,14 +38,22 @@ class Link:
         failure: Why it can't be used any more; None while it can.
     """
 
-    def __init__(self, host: str, port: int, security: Security, timeout_s: float, client_id: str):
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        security: Security,
+        timeout_s: float,
+        client_id: str,
+        pulse: Pulse,
+    ) -> None:
         self.address = written(host, port)
         self.versions: dict[int, tuple[int, int]] = {}
         self.failure: ReplayError | None = None
         self._security = security
         self._client_id = client_id
         self._loop = asyncio.get_running_loop()
-        self._waiting = Waiting(timeout_s, self._fail)
+        self._waiting = Waiting(timeout_s, self._fail, pulse)
         take, take_many = self._waiting.take, self._waiting.take_many
         self._connection = Connection(take, self._fail, on_data=take_many)
         self._held: list[tuple[Asked, bytes]] | None = None
@@ -61,6 +69,7 @@ class Link:
         security: Security = Security(),  # noqa: B008 (frozen)
         timeout_s: float = TIMEOUT_S,
         client_id: str = CLIENT_ID,
+        pulse: Pulse | None = None,
     ) -> Self:
         """
         Connect, ask for the versions and authenticate.
@@ -71,11 +80,12 @@ class Link:
             security: Whether and how to encrypt and to authenticate.
             timeout_s: How long each of these, and later each answer, may take.
             client_id: What our requests are signed with.
+            pulse: Takes over when it answers.
 
         Raises:
             ReplayError: The broker can't be reached, does not let us in or is no broker.
         """
-        link = cls(host, port, security, timeout_s, client_id)
+        link = cls(host, port, security, timeout_s, client_id, pulse or Pulse())
         try:
             await connect(link._connection, host, port, security.tls, timeout_s)
             link.versions = await negotiate(link)

@@ -15,7 +15,7 @@ from replay.plan import Plan
 from replay.report import Report
 from replay.setting import MOCK, Setting
 from replay.stage import Manner
-from replay.written import write
+from replay.written import checked, write
 
 AS_FAST_AS_ANSWERED = Pace(speed=0)
 
@@ -67,6 +67,8 @@ def replay(
         ReplayError: The embedded broker can't be started.
         UsageError: What is asked for can't be had.
     """
+    if report_file is not None:
+        checked(report_file)
     setting = Setting(
         to,
         security,

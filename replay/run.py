@@ -7,9 +7,10 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 from replay.cluster import Cluster
+from replay.pace import SECOND_NS
 from replay.plan import Plan
 from replay.player import Player
-from replay.stage import Judge, Manner, Progress, Stage
+from replay.stage import AHEAD_NS, Judge, Manner, Progress, Stage
 from replay.world import World
 
 
@@ -62,7 +63,9 @@ class Run:
         """Play all passes, and tidy up."""
         loop = asyncio.get_running_loop()
         duration_s = self._manner.duration_s
-        end = None if duration_s is None else loop.call_later(duration_s, self.stop)
+        # Nothing is sent before a first request is due.
+        ahead_s = AHEAD_NS / SECOND_NS if self._manner.pace.is_timed else 0
+        end = None if duration_s is None else loop.call_later(ahead_s + duration_s, self.stop)
         try:
             ends = self._ends()
             self.progress.total = sum(ends)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dissector.errors import UsageError
 from replay.auth import Security
 from replay.names import Names
 from replay.noise import Noise
@@ -47,6 +48,16 @@ class Setting:
         return Names(self.topic_map, self.prefix, copy)
 
     def live_topics(self, captured: Mapping[str, int]) -> dict[str, int]:
-        """Return topics with their partitions by the names that they have in all passes."""
-        passes = map(self.names, range(self.manner.loop))
-        return {names.topic(topic): count for names in passes for topic, count in captured.items()}
+        """
+        Return topics with their partitions by the names that they have in all passes.
+
+        Raises:
+            UsageError: Two topics would have the same name.
+        """
+        found: dict[str, int] = {}
+        for names in map(self.names, range(self.manner.loop)):
+            live = {names.topic(topic): count for topic, count in captured.items()}
+            if len(live) < len(captured):
+                raise UsageError("two captured topics would have the same name on the target")
+            found |= live
+        return found

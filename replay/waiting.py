@@ -6,8 +6,21 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from replay.asked import Asked
+
+
+@dataclass(slots=True)
+class Pulse:
+    """
+    Signs of life on connections that share it.
+
+    Attributes:
+        last_ns: When an answer came last, by `time.perf_counter_ns`.
+    """
+
+    last_ns: int = 0
 
 
 class Waiting:
@@ -17,14 +30,16 @@ class Waiting:
     Args:
         timeout_s: How long an answer may take.
         fail: Is told what is wrong with the answers, or that they don't come, and what may help.
+        pulse: Takes over when answers come.
 
     Attributes:
         timeout_s: See above; may be changed.
     """
 
-    def __init__(self, timeout_s: float, fail: Callable[[str, str], None]) -> None:
+    def __init__(self, timeout_s: float, fail: Callable[[str, str], None], pulse: Pulse) -> None:
         self.timeout_s = timeout_s
         self._fail = fail
+        self._pulse = pulse
         self._loop = asyncio.get_running_loop()
         self._open: deque[Asked] = deque()
         self._since_ns = 0
@@ -76,7 +91,7 @@ class Waiting:
             count, start = asked.take_many(data, start, now_ns)
             if not count:
                 break
-            self._since_ns = now_ns
+            self._since_ns = self._pulse.last_ns = now_ns
             for _ in range(count):
                 waiting.popleft()
             self._expect_sooner(asked)
@@ -98,7 +113,7 @@ class Waiting:
             )
             return
         waiting.popleft()
-        asked.answered_ns = self._since_ns = time.perf_counter_ns()
+        asked.answered_ns = self._since_ns = self._pulse.last_ns = time.perf_counter_ns()
         self._expect_sooner(asked)
         asked.take(frame)
 

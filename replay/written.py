@@ -33,6 +33,18 @@ def form_of(file: str | Path) -> Callable[[Report], Iterable[str]]:
     return form
 
 
+def checked(file: str | Path) -> None:
+    """
+    See whether a report can be written, before what it tells of is done.
+
+    Raises:
+        UsageError: The file's name says nothing of the form, or there is no such folder.
+    """
+    form_of(file)
+    if not Path(file).parent.is_dir():
+        raise UsageError(f"{file}: there is no folder of that name")
+
+
 def write(report: Report, file: str | Path) -> None:
     """
     Write a report.

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from dissector.cli import main
+
+PATIENCE_S = 60.0
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 PRODUCED = str(CAPTURES / "librdkafka-idempotent.pcap")
@@ -72,6 +77,16 @@ def test_a_dry_run_needs_no_target(capsys: pytest.CaptureFixture[str]) -> None:
     assert "12 requests would be sent, 0 left out" in out
 
 
+def test_names_of_topics_are_those_of_the_capture(capsys: pytest.CaptureFixture[str]) -> None:
+    renamed = ("--topic-map", "nobody=x", "--dry-run")
+    assert _run(PRODUCED, *renamed) == 0
+    assert "--topic-map: the capture shows no topic 'nobody'" in capsys.readouterr().err
+    both = str(CAPTURES / "kafka4-librdkafka-transactions.pcap")
+    topic = "kafka4-librdkafka-transactions."
+    assert _run(both, "--to", "mock", "--topic-map", f"{topic}source={topic}sink") == 2
+    assert "the same name" in capsys.readouterr().err
+
+
 def test_a_target_that_is_not_there_is_said_and_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,6 +101,22 @@ def test_a_target_that_is_not_there_is_said_and_reported(
     assert json.loads(file.read_text().splitlines()[0])["passed"] is False
 
 
+def test_ctrl_c_before_anything_is_sent_ends_with_a_report() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(PATIENCE_S)
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        command = [sys.executable, "-m", "dissector", "replay", PRODUCED, "--to", address]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, **pipes) as process, server.accept()[0] as connection:
+            connection.settimeout(PATIENCE_S)
+            assert connection.recv(1)  # it asks for versions, which nobody tells
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + signal.SIGINT
+    assert out.startswith(f"{address}: ended early: interrupted\n".encode())
+    assert not err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -95,6 +126,8 @@ def test_a_target_that_is_not_there_is_said_and_reported(
         (["--to", "mock", "--topic-map", "a"], "--topic-map takes OLD=NEW"),
         (["--to", "mock", "--offsets", "guess"], "--offsets takes kept, earliest, latest"),
         (["--to", "mock", "--report", "a.pdf"], "a report is called"),
+        (["--to", "mock", "--report", "nowhere/a.html"], "there is no folder"),
+        (["--to", "mock", "--topic-map", "a=b", "--topic-map", "a=c"], "names 'a' twice"),
         (["--to", "mock", "--ignore", "Fitch.x"], "names no API"),
         (["--to", "mock", "--noise", "nowhere"], "can not be read"),
         (["--to", "mock", "--reference", "mock"], "--noise learn"),

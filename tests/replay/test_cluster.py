@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from dissector.errors import ReplayError, UsageError
+from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from replay.cluster import Cluster, Coordinated, address
 from replay.topics import create_topics
 from replay.topology import NO_ID
-from tests.replay.scripted import Answer, Answers, Scripted, offers, scripted
+from tests.replay.scripted import HANG_UP, Answer, Answers, Scripted, offers, scripted
 
 
 class World:
@@ -165,6 +166,55 @@ def test_the_first_target_that_answers_is_taken() -> None:
 def test_a_target_without_brokers_is_told() -> None:
     with pytest.raises(ReplayError, match="knows of no brokers"):
         with_cluster(World(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: {}})
+
+
+def test_a_target_that_hangs_up_when_it_is_asked_may_want_sasl() -> None:
+    with pytest.raises(ReplayError, match=r"closed the connection .*; perhaps it wants SASL"):
+        with_cluster(World(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: HANG_UP})
+
+
+def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None:
+    offer, told = offers(), list[str]()
+    says_nothing = [False, False]
+
+    async def do(cluster: Cluster) -> None:
+        cluster.when_silent = lambda error: told.append(str(error))
+        cluster.timeout_s = 0.2
+        says_nothing[0] = True
+        answering = await cluster.open(2)
+
+        async def ask_on() -> None:
+            while True:
+                await answering.ask(KEYS["ApiVersions"], 0, {})
+
+        asking = asyncio.create_task(ask_on())
+        with pytest.raises(ReplayError, match="did not answer"):
+            await cluster.open(1)
+        assert cluster.silence is None, "the other broker answers"
+        asking.cancel()
+        for _ in range(2):
+            with pytest.raises(ReplayError, match="did not answer ApiVersions"):
+                await cluster.open(1)
+        assert len(told) == 1
+        with pytest.raises(ReplayError, match="did not answer ApiVersions"):
+            await cluster.open(2)
+
+    async def main() -> None:
+        world = World()
+
+        def script(at: int) -> Answers:
+            said: Answers = {"ApiVersions": lambda _: None if says_nothing[at] else offer(_)}
+            return {**world.answers, **said}
+
+        async with scripted(script(0)) as one, scripted(script(1)) as other:
+            world.brokers += [one, other]
+            cluster = await Cluster.connect([f"127.0.0.1:{one.port}"])
+            try:
+                await do(cluster)
+            finally:
+                cluster.close()
+
+    asyncio.run(main())
 
 
 def test_when_a_broker_goes_another_is_asked() -> None:

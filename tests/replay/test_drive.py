@@ -5,22 +5,30 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from dissector.protocol.apis import KEYS
+from dissector.protocol.messages import Message
 from replay.drive import _drive
 from replay.pace import Pace
 from replay.plan import Plan
 from replay.report import Report
 from replay.setting import Setting
 from replay.stage import Manner
-from tests.replay.captures import left_open
-from tests.replay.scripted import Answers, alone, scripted
+from tests.frames import request, response
+from tests.packets import Wire
+from tests.replay.captures import exchange, left_open, saved
+from tests.replay.scripted import Answers, alone, offers, scripted
+
+HEARTBEAT = KEYS["Heartbeat"]
 
 
-def at_script(path: str, answers: Answers) -> Report:
+def at_script(path: str, answers: Answers, timeout_s: float = 60) -> Report:
     async def main() -> Report:
         ports: list[int] = []
         async with scripted({**alone(ports), **answers}) as broker:
             ports.append(broker.port)
-            setting = Setting(f"127.0.0.1:{broker.port}", manner=Manner(Pace(0), timeout_s=60))
+            setting = Setting(
+                f"127.0.0.1:{broker.port}", manner=Manner(Pace(0), timeout_s=timeout_s)
+            )
             with Plan.of(path) as plan:
                 return await _drive(plan, setting, [setting.to], None)
 
@@ -38,3 +46,25 @@ def test_what_is_left_behind_is_in_the_report(tmp_path: Path) -> None:
     assert "'t'" in left
     assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in left
     assert not report.ended
+
+
+def test_a_target_that_falls_silent_ends_the_run(tmp_path: Path) -> None:
+    wire = Wire()
+    talk = wire.talk().syn()
+    for number in range(20):
+        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(talk, asked, response(HEARTBEAT, 3, number))
+    offer, beats = offers(), list[Message]()
+
+    def beat(asked: Message) -> None:
+        beats.append(asked)
+
+    silent: Answers = {
+        "ApiVersions": lambda asked: None if beats else offer(asked),
+        "Heartbeat": beat,
+    }
+    report = at_script(saved(tmp_path, wire), silent, timeout_s=0.2)
+    assert "did not answer ApiVersions" in report.ended
+    assert len(beats) == 1
+    assert 0 < sum(report.verdicts.values()) < 20
+    assert not report.passed

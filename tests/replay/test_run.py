@@ -19,11 +19,11 @@ from replay.cluster import Cluster
 from replay.mock import Mock
 from replay.names import Names
 from replay.outcome import Outcome
-from replay.pace import Pace
+from replay.pace import SECOND_NS, Pace
 from replay.plan import Plan
 from replay.player import STOPPED
 from replay.run import Run
-from replay.stage import Manner
+from replay.stage import AHEAD_NS, Manner
 from replay.world import World
 from tests.frames import request, response
 from tests.packets import Wire
@@ -166,6 +166,11 @@ def test_it_may_be_stopped() -> None:
 def test_it_takes_no_longer_than_allowed() -> None:
     manner = Manner(Pace(0.001), duration_s=0.2)
     assert len(at_mock("librdkafka-consume-assigned.pcap", manner).outcomes) < 27
+
+
+def test_the_time_runs_from_when_the_first_request_is_due() -> None:
+    manner = Manner(Pace(0.001), duration_s=AHEAD_NS / SECOND_NS / 2)
+    assert at_mock("librdkafka-consume-assigned.pcap", manner).outcomes
 
 
 def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import cast
 
 from replay.asked import Asked
 from replay.link import Link
-from replay.waiting import Waiting
+from replay.waiting import Pulse, Waiting
 from tests.replay.produced import PRODUCE
 
 
@@ -36,7 +36,7 @@ class Noting(Asked):
 def with_waiting(do: Callable[[Waiting, list[str]], Awaitable[None]], timeout_s: float = 9) -> None:
     async def main() -> None:
         failures: list[str] = []
-        waiting = Waiting(timeout_s, lambda what, advice: failures.append(what))
+        waiting = Waiting(timeout_s, lambda what, advice: failures.append(what), Pulse())
         await do(waiting, failures)
         waiting.end()
 
