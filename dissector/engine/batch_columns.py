@@ -71,6 +71,12 @@ class Batches:
         return self.table[number, : self._rows]
 
     @property
+    def is_wrapper(self) -> Bools:
+        """Tell which are messages that hold others."""
+        wraps: Bools = (self.magic < 2) & (self.begin > self.start)
+        return wraps
+
+    @property
     def is_packed(self) -> Bools:
         """Tell which have a payload that is to be decompressed."""
         packed: Bools = self.attributes & CODEC_MASK != 0

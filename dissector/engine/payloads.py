@@ -77,9 +77,8 @@ class Payloads:
     end: Ints
     arena: Bytes
 
-    def part(self, first: int, last: int) -> Payloads:
+    def part(self, chosen: slice | Bools) -> Payloads:
         """Return those of some of the batches."""
-        chosen = slice(first, last)
         return Payloads(self.batch[chosen], self.begin[chosen], self.end[chosen], self.arena)
 
 
@@ -121,14 +120,14 @@ def payloads(
                     last_unit = owner
                     if used - low >= ARENA_BYTES:
                         stop = int(np.searchsorted(unit, owner))
-                        yield these.part(first, stop)
+                        yield these.part(slice(first, stop))
                         first, used, highest = stop, low, max(highest, used)
                     room = arena.data[: used + UNIT_BYTES]
                 stop = opener.open(each, room, used)
                 begins[at], ends[at] = beyond + used, beyond + stop
                 used = stop
             highest = max(highest, used)
-            yield these.part(first, turn)
+            yield these.part(slice(first, turn))
             first = turn
             if first == last:
                 break

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from dissector.protocol.records import layout
 from dissector.protocol.records.batch import timestamp_type
-from dissector.protocol.records.compression import codec_name
+from dissector.protocol.records.compression import CODEC_MASK, codec_name
 from dissector.protocol.records.control import CONTROL_TYPES
+from dissector.protocol.structs import Member
 from dissector.view.values import json_text
 
-NOTHING, NULL, FALSE, MEANING, CONTROL, RECORD = 0, 1, 2, 4, 132, 139
+NOTHING, NULL, FALSE, MEANING, CONTROL, OLD_MEANING, RECORD = 0, 1, 2, 4, 132, 139, 171
 """
 Fragments: nothing; null; false, and true; what attributes of a batch mean, by their low seven bits;
-the types of control records, by number; the parts of records and of batches that are cut off.
+the types of control records, by number; what attributes of a message in a set mean, by their low
+four bits, in magic 0 and in magic 1; the parts of records and of batches that are cut off.
 """
 (
     OF_ATTRIBUTES,
@@ -29,7 +33,7 @@ the types of control records, by number; the parts of records and of batches tha
     CUT_MAGIC,
     CUT_BYTES,
     CUT_END,
-    BATCH_FIELDS,
+    NUMBERS,
 ) = range(RECORD, RECORD + 16)
 
 _RECORD_TEXTS = (
@@ -64,7 +68,38 @@ def _meaning(attributes: int) -> str:
     return f', {json_text(said)[1:-1]}, "records": ['
 
 
+OLD_MEANINGS = (CODEC_MASK | layout.TIMESTAMP_TYPE) + 1
+"""How many of `OLD_MEANING` there are for each magic."""
+
+
+def _old_meaning(number: int) -> str:
+    """Return what `LegacyBatch.to_dict` says of a message that is right, behind its header."""
+    magic, attributes = divmod(number, OLD_MEANINGS)
+    said = {
+        "codec": codec_name(attributes),
+        "timestamp_type": timestamp_type(attributes) if magic else None,
+        "crc_ok": True,
+    }
+    return f', {json_text(said)[1:-1]}, "records": ['
+
+
 _BATCH = layout.BATCH.construct.members
+_MESSAGE = layout.MESSAGE_1.construct.members
+_OFFSET = _MESSAGE[0]
+_OLD_RECORD = [_OFFSET, Member("inner_offset", _OFFSET.construct), *_MESSAGE[1:]]
+_HEADERS = (_BATCH, _MESSAGE, _OLD_RECORD)
+
+HEADER_NUMBERS = [
+    (each.construct.least, int(each.construct.letter.islower()))
+    for members in _HEADERS
+    for each in members
+]
+"""
+Size of each number, and whether it is signed, in the headers of batches, of messages, and of
+messages as records. In magic 0 the last is missing.
+"""
+BATCH_NUMBERS, OLD_NUMBERS, OLD_RECORD_NUMBERS = accumulate(map(len, _HEADERS))
+"""Where those of each end."""
 
 FIXED = (
     "",
@@ -72,11 +107,13 @@ FIXED = (
     "false",
     "true",
     *map(_meaning, range(CONTROL - MEANING)),
-    *(f', "control_type": {json_text(CONTROL_TYPES[n])}' for n in range(RECORD - CONTROL)),
+    *(f', "control_type": {json_text(CONTROL_TYPES[n])}' for n in range(OLD_MEANING - CONTROL)),
+    *map(_old_meaning, range(RECORD - OLD_MEANING)),
     *_RECORD_TEXTS,
-    *(f'{", " if at else "{"}"{member.name}": ' for at, member in enumerate(_BATCH)),
+    *(
+        f'{", " if at else "{"}"{member.name}": '
+        for members in _HEADERS
+        for at, member in enumerate(members)
+    ),
 )
 """The fragments that all programs share."""
-
-BATCH_NUMBERS = [(each.construct.least, int(each.construct.letter.islower())) for each in _BATCH]
-"""Size of each number in the header of a batch, and whether it is signed."""

@@ -311,7 +311,7 @@ def write_bodies(
         tags: Of the programs.
         pool: The bytes of all fragments.
         offsets: Where each fragment begins in it, and where the last one ends.
-        numbers: `BATCH_NUMBERS`.
+        numbers: `HEADER_NUMBERS`.
         unsafe: Of each byte, whether JSON or terminals need it escaped.
         stack: [DEPTH, 2], for the arrays that are being read.
         notes: [NOTES, 2], for tags.

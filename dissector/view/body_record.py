@@ -20,7 +20,7 @@ from dissector.view.body_fragments import (
     OF_TIMESTAMP,
     OF_TIMESTAMP_DELTA,
     OF_VALUE,
-    RECORD,
+    OLD_MEANING,
 )
 from dissector.view.body_scalars import integer, quoted_hex
 from dissector.view.render import WIDEST_BYTE
@@ -35,7 +35,7 @@ _HEADER_ROOM = 64
 
 _LEAST_RECORD = 6
 _CONTROL_KEY_BYTES = 4
-_TYPES = RECORD - CONTROL
+_TYPES = OLD_MEANING - CONTROL
 
 
 @part

@@ -1,4 +1,4 @@
-"""Record batches as JSON: the part of `body_loop` that writes a `records` field."""
+"""Batches and messages as JSON: the part of `body_loop` that writes a `records` field."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from dissector.engine.batch_columns import (
 from dissector.engine.wire import int16_at, int32_at, number_at
 from dissector.kernel import part
 from dissector.protocol.records.layout import (
+    BATCH_CRC_FROM,
     DELETE_HORIZON,
     LENGTH_END,
     MAGIC_AT,
+    MESSAGE_0,
     TIMESTAMP_TYPE,
 )
 from dissector.view.body_fragments import (
-    BATCH_FIELDS,
+    BATCH_NUMBERS,
     CUT_BYTES,
     CUT_END,
     CUT_LENGTH,
@@ -25,68 +27,45 @@ from dissector.view.body_fragments import (
     CUT_OFFSET,
     MEANING,
     NULL,
+    NUMBERS,
+    OLD_MEANING,
+    OLD_MEANINGS,
+    OLD_NUMBERS,
 )
+from dissector.view.body_messages import messages
 from dissector.view.body_record import LEFT, NO_ROOM, WRITTEN, length_or_null, record
 from dissector.view.body_scalars import integer
 from dissector.view.render_text import fragment, hexed
 
 _BATCH_ROOM = 1024
-"""Room for all of a batch but its records."""
+"""Room for all of a batch, or message, but its records."""
 
+_OLD_TIME_AT = MESSAGE_0.size
 _MEANING_BITS = 2 * DELETE_HORIZON - 1
 _LARGE = 1 << 62
 """Numbers so large that a sum might not fit are left to Python."""
 
 
 @part
-def _batch(
+def _records(
     source: Any,
-    start: int,
     begin: int,
     end: int,
-    data: Any,
-    held: Any,
-    arena: Any,
+    count: int,
+    base_offset: int,
+    base_time: int,
+    attributes: int,
     pool: Any,
     offsets: Any,
-    numbers: Any,
     unsafe: Any,
     out: Any,
     to: int,
 ) -> tuple[int, int]:
-    """
-    Write a batch whose header begins at `start`; its records lie from address `begin` to `end`.
-
-    Returns:
-        What became of it, and where the text ends.
-    """
-    if to + _BATCH_ROOM > len(out):
-        return NO_ROOM, to
-    at = start
-    for i in range(len(numbers)):
-        to = fragment(BATCH_FIELDS + i, pool, offsets, out, to)
-        to = integer(number_at(source, at, numbers[i, 0], numbers[i, 1]), out, to)
-        at += numbers[i, 0]
-    base_offset = number_at(source, start, 8, 1)
-    attributes = int16_at(source, start + 21)
-    base_time = number_at(source, start + 27, 8, 1)
-    if attributes & TIMESTAMP_TYPE:
-        base_time = number_at(source, start + 35, 8, 1)
-    count = int32_at(source, start + HEADER_BYTES - 4)
+    """Write the records of a batch; return what became of them, and where the text ends."""
     if base_offset > _LARGE or base_offset < -_LARGE or base_time > _LARGE or base_time < -_LARGE:
         return LEFT, to
-    to = fragment(MEANING + (attributes & _MEANING_BITS), pool, offsets, out, to)
-    payload = data
-    if begin >= len(data) + len(held):
-        begin -= len(data) + len(held)
-        end -= len(data) + len(held)
-        payload = arena
-    elif begin >= len(data):
-        begin -= len(data)
-        end -= len(data)
-        payload = held
     for i in range(count):
-        size, begin = length_or_null(payload, begin, end)
+        size, begin = length_or_null(source, begin, end)
         if begin < 0 or size < 0:
             return LEFT, to
         if i > 0:
@@ -94,7 +73,7 @@ def _batch(
             out[to + 1] = 32
             to += 2
         result, to = record(
-            payload,
+            source,
             begin,
             begin + size,
             base_offset,
@@ -109,8 +88,96 @@ def _batch(
         if result != WRITTEN:
             return result, to
         begin += size
-    if begin != end or to + 2 > len(out):
-        return LEFT if begin != end else NO_ROOM, to
+    return WRITTEN if begin == end else LEFT, to
+
+
+@part
+def _batch(
+    source: Any,
+    start: int,
+    begin: int,
+    end: int,
+    base_offset: int,
+    is_wrapper: int,
+    data: Any,
+    held: Any,
+    arena: Any,
+    pool: Any,
+    offsets: Any,
+    numbers: Any,
+    unsafe: Any,
+    out: Any,
+    to: int,
+) -> tuple[int, int]:
+    """
+    Write a batch, or message, whose header begins at `start`; see `records` for what else is told.
+
+    Returns:
+        What became of it, and where the text ends.
+    """
+    if to + _BATCH_ROOM > len(out):
+        return NO_ROOM, to
+    payload = data
+    if begin >= len(data) + len(held):
+        begin -= len(data) + len(held)
+        end -= len(data) + len(held)
+        payload = arena
+    elif begin >= len(data):
+        begin -= len(data)
+        end -= len(data)
+        payload = held
+    magic = 0 | source[start + MAGIC_AT]
+    if magic < 2:
+        attributes = 0 | source[start + MAGIC_AT + 1]
+        first, until = BATCH_NUMBERS, OLD_NUMBERS - 1 + magic
+        meaning = OLD_MEANING + magic * OLD_MEANINGS + (attributes & (OLD_MEANINGS - 1))
+        time_at = start + _OLD_TIME_AT
+    else:
+        attributes = int16_at(source, start + BATCH_CRC_FROM)
+        first, until = 0, BATCH_NUMBERS
+        meaning = MEANING + (attributes & _MEANING_BITS)
+        time_at = start + (35 if attributes & TIMESTAMP_TYPE else 27)
+    time = number_at(source, time_at, 8, 1)
+    at = start
+    for i in range(first, until):
+        to = fragment(NUMBERS + i, pool, offsets, out, to)
+        to = integer(number_at(source, at, numbers[i, 0], numbers[i, 1]), out, to)
+        at += numbers[i, 0]
+    to = fragment(meaning, pool, offsets, out, to)
+    if magic < 2:
+        appended = is_wrapper and attributes & TIMESTAMP_TYPE
+        result, to = messages(
+            payload,
+            begin,
+            end,
+            magic,
+            base_offset,
+            appended,
+            time,
+            pool,
+            offsets,
+            numbers,
+            out,
+            to,
+        )
+    else:
+        count = int32_at(source, start + HEADER_BYTES - 4)
+        result, to = _records(
+            payload,
+            begin,
+            end,
+            count,
+            base_offset,
+            time,
+            attributes,
+            pool,
+            offsets,
+            unsafe,
+            out,
+            to,
+        )
+    if result != WRITTEN or to + 2 > len(out):
+        return NO_ROOM if result == WRITTEN else result, to
     out[to] = 93
     out[to + 1] = 125
     return WRITTEN, to + 2
@@ -176,13 +243,14 @@ def records(
         last: The first number that is none of this exchange's fields.
         fields: [2, fields + 1]: address of each, and its first batch.
         state: Of each field.
-        batches: [3, batches]: address of each; of its records; behind these.
+        batches: [3, batches]: address of each one's records; behind these; what their offsets are
+            relative to.
         data: The bytes of a window.
         held: More bytes.
         arena: What was compressed.
         pool: The bytes of all fragments.
         offsets: Where each begins.
-        numbers: `BATCH_NUMBERS`.
+        numbers: `HEADER_NUMBERS`.
         unsafe: See `json_quoted`.
         out: The text goes here.
         to: Where it begins there.
@@ -209,8 +277,10 @@ def records(
             result, to = _batch(
                 source,
                 at,
+                batches[0, batch],
                 batches[1, batch],
                 batches[2, batch],
+                1 if batches[0, batch] != base + at else 0,
                 data,
                 held,
                 arena,

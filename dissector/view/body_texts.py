@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.batch_columns import (
-    HEADER_BYTES,
+    BASE_OFFSET,
     LEFT,
     RIGHT,
     Batches,
@@ -25,6 +25,7 @@ from dissector.engine.columns import Buffers, Columns, JsonTexts, part_of
 from dissector.engine.exchange import Exchange
 from dissector.engine.exchanges import NONE, Exchanges, Frames, Ints
 from dissector.engine.payloads import payloads
+from dissector.engine.record_columns import check
 from dissector.engine.record_fields import RecordFields, record_fields
 from dissector.engine.topics import TopicNames
 from dissector.protocol.apis import Kind
@@ -32,7 +33,7 @@ from dissector.protocol.embedded.records import is_own_topic
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.view import body_loop as loop
 from dissector.view.bodies import body_text
-from dissector.view.body_fragments import BATCH_NUMBERS
+from dissector.view.body_fragments import HEADER_NUMBERS
 from dissector.view.body_program import BodyPrograms, body_programs
 from dissector.view.render_text import UNSAFE
 
@@ -77,7 +78,12 @@ class _Records:
         self._fields: RecordFields = record_fields(table)
         fields = self._fields
         self._found: Batches = find_batches(
-            table.data, table.held, fields.start, fields.length, fields.may_be_cut
+            table.data,
+            table.held,
+            fields.start,
+            fields.length,
+            fields.may_be_cut,
+            message_sets=True,
         )
         found = self._found
         self.state = found.state
@@ -87,24 +93,25 @@ class _Records:
                 np.bool_,
             )
             found.state[own[fields.topic]] = LEFT
-        begin = found.start + HEADER_BYTES
-        large = (found.end - begin >= SMALL_BYTES) & (found.attributes & CODEC_MASK == 0)
-        large &= found.state[found.field] == RIGHT
+        large = (found.end - found.begin >= SMALL_BYTES) & (found.attributes & CODEC_MASK == 0)
+        large &= (found.magic == 2) & (found.state[found.field] == RIGHT)
         verify(table.data, table.held, found, np.flatnonzero(large))
         rows, count = np.arange(len(table) + 1), np.arange(len(fields.row) + 1)
         self.first_field = np.searchsorted(fields.row, rows)
         first_batch = np.searchsorted(found.field, count)
         self.fields = np.stack([np.append(fields.start, NONE), first_batch])
-        self.batches = np.stack([found.start, begin, found.end])
+        self.batches = np.stack([found.begin, found.end, found.column(BASE_OFFSET)])
 
     def turns(self, rows: int) -> Iterator[tuple[int, Bytes]]:
         """Yield up to which row records are there now, and what was decompressed of them."""
         found, fields = self._found, self._fields
-        unit = fields.row[found.field]
-        for these in payloads(self._table.data, self._table.held, found, unit, MOST_RECORDS):
+        data, held = self._table.data, self._table.held
+        unit, is_wrapper = fields.row[found.field], found.is_wrapper
+        for these in payloads(data, held, found, unit, MOST_RECORDS):
             if len(these.batch):
-                self.batches[1, these.batch] = these.begin
-                self.batches[2, these.batch] = these.end
+                check(data, held, found, these.part(is_wrapper[these.batch]))
+                base_offset = found.column(BASE_OFFSET)[these.batch]
+                self.batches[:, these.batch] = these.begin, these.end, base_offset
                 yield int(unit[these.batch[-1]]) + 1, these.arena
         yield rows, _NO_BYTES
 
@@ -225,4 +232,4 @@ def _messages(table: Exchanges, kind: Kind, programs: BodyPrograms) -> NDArray[n
     return out
 
 
-_NUMBERS: Any = np.array(BATCH_NUMBERS, np.int64)
+_NUMBERS: Any = np.array(HEADER_NUMBERS, np.int64)

@@ -2,6 +2,7 @@
 Large captures of long-lived connections, for benchmarks, made on demand of the small ones.
 
     python -m tools.record.steady --packets 1000000 /tmp/steady.pcap
+    python -m tools.record.steady --of "kafka39-kafka-python-as-0.*" /tmp/message-sets.pcap
 
 Where `large` repeats whole short conversations, here some hundred clients stay connected and send
 one exchange after the other, taken from the real ones in `captures/`: mostly Produce and Fetch, up
@@ -62,10 +63,10 @@ def _bytes(exchange: Exchange) -> int:
     return len(exchange[0]) + len(exchange[1] or b"")
 
 
-def originals() -> list[Traffic]:
-    """Read the exchanges of the corpus, capture by capture."""
+def originals(names: str) -> list[Traffic]:
+    """Read the exchanges of the corpus, of captures of such names, one by one."""
     found = []
-    for path in sorted(CAPTURES.iterdir()):
+    for path in sorted(CAPTURES.glob(names)):
         if ".pcap" not in path.name:
             continue
         traffic = Traffic()
@@ -149,10 +150,10 @@ class Client:
         return self.now_ns, b"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\x00" + ip + tcp + content
 
 
-def traffic(connections: int) -> Iterator[Packet]:
+def traffic(connections: int, names: str = "*") -> Iterator[Packet]:
     """Yield the packets of all clients in order of time."""
     order = random.Random(SEED)
-    sources = originals()
+    sources = originals(names)
     weights = [sum(map(_bytes, source.busy)) / len(source.busy) for source in sources]
     chosen = order.choices(sources, weights, k=connections)
     streams = []
@@ -171,9 +172,9 @@ def traffic(connections: int) -> Iterator[Packet]:
         heapreplace(streams, (later_ns, number, after, packets))
 
 
-def write(path: Path, packets: int, connections: int = 300) -> None:
-    """Write so many packets."""
-    save(path, islice(traffic(connections), packets))
+def write(path: Path, packets: int, connections: int = 300, names: str = "*") -> None:
+    """Write so many packets, of what is in captures of such names."""
+    save(path, islice(traffic(connections, names), packets))
 
 
 def save(path: Path, packets: Iterable[Packet]) -> None:
@@ -192,8 +193,9 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--packets", type=int, default=1_000_000)
     parser.add_argument("--connections", type=int, default=300)
+    parser.add_argument("--of", default="*", help="names of captures: a pattern")
     options = parser.parse_args()
-    write(options.out, options.packets, options.connections)
+    write(options.out, options.packets, options.connections, options.of)
 
 
 if __name__ == "__main__":

@@ -17,17 +17,10 @@ from dissector.engine.batch_columns import (
     WRONG,
 )
 from dissector.engine.batch_headers import find_batches
-from dissector.protocol.records import (
-    LegacyBatch,
-    Record,
-    build_records,
-    new_message_set,
-    parse_records,
-)
-from dissector.protocol.records.compression import CODEC_IDS, compress
-from dissector.protocol.records.declared import MESSAGE_BODY
+from dissector.protocol.records import Record, build_records, new_message_set, parse_records
 from tests.dissector.engine.modes import both
-from tests.dissector.protocol.records.values import BATCHES, CODECS, MESSAGE_SETS
+from tests.dissector.protocol.records.sets import damaged_sets, wrap
+from tests.dissector.protocol.records.values import BATCHES, CODECS
 
 mode = both(batch_headers, checksum, message_sets, payloads, record_columns)
 
@@ -49,17 +42,6 @@ def states(*fields: bytes, split: int = 1, cut: bool = True) -> list[int]:
 
 def expected(field: bytes, cut: bool = True) -> int:
     return WRONG if any(each.problems for each in parse_records(field, may_be_cut=cut)) else RIGHT
-
-
-def wrap(inner: bytes, codec: str, magic: int, offset: int = 0) -> bytes:
-    """Put a message set into a message."""
-    number = CODEC_IDS[codec]
-    value = compress(number, inner, magic=magic)
-    time = 7 if magic else None
-    body = MESSAGE_BODY.build({"key": None, "value": value})
-    wrapper = LegacyBatch(offset, magic=magic, attributes=number, timestamp=time, payload=body)
-    size = len(wrapper.to_bytes()) - 12
-    return replace(wrapper, message_size=size).to_bytes(fix_crc=True)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -93,20 +75,7 @@ def test_offsets_of_wrappers(offsets: list[int], magic: int) -> None:
     assert states(once) == [expected(once)]
 
 
-@st.composite
-def damaged(draw: st.DrawFn) -> bytes:
-    """Message sets, perhaps wrapped again, some cut, some with a few other bytes."""
-    data = build_records(draw(MESSAGE_SETS))
-    if draw(st.booleans()):
-        data = wrap(data, draw(st.sampled_from(CODECS[1:])), draw(st.integers(0, 1)))
-    out = bytearray(data)
-    for _ in range(draw(st.integers(0, 2))):
-        if out:
-            out[draw(st.integers(0, len(out) - 1))] ^= draw(st.integers(1, 255))
-    return bytes(out[: draw(st.integers(0, len(out)))]) if draw(st.booleans()) else bytes(out)
-
-
-@given(st.lists(damaged(), max_size=4), st.integers(0, 4), st.booleans())
+@given(st.lists(damaged_sets(), max_size=4), st.integers(0, 4), st.booleans())
 def test_the_verdict_is_that_of_the_python_reader(
     fields: list[bytes], split: int, cut: bool
 ) -> None:

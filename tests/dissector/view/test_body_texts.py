@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine import batch_headers, checksum, tape
-from dissector.engine.columns import Coded
-from dissector.engine.exchange import Exchange
-from dissector.engine.exchanges import ANSWERED, Exchanges, Row, columns
-from dissector.engine.frames import Frame
-from dissector.engine.topics import TopicNames
+from dissector.engine import batch_headers, checksum, payloads, record_columns, tape
+from dissector.engine.exchanges import Row, columns
 from dissector.protocol.apis import all_apis, api
-from dissector.protocol.records import Record, build_records, new_batch, new_message_set
+from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view import body_loop, body_texts
-from dissector.view.bodies import body_text
 from dissector.view.body_program import END, LEAVE, TAGS, BodyPrograms
 from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.values import FIELDS
+from tests.dissector.view.bulk import (
+    FETCH,
+    check,
+    exchange,
+    fetched,
+    in_bulk,
+    one_by_one,
+    produce,
+    split,
+)
 from tests.frames import request, response
 from tests.strategies import values
 
-mode = both(batch_headers, body_loop, checksum, tape)
+mode = both(batch_headers, body_loop, checksum, payloads, record_columns, tape)
 
 CAPTURES = sorted(
     path for path in (Path(__file__).parents[3] / "captures").iterdir() if ".pcap" in path.name
@@ -40,63 +42,7 @@ MESSAGES = [
     for version in found.request.versions
     if version in found.response.versions
 ]
-PRODUCE, FETCH, API_VERSIONS = 0, 1, 18
-
-Texts = list[tuple[str | None, str | None]]
-
-
-def exchange(asked: bytes | None, answer: bytes | None = None, missing: int = 0) -> Row:
-    """Return an exchange of frames without sizes."""
-
-    def frame(data: bytes | None) -> Frame | None:
-        return None if data is None else Frame(0, data, len(data) + missing, 1, 1, 0)
-
-    return Row(0, ANSWERED, 0, frame(asked), frame(answer))
-
-
-def split(table: Exchanges) -> Exchanges:
-    """Let half of the messages lie in `data`, the rest in `held`."""
-    starts = np.sort(np.concatenate((table.request.start, table.response.start)))
-    cut = max(int(starts[len(starts) // 2]), 0) if len(starts) else 0
-    return replace(table, data=table.held[:cut], held=table.held[cut:])
-
-
-def one_by_one(table: Exchanges, show_secrets: bool = False) -> Texts:
-    """Return what Python writes."""
-    out: Texts = []
-    for row in range(len(table)):
-        each = Exchange(table, row, capture="", client="", broker="", names=TopicNames())
-        texts = [
-            body_text(message, each.request, show_secrets=show_secrets)
-            for message in (each.request, each.response)
-        ]
-        out.append((texts[0], texts[1]))
-    return out
-
-
-def in_bulk(table: Exchanges, show_secrets: bool = False) -> Texts:
-    """Return what is written in bulk."""
-    numbers = {"number": Coded(np.arange(len(table)), range(len(table)))}
-    out: Texts = []
-    for part in body_texts.with_bodies(table, numbers, show_secrets):
-        sides: list[list[str | None]] = []
-        for name in ("request", "response"):
-            content = [part[name].value(row) for row in range(len(part[name]))]
-            sides.append([None if each is None else each.decode() for each in content])
-        begin = len(out)
-        out += zip(*sides, strict=True)
-        assert [part["number"].value(i) for i in range(len(out) - begin)] == [
-            *range(begin, len(out))
-        ]
-    return out
-
-
-def check(rows: Sequence[Row], show_secrets: bool = False) -> Texts:
-    """Hold both against each other; return the texts."""
-    table = split(columns(rows))
-    texts = in_bulk(table, show_secrets)
-    assert texts == one_by_one(table, show_secrets)
-    return texts
+API_VERSIONS = 18
 
 
 def frames(
@@ -149,30 +95,6 @@ def test_every_version(key: int, data: st.DataObject) -> None:
     check(rows, show_secrets=True)
 
 
-def produce(*contents: bytes | None, topic: str = "orders") -> Row:
-    partitions = [{"index": n, "records": each} for n, each in enumerate(contents)]
-    topics = [{"name": topic, "partition_data": partitions}]
-    return exchange(request(PRODUCE, 9, 1, acks=1, topic_data=topics)[4:])
-
-
-def fetched(*contents: bytes | None, version: int = 11) -> Row:
-    partitions = [
-        {
-            "partition_index": n,
-            "error_code": 0,
-            "high_watermark": 0,
-            "last_stable_offset": 0,
-            "aborted_transactions": None,
-            "records": each,
-        }
-        for n, each in enumerate(contents)
-    ]
-    topics = [{"topic": "orders", "partitions": partitions}]
-    return exchange(
-        request(FETCH, version, 1)[4:], response(FETCH, version, 1, responses=topics)[4:]
-    )
-
-
 @st.composite
 def contents(draw: st.DrawFn) -> bytes | None:
     data = bytearray(build_records(draw(FIELDS)))
@@ -206,16 +128,6 @@ RECORDS = [
 ]
 
 
-@pytest.fixture
-def no_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing may be left to Python."""
-
-    def fail(*args: Any) -> bytes:
-        raise AssertionError("left to Python")
-
-    monkeypatch.setattr(body_texts._Bodies, "_python", fail)
-
-
 def batch(**more: Any) -> bytes:
     return new_batch(RECORDS, **more).to_bytes()
 
@@ -231,7 +143,7 @@ def test_records_are_written_by_the_loop(codec: str) -> None:
     assert (texts[0][0] or "").count('"value": "' + "76" * 200) == 1
 
 
-@pytest.mark.parametrize("wrong", ["crc", "own", "old", "far", "twice"])
+@pytest.mark.parametrize("wrong", ["crc", "own", "far", "twice"])
 def test_what_is_left_to_python(wrong: str) -> None:
     content, topic = bytearray(batch()), "orders"
     match wrong:
@@ -239,8 +151,6 @@ def test_what_is_left_to_python(wrong: str) -> None:
             content[20] ^= 1
         case "own":
             topic = "__consumer_offsets"
-        case "old":
-            content = bytearray(new_message_set([Record(value=b"v")])[0].to_bytes())
         case "far":
             content = bytearray(batch(base_offset=(1 << 63) - 1))
         case _:

@@ -1,0 +1,19 @@
+"""Fixtures of the tests of what people see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dissector.view import body_texts
+
+
+@pytest.fixture
+def no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No body may be left to Python."""
+
+    def fail(*args: Any) -> bytes:
+        raise AssertionError("left to Python")
+
+    monkeypatch.setattr(body_texts._Bodies, "_python", fail)
