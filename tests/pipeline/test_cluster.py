@@ -20,7 +20,7 @@ from pipeline.java import find_java
 from pipeline.job import Request, make_tables
 from pipeline.query import read
 from pipeline.schemas import SCHEMAS
-from pipeline.session import open_session
+from pipeline.session import HASTE, open_session
 from pipeline.tables import Wanted
 from tests.packets import write
 from tests.pipeline.commands import assert_same, tables_of
@@ -40,6 +40,7 @@ def started(words: list[str], java: Path, until: str) -> Iterator[tuple[int, str
         "JAVA_HOME": str(java),
         "SPARK_HOME": str(SPARK),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": HASTE,
         "PYSPARK_PYTHON": sys.executable,
     }
     command = [str(SPARK / "bin/spark-class"), *words]
@@ -118,6 +119,8 @@ def test_a_killed_executor_costs_nothing(
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": HASTE,
+        "spark.executor.extraJavaOptions": HASTE,
         "spark.executor.memory": "512m",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
