@@ -8,6 +8,7 @@ from typing import Any
 from dissector.protocol.embedded.group_members import Part, read_member
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.error_codes import error_name
+from dissector.protocol.schema import Field
 from dissector.view.values import jsonable
 from replay.contents import compare_contents
 from replay.keyed import key_text, keyed
@@ -94,7 +95,7 @@ class Bodies:
                 continue
             below = f"{path}.{name}" if path else name
             before, after = captured[name], live[name]
-            if name in MOVING and before != after and _have_failed(node, captured, live):
+            if _says_nothing(member.field, (node.version, other.version), before, after) or (name in MOVING and before != after and _have_failed(node, captured, live)):
                 self.is_otherwise = True
             elif isinstance(member, Leaf):
                 if member.role is Role.CONFIG_VALUE and captured.get("name") in OF_A_BROKER:
@@ -303,6 +304,12 @@ def _have_failed(node: Node, captured: _Body, live: _Body) -> bool:
     return any(before and before == after for before, after in errors)
 
 
+def _says_nothing(field: Field, versions: tuple[int, int], before: Any, after: Any) -> bool:
+    """Tell whether one value is null and the other empty, as its version knows no null there."""
+    can_be_null = [version in field.null for version in versions]
+    return can_be_null[0] != can_be_null[1] and before != after and not (before or after)
+
+
 def _tells(element: _Body, names: tuple[str, ...]) -> bool:
     """Tell whether fields of these names are set in a struct of a Fetch, or in those inside it."""
     inside = element.get("partitions") or ()
@@ -311,7 +318,7 @@ def _tells(element: _Body, names: tuple[str, ...]) -> bool:
 
 def _without_arrays(node: Node) -> Node:
     leaves = tuple(member for member in node.members if isinstance(member, Leaf))
-    return Node(leaves, node.scope, node.keys)
+    return Node(node.version, leaves, node.scope, node.keys)
 
 
 def is_given(role: Role, value: Any) -> bool:

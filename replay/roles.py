@@ -149,11 +149,13 @@ class Node:
     The fields of one struct at one version.
 
     Attributes:
+        version: That version, of the message.
         members: Those that are wanted, in wire order.
         scope: Attribute of `Scope` -> name of the field that sets it.
         keys: The fields that tell elements apart, where the struct is the element of an array.
     """
 
+    version: int
     members: tuple[Leaf | Branch, ...]
     scope: tuple[tuple[str, str], ...]
     keys: tuple[Leaf, ...]
@@ -246,6 +248,7 @@ def _node(
     single = [leaf for leaf in leaves if not leaf.is_list]
     scope = {leaf.role.value: leaf.name for leaf in reversed(single) if leaf.name not in BESIDE}
     return Node(
+        version,
         tuple(members),
         tuple((name, scope[name]) for name in SCOPED if name in scope),
         _keys(single),

@@ -256,6 +256,24 @@ def test_what_stood_in_the_body_itself_is_the_only_element() -> None:
     assert found == (Verdict.ERROR_CHANGED, [("error_code", 30, 0)])
 
 
+@pytest.mark.parametrize(
+    ("captured", "live", "expected"),
+    [
+        ((6, ""), (9, None), Verdict.EQUIVALENT),
+        ((9, None), (6, ""), Verdict.EQUIVALENT),
+        ((9, None), (9, ""), Verdict.DIFFERS),
+        ((7, None), (9, ""), Verdict.DIFFERS),
+        ((6, "range"), (9, None), Verdict.DIFFERS),
+    ],
+)
+def test_empty_is_null_where_a_version_knows_no_null(
+    captured: tuple[int, str | None], live: tuple[int, str | None], expected: Verdict
+) -> None:
+    (version, before), (live_version, after) = captured, live
+    bodies = {"protocol_name": before}, {"protocol_name": after}
+    assert _found("JoinGroup", version, *bodies, live_version=live_version)[0] is expected
+
+
 def test_what_a_broker_gives_counts_only_as_given_or_not() -> None:
     captured, live = {"producer_id": 1, "producer_epoch": 0}, {"producer_id": 9}
     assert _found("InitProducerId", 1, captured, live) == (Verdict.SAME, [])
