@@ -95,7 +95,9 @@ class Bodies:
                 continue
             below = f"{path}.{name}" if path else name
             before, after = captured[name], live[name]
-            if _says_nothing(member.field, (node.version, other.version), before, after) or (name in MOVING and before != after and _have_failed(node, captured, live)):
+            versions = node.version, other.version
+            has_moved = name in MOVING and before != after and _have_failed(node, captured, live)
+            if has_moved or _says_nothing(member.field, versions, before, after):
                 self.is_otherwise = True
             elif isinstance(member, Leaf):
                 if member.role is Role.CONFIG_VALUE and captured.get("name") in OF_A_BROKER:
