@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from replay.footprint import COMMUTING, TOPICS, Footprint, Thing
 from replay.logs import Logs
-from replay.turns import Turns
+from replay.turns import Shown, Turns
 
 
 class Times(Protocol):
@@ -208,10 +208,9 @@ class Causes:
             found.update(further.get(step, ()))
             yield tuple(sorted(found))
 
-    def groups(self, order: Sequence[int]) -> tuple[frozenset[int], dict[tuple[str, int], int]]:
-        """Return what `Turns.followed` and `Turns.sizes` tell of the steps."""
-        step_of = self._steps(np.asarray(order, np.int64))
-        return frozenset(self.turns.followed(step_of)), self.turns.sizes(step_of)
+    def groups(self, order: Sequence[int]) -> Shown:
+        """Tell what the steps show of groups."""
+        return self.turns.groups(self._steps(np.asarray(order, np.int64)))
 
     def _steps(self, order: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return for each exchange its step; -1 where it is not sent."""

@@ -53,7 +53,9 @@ class _Member:
         generation: In which generation it is in the capture.
         repeat: Asks for it.
         sync: The step by which it was told its part since; -1 for none.
+        said: The last step in which it was told that it is one.
         is_unsettled: Whether the capture shows next that it is told of a rebalance.
+        has_rejoined: Whether it joined again while it had nothing to ask.
         joining: Set while it joins again.
     """
 
@@ -61,7 +63,9 @@ class _Member:
     generation: int
     repeat: Repeat
     sync: int = -1
+    said: int = -1
     is_unsettled: bool = False
+    has_rejoined: bool = False
     joining: asyncio.Task[None] | None = None
 
 
@@ -100,7 +104,7 @@ class Groups:
             for each in body.get("members") or [body]:
                 self._members.pop((group, each.member_id), None)
         elif (known := self._members.get((group, _member_id(body)))) is not None:
-            known.is_unsettled = step.is_unsettled
+            known.is_unsettled, known.said = step.is_unsettled, step.number
             if name == "SyncGroup":
                 known.sync = step.number
 
@@ -108,8 +112,9 @@ class Groups:
         """Note who has joined; who did so again by the same step goes on as it was."""
         before = self._members.get(key)
         if before is not None and before.join == member.join:
-            member.sync, member.joining = before.sync, before.joining
-        self._members[key] = member
+            before.is_unsettled = False
+        else:
+            self._members[key] = member
 
     def why_again(self, step: Step, answer: Container, version: int) -> Again | None:
         """
@@ -141,7 +146,7 @@ class Groups:
         if body is None or answer.error_code:
             return False
         place, generation = (body.group_id, told.generation_id), answer.generation_id
-        leads, size = answer.leader == answer.member_id, self._plan.sizes.get(place, 0)
+        leads, size = answer.leader == answer.member_id, self._plan.groups.sizes.get(place, 0)
         if leads and len(answer.members) < size:
             self._short[place] = generation
         return bool(self._short.get(place) == generation)
@@ -178,6 +183,36 @@ class Groups:
         member = self._members[key]
         others = self._others((key[0], member.generation), member.join)
         await asyncio.gather(self._rejoin(key), *others)
+        return self._change(key)
+
+    async def told(self, group: str, member: str) -> bool:
+        """
+        Have a member join again that is told of a rebalance while it has nothing to ask.
+
+        It does not where the capture shows that it was told of one too, and what it did then.
+
+        Returns:
+            Whether it still is a member: not where the capture shows no more of it.
+        """
+        key = group, member
+        known = self._members.get(key)
+        if known is None or known.sync < 0 or known.is_unsettled:
+            return True
+        if known.said >= self._plan.groups.last.get(key, -1):
+            return False
+        known.has_rejoined = True
+        await self._rejoin(key)
+        return True
+
+    def rejoined(self, step: Step) -> list[Change]:
+        """Tell that the member joined again that asks, if it did so since it asked last."""
+        key = self._key(step) if step.captured.api in _TELLS else None
+        if key is None or not self._members[key].has_rejoined:
+            return []
+        self._members[key].has_rejoined = False
+        return [self._change(key)]
+
+    def _change(self, key: _Key) -> Change:
         return Change("member_id", Role.MEMBER, key[1], self._world.members.live(*key), REJOINED)
 
     async def _rejoin(self, key: _Key) -> None:

@@ -7,7 +7,7 @@ Source: KIP-62 (classic groups), KIP-848, KIP-932 (those that the broker assigns
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +15,18 @@ from construct import Container
 
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
-from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay.cluster import Cluster, Coordinated
 from replay.route import MISROUTED
 from replay.step import Captured
+from replay.turns import REBALANCES
 from replay.world import World
 
 _BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
 _SAYS = _BY_EPOCH | {"JoinGroup", "SyncGroup", "Heartbeat"}
 """APIs by which a member says that it is there."""
 
-_GOES_ON = MISROUTED | {0, error_code("REBALANCE_IN_PROGRESS")}
+_GOES_ON = MISROUTED | {0, REBALANCES}
 """Errors after which a member still is one."""
 
 _PART_OF_SESSION = 3
@@ -76,11 +76,20 @@ class Heartbeats:
     Speaks for the members of a pass, as long as the capture shows that they were there.
 
     A member that the capture lets go, as it was silent for longer than its session, is not kept.
+
+    Args:
+        cluster: The target.
+        world: What it has in the place of what was captured.
+        rebalances: Takes group and member, by their captured names, that we were told of a
+            rebalance for; returns whether it still is a member.
     """
 
-    def __init__(self, cluster: Cluster, world: World) -> None:
+    def __init__(
+        self, cluster: Cluster, world: World, rebalances: Callable[[str, str], Awaitable[bool]]
+    ) -> None:
         self._cluster = cluster
         self._world = world
+        self._rebalances = rebalances
         self._members: dict[tuple[str, str], _Member] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_ns: dict[int, int] = {}
@@ -194,15 +203,21 @@ class Heartbeats:
             self._wait(member)
         else:
             self._forget(member.key)
+        if error == REBALANCES and not await self._rebalances(*self._captured(member)):
+            self._forget(member.key)
+
+    def _captured(self, member: _Member) -> tuple[str, str]:
+        """Return the captured names of group and member."""
+        group = self._world.names.captured_other(member.body["group_id"])
+        return group, self._world.members.captured(group, member.body["member_id"])
 
     def _learn(self, member: _Member, answer: Container) -> None:
         """Take over a new epoch, which the capture has no counterpart of, and an assignment."""
-        group = self._world.names.captured_other(member.body["group_id"])
+        group, title = self._captured(member)
         members, before = self._world.members, member.body["member_epoch"]
         if answer.assignment is not None:
             member.news = answer.assignment
         if answer.member_epoch > before:
-            title = members.captured(group, member.body["member_id"])
             turn = members.captured_turn(group, title, before)
             members.learn_turn(group, title, turn, answer.member_epoch)
             member.body["member_epoch"] = answer.member_epoch

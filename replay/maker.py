@@ -207,7 +207,7 @@ class Maker:
         for after in self._causes.after(sent, spool, self._name):
             plan.causes.extend(after)
             plan.cause_ends.append(len(plan.causes))
-        plan.unsettled, plan.sizes = self._causes.groups(sent)
+        plan.groups = self._causes.groups(sent)
         spool.sort(order)
         plan.assignments = {key: int(steps[number]) for key, number in self._assignments.items()}
         for step, connection in enumerate(spool.columns["connection"]):

@@ -27,6 +27,7 @@ from replay.policy import (
 from replay.shapes import Shape
 from replay.spool import Spool
 from replay.step import Step
+from replay.turns import Shown
 
 _WINDOW_BYTES = 2 << 20
 """Of a capture that are in memory at a time: planning is no quicker with more."""
@@ -45,9 +46,7 @@ class Plan:
         topic_ids: Topic ids of the capture with their names.
         assignments: Group and generation -> the step in which its leader tells what it assigns.
         created: Topics that came to be because they were asked for.
-        sizes: Group and generation -> how many members are seen to join it.
-        unsettled: Steps in which a member is told that all is well, and next that its group
-            rebalances.
+        groups: What the capture shows of groups.
         brokers: `address:port` of captured brokers -> node id, as far as Metadata tells.
         problems: What was wrong with the files.
         shapes: What exchanges have in common, by number.
@@ -64,8 +63,7 @@ class Plan:
         self.topic_ids: dict[UUID, str] = {}
         self.assignments: dict[tuple[str, int], int] = {}
         self.created: frozenset[str] = frozenset()
-        self.sizes: dict[tuple[str, int], int] = {}
-        self.unsettled: frozenset[int] = frozenset()
+        self.groups = Shown()
         self.brokers: dict[str, int] = {}
         self.problems: list[str] = []
         self.shapes: list[Shape] = []
@@ -122,7 +120,7 @@ class Plan:
             self._spool.get(number),
             tuple(self.after(number)),
             self._reasons.get(number, ""),
-            number in self.unsettled,
+            number in self.groups.unsettled,
         )
 
     def by_connection(self) -> Iterator[tuple[str, array[int], int]]:

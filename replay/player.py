@@ -210,6 +210,7 @@ class Player:
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             answer = await self._ask_again(sent, why, answer)
         outcome.response = answer
+        outcome.changes += self._stage.groups.rejoined(sent.step)
         if answer is not None:
             if why is None:
                 self._hopeless = {each for each in self._hopeless if each[0] != key}

@@ -124,7 +124,7 @@ class Stage:
         self.sessions = Sessions(cluster, world)
         self.shares = ShareSessions()
         self.groups = Groups(plan, world)
-        self.heartbeats = Heartbeats(cluster, world)
+        self.heartbeats = Heartbeats(cluster, world, self.groups.told)
         self.transactions = Transactions()
         self.unreported = Unreported(judge.alike)
         self.giving = asyncio.Lock()

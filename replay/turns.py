@@ -9,9 +9,10 @@ does a heartbeat that was told of no change. Source: KIP-62, KIP-848, KIP-932.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from heapq import heappop, heappush
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class Turn(NamedTuple):
         turn: The generation or epoch of the answer; 0 where it has none.
         is_steady: Whether the answer tells that the group was as it had been.
         rebalances: Whether the answer tells the member to join again.
-        members: All members, where the answer tells them.
+        members: All members, where the answer tells them; or those who leave.
     """
 
     group: str
@@ -76,7 +77,8 @@ def _joins(asked: Container, answered: Message | None) -> Turn:
 
 
 def _leaves(asked: Container, answered: Message | None) -> Turn:
-    return Turn(asked.group_id, "", Part.LEAVES, 0, False)
+    members = tuple(each.member_id for each in asked.get("members") or [asked])
+    return Turn(asked.group_id, "", Part.LEAVES, 0, False, members=members)
 
 
 def _syncs(asked: Container, answered: Message | None) -> Turn:
@@ -119,6 +121,22 @@ _FINDS: dict[str, Callable[[Container, Message | None], Turn]] = {
 }
 
 
+class Shown(NamedTuple):
+    """
+    What a capture shows of groups, by its steps.
+
+    Attributes:
+        unsettled: Steps in which a member is told that all is well, and next that its group
+            rebalances.
+        sizes: Group and generation -> how many of its members are seen to join it.
+        last: Group and member -> the last step in which it joins, speaks or leaves.
+    """
+
+    unsettled: frozenset[int] = frozenset()
+    sizes: Mapping[tuple[str, int], int] = MappingProxyType({})
+    last: Mapping[tuple[str, str], int] = MappingProxyType({})
+
+
 class Turns:
     """Gathers what exchanges tell of groups, by number, and then tells what came before what."""
 
@@ -156,8 +174,24 @@ class Turns:
                 if turn.is_steady and done_ns is not None:
                     heappush(waiting, (done_ns, step, turn))
 
-    def sizes(self, step_of: NDArray[np.int32]) -> dict[tuple[str, int], int]:
-        """Return for group and generation how many of its members are seen to join it."""
+    def groups(self, step_of: NDArray[np.int32]) -> Shown:
+        """
+        Tell what is shown of groups.
+
+        Args:
+            step_of: For each exchange its step; -1 where it is not sent.
+        """
+        return Shown(frozenset(self._followed(step_of)), self._sizes(step_of), self._last(step_of))
+
+    def _last(self, step_of: NDArray[np.int32]) -> dict[tuple[str, str], int]:
+        found: dict[tuple[str, str], int] = {}
+        for group, told in self._by_group.items():
+            for number, turn in _in_order(told, step_of):
+                names = turn.members if turn.part is Part.LEAVES else (turn.member,)
+                found.update(dict.fromkeys([(group, each) for each in names], int(step_of[number])))
+        return found
+
+    def _sizes(self, step_of: NDArray[np.int32]) -> dict[tuple[str, int], int]:
         joined: dict[tuple[str, int], set[str]] = {}
         members: dict[tuple[str, int], tuple[str, ...]] = {}
         for group, told in self._by_group.items():
@@ -167,8 +201,7 @@ class Turns:
                     members[group, turn.turn] = turn.members or members.get((group, turn.turn), ())
         return {place: len(joined[place].intersection(each)) for place, each in members.items()}
 
-    def followed(self, step_of: NDArray[np.int32]) -> array[int]:
-        """Return the steps after which a member is told next that the group rebalances."""
+    def _followed(self, step_of: NDArray[np.int32]) -> array[int]:
         found = array("i")
         for told in self._by_group.values():
             newest: dict[str, tuple[int, Turn]] = {}

@@ -134,7 +134,11 @@ def test_generations_tell_the_order_of_what_overlapped() -> None:
     it.add(0, 21, 22, Footprint(turn=stays))
     it.add(0, 23, 24, Footprint(turn=stays._replace(is_steady=False, rebalances=True)))
     assert it.after() == [(), (0,), (0,), (2,)]
-    assert it.causes.groups(range(4)) == ({2}, {("g", 1): 1, ("g", 2): 0})
+    assert it.causes.groups(range(4)) == (
+        {2},
+        {("g", 1): 1, ("g", 2): 0},
+        {("g", "a"): 3, ("g", "b"): 1},
+    )
 
 
 def test_nothing_waits_for_what_is_not_sent() -> None:

@@ -89,13 +89,18 @@ def said(beats: Heartbeats, name: str, at_ms: int = 0, **answer: Any) -> Contain
 
 
 Play = Callable[[Heartbeats, Asked, World], Awaitable[None]]
+Rebalances = Callable[[str, str], Awaitable[bool]]
 
 
-def run(play: Play, *answers: Any) -> Asked:
+async def goes_on(group: str, member: str) -> bool:
+    return True
+
+
+def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> Asked:
     async def main() -> Asked:
         target = Asked(list(answers))
         known = world()
-        beats = Heartbeats(cast(Cluster, target), known)
+        beats = Heartbeats(cast(Cluster, target), known, rebalances)
         try:
             await play(beats, target, known)
         finally:
@@ -132,6 +137,24 @@ def test_one_that_is_out_is_not(error: str) -> None:
         assert not beats._members
 
     assert len(run(play, {"error_code": error_code(error)}).asked) == 1
+
+
+@pytest.mark.parametrize("is_member", [True, False])
+def test_a_rebalance_that_only_we_are_told_of_is_passed_on(is_member: bool) -> None:
+    told: list[tuple[str, str]] = []
+
+    async def rebalances(group: str, member: str) -> bool:
+        told.append((group, member))
+        return is_member
+
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats)
+        await target.until(1)
+        await asyncio.gather(*beats._tasks)
+        assert bool(beats._members) is is_member
+
+    run(play, {"error_code": error_code("REBALANCE_IN_PROGRESS")}, rebalances=rebalances)
+    assert told == [("g", "captured")]
 
 
 def test_a_coordinator_that_moved_is_looked_for() -> None:

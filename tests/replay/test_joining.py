@@ -12,10 +12,12 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from replay.compare import compare
 from replay.outcome import REJOINED, Outcome, Verdict
+from replay.pace import Pace
+from replay.stage import Manner
 from tests.frames import request, response
 from tests.packets import Talk, Wire
 from tests.replay.captures import exchange, saved
-from tests.replay.scripted import Answer
+from tests.replay.scripted import Answer, Answers
 from tests.replay.test_run import Played, at_script, one_after_another
 
 JOIN, SYNC, COMMIT = KEYS["JoinGroup"], KEYS["SyncGroup"], KEYS["OffsetCommit"]
@@ -179,6 +181,39 @@ def test_who_is_told_of_a_rebalance_that_was_not_captured_joins_again(
     assert REJOINED not in {change.why for change in found[3].changes}
     assert verdict(played, found[2]) is Verdict.EQUIVALENT
     assert verdict(played, found[3]) is Verdict.SAME
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_who_is_told_while_it_has_nothing_to_ask_joins_again_if_it_is_seen_later(
+    tmp_path: Path, is_shown: bool
+) -> None:
+    wire = Wire()
+    talk, other = wire.talk().syn(), wire.talk(50001).syn()
+    first = {"group_id": "g", "protocol_type": "consumer", "session_timeout_ms": 60}
+    asks = request(JOIN, 3, 1, "one", **first)
+    exchange(talk, asks, response(JOIN, 3, 1, **joined(1, "one", "one")))
+    exchange(talk, syncs(2, "one", 1), response(SYNC, 3, 2))
+    exchange(talk if is_shown else other, beats(3, "one" if is_shown else "two", 1))
+    told = one_after_another(joined(5, "live", "live"), joined(6, "live", "live"))
+    tells = [REBALANCES]
+    synced: list[Message] = []
+
+    def sync(message: Message) -> Answer:
+        synced.append(message)
+        return done()
+
+    script: Answers = {
+        "JoinGroup": told,
+        "SyncGroup": sync,
+        "Heartbeat": lambda _: done(tells.pop() if synced and tells else 0),
+    }
+    played = at_script(saved(tmp_path, wire), script, Manner(Pace(0.01), timeout_s=60))
+    assert not played.failures
+    assert asked(played, "JoinGroup") == ["one"] * (1 + is_shown)
+    (last,) = (each for each in played.outcomes if each.step.captured.api == "Heartbeat")
+    assert (REJOINED in {change.why for change in last.changes}) is is_shown
+    if is_shown:
+        assert last.parts[0].request.generation_id == 6
 
 
 def test_who_commits_without_being_a_member_has_nothing_to_join(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ def stays(turn: int = -1, member: str = "m", error: int = 0) -> Turn:
     return Turn("g", member, Part.STAYS, turn, not error, error == REBALANCES)
 
 
-def leaves() -> Turn:
-    return Turn("g", "", Part.LEAVES, 0, False)
+def leaves(member: str = "m") -> Turn:
+    return Turn("g", "", Part.LEAVES, 0, False, members=(member,))
 
 
 def turns(*told: Turn) -> Turns:
@@ -81,8 +81,8 @@ def test_only_what_is_sent_counts() -> None:
 
 def test_the_size_of_a_generation_is_that_of_those_who_are_seen_to_join() -> None:
     found = turns(joins(1, "a", "a"), joins(2, "b"), joins(2, "a", "a", "b", "never seen"))
-    assert found.sizes(np.arange(3, dtype=np.int32)) == {("g", 1): 1, ("g", 2): 2}
-    assert found.sizes(np.array([0, -1, 1], np.int32)) == {("g", 1): 1, ("g", 2): 1}
+    assert found.groups(np.arange(3, dtype=np.int32)).sizes == {("g", 1): 1, ("g", 2): 2}
+    assert found.groups(np.array([0, -1, 1], np.int32)).sizes == {("g", 1): 1, ("g", 2): 1}
 
 
 def test_what_comes_before_a_rebalance_is_told() -> None:
@@ -90,13 +90,19 @@ def test_what_comes_before_a_rebalance_is_told() -> None:
     found = turns(
         stays(), stays(member="other"), stays(), stays(error=told), stays(error=told), stays()
     )
-    assert list(found.followed(np.arange(6, dtype=np.int32))) == [2]
-    assert not found.followed(np.array([0, 1, 2, -1, -1, 3], np.int32))
+    assert found.groups(np.arange(6, dtype=np.int32)).unsettled == {2}
+    assert not found.groups(np.array([0, 1, 2, -1, -1, 3], np.int32)).unsettled
 
 
 def test_who_joins_meanwhile_is_told_anew() -> None:
     found = turns(stays(), joins(2), stays(error=REBALANCES or 0))
-    assert not found.followed(np.arange(3, dtype=np.int32))
+    assert not found.groups(np.arange(3, dtype=np.int32)).unsettled
+
+
+def test_the_last_step_of_a_member_is_where_it_joins_speaks_or_leaves() -> None:
+    found = turns(joins(1, "a"), stays(member="b"), joins(2, "a"), leaves("b"), stays(member="c"))
+    steps = np.array([0, 1, 2, 3, -1], np.int32)
+    assert found.groups(steps).last == {("g", "a"): 2, ("g", "b"): 3}
 
 
 def told(
