@@ -13,22 +13,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import isqrt
-from operator import add
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
-import pyarrow as pa
-from pyspark import RDD, SparkContext, StorageLevel
+from pyspark import RDD, SparkContext
 from pyspark.sql import SparkSession
 
 from dissector.errors import UsageError
 from pipeline import stages
 from pipeline.collection import Collection
-from pipeline.index import Indexed, index_whole
+from pipeline.index import index_whole
 from pipeline.loose import made_whole
 from pipeline.names import merged
-from pipeline.ranges import RANGE_BYTES, Seen, prove, proven, ranges_of
+from pipeline.ranges import RANGE_BYTES, Range, Seen, prove, proven, ranges_of
 from pipeline.schemas import SCHEMAS
-from pipeline.stages import Begun, Job, Keys, Left, Note, Numbering
+from pipeline.stages import Job, Keys, Left, Numbering, Told, keys_of, range_of, seen_in, told_by
 from pipeline.tables import Wanted
 from pipeline.tries import TRIES_SETTING
 from pipeline.writing import has_files, joined, removed
@@ -44,7 +42,8 @@ GROUP_BYTES = 1 << 30
 
 Say = Callable[[str], None]
 
-Item = TypeVar("Item")
+IndexTold: TypeAlias = tuple[int, Seen | Keys]
+"""What is told of a range by its headers, with the task that it goes to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,8 @@ def make_tables(
     job = Job(ranges, request.wanted, work, request.out)
     size = sum(each.size for each in collection.files)
     try:
-        with _tries(spark.sparkContext), _Run(spark.sparkContext, job, say) as run:
-            return run.rows(request.parts, size)
+        with _tries(spark.sparkContext):
+            return _Run(spark.sparkContext, job, say).rows(request.parts, size)
     finally:
         removed(work)
 
@@ -145,17 +144,8 @@ class _Run:
         self._context = context
         self._job = job
         self._say = say
-        self._kept: list[RDD[Any]] = []
-        self._names: list[pa.RecordBatch] = []
         self._tasks = max(context.defaultParallelism, isqrt(len(job.ranges)))
         """Into how many tasks small things are divided that all ranges tell."""
-
-    def __enter__(self) -> _Run:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for told in self._kept:
-            told.unpersist()
 
     def rows(self, parts: int, size: int) -> dict[str, int]:
         """
@@ -168,78 +158,77 @@ class _Run:
         Returns:
             How many rows each table has.
         """
-        notes = self._dissected(self._crossing(), parts)
-        self._say("numbering connections")
-        left = notes.flatMap(stages.left_in)
-        numbered = self._numbered(left)
-        self._job = replace(self._job, names=merged(self._names))
+        begun = self._dissected(parts).flatMap(self._job.homes).partitionBy(self._tasks, int)
+        numbering = self._numbering(begun)
         self._say("writing tables")
-        return self._written(left, numbered, self._rounds(size, GROUP_BYTES))
+        return self._written(begun.mapPartitions(numbering.number), self._rounds(size, GROUP_BYTES))
 
-    def _crossing(self) -> RDD[tuple[int, Keys]]:
-        """Return the keys that are in more than one range, each range in its partition."""
+    def _dissected(self, parts: int) -> RDD[Any]:
+        """Return what ranges and parts tell when they are dissected."""
         count = len(self._job.ranges)
         if count == 1:
-            return self._context.parallelize([], 1)
+            self._say("dissecting")
+            return self._context.parallelize([], 1).mapPartitionsWithIndex(self._job.dissect)
         self._say("reading headers")
-        tasks = self._tasks
-        keys = self._indexed().flatMap(lambda found: stages.keys_of(found, tasks))
-        crossing = keys.partitionBy(tasks, int).mapPartitions(stages.crossing)
-        return self._keep(crossing.partitionBy(count, int))
-
-    def _indexed(self) -> RDD[Indexed]:
-        """Read the headers of all ranges, some again, until all are proven."""
-        ranges = list(self._job.ranges)
-        seen: dict[int, Seen] = {}
-        whole: RDD[Indexed] = self._context.emptyRDD()
-        again = list(self._job.ranges)
-        while again:
-            for each in again:
-                ranges[each.number] = each
-            job = replace(self._job, ranges=ranges)
-            numbers = [each.number for each in again]
-            found = self._keep(self._context.parallelize(numbers, len(numbers)).map(job.index))
-            seen.update((each.number, each) for each in found.map(stages.seen_of).collect())
-            whole = _without(whole, numbers).union(found)
-            again = prove(self._job.ranges, seen)
-        placed = made_whole(proven(self._job.ranges, seen), seen)
-        self._job = replace(self._job, ranges=placed)
-        whole = _without(whole, [each.number for each in placed if each.is_empty])
-        more = [Indexed(seen[each.number], rows) for each in placed for rows in index_whole([each])]
-        return whole.union(self._context.parallelize(more, 1)) if more else whole
-
-    def _dissected(self, crossing: RDD[tuple[int, Keys]], parts: int) -> RDD[Note]:
-        """Dissect ranges, then parts; return what they tell."""
+        crossing = self._indexed().mapPartitions(stages.crossing)
         travels = crossing.map(stages.carried).sum()
         if travels:
             self._job = replace(self._job, parts=parts or self._rounds(travels, PART_BYTES))
         self._say("dissecting")
-        notes = self._told(crossing.mapPartitionsWithIndex(self._job.dissect))
+        notes = crossing.partitionBy(count, int).mapPartitionsWithIndex(self._job.dissect)
         if not travels:
             return notes
-        self._say("dissecting what crosses files and ranges")
-        parcels = notes.flatMap(stages.parcels).partitionBy(self._job.parts, int)
-        return notes.union(self._told(parcels.mapPartitionsWithIndex(self._job.gather)))
+        placed = notes.keyBy(self._job.part_of).partitionBy(self._job.parts, int)
+        return placed.mapPartitionsWithIndex(self._job.gather)
 
-    def _told(self, notes: RDD[Note]) -> RDD[Note]:
-        """Run what tells notes; learn names."""
-        notes = self._keep(notes)
-        self._names += notes.filter(stages.are_names).collect()
-        return notes
+    def _indexed(self) -> RDD[IndexTold]:
+        """Read the headers of all ranges, some again, until all are proven."""
+        ranges = list(self._job.ranges)
+        seen: dict[int, Seen] = {}
+        found = self._index(ranges, ranges)
+        while True:
+            seen.update((each.number, each) for each in found.mapPartitions(seen_in).collect())
+            again = prove(self._job.ranges, seen)
+            if not again:
+                break
+            for each in again:
+                ranges[each.number] = each
+            found = self._instead(found, again, self._index(ranges, again))
+        placed = made_whole(proven(self._job.ranges, seen), seen)
+        self._job = replace(self._job, ranges=placed)
+        gone = [each for each in placed if each.is_empty]
+        more = [told for rows in index_whole(placed) for told in keys_of(rows, self._tasks)]
+        if gone or more:
+            found = self._instead(found, gone, self._context.parallelize(more, 1))
+        return found
 
-    def _numbered(self, left: RDD[Left]) -> RDD[Begun]:
-        """Return the connections of tasks, by their first packets, and their numbers."""
-        homes = left.flatMap(self._job.homes)
-        begun = dict(homes.map(stages.count_of).reduceByKey(add, self._tasks, int).collect())
-        counts = [begun.get(home, 0) for home in range(len(self._job.ranges))]
-        numbering = Numbering(list(accumulate(counts, initial=0)))
-        return homes.partitionBy(self._tasks, int).mapPartitions(numbering.number)
+    def _index(self, ranges: Sequence[Range], these: Sequence[Range]) -> RDD[IndexTold]:
+        """Read the headers of these ranges."""
+        job, tasks = replace(self._job, ranges=list(ranges)), self._tasks
+        numbers = [each.number for each in these]
+        found = self._context.parallelize(numbers, len(numbers)).map(job.index)
+        return found.flatMap(lambda each: told_by(each, tasks)).partitionBy(tasks, int)
 
-    def _written(self, left: RDD[Left], numbered: RDD[Begun], groups: int) -> dict[str, int]:
+    def _instead(
+        self, found: RDD[IndexTold], these: Sequence[Range], news: RDD[IndexTold]
+    ) -> RDD[IndexTold]:
+        """Return what was told of all ranges, with news in the place of what was told of these."""
+        numbers = frozenset(each.number for each in these)
+        others = found.filter(lambda told: range_of(told) not in numbers)
+        return others.union(news).partitionBy(self._tasks, int)
+
+    def _numbering(self, begun: RDD[tuple[int, Told]]) -> Numbering:
+        """Return what numbers connections that are given by their ranges; learn names."""
+        told = begun.mapPartitions(stages.counted).collect()
+        counts: dict[int, int] = dict(each for each in told if isinstance(each, tuple))
+        names = [each for each in told if not isinstance(each, tuple)]
+        self._job = replace(self._job, names=merged(names))
+        each_of = (counts.get(home, 0) for home in range(len(self._job.ranges)))
+        return Numbering(list(accumulate(each_of, initial=0)))
+
+    def _written(self, numbered: RDD[Left], groups: int) -> dict[str, int]:
         """Write all rows; each group of tasks makes a file for each day and API."""
-        tasks = (
-            left.union(numbered).keyBy(lambda each: each.source % groups).partitionBy(groups, int)
-        )
+        tasks = numbered.keyBy(lambda each: each.source % groups).partitionBy(groups, int)
         rows = dict.fromkeys((each for each in SCHEMAS if each in self._job.wanted.tables), 0)
         for table, count in tasks.mapPartitionsWithIndex(self._job.finish).collect():
             rows[table] += count
@@ -249,12 +238,3 @@ class _Run:
         """Return into how many tasks so many bytes are divided, so that no core is left over."""
         cores = self._context.defaultParallelism
         return max(1, -(-size // (cores * each))) * cores
-
-    def _keep(self, told: RDD[Item]) -> RDD[Item]:
-        """Keep what tasks told, so that they are not run again for each question."""
-        self._kept.append(told.persist(StorageLevel.MEMORY_AND_DISK))
-        return told
-
-
-def _without(found: RDD[Indexed], numbers: list[int]) -> RDD[Indexed]:
-    return found.filter(lambda each: each.seen.number not in numbers) if numbers else found

@@ -14,9 +14,9 @@ is to be shuffled is told with the number of the task that it goes to.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -55,37 +55,26 @@ class Keys:
 @dataclass(frozen=True, slots=True)
 class Left:
     """
-    What a task has left.
+    What a task has left; or this, with those of its connections that begin in one range.
 
     Attributes:
         source: The number of its range, or of its part behind those of all ranges.
         tables: Those that have rows.
         firsts: The first packets of its connections.
+        numbers: Their numbers, once they have some.
     """
 
     source: int
     tables: Sequence[str]
     firsts: Int64s
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """
-    Connections of one task that begin in the same range.
-
-    Attributes:
-        source: Who dissected them, as in `Left`.
-        firsts: Their first packets.
-        numbers: Their numbers, once they have some.
-    """
-
-    source: int
-    firsts: Int64s
     numbers: Int64s | None = None
 
 
-Note: TypeAlias = Lies | Left | pa.RecordBatch
-"""What a task tells: where a parcel lies, what it has left, or names, as `schemas.NAMES`."""
+Told: TypeAlias = Left | pa.RecordBatch
+"""What a task tells that the whole collection is asked for: what it has left, or names."""
+
+Note: TypeAlias = Lies | Told
+"""What a task tells: where a parcel lies besides. Names are as in `schemas.NAMES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +123,28 @@ class Job:
         each = self.ranges[number]
         return self._left(number, dissect_range(each, crossing, max(self.parts, 1), self.wanted))
 
-    def gather(self, part: int, given: Iterable[tuple[int, Lies]]) -> Iterator[Note]:
-        """Dissect a part; given are its parcels, in no order."""
-        places = sorted((lies for _, lies in given), key=lambda each: (each.source, each.number))
+    def part_of(self, note: Note) -> int:
+        """Return the part that a note goes to, which passes on what is no parcel."""
+        if isinstance(note, Lies):
+            return note.part
+        return note.source % self.parts if isinstance(note, Left) else 0
+
+    def gather(self, part: int, given: Iterable[tuple[int, Note]]) -> Iterator[Told]:
+        """Dissect a part; given are its parcels, in no order, and what is to be passed on."""
+        settle()
+        places = []
+        for _, note in given:
+            if isinstance(note, Lies):
+                places.append(note)
+            else:
+                yield note
         if places:
+            places.sort(key=lambda each: (each.source, each.number))
             parcels = left_parcels(self.work, places)
             batches = dissect_parcels(parcels, self.files, self.wanted)
             yield from self._left(len(self.ranges) + part, batches)
 
-    def _left(self, source: int, batches: Iterable[Batch]) -> Iterator[Note]:
+    def _left(self, source: int, batches: Iterable[Batch]) -> Iterator[Any]:
         """Leave what a task made, and tell of it."""
         firsts: list[Any] = [np.zeros(0, np.int64)]
         tables = set()
@@ -159,38 +161,38 @@ class Job:
                     leaving.rows(table, batch)
         yield Left(source, sorted(tables), np.concatenate(firsts))
 
-    def homes(self, left: Left) -> Iterator[tuple[int, Begun]]:
-        """Yield the connections of a task by the ranges in which they begin."""
+    def homes(self, told: Told) -> Iterator[tuple[int, Told]]:
+        """Yield what a task has left by the ranges in which its connections begin; and names."""
+        if not isinstance(told, Left) or not len(told.firsts):
+            yield 0, told
+            return
         starts = np.array([each.first_packet for each in self.ranges], np.int64)
-        firsts = np.sort(left.firsts)
+        firsts = np.sort(told.firsts)
         homes = np.searchsorted(starts, firsts, side="right") - 1
         found, at = np.unique(homes, return_index=True)
-        for home, these in zip(found.tolist(), np.split(firsts, at[1:]), strict=False):
-            yield home, Begun(left.source, these)
+        for home, these in zip(found.tolist(), np.split(firsts, at[1:]), strict=True):
+            yield home, replace(told, firsts=these)
 
-    def finish(self, group: int, given: Iterable[tuple[int, Left | Begun]]) -> Iterator[Written]:
-        """Write tables; given is what some tasks have left, and the numbers of connections."""
-        left, begun = [], defaultdict(list)
+    def finish(self, group: int, given: Iterable[tuple[int, Left]]) -> Iterator[Written]:
+        """Write tables; given is what some tasks have left, with the numbers of connections."""
+        settle()
+        left = defaultdict(list)
         for _, each in given:
-            if isinstance(each, Left):
-                left.append(each)
-            else:
-                begun[each.source].append(each)
+            left[each.source].append(each)
         with Store(self.out, f"{self.name}{group:06d}") as store:
-            for of_task in sorted(left, key=lambda each: each.source):
-                self._finish(of_task, begun[of_task.source], store)
+            for source in sorted(left):
+                self._finish(left[source], store)
         yield from store.rows.items()
 
-    def _finish(self, left: Left, begun: Iterable[Begun], store: Store) -> None:
+    def _finish(self, left: Sequence[Left], store: Store) -> None:
         """Write what one task has left."""
-        none = np.zeros(0, np.int64)
-        firsts = np.concatenate([none, *(each.firsts for each in begun)])
-        numbers = np.concatenate([none, *(each.numbers for each in begun)])
+        firsts = np.concatenate([each.firsts for each in left])
+        numbers = np.concatenate([each.numbers for each in left])
         order = np.argsort(firsts)
         secrets = self.wanted.show_secrets
         finish = Finish(firsts[order], self.names, secrets, numbers[order])
-        for table in left.tables:
-            for batch in in_bulk(left_rows(self.work, table, left.source)):
+        for table in left[0].tables:
+            for batch in in_bulk(left_rows(self.work, table, left[0].source)):
                 store.add(table, finish(table, batch))
 
 
@@ -198,14 +200,15 @@ Written: TypeAlias = tuple[str, int]
 """A table, and how many rows of it were written."""
 
 
-def seen_of(found: Indexed) -> Seen:
-    """Return how a range was found to be."""
-    return found.seen
+def told_by(found: Indexed, tasks: int) -> Iterator[tuple[int, Seen | Keys]]:
+    """Yield how a range was found to be, and its connections, divided among so many tasks."""
+    yield found.seen.number % tasks, found.seen
+    yield from keys_of(found.rows, tasks)
 
 
-def keys_of(found: Indexed, tasks: int) -> Iterator[tuple[int, Keys]]:
-    """Yield the connections of a range, divided among so many tasks."""
-    number, key, carried = (found.rows.column(name) for name in ("range", "key", "bytes"))
+def keys_of(rows: pa.RecordBatch, tasks: int) -> Iterator[tuple[int, Keys]]:
+    """Yield the connections of a range, which are rows of the index, divided among tasks."""
+    number, key, carried = (rows.column(name) for name in ("range", "key", "bytes"))
     keys, carried = np.asarray(key), np.asarray(carried)
     to = keys % tasks
     for task in np.unique(to).tolist():
@@ -213,9 +216,22 @@ def keys_of(found: Indexed, tasks: int) -> Iterator[tuple[int, Keys]]:
         yield task, Keys(number[0].as_py(), keys[mine], carried[mine])
 
 
-def crossing(given: Iterable[tuple[int, Keys]]) -> Iterator[tuple[int, Keys]]:
+def range_of(told: tuple[int, Seen | Keys]) -> int:
+    """Return of which range something is told."""
+    each = told[1]
+    return each.number if isinstance(each, Seen) else each.range
+
+
+def seen_in(given: Iterable[tuple[int, Seen | Keys]]) -> Iterator[Seen]:
+    """Yield how ranges were found to be."""
+    settle()
+    return (each for _, each in given if isinstance(each, Seen))
+
+
+def crossing(given: Iterable[tuple[int, Seen | Keys]]) -> Iterator[tuple[int, Keys]]:
     """Yield the connections that are in more than one range, by their ranges."""
-    ranges = [each for _, each in given]
+    settle()
+    ranges = [each for _, each in given if isinstance(each, Keys)]
     keys = np.concatenate([np.zeros(0, np.int64), *(each.keys for each in ranges)])
     found, count = np.unique(keys, return_counts=True)
     more = found[count > 1]
@@ -230,26 +246,16 @@ def carried(crossing: tuple[int, Keys]) -> int:
     return int(crossing[1].bytes.sum()) or 1
 
 
-def parcels(note: Note) -> Iterator[tuple[int, Lies]]:
-    """Yield where a parcel lies, by its part, if a note tells that."""
-    if isinstance(note, Lies):
-        yield note.part, note
-
-
-def left_in(note: Note) -> Iterator[Left]:
-    """Yield what a task has left, if a note tells that."""
-    if isinstance(note, Left):
-        yield note
-
-
-def are_names(note: Note) -> bool:
-    """Tell whether a note has names."""
-    return isinstance(note, pa.RecordBatch)
-
-
-def count_of(home: tuple[int, Begun]) -> tuple[int, int]:
-    """Return how many connections begin in a range."""
-    return home[0], len(home[1].firsts)
+def counted(given: Iterable[tuple[int, Told]]) -> Iterator[tuple[int, int] | pa.RecordBatch]:
+    """Yield how many connections begin in each of some ranges; and names."""
+    settle()
+    counts = Counter[int]()
+    for home, told in given:
+        if isinstance(told, Left):
+            counts[home] += len(told.firsts)
+        else:
+            yield told
+    yield from counts.items()
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,13 +269,15 @@ class Numbering:
 
     before: Sequence[int]
 
-    def number(self, given: Iterable[tuple[int, Begun]]) -> Iterator[Begun]:
+    def number(self, given: Iterable[tuple[int, Told]]) -> Iterator[Left]:
         """Number all connections that begin in some ranges."""
+        settle()
         of_range = defaultdict(list)
-        for home, begun in given:
-            of_range[home].append(begun)
+        for home, told in given:
+            if isinstance(told, Left):
+                of_range[home].append(told)
         for home, here in of_range.items():
             firsts = np.sort(np.concatenate([each.firsts for each in here]))
             for each in here:
                 numbers = self.before[home] + np.searchsorted(firsts, each.firsts)
-                yield Begun(each.source, each.firsts, numbers)
+                yield replace(each, numbers=numbers)

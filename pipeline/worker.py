@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
-from functools import cache
+
+MANY = 10_000
+"""How many objects that tasks have left behind are looked at again and again."""
 
 
-@cache
 def settle() -> None:
     """
-    Take what is loaded out of the garbage collector's sight; once in a process.
+    Take what earlier tasks have loaded out of the garbage collector's sight; each task begins so.
 
-    Spark has it look through everything after each task, which takes longer than small tasks do.
+    Spark has it look through everything after each task, which takes longer than small tasks do:
+    what is still there then are modules and loops. Some are loaded only when they are needed, so
+    once is not enough.
     """
-    gc.collect()
-    gc.freeze()
+    if len(gc.get_objects(generation=2)) > MANY:
+        gc.freeze()

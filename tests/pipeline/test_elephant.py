@@ -11,7 +11,8 @@ import pytest
 from pipeline.collection import Collection
 from pipeline.local import planned
 from pipeline.ranges import ranges_of
-from pipeline.stages import Job, Keys, Left, parcels
+from pipeline.spool import Lies
+from pipeline.stages import Job, Keys, Left
 from pipeline.tables import Wanted
 from tests.dissector.engine.test_capture import beat, heartbeat
 from tests.packets import START_NS, Wire
@@ -42,7 +43,7 @@ def _peak_bytes(path: str, work: str) -> tuple[int, int, int]:
     job = Job(plan.ranges, WANTED, work, work)
     keys = Keys(0, plan.crossing, plan.crossing)
     told = [note for each in plan.ranges for note in job.dissect(each.number, [(0, keys)])]
-    places = [place for note in told for place in parcels(note)]
+    places = [(job.part_of(note), note) for note in told if isinstance(note, Lies)]
     assert any(note.tables for note in job.gather(0, places) if isinstance(note, Left))
     peak = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
     return int(peak.split()[1]) << 10, len(places), sum(lies.length for _, lies in places)

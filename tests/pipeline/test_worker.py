@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.worker import settle
+from pipeline.worker import MANY, settle
 
 
 class Knot:
@@ -21,28 +21,43 @@ class Knot:
 @pytest.fixture
 def process() -> Iterator[None]:
     """Begin as a process in which no task has run, and end likewise."""
-    settle.cache_clear()
     gc.unfreeze()
     yield
-    settle.cache_clear()
     gc.unfreeze()
 
 
-def test_what_is_loaded_is_out_of_sight_and_garbage_is_not(process: None) -> None:
-    before, made_before = weakref.ref(Knot()), len(gc.get_objects())
-    settle()
-    assert before() is None
-    assert gc.get_freeze_count() > made_before // 2
-    assert len(gc.get_objects()) < made_before // 2
-    after = weakref.ref(Knot())
+def after_a_task() -> None:
+    """Do what Spark does between two tasks."""
     gc.collect()
-    assert after() is None
 
 
-def test_once_is_enough(process: None) -> None:
+def test_what_tasks_have_loaded_is_out_of_sight_whenever_they_did(process: None) -> None:
+    loaded = []
+    for _ in range(2):
+        loaded += [[number] for number in range(2 * MANY)]
+        after_a_task()
+        settle()
+        assert len(gc.get_objects()) <= MANY
+    assert gc.get_freeze_count() > len(loaded)
+
+
+def test_garbage_of_later_tasks_goes_away(process: None) -> None:
+    after_a_task()
+    settle()
+    garbage = weakref.ref(Knot())
+    after_a_task()
+    assert garbage() is None
+
+
+def test_the_little_that_a_task_leaves_stays_in_sight(process: None) -> None:
+    after_a_task()
     settle()
     kept = gc.get_freeze_count()
-    more = [[number] for number in range(1000)]
+    knot = Knot()
+    after_a_task()
     settle()
-    assert len(more) == 1000
     assert gc.get_freeze_count() <= kept
+    garbage = weakref.ref(knot)
+    del knot
+    after_a_task()
+    assert garbage() is None
