@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from dissector.capture.files import read_packets
-from dissector.capture.pcap import is_pcap
+from dissector.capture.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.errors import CaptureError, ReadError
 from pipeline.opening import Readable, expanded, open_file, size_of
 from pipeline.tries import TRIES
@@ -77,13 +79,34 @@ def look_at(path: str, tries: int = TRIES) -> File:
             divisible = is_pcap(opened.read(_MAGIC_BYTES))
             opened.seek(0)
             # Only what it begins with is asked for: behind it there may be what can't be read.
-            readable = Readable(opened)
-            windows = read_packets(["-"], window_bytes=_LOOK_BYTES, stdin=readable)  # type: ignore[arg-type]
-            first_ns = next((int(each.time_ns[0]) for each in windows if len(each)), None)
+            readable = Readable(opened, is_last_try=tries == 1)
+            first_ns = _first_ns(readable)
             if first_ns is None and readable.failed:
-                raise readable.failed
+                if tries > 1 or not divisible:
+                    raise readable.failed
+                first_ns = _claimed_ns(opened)
     except CaptureError as error:
         if isinstance(error, ReadError) and tries > 1:
             return look_at(path, tries - 1)
         return File(path, problem=error.what)
     return File(path, size, first_ns, divisible)
+
+
+def _first_ns(file: Readable) -> int | None:
+    """Return when the first packet was captured that can be read."""
+    windows = read_packets(["-"], window_bytes=_LOOK_BYTES, stdin=file)  # type: ignore[arg-type]
+    try:
+        return next((int(each.time_ns[0]) for each in windows if len(each)), None)
+    except CaptureError:
+        if file.failed is None:
+            raise
+        return None
+
+
+def _claimed_ns(file: BinaryIO) -> int | None:
+    """Return the time in the header of a pcap file's first packet, which itself can't be read."""
+    file.seek(0)
+    reader = PcapReader(file.read(HEADER_BYTES))
+    with suppress(ReadError):
+        return reader.time_ns(file.read(reader.need))
+    return None

@@ -75,6 +75,8 @@ class Kept:
 
     def take(self, part: int, notes: list[Note], setting: Setting) -> list[Note]:
         """Take what came for a part; leave rows, and return notes of them."""
+        # Spark gives files twice where the name of another that came with them is a pattern.
+        notes = [*{(each["path"], each["number"], each["left"]): each for each in notes}.values()]
         files = {note["path"]: note for note in notes}
         taken = self.arrivals.take(files.values())
         if part != NO_PART:

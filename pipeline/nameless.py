@@ -8,10 +8,7 @@ nothing is lost, and nothing is there twice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from typing import IO
-from uuid import uuid4
+from collections.abc import Collection
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -75,24 +72,26 @@ def to_name(out: str, batch: int, ids: Collection[str]) -> list[str]:
 
 def give_names(out: str, path: str, finish: Finish) -> None:
     """Write a file of a table again, with names; one that was taken away since is let be."""
-    system, inside = located(joined(out, path))
-    if system.get_file_info(inside).type == fs.FileType.NotFound:
-        return
     table = path.partition("/")[0]
-    with system.open_input_file(inside) as source, _instead(joined(out, path)) as target:
+    whole = joined(out, path)
+    folder, _, name = whole.rpartition("/")
+    aside = joined(folder, f"_{name}")
+    system, inside = located(whole)
+    if not _is_there(system, inside):
+        if not _is_there(system, located(aside)[1]):
+            return
+        # Whoever was to put it there was ended before.
+        system.move(located(aside)[1], inside)
+    with system.open_input_file(inside) as source, written(aside) as target:
         rows = pq.ParquetFile(source)
         with pq.ParquetWriter(target, rows.schema_arrow, compression="zstd") as writer:
             # A group at a time, as they were written: no more of them is in memory.
             for group in range(rows.num_row_groups):
                 for batch in rows.iter_batches(GROUP_ROWS, row_groups=[group]):
                     writer.write_batch(finish.named(table, batch))
-
-
-@contextmanager
-def _instead(path: str) -> Iterator[IO[bytes]]:
-    """Open a file for a `with`, which takes the place of another when it is whole, not before."""
-    aside = joined(path.rpartition("/")[0], f"_{uuid4().hex}")
-    with written(aside) as file:
-        yield file
-    system, inside = located(path)
+    # HDFS takes away what was there first: whoever is ended between leaves the other.
     system.move(located(aside)[1], inside)
+
+
+def _is_there(system: fs.FileSystem, path: str) -> bool:
+    return bool(system.get_file_info(path).type == fs.FileType.File)

@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import cache
 from glob import has_magic
 from pathlib import Path, PurePosixPath
+from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from dissector.errors import CaptureError, ReadError
@@ -19,9 +21,21 @@ if TYPE_CHECKING:
 
 _S3A = re.compile("^s3[an]://")
 
+_OPENING = Lock()
+"""Held while a store is opened, so that each is opened once."""
+
+_HOME = "hdfs:///"
+"""The cluster that Hadoop's own settings name."""
+
+_NO_LIBRARY = re.compile(r"\bload lib(hdfs|jvm)\b")
+
+_LIBRARY = "; HDFS needs HADOOP_HOME, JAVA_HOME and CLASSPATH, see docs/pipeline.md"
 
 _AHEAD_BYTES = 1 << 14
 """How much is asked for behind the end of a section first: a packet is seldom longer."""
+
+LEAST_BYTES = 1 << 12
+"""Disks have no smaller pieces."""
 
 _FOR_GOOD = (FileNotFoundError, PermissionError, IsADirectoryError, ValueError)
 """Failures that stay as long as nobody does anything about them."""
@@ -92,9 +106,9 @@ def _told(path: str, position: int | None = None) -> Iterator[None]:
     try:
         yield
     except _FOR_GOOD as error:
-        raise CaptureError(path, _reason(error), position) from None
+        raise CaptureError(path, reason(error), position) from None
     except OSError as error:
-        raise ReadError(path, _reason(error), position) from None
+        raise ReadError(path, reason(error), position) from None
 
 
 def size_of(path: str) -> int:
@@ -116,11 +130,17 @@ def size_of(path: str) -> int:
 
 
 def expanded(paths: Iterable[str]) -> list[str]:
-    """Return the files that paths, folders and patterns stand for, each once."""
+    """
+    Return the files that paths, folders and patterns stand for, each once.
+
+    Raises:
+        CaptureError: What a URI names can't be looked into.
+    """
     found: dict[str, None] = {}
     for path in paths:
-        for name in _remote(path) if is_uri(path) else _local(path):
-            found.setdefault(name)
+        with _told(path):
+            for name in _remote(path) if is_uri(path) else _local(path):
+                found.setdefault(name)
     return list(found)
 
 
@@ -143,47 +163,68 @@ def _is_hidden(file: Path, folder: Path) -> bool:
 def _remote(path: str) -> Iterator[str]:
     from pyarrow import fs
 
-    folder = path
-    while has_magic(folder):
+    system, inside = located(path)
+    kind = system.get_file_info(inside).type
+    folder = path.rstrip("/")
+    while kind == fs.FileType.NotFound and has_magic(folder):
         folder = folder.rpartition("/")[0]
-    system, inside = located(folder)
-    if system.get_file_info(inside).type != fs.FileType.Directory:
+    if folder != path.rstrip("/"):
+        system, inside = located(folder)
+        kind = system.get_file_info(inside).type
+    if kind != fs.FileType.Directory:
         yield path
         return
-    pattern = inside + path[len(folder) :]
-    # What is before the path inside: not only the scheme, in a cluster of HDFS also its name.
-    begin = folder.rstrip("/").removesuffix(inside.rstrip("/"))
-    for info in sorted(system.get_file_info(fs.FileSelector(inside, recursive=True)), key=_path):
-        name = PurePosixPath(info.path)
-        hidden = any(part.startswith((".", "_")) for part in name.relative_to(inside).parts)
-        chosen = folder == path or fnmatchcase(info.path, pattern)
-        if info.type == fs.FileType.File and not hidden and chosen:
-            yield f"{begin}{info.path}"
-
-
-def _path(info: Any) -> str:
-    return str(info.path)
+    pattern = path[len(folder) :].strip("/")
+    files = fs.FileSelector(inside, recursive=True)
+    found = [each.path for each in system.get_file_info(files) if each.type == fs.FileType.File]
+    for each in sorted(found):
+        name = PurePosixPath(each).relative_to(inside)
+        hidden = any(part.startswith((".", "_")) for part in name.parts)
+        if not hidden and (not pattern or fnmatchcase(str(name), pattern)):
+            yield f"{folder}/{name}"
 
 
 def located(path: str) -> tuple[FileSystem, str]:
     """
     Return the file system of a path or URI, as Arrow has it, and the path inside it.
 
-    `s3a` is what Spark calls S3, and needs no name of its own here.
+    `s3a` is what Spark calls S3, and needs no name of its own here. What stands behind the name of
+    the store is taken as it is, as Spark takes it: `%20` is no space.
     """
     from pyarrow import fs
 
-    uri = path if is_uri(path) else Path(path).absolute().as_uri()
-    system, inside = fs.FileSystem.from_uri(_S3A.sub("s3://", uri))
+    if not is_uri(path):
+        return fs.LocalFileSystem(), str(Path(path).absolute())
+    scheme, _, rest = _S3A.sub("s3://", path).partition("://")
+    name, _, inside = rest.rstrip("/").partition("/")
+    with _OPENING:
+        system, root = store_of(f"{scheme}://{name}/")
+    return system, f"{root.rstrip('/')}/{inside}" if root and inside else root or inside
+
+
+@cache
+def store_of(root: str) -> tuple[FileSystem, str]:
+    """
+    Open the store of a URI; return the path inside it, too.
+
+    Once in a process: it takes a round trip, and where that of HDFS is forgotten its files close.
+    """
+    from pyarrow import fs
+
+    if root == _HOME:
+        return fs.HadoopFileSystem("default"), "/"
+    system, inside = fs.FileSystem.from_uri(root)
     return system, str(inside)
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Say in one line what a file system has raised."""
     if isinstance(error, FileNotFoundError):
         return "no such file"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
-    return str(error).splitlines()[0] if str(error) else "can't be opened"
+    text = next(iter(str(error).splitlines()), "can't be opened")
+    return text + _LIBRARY if _NO_LIBRARY.search(text) else text
 
 
 class Readable(io.RawIOBase):
@@ -194,22 +235,44 @@ class Readable(io.RawIOBase):
         failed: Why it ended; None: it is whole.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, is_last_try: bool) -> None:
+        """
+        Begin.
+
+        Args:
+            file: The file.
+            is_last_try: What is asked for together fails together, as stores and disks have it. So
+                less and less is asked for, up to the place: where nobody tries all of it again.
+        """
         super().__init__()
         self._file = file
+        self._is_last_try = is_last_try
+        self._most: int | None = None
         self.failed: ReadError | None = None
 
     def readable(self) -> bool:
         """Say that this can be read."""
         return True
 
+    def seekable(self) -> bool:
+        """Say that this can be read from any byte on."""
+        return True
+
+    def seek(self, at: int, whence: int = io.SEEK_SET) -> int:
+        """Go on from a byte."""
+        return self._file.seek(at, whence)
+
     def readinto(self, buffer: Any) -> int:
         """Read some bytes, at least one; 0 at the end."""
-        if self.failed is None:
+        view = memoryview(buffer)
+        while self.failed is None:
+            part = view[: self._most]
             try:
-                return self._file.readinto(buffer)  # type: ignore[attr-defined, no-any-return]
+                return self._file.readinto(part)  # type: ignore[attr-defined, no-any-return]
             except ReadError as error:
-                self.failed = error
+                if not self._is_last_try or len(part) <= LEAST_BYTES:
+                    self.failed = error
+                self._most = max(len(part) // 2, LEAST_BYTES)
         return 0
 
 

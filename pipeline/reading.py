@@ -84,7 +84,7 @@ class RangeReader:
 
     def _packets(self, file: BinaryIO) -> Iterator[Packets]:
         """Yield all packets up to where the file can't be read."""
-        readable = Readable(file)
+        readable = Readable(file, is_last_try=not may_try_again())
         windows = read_packets(["-"], window_bytes=self._window_bytes, stdin=readable)  # type: ignore[arg-type]
         try:
             for window in windows:
@@ -106,7 +106,7 @@ class RangeReader:
             header = file.read(HEADER_BYTES)
             if len(header) < HEADER_BYTES or not is_pcap(header):
                 raise CaptureError(each.path, "has changed while it was read")
-            start = each.start if each.proven else guess_start(file, header, each, _GUESS_BYTES)
+            start = each.start if each.proven else _guessed(file, header, each)
         self.seen = replace(self.seen, start=start)
         if start == UNKNOWN:
             return
@@ -127,6 +127,15 @@ class RangeReader:
                 if past or at >= end:
                     return
                 del window
+
+
+def _guessed(file: BinaryIO, header: bytes, each: Range) -> int:
+    """Return where a range seems to begin, in what can be read of it."""
+    readable = Readable(file, is_last_try=not may_try_again())
+    start = guess_start(readable, header, each, _GUESS_BYTES)  # type: ignore[arg-type]
+    if start == UNKNOWN and readable.failed is not None:
+        raise readable.failed
+    return start
 
 
 def _bytes_of(window: Packets, record_bytes: int) -> int:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pandas as pd
 import pyarrow as pa
@@ -49,6 +49,8 @@ FILES = 64
 
 EVERY = "5 seconds"
 """How often the folder is looked at."""
+
+LOCAL = re.compile("^file:/+")
 
 MINUTE_NS = 60_000_000_000
 
@@ -251,5 +253,5 @@ class Writing:
 
 
 def _plain(path: str) -> str:
-    """Return the path of this machine that a URI names, or the URI."""
-    return unquote(urlsplit(path).path) if path.startswith("file:") else path
+    """Return the path of this machine that Spark gives as `file:/a b`, or the URI."""
+    return LOCAL.sub("/", path)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 from uuid import uuid4
 
 from dissector.errors import PipelineError
-from pipeline.opening import is_uri, located
+from pipeline.opening import is_uri, located, reason
 
 WHOLE = ("s3://", "s3a://", "gs://", "gcs://", "abfs://", "abfss://")
 """Stores where a file appears when it is closed, and not before."""
@@ -29,7 +29,7 @@ def written(path: str) -> Iterator[IO[bytes]]:
         with _remote(path) if is_uri(path) else _local(Path(path)) as file:
             yield file
     except OSError as error:
-        raise PipelineError(f"{path}: {error.strerror or error}") from error
+        raise PipelineError(f"{path}: {reason(error)}") from error
 
 
 @contextmanager
@@ -53,11 +53,12 @@ def _remote(path: str) -> Iterator[IO[bytes]]:
     try:
         with cast(Any, system.open_output_stream(part)) as file:
             yield file
+        if part != inside:
+            system.move(part, inside)
     except BaseException:
-        system.delete_file(part)
+        with suppress(OSError):
+            system.delete_file(part)
         raise
-    if part != inside:
-        system.move(part, inside)
 
 
 def joined(folder: str, *names: str) -> str:
@@ -65,18 +66,29 @@ def joined(folder: str, *names: str) -> str:
     return "/".join((folder.rstrip("/"), *names))
 
 
+@contextmanager
+def _reached(path: str) -> Iterator[None]:
+    """Turn what a file system raises that is asked for a path into an error of ours."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise PipelineError(f"{path}: {reason(error)}") from None
+
+
 def removed(folder: str) -> None:
     """Remove a folder and all that is in it, if it is there."""
     from pyarrow import fs
 
-    system, inside = located(folder)
-    if system.get_file_info(inside).type == fs.FileType.Directory:
-        system.delete_dir(inside)
+    with _reached(folder):
+        system, inside = located(folder)
+        if system.get_file_info(inside).type == fs.FileType.Directory:
+            system.delete_dir(inside)
 
 
 def has_files(folder: str) -> bool:
     """Tell whether a folder is there and holds anything."""
     from pyarrow import fs
 
-    system, inside = located(folder)
-    return bool(system.get_file_info(fs.FileSelector(inside, allow_not_found=True)))
+    with _reached(folder):
+        system, inside = located(folder)
+        return bool(system.get_file_info(fs.FileSelector(inside, allow_not_found=True)))

@@ -57,6 +57,11 @@ class PcapReader:
         self.need = self._record_bytes
         self.stopped = False
 
+    def time_ns(self, record: bytes) -> int:
+        """Return the time that the header of a record tells."""
+        seconds, fraction = struct.unpack_from(">II" if self._big else "<II", record)
+        return int(seconds * 1_000_000_000 + fraction * self._unit_ns)
+
     def scan(self, window: Bytes, at: int, base: int, rows: Rows) -> int:
         """Read the whole records in the window; see `Reader.scan`."""
         state = np.zeros(3, np.int64)

@@ -10,6 +10,8 @@ from threading import Thread
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+from pipeline.opening import store_of
+
 BUCKET = "bucket"
 
 _NAMESPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
@@ -53,6 +55,8 @@ def bucket() -> Iterator[Bucket]:
         bucket = kept
 
     with _Server(("127.0.0.1", 0), Handler) as server:
+        # What is known under this name is another.
+        store_of.cache_clear()
         kept.url = f"http://127.0.0.1:{server.server_port}"
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()

@@ -110,6 +110,15 @@ def test_a_file_that_is_there_no_more_is_let_be(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == []
 
 
+def test_a_file_that_was_taken_away_to_be_replaced_is_put_back(tmp_path: Path) -> None:
+    """A task may end between the two, where a store does not do both at once."""
+    path = tmp_path / _nameless_row(str(tmp_path))
+    path.rename(path.with_name(f"_{path.name}"))
+    give_names(str(tmp_path), str(path.relative_to(tmp_path)), Finish(None, {ID: "orders"}))
+    assert list(path.parent.iterdir()) == [path]
+    assert pq.ParquetFile(path).read()["topics"].to_pylist() == [["orders"]]
+
+
 class _Full(Finish):
     """Fails when the rows are half written."""
 

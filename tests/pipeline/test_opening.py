@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dissector.errors import CaptureError
-from pipeline.opening import Section, expanded, is_uri, open_file, size_of
+from dissector.errors import CaptureError, PipelineError
+from pipeline.opening import Section, expanded, is_uri, located, open_file, size_of
+from pipeline.writing import has_files
 
 
 def files(folder: Path, *names: str) -> list[str]:
@@ -43,6 +44,42 @@ def test_uris_are_read_as_paths_are(tmp_path: Path) -> None:
     with open_file(f"file://{a}") as file:
         file.seek(2)
         assert file.read(3) == b"pca"
+
+
+ODD = "a b%20#c?d[1]é.pcap"
+
+
+def test_any_character_may_be_in_the_name_of_a_file(tmp_path: Path) -> None:
+    """A URI has it as it is, as Spark takes it."""
+    [odd] = files(tmp_path, ODD)
+    folder = tmp_path.as_uri()
+    for path in (folder, f"{folder}/", f"{folder}/a*", f"{folder}/{ODD}"):
+        [name] = expanded([path])
+        assert name == f"{folder}/{ODD}"
+        assert size_of(name) == Path(odd).stat().st_size
+
+
+def test_a_store_stays_open(tmp_path: Path) -> None:
+    """Its files could not be read any more where it was forgotten."""
+    for path in (f"file://{tmp_path}", "file:///"):
+        assert located(path)[0] is located(f"file://{tmp_path}/a")[0]
+        assert located(path)[1] == path.removeprefix("file://")
+
+
+@pytest.mark.parametrize("uri", ["none://a/b", "hdfs://localhost/a"])
+def test_a_store_that_can_not_be_reached_is_told_in_one_line(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HADOOP_HOME", "ARROW_LIBHDFS_DIR", "JAVA_HOME"):
+        monkeypatch.setenv(name, "/nowhere")
+    with pytest.raises(CaptureError) as told:
+        expanded([uri])
+    with pytest.raises(PipelineError) as other:
+        has_files(uri)
+    for text in (str(told.value), str(other.value)):
+        assert text.startswith(f"{uri}: ")
+        assert "\n" not in text
+        assert "HADOOP_HOME" in text or uri.startswith("none")
 
 
 @pytest.mark.parametrize("form", ["{}", "file://{}"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+from bisect import bisect
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from pipeline.collection import Collection
 from pipeline.index import index
 from pipeline.local import dissect, planned
+from pipeline.opening import LEAST_BYTES, Readable, open_file
 from pipeline.ranges import LOST, Range, ranges_of
 from pipeline.schemas import SCHEMAS
 from pipeline.tables import Wanted
@@ -83,13 +85,54 @@ def test_other_ranges_are_read(
     monkeypatch.setattr("pipeline.opening.io.FileIO", disk)
     got = dissect([name], replace(ALL, window_bytes=1 << 20), range_bytes=RANGE_BYTES, parts=3)
     monkeypatch.undo()
-    # What is asked for together is lost together: here all of the range.
-    first = starts.index(ranges[2].start if coarse else bad - 20)
+    [told] = [at for problem, at in told_in(got["problems"]) if problem == "input/output error"]
+    assert bad - LEAST_BYTES < told <= bad if coarse else told == bad
+    # The packet in which it is, and what is behind it in the range.
+    first = bisect(starts, told) - 1
     expected = without(packets, first, starts.index(ranges[3].start), name, tmp_path / "b")
     assert_same(got, expected)
-    told = [at for problem, at in told_in(got["problems"]) if problem == "input/output error"]
-    assert len(told) == 1
-    assert ranges[2].start <= told[0] <= bad if coarse else told == [bad]
+
+
+@pytest.mark.parametrize("at", [24 + 3, 24 + 20, 20_000])
+def test_the_beginning_costs_no_more_than_its_range(
+    at: int,
+    capture: tuple[str, list[Packet], list[int]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the header of the first packet, in that packet, and in one that is asked for with it."""
+    name, packets, starts = capture
+    ranges = planned(ranges_of(Collection.of([name]), RANGE_BYTES)).ranges
+    before = write(tmp_path / "0.pcap", [replace(packets[0], time_ns=packets[0].time_ns - 1)])
+    monkeypatch.setattr("pipeline.opening.io.FileIO", bad_disk(at, at + 1, coarse=True))
+    got = dissect([name], ALL, range_bytes=RANGE_BYTES, parts=3)
+    found = [each.path for each in Collection.of([name, before]).files]
+    monkeypatch.undo()
+    [told] = [at for problem, at in told_in(got["problems"]) if problem == "input/output error"]
+    first = bisect(starts, told) - 1
+    assert_same(got, without(packets, first, starts.index(ranges[1].start), name, tmp_path / "b"))
+    assert found == [before, name]
+
+
+def test_a_header_that_can_not_be_read_is_told(
+    capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it nothing of the file is known, so it is no file that is cut off."""
+    monkeypatch.setattr("pipeline.opening.io.FileIO", bad_disk(10, 11, coarse=True))
+    got = dissect([capture[0]], ALL, range_bytes=RANGE_BYTES)
+    assert [problem for problem, _ in told_in(got["problems"])] == ["input/output error"]
+    assert got["exchanges"].num_rows == 0
+
+
+def test_what_may_be_tried_again_is_asked_for_once(
+    capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.opening.io.FileIO", bad_disk(5_000, 5_001, coarse=True))
+    with open_file(capture[0]) as file:
+        assert Readable(file, is_last_try=False).read(20_000) == b""
+        last = Readable(file, is_last_try=True)
+        assert len(last.read(20_000)) == 5_000
+        assert not last.failed
 
 
 def test_nothing_is_asked_for_behind_a_range(

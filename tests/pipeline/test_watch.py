@@ -134,7 +134,7 @@ def test_late_missing_and_broken_files_are_told(spark: SparkSession, tmp_path: P
     files = _cut(tmp_path, messy(1), 4)
     folder, out = tmp_path / "in", tmp_path / "out"
     watch = Watch(str(folder), str(out), ALL)
-    broken = tmp_path / "broken.pcap"
+    broken = tmp_path / "not whole%20#1?[é]"
     broken.write_bytes(b"no capture at all")
     _come([files[0], files[2], str(broken)], folder)
     _take(spark, watch)
@@ -145,7 +145,7 @@ def test_late_missing_and_broken_files_are_told(spark: SparkSession, tmp_path: P
     assert sorted((Path(row["capture"]).name, row["problem"]) for row in told) == [
         ("a.pcap1", "came late: files that begin after it were read before"),
         ("a.pcap2", "a file is missing before it: number 1"),
-        ("broken.pcap", "not a capture: text"),
+        (broken.name, "not a capture: text"),
     ]
     in_order = [folder / name for name in ("a.pcap0", "a.pcap2", "a.pcap1", "a.pcap3", "z")]
     _assert_as_one_process(spark, out, in_order, tmp_path)
