@@ -15,6 +15,7 @@ from dissector.protocol.records import parse_records
 from replay.batches import pieces
 from replay.policy import Kind, kind_of
 from replay.roles import Role, Scope, walk
+from replay.to_live import GROUP, RESOURCES, TOPIC, TRANSACTION
 from replay.turns import Turn, turn_of
 
 Thing = tuple[Any, ...]
@@ -70,10 +71,21 @@ _CHANGES = {role: frozenset(names.split()) for role, names in _WRITES.items()}
 _LISTS = {"ListGroups": GROUPS, "ListTransactions": TRANSACTIONS}
 """API -> what it asks for."""
 
+_CONFIGURED = {TOPIC: Role.TOPIC, GROUP: Role.GROUP, TRANSACTION: Role.TRANSACTIONAL_ID}
+"""What a resource is, if it is one of these: who uses it goes by its settings and its ACLs."""
+
 _PART_OF = {Role.GROUP: GROUPS, Role.TRANSACTIONAL_ID: TRANSACTIONS}
 
 _WANTED = frozenset(
-    {Role.TOPIC, Role.TOPIC_ID, Role.PARTITION, Role.GROUP, Role.TRANSACTIONAL_ID, Role.PRODUCER_ID}
+    {
+        Role.TOPIC,
+        Role.TOPIC_ID,
+        Role.PARTITION,
+        Role.GROUP,
+        Role.TRANSACTIONAL_ID,
+        Role.PRODUCER_ID,
+        Role.RESOURCE,
+    }
 )
 
 
@@ -158,6 +170,11 @@ def _touch(api: str, role: Role, value: Any, scope: Scope, found: Footprint) -> 
         (found.writes if changed else found.reads).add((role.value, value))
         if changed:
             found.writes.add(_PART_OF[role])
+    elif role is Role.RESOURCE and value:
+        thing = _CONFIGURED.get(RESOURCES.get(scope.kind or 0, ""))
+        if thing is not None:
+            is_set = kind_of(api) is Kind.CHANGING
+            (found.writes if is_set else found.reads).add((thing.value, value))
     elif role is Role.PRODUCER_ID and value >= 0:
         found.reads.add(("producer", value))
 

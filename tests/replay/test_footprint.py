@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dissector.protocol.records import Record, build_records, new_batch
 from replay.footprint import CLUSTER, GROUPS, TOPICS, TRANSACTIONS, footprint
 from tests.replay.worlds import request, response, uuid
@@ -53,6 +55,21 @@ def test_groups_and_transactions_change() -> None:
     assert end.ended == 9
     assert GROUPS in footprint(request("ListGroups", 4, {}), None).reads
     assert TRANSACTIONS in footprint(request("ListTransactions", 0, {}), None).reads
+
+
+@pytest.mark.parametrize(("kind", "thing"), [(2, "topic"), (32, "group"), (4, None), (16, None)])
+def test_who_uses_a_thing_goes_by_how_it_is_configured(kind: int, thing: str | None) -> None:
+    resources = {"resources": [{"resource_type": kind, "resource_name": "g"}]}
+    things = set() if thing is None else {(thing, "g")}
+    found = footprint(request("IncrementalAlterConfigs", 1, resources), None)
+    assert found.writes == {CLUSTER} | things
+    assert footprint(request("DescribeConfigs", 4, resources), None).reads == {CLUSTER} | things
+
+
+def test_acls_are_about_things() -> None:
+    body = {"creations": [{"resource_type": 5, "resource_name": "t"}]}
+    found = footprint(request("CreateAcls", 2, body), None)
+    assert found.writes == {CLUSTER, ("transactional_id", "t")}
 
 
 def test_metadata_may_create_what_it_did_not_find() -> None:
