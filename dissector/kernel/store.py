@@ -11,7 +11,13 @@ import hashlib
 import os
 import stat
 import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+LOCK = "lock"
+"""The file whose bytes stand for names of which somebody makes what is to be kept."""
 
 _MARK = b"kafkashark kernel\n"
 
@@ -46,8 +52,7 @@ def read(name: str) -> bytes | None:
 def keep(name: str, content: bytes) -> bool:
     """Keep something under a name, all of it or nothing; return whether that was possible."""
     try:
-        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_ours(folder().stat()):
+        if not _make_folder():
             return False
         with tempfile.NamedTemporaryFile(dir=folder(), delete=False) as file:
             written = Path(file.name)
@@ -61,6 +66,29 @@ def keep(name: str, content: bytes) -> bool:
     except (OSError, RuntimeError):
         return False
     return True
+
+
+@contextmanager
+def turn(name: str) -> Iterator[None]:
+    """
+    Wait until no other process makes what is to be kept under a name, and let others wait.
+
+    Where files can't be locked nobody waits.
+    """
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError, RuntimeError):
+            import fcntl  # not on Windows
+
+            if _make_folder():
+                file = stack.enter_context((folder() / LOCK).open("ab"))
+                fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(name.encode()))
+        yield
+
+
+def _make_folder() -> bool:
+    """Make the folder if there is none; return whether it is ours."""
+    folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _is_ours(folder().stat())
 
 
 def _sealed(content: bytes) -> bytes:

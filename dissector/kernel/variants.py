@@ -61,15 +61,19 @@ def variant(
 
 
 def _compiled(name: str, function: Callable[..., Any], types: Types) -> bytes:
-    """Compile a kernel and keep it."""
+    """Compile a kernel and keep it, unless another process has done so meanwhile."""
     from dissector.kernel.compiler import compile_kernel  # this takes half a second
 
     _tell("compiling, once on this machine")
-    compiled = compile_kernel(function, types)
-    content = bytes([compiled.returns]) + compiled.code
-    if not store.keep(name, content):
-        _tell(f"what is compiled can't be kept in {store.folder()}")
-    return content
+    with store.turn(name):
+        kept = store.read(name)
+        if kept is not None:
+            return kept
+        compiled = compile_kernel(function, types)
+        content = bytes([compiled.returns]) + compiled.code
+        if not store.keep(name, content):
+            _tell(f"what is compiled can't be kept in {store.folder()}")
+        return content
 
 
 def _key(function: Callable[..., Any], types: Types) -> str:

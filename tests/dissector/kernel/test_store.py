@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -74,6 +78,43 @@ def test_where_there_can_be_no_folder_nothing_is_kept(
     monkeypatch.setenv("KAFKASHARK_CACHE", str(tmp_path / "file"))
     assert not store.keep("a", b"code")
     assert store.read("a") is None
+
+
+def test_others_wait_for_what_is_being_made(folder: Path) -> None:
+    holding = (
+        "from dissector.kernel import store\n"
+        "with store.turn('a'):\n"
+        "    print('held', flush=True)\n"
+        "    input()\n"
+        "    store.keep('a', b'theirs')\n"
+    )
+    found: SimpleQueue[bytes | None] = SimpleQueue()
+
+    def wait() -> None:
+        with store.turn("a"):
+            found.put(store.read("a"))
+
+    with subprocess.Popen(
+        [sys.executable, "-c", holding], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with store.turn("b"):  # nobody makes that
+            store.keep("b", b"ours")
+        waiting = Thread(target=wait)
+        waiting.start()
+        other.communicate("\n")
+        waiting.join()
+    assert found.get() == b"theirs"
+
+
+@pytest.mark.parametrize("mode", [0o500, 0o777])
+def test_where_there_can_be_no_lock_nobody_waits(folder: Path, mode: int) -> None:
+    folder.mkdir(parents=True)
+    folder.chmod(mode)
+    with store.turn("a"):
+        pass
+    assert mode == 0o500 or not list(folder.iterdir())
 
 
 def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,10 @@ def total(types: Types = BYTES) -> int | None:
     return made(np.array([1, 0, 1], types[0].dtype), 5)
 
 
+def kept(folder: Path) -> list[Path]:
+    return [file for file in folder.iterdir() if file.name != store.LOCK]
+
+
 def test_what_was_compiled_is_loaded(
     folder: Path, compiled: list[Types], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,7 +64,7 @@ def test_what_was_compiled_is_loaded(
     assert variant(kernels.total, BYTES, compiling=False) is not None
     assert total() == 67
     assert compiled == [BYTES]
-    assert len(list(folder.iterdir())) == 1
+    assert len(kept(folder)) == 1
 
 
 def test_truth_values_share_the_code_of_bytes(compiled: list[Types]) -> None:
@@ -93,7 +99,7 @@ def test_a_damaged_file_is_made_anew(
     folder: Path, compiled: list[Types], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert total() == 67
-    (file,) = folder.iterdir()
+    (file,) = kept(folder)
     whole = file.read_bytes()
     for damaged in (whole[:-100], whole[:200] + b"\xcc" * 500 + whole[700:], b""):
         file.write_bytes(damaged)
@@ -146,6 +152,26 @@ def test_a_kernel_that_raises_is_told() -> None:
 def test_threads_share_one(compiled: list[Types]) -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda _: total(), range(8))) == [67] * 8
+    assert compiled == [BYTES]
+
+
+def test_processes_share_one(
+    folder: Path, compiled: list[Types], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    total()
+    (file,) = kept(folder)
+    code = file.read_bytes()
+    file.unlink()
+    monkeypatch.setattr(variants, "_loaded", {})
+
+    @contextmanager
+    def waited(name: str) -> Iterator[None]:
+        """Let another process be done when it is our turn."""
+        (folder / name).write_bytes(code)
+        yield
+
+    monkeypatch.setattr(store, "turn", waited)
+    assert total() == 67
     assert compiled == [BYTES]
 
 
