@@ -36,7 +36,7 @@ class LaterNames(TopicNames):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: dict[UUID, str] = {}
+        self.told = dict(self.known)
 
     @property
     def may_ask(self) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dissector.engine.exchanges import Ints
 from dissector.protocol.apis import api
-from dissector.protocol.facts import tells_names
+from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID, tells_names
 
 Topics: TypeAlias = tuple[str | UUID, ...]
 """Names of topics, and ids that have no name beside them."""
@@ -49,8 +49,8 @@ class TopicNames:
     """
 
     def __init__(self, ask: Callable[[], dict[UUID, str]] | None = None) -> None:
-        """Begin with nothing known; `ask` reads the whole capture, where it can be read twice."""
-        self.known: dict[UUID, str] = {}
+        """Begin with what is always so; `ask` reads all of a capture that can be read twice."""
+        self.known = {CLUSTER_METADATA_ID: CLUSTER_METADATA}
         self.comes_twice = ask is not None
         self._ask = ask
 

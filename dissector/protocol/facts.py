@@ -17,6 +17,12 @@ from dissector.protocol.error_codes import error_name
 from dissector.protocol.schema import Field, Schema, split
 
 NO_ID = UUID(int=0)
+CLUSTER_METADATA, CLUSTER_METADATA_ID = "__cluster_metadata", UUID(int=1)
+"""
+KRaft's own topic, whose id is always the same.
+
+Source: KIP-595; Kafka, Uuid.java (METADATA_TOPIC_ID).
+"""
 
 
 @dataclass(slots=True)

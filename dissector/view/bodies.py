@@ -8,7 +8,13 @@ from typing import Any
 from dissector.protocol.carried import Carried, carried
 from dissector.protocol.embedded.records import decode_record
 from dissector.protocol.embedded.sasl import MASK
-from dissector.protocol.embedded.secrets import is_secret_record, mask, mask_record
+from dissector.protocol.embedded.secrets import (
+    is_secret_record,
+    is_secret_topic,
+    mask,
+    mask_record,
+)
+from dissector.protocol.facts import CLUSTER_METADATA
 from dissector.protocol.messages import Message
 from dissector.view.escape import safe_json
 from dissector.view.values import jsonable
@@ -51,10 +57,12 @@ def body_text(
 def _batches(field: Carried, show_secrets: bool) -> list[Any]:
     """Return the batches of a `records` field; secret records without key and value."""
     batches = [batch.to_dict() for batch in field.batches]
-    if not show_secrets and field.topic:
+    if not show_secrets and is_secret_topic(field.topic or field.topic_id):
         for batch in batches:
+            if "bytes" in batch:
+                batch["bytes"] = MASK
             for record in batch["records"]:
-                mask_record_row(field.topic, record)
+                mask_record_row(CLUSTER_METADATA, record)
     return [jsonable(batch) for batch in batches]
 
 

@@ -29,7 +29,7 @@ from dissector.engine.record_columns import check
 from dissector.engine.record_fields import RecordFields, record_fields
 from dissector.engine.topics import TopicNames
 from dissector.protocol.apis import Kind
-from dissector.protocol.embedded.records import is_own_topic
+from dissector.protocol.embedded.secrets import is_secret_topic
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.view import body_loop as loop
 from dissector.view.bodies import body_text
@@ -88,11 +88,8 @@ class _Records:
         found = self._found
         self.state = found.state
         if not show_secrets:
-            own = np.array(
-                [isinstance(topic, str) and is_own_topic(topic) for topic in fields.topics],
-                np.bool_,
-            )
-            found.state[own[fields.topic]] = LEFT
+            secret = np.array([is_secret_topic(topic) for topic in fields.topics], np.bool_)
+            found.state[secret[fields.topic]] = LEFT
         large = (found.end - found.begin >= SMALL_BYTES) & (found.attributes & CODEC_MASK == 0)
         large &= (found.magic == 2) & (found.state[found.field] == RIGHT)
         verify(table.data, table.held, found, np.flatnonzero(large))

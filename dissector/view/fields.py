@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
 from dissector.protocol.spans import Span
 from dissector.view.escape import escaped, hexed, quoted
 from dissector.view.meaning import meaning
 
 MASK = "***"
 _ON_ONE_LINE = 16
-_CLUSTER_METADATA_ID = UUID(int=1)
 
 TopicName = Callable[[UUID], str | None]
 
@@ -76,8 +76,8 @@ def _topic(struct: Span, look: Look) -> str | None:
 
 
 def _name_of(topic_id: UUID, look: Look) -> str | None:
-    if topic_id == _CLUSTER_METADATA_ID:
-        return "__cluster_metadata"
+    if topic_id == CLUSTER_METADATA_ID:
+        return CLUSTER_METADATA
     return look.topic_name(topic_id)
 
 

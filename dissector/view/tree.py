@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from dissector.protocol.embedded.control import decode_control
 from dissector.protocol.embedded.fields import ENVELOPE, decode_field, enveloped_request
 from dissector.protocol.embedded.reading import Embedded
-from dissector.protocol.embedded.records import CLUSTER_METADATA, Decoded, decode_record
+from dissector.protocol.embedded.records import Decoded, decode_record
 from dissector.protocol.embedded.sasl import decode_token
 from dissector.protocol.embedded.secrets import is_secret_record, secret_ranges, secret_spans
+from dissector.protocol.facts import CLUSTER_METADATA
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.spans import Span, spans

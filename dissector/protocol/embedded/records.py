@@ -30,9 +30,9 @@ from dissector.protocol.embedded import (
 )
 from dissector.protocol.embedded.group_members import read_member
 from dissector.protocol.embedded.reading import Embedded, problems_of, read, read_versioned
+from dissector.protocol.facts import CLUSTER_METADATA
 from dissector.protocol.schema import Schema
 
-CLUSTER_METADATA = "__cluster_metadata"
 FRAME_VERSION = 1
 """The only version of the frame; the preview in Kafka 2.8 had another layout."""
 

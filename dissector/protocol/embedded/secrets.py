@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
-from uuid import UUID
 
 from construct import Container
 
@@ -23,8 +22,9 @@ from dissector.protocol.apis import api
 from dissector.protocol.compiled import UNKNOWN_TAGS
 from dissector.protocol.embedded.fields import enveloped_request
 from dissector.protocol.embedded.reading import Embedded
-from dissector.protocol.embedded.records import CLUSTER_METADATA, Decoded
+from dissector.protocol.embedded.records import Decoded
 from dissector.protocol.embedded.sasl import MASK
+from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
 from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field, Schema
 from dissector.protocol.spans import Span, spans
@@ -35,7 +35,6 @@ _FIXED_HEADER_BYTES = 4
 """
 The part of a header that is never secret: of a response the correlation id, of a request the API.
 """
-_CLUSTER_METADATA_ID = UUID(int=1)
 
 
 def is_sensitive(name: object) -> bool:
@@ -148,6 +147,11 @@ def mask_record(topic: str, record: Decoded) -> Decoded:
     return replace(record, value=mask_embedded(record.value))
 
 
+def is_secret_topic(topic: Any) -> bool:
+    """Tell whether records of a topic, of this name or id, may hold secrets."""
+    return topic in (CLUSTER_METADATA, CLUSTER_METADATA_ID)
+
+
 def is_secret_record(topic: str, record: Decoded) -> bool:
     """Tell whether the raw value of a record must not be shown."""
     if topic != CLUSTER_METADATA or record.tombstone:
@@ -235,7 +239,7 @@ class _Secrets:
 
 def _is_cluster_metadata(fields: Iterable[Span]) -> bool:
     """Tell whether the fields of a struct name KRaft's own topic, whose records hold secrets."""
-    return any(each.value in (CLUSTER_METADATA, _CLUSTER_METADATA_ID) for each in fields)
+    return any(is_secret_topic(each.value) for each in fields)
 
 
 def _has_cluster_metadata(span: Span) -> bool:

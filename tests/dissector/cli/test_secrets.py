@@ -7,6 +7,8 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import polars
 import pytest
@@ -109,6 +111,15 @@ def envelope(talk: Talk) -> None:
 
 
 def cluster_metadata(talk: Talk) -> None:
+    _fetch_log(talk, 12, topic="__cluster_metadata")
+
+
+def cluster_metadata_by_id(talk: Talk) -> None:
+    _fetch_log(talk, 13, topic_id=UUID(int=1))
+
+
+def _fetch_log(talk: Talk, version: int, **topic: Any) -> None:
+    """Fetch secrets from the log of KRaft, the last batch cut off."""
     credential = {
         "name": "alice",
         "mechanism": 1,
@@ -128,12 +139,13 @@ def cluster_metadata(talk: Talk) -> None:
         b"\x01\x04\x00" + body(ConfigRecord, 0, **config),
         b"\x01\x0b\x7f" + SECRET,
     ]
+    plain = build_records([new_batch([Record(value=values[0])])])
     for number, codec in enumerate(("none", "gzip", "snappy"), 1):
         records = build_records([new_batch([Record(value=v) for v in values], codec=codec)])
-        partitions = [{"partition_index": 0, "records": records}]
-        talk.client(asked(FETCH, 12, number, topics=[{"topic": "__cluster_metadata"}]))
-        responses = [{"topic": "__cluster_metadata", "partitions": partitions}]
-        talk.broker(told(FETCH, 12, number, responses=responses))
+        content = records + plain[:-1] if number > 1 else records
+        talk.client(asked(FETCH, version, number, topics=[topic]))
+        responses = [{**topic, "partitions": [{"partition_index": 0, "records": content}]}]
+        talk.broker(told(FETCH, version, number, responses=responses))
 
 
 def damaged(talk: Talk) -> None:
@@ -164,6 +176,7 @@ PLAYS = [
     configs,
     envelope,
     cluster_metadata,
+    cluster_metadata_by_id,
     damaged,
     cut_off,
 ]
@@ -257,13 +270,16 @@ def test_they_are_shown_when_asked_for(
         return  # there is no body
     for command in COMMANDS:
         if command[0] in ("dissect", "pairs") and ("ndjson" in command or "fields" in command):
-            if play is cluster_metadata and "fields" in command:
+            if play in (cluster_metadata, cluster_metadata_by_id) and "fields" in command:
                 continue
             assert seen(good(*command, path, "--show-secrets"), none), command
 
 
-def test_records_of_kafka_itself_are_shown_when_asked_for(good: Run, tmp_path: Path) -> None:
-    path = capture(cluster_metadata, tmp_path / "a.pcap")
+@pytest.mark.parametrize("play", [cluster_metadata, cluster_metadata_by_id])
+def test_records_of_kafka_itself_are_shown_when_asked_for(
+    good: Run, tmp_path: Path, play: Callable[[Talk], None]
+) -> None:
+    path = capture(play, tmp_path / "a.pcap")
     for form in ("table", "ndjson", "csv"):
         assert seen(good("records", "-T", form, path, "--show-secrets"), tmp_path / "none")
     file = tmp_path / "out"

@@ -30,9 +30,14 @@ Window = tuple[set[int], set[int]]
 """The topics of a window, by number, and those of which it tells the names."""
 
 
+def _id(number: int) -> UUID:
+    """Return the id of a topic; 1 is KRaft's."""
+    return UUID(int=100 + number)
+
+
 def part(topics: set[int]) -> Columns:
     """Return a row with some topics, of which only the ids are known."""
-    ids = tuple(UUID(int=topic) for topic in topics)
+    ids = tuple(_id(topic) for topic in topics)
     return {"connection": Integers(ZERO), "topics": Coded(ZERO, [ids])}
 
 
@@ -60,7 +65,7 @@ SOME = st.sets(st.integers(1, 5))
 
 @given(windows=st.lists(st.tuples(SOME, SOME), max_size=12), most_rows=st.integers(0, 6))
 def test_rows_wait_until_their_topics_have_names(windows: list[Window], most_rows: int) -> None:
-    told = {UUID(int=topic): f"topic {topic}" for _, tells in windows for topic in tells}
+    told = {_id(topic): f"topic {topic}" for _, tells in windows for topic in tells}
     asked: list[int] = []
     taken: list[Columns] = []
 
@@ -73,12 +78,11 @@ def test_rows_wait_until_their_topics_have_names(windows: list[Window], most_row
     def parts() -> Iterator[Columns]:
         for topics, tells in windows:
             taken.append(part(topics))
-            names.learn({UUID(int=topic): f"topic {topic}" for topic in tells})
+            names.learn({_id(topic): f"topic {topic}" for topic in tells})
             yield taken[-1]
 
     expected = [
-        [told.get(UUID(int=topic), str(UUID(int=topic))) for topic in topics]
-        for topics, _ in windows
+        [told.get(_id(topic), str(_id(topic))) for topic in topics] for topics, _ in windows
     ]
     assert [topics_of(each) for each in named(parts(), names, most_rows)] == expected
     assert asked == asked_at(windows, most_rows)
@@ -88,7 +92,7 @@ def test_rows_wait_until_their_topics_have_names(windows: list[Window], most_row
 def test_nothing_waits_where_nothing_can_be_asked() -> None:
     parts = iter([part({1}), part({2})])
     each = named(parts, TopicNames())
-    assert topics_of(next(each)) == [str(UUID(int=1))]
+    assert topics_of(next(each)) == [str(_id(1))]
     assert len(list(parts)) == 1
 
 
@@ -127,7 +131,7 @@ def test_rows_that_wait_have_let_go_of_their_window() -> None:
 
     def parts() -> Iterator[Columns]:
         yield waits
-        names.learn({UUID(int=1): "one"})
+        names.learn({_id(1): "one"})
         yield tells
 
     first, _ = named(parts(), names)
@@ -161,10 +165,10 @@ def test_what_waits_counts_by_rows() -> None:
 
     def parts() -> Iterator[Columns]:
         for topic in (1, 2, 3):
-            ids = (UUID(int=topic),)
+            ids = (_id(topic),)
             yield {"connection": Integers(rows), "topics": Coded(rows, [ids])}
             asked.append(topic)
-            names.learn({UUID(int=topic): "named"})
+            names.learn({_id(topic): "named"})
 
     names = TopicNames(lambda: pytest.fail("few rows waited"))
     assert sum(len(each["topics"]) for each in named(parts(), names, most_rows=6)) == 9

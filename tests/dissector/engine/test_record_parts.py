@@ -49,7 +49,7 @@ CAPTURES = sorted(
 )
 
 PRODUCE, FETCH, METADATA, SHARE_FETCH = 0, 1, 3, 78
-IDS = [UUID(int=number) for number in range(4)]
+IDS = [UUID(int=number) for number in (0, 2, 3, 4)]
 APART = "apart"
 NAMES = ["", "a", "b", APART, "\udcff"]
 TOLD = {IDS[1]: "a", IDS[2]: APART, IDS[3]: "c"}

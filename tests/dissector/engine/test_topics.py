@@ -14,7 +14,7 @@ from tests.frames import request, response
 from tests.packets import Packet, Talk, Wire, pcap_file, write
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
-ORDERS, NAMELESS = UUID(int=1), UUID(int=2)
+ORDERS, NAMELESS = UUID(int=5), UUID(int=2)
 
 PARTITION = {
     "partition_index": 0,
@@ -114,6 +114,11 @@ def test_rest_of_the_capture_is_asked_once_and_only_for_what_is_not_known() -> N
     assert (names.name(NAMELESS), names.name("text"), len(asked)) == ("known", "text", 0)
     assert (names.name(ORDERS), names.known_name(UUID(int=3)), len(asked)) == ("orders", None, 1)
     assert (names.name(UUID(int=3)), len(asked)) == (str(UUID(int=3)), 1)
+
+
+def test_the_log_of_kraft_has_its_name_without_being_told() -> None:
+    names = TopicNames()
+    assert names.name(UUID(int=1)) == "__cluster_metadata"
 
 
 def test_which_messages_can_tell_names() -> None:

@@ -150,7 +150,7 @@ def test_what_is_left_to_python(wrong: str) -> None:
         case "crc":
             content[20] ^= 1
         case "own":
-            topic = "__consumer_offsets"
+            topic = "__cluster_metadata"
         case "far":
             content = bytearray(batch(base_offset=(1 << 63) - 1))
         case _:

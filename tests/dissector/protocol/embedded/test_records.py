@@ -12,12 +12,13 @@ from dissector.protocol.embedded.group_coordinator import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from dissector.protocol.embedded.records import CLUSTER_METADATA, decode_record, is_own_topic
+from dissector.protocol.embedded.records import decode_record, is_own_topic
 from dissector.protocol.embedded.share_coordinator import ShareUpdateKey, ShareUpdateValue
 from dissector.protocol.embedded.transaction_coordinator import (
     TransactionLogKey,
     TransactionLogValue,
 )
+from dissector.protocol.facts import CLUSTER_METADATA
 
 OFFSETS, TRANSACTIONS, SHARES = "__consumer_offsets", "__transaction_state", "__share_group_state"
 SUBSCRIPTION = bytes.fromhex("0000 00000001 0001 74 ffffffff")

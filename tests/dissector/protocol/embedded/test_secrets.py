@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dissector.protocol.apis import all_apis, api
 from dissector.protocol.embedded.cluster_metadata import ConfigRecord, UserScramCredentialRecord
 from dissector.protocol.embedded.fields import embedded
-from dissector.protocol.embedded.records import CLUSTER_METADATA, decode_record
+from dissector.protocol.embedded.records import decode_record
 from dissector.protocol.embedded.sasl import MASK
 from dissector.protocol.embedded.secrets import (
     carries_secrets,
@@ -24,6 +24,7 @@ from dissector.protocol.embedded.secrets import (
     secret_ranges,
     secret_spans,
 )
+from dissector.protocol.facts import CLUSTER_METADATA
 from dissector.protocol.messages import Message, decode_request, decode_response
 from tests.dissector.protocol.embedded.test_fields import (
     envelope,
