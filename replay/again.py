@@ -19,6 +19,7 @@ from dissector.protocol.schema import Schema
 from replay.roles import Role, values
 from replay.route import MISROUTED
 from replay.treatment import ON_THE_WAY
+from replay.turns import has_partitions
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 
@@ -110,7 +111,7 @@ def why_again(
             return Again.REBALANCE if awaited else None
         case "ConsumerGroupHeartbeat" | "ShareGroupHeartbeat":
             told = captured.body.assignment is not None and live.assignment is None
-            awaited = told or _has_partitions(captured.body) > _has_partitions(live)
+            awaited = told or has_partitions(captured.body) > has_partitions(live)
             return Again.ASSIGNMENT if awaited and not live.error_code else None
         case "StreamsGroupHeartbeat":
             told = captured.body.active_tasks is not None and live.active_tasks is None
@@ -165,8 +166,3 @@ def errors_of(schema: Schema, version: int, body: Container) -> Iterator[int]:
 
 def _has_records(schema: Schema, version: int, body: Container) -> bool:
     return any(values(schema, version, _RECORDS)(body))
-
-
-def _has_partitions(body: Container) -> bool:
-    """Tell whether a member of a group is assigned any."""
-    return bool(body.assignment is not None and body.assignment.get("topic_partitions"))

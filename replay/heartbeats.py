@@ -18,8 +18,8 @@ from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import Message
 from replay.cluster import Cluster, Coordinated
 from replay.route import MISROUTED
-from replay.step import Captured
-from replay.turns import REBALANCES
+from replay.step import Captured, Step
+from replay.turns import REBALANCES, has_partitions
 from replay.world import World
 
 _BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
@@ -53,7 +53,8 @@ class _Member:
         alive_ns: How long the broker takes it for alive.
         said_ns: When, in the capture, it spoke last.
         timer: Set while nothing of its own is on the way.
-        news: An assignment that was told to us, and that its next heartbeat is to be told.
+        news: An assignment that was told to us, or sooner than in the capture: the heartbeat is to
+            be told that shows it there.
     """
 
     connection: int
@@ -118,17 +119,18 @@ class Heartbeats:
                 self._forget((body.group_id, body.member_id))
 
     def answered(
-        self, captured: Captured, before: Message | None, body: Container, answer: Container
+        self, step: Step, before: Message | None, body: Container, answer: Container
     ) -> None:
         """
-        Note what a request was answered; an assignment that only we were told is added.
+        Note what a request was answered; an assignment that was told before is added.
 
         Args:
-            captured: The request in the capture.
+            step: The captured request.
             before: Its captured answer.
             body: What was sent.
             answer: What came back.
         """
+        captured = step.captured
         name = captured.api
         if name not in _SAYS:
             return
@@ -141,7 +143,7 @@ class Heartbeats:
             member = _classic(captured, body, answer)
         elif name in _BY_EPOCH and answer.member_epoch > 0:
             member = _by_epoch(captured, key, answer)
-            member.news = _told(known, before, answer)
+            member.news = _told(known, step, before, answer)
         elif known is not None:
             member = known
         else:
@@ -223,11 +225,16 @@ class Heartbeats:
             member.body["member_epoch"] = answer.member_epoch
 
 
-def _told(known: _Member | None, before: Message | None, answer: Container) -> Container | None:
+def _told(
+    known: _Member | None, step: Step, before: Message | None, answer: Container
+) -> Container | None:
     """Add what a member is still to be told, if the capture shows it here; return what is left."""
+    if step.is_unassigned and has_partitions(answer):
+        return answer.assignment  # the capture shows it later
     if known is None or known.news is None or answer.assignment is not None:
         return None
-    if before is None or before.body is None or before.body.assignment is None:
+    is_shown = before is not None and before.body is not None and before.body.assignment is not None
+    if step.is_unassigned or not is_shown:
         return known.news
     answer.assignment = known.news
     return None

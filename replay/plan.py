@@ -121,6 +121,7 @@ class Plan:
             tuple(self.after(number)),
             self._reasons.get(number, ""),
             number in self.groups.unsettled,
+            number in self.groups.unassigned,
         )
 
     def by_connection(self) -> Iterator[tuple[str, array[int], int]]:

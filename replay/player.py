@@ -272,9 +272,7 @@ class Player:
                 api_name = sent.step.captured.api
                 self._stage.shares.finish(part.node, part.request, part.response)
                 self._stage.transactions.answered(api_name, part.request, part.response)
-                self._stage.heartbeats.answered(
-                    sent.step.captured, captured, part.request, part.response
-                )
+                self._stage.heartbeats.answered(sent.step, captured, part.request, part.response)
         if sent.use is not None:
             self._stage.sessions.finish(sent.use, parts, answer)
             if sent.use.is_new and sent.use.session is not None and sent.use.session.node >= 0:

@@ -71,6 +71,7 @@ class Step:
         after: Numbers of the steps that must be answered before this one is sent.
         left_out: Why it is not sent; empty if it is.
         is_unsettled: Whether a member is told that all is well, and next that its group rebalances.
+        is_unassigned: Whether a member is not given partitions that it is given later.
     """
 
     number: int
@@ -78,3 +79,4 @@ class Step:
     after: tuple[int, ...] = ()
     left_out: str = ""
     is_unsettled: bool = False
+    is_unassigned: bool = False

@@ -48,6 +48,7 @@ class Turn(NamedTuple):
         turn: The generation or epoch of the answer; 0 where it has none.
         is_steady: Whether the answer tells that the group was as it had been.
         rebalances: Whether the answer tells the member to join again.
+        assigns: Whether the answer gives the member partitions; None where it never could.
         members: All members, where the answer tells them; or those who leave.
     """
 
@@ -57,6 +58,7 @@ class Turn(NamedTuple):
     turn: int
     is_steady: bool
     rebalances: bool = False
+    assigns: bool | None = None
     members: tuple[str, ...] = ()
 
 
@@ -105,9 +107,15 @@ def _beats_by_epoch(asked: Container, answered: Message | None) -> Turn:
     part = Part.STAYS if epoch > 0 else Part.LEAVES if epoch else Part.JOINS
     answer = answered.body if answered is not None else None
     if answer is None or answer.error_code:
-        return Turn(asked.group_id, asked.member_id, part, 0, False)
+        return Turn(asked.group_id, asked.member_id, part, 0, False, assigns=False)
     is_steady = part is Part.JOINS or (part is Part.STAYS and answer.assignment is None)
-    return Turn(asked.group_id, asked.member_id, part, answer.member_epoch, is_steady)
+    told = asked.group_id, asked.member_id, part, answer.member_epoch, is_steady
+    return Turn(*told, assigns=has_partitions(answer))
+
+
+def has_partitions(answer: Container) -> bool:
+    """Tell whether a member of a group is assigned any."""
+    return bool(answer.assignment is not None and answer.assignment.get("topic_partitions"))
 
 
 _FINDS: dict[str, Callable[[Container, Message | None], Turn]] = {
@@ -130,11 +138,13 @@ class Shown(NamedTuple):
             rebalances.
         sizes: Group and generation -> how many of its members are seen to join it.
         last: Group and member -> the last step in which it joins, speaks or leaves.
+        unassigned: Steps in which a member is not given partitions, from when it joins until it is.
     """
 
     unsettled: frozenset[int] = frozenset()
     sizes: Mapping[tuple[str, int], int] = MappingProxyType({})
     last: Mapping[tuple[str, str], int] = MappingProxyType({})
+    unassigned: frozenset[int] = frozenset()
 
 
 class Turns:
@@ -181,7 +191,25 @@ class Turns:
         Args:
             step_of: For each exchange its step; -1 where it is not sent.
         """
-        return Shown(frozenset(self._followed(step_of)), self._sizes(step_of), self._last(step_of))
+        return Shown(
+            frozenset(self._followed(step_of)),
+            self._sizes(step_of),
+            self._last(step_of),
+            frozenset(self._unassigned(step_of)),
+        )
+
+    def _unassigned(self, step_of: NDArray[np.int32]) -> Iterator[int]:
+        for told in self._by_group.values():
+            waiting: dict[str, list[int]] = {}
+            for number, turn in _in_order(told, step_of):
+                if turn.part is Part.LEAVES:
+                    waiting.pop(turn.member, None)
+                elif turn.assigns:
+                    yield from waiting.pop(turn.member, ())
+                elif turn.assigns is not None and turn.part is Part.JOINS:
+                    waiting[turn.member] = [int(step_of[number])]
+                elif turn.member in waiting:
+                    waiting[turn.member].append(int(step_of[number]))
 
     def _last(self, step_of: NDArray[np.int32]) -> dict[tuple[str, str], int]:
         found: dict[tuple[str, str], int] = {}

@@ -44,6 +44,17 @@ def test_a_rebalance_that_is_told_sooner_is_no_difference() -> None:
         assert compare(made, World())[0] is verdict
 
 
+def test_partitions_that_are_given_sooner_are_no_difference() -> None:
+    name, some = "ConsumerGroupHeartbeat", {"topic_partitions": [{"partitions": [0]}]}
+    for is_later, verdict in [(True, Verdict.EQUIVALENT), (False, Verdict.DIFFERS)]:
+        made = outcome(name, 0, {"member_epoch": 1}, {"member_epoch": 1, "assignment": some})
+        made.step.is_unassigned = is_later
+        assert compare(made, World())[0] is verdict
+    refused = outcome(name, 0, {"member_epoch": 1}, {"error_code": 16})
+    refused.step.is_unassigned = True
+    assert compare(refused, World())[0] is Verdict.ERROR_CHANGED
+
+
 def _produced(error_code: int = 0, base_offset: int = 0, topic: str = "orders") -> dict[str, Any]:
     partition = {
         "index": 0,

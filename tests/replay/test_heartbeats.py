@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 from construct import Container
@@ -15,7 +16,8 @@ from dissector.protocol.error_codes import error_code
 from replay.cluster import Cluster
 from replay.heartbeats import Heartbeats
 from replay.names import Names
-from replay.step import Captured
+from replay.step import Step
+from replay.turns import has_partitions
 from replay.world import World
 from tests.replay.worlds import response, step, topology, whole
 
@@ -69,22 +71,24 @@ def world() -> World:
     return found
 
 
-def captured(name: str, at_ms: int = 0) -> Captured:
-    return replace(step(name, 1).captured, client_id="me", request_time_ns=at_ms * MS)
+def at(name: str, at_ms: int = 0, is_unassigned: bool = False) -> Step:
+    made = step(name, 1)
+    captured = replace(made.captured, client_id="me", request_time_ns=at_ms * MS)
+    return replace(made, captured=captured, is_unassigned=is_unassigned)
 
 
 def joined(beats: Heartbeats, session_ms: int = SOON_MS, at_ms: int = 0) -> None:
     asked = whole("JoinGroup", 5, {"group_id": "x-g", "session_timeout_ms": session_ms})
     answer = whole("JoinGroup", 5, {"generation_id": 6, "member_id": "m"}, "response")
     beats.sent("JoinGroup", asked)
-    beats.answered(captured("JoinGroup", at_ms), None, asked, answer)
+    beats.answered(at("JoinGroup", at_ms), None, asked, answer)
 
 
 def said(beats: Heartbeats, name: str, at_ms: int = 0, **answer: Any) -> Container:
     body = whole(name, 1, {"group_id": "x-g", "member_id": "m"})
     beats.sent(name, body)
     told = whole(name, 1, answer, "response")
-    beats.answered(captured(name, at_ms), None, body, told)
+    beats.answered(at(name, at_ms), None, body, told)
     return told
 
 
@@ -238,12 +242,30 @@ def test_what_only_we_are_told_the_member_is_told_later() -> None:
             body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
             live = {"member_epoch": 2, "heartbeat_interval_ms": 60_000}
             told.append(whole(name, 1, live, "response"))
-            beats.answered(captured(name), before, body, told[-1])
+            beats.answered(at(name), before, body, told[-1])
 
     (_, body), *_ = run(play, news).asked
     assert (body["member_epoch"], body["rebalance_timeout_ms"]) == (1, -1)
     assert body["topic_partitions"] is body["subscribed_topic_names"] is None
     assert [each.assignment is not None for each in told] == [False, True, False]
+
+
+def test_what_is_told_sooner_than_captured_the_member_is_told_later_too() -> None:
+    name = "ConsumerGroupHeartbeat"
+    some = {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}
+    told: list[Container] = []
+
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        steps = [(None, some, True), (ASSIGNED, None, True), (some, None, False)]
+        for before, now, is_unassigned in steps:
+            body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
+            live = {"member_epoch": 2, "heartbeat_interval_ms": 60_000, "assignment": now}
+            told.append(whole(name, 1, live, "response"))
+            shown = response(name, 1, {"assignment": before})
+            beats.answered(at(name, is_unassigned=is_unassigned), shown, body, told[-1])
+
+    assert not run(play).asked
+    assert [has_partitions(each) for each in told] == [True, False, True]
 
 
 def test_who_leaves_by_its_epoch_has_left() -> None:

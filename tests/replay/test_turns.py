@@ -26,6 +26,10 @@ def leaves(member: str = "m") -> Turn:
     return Turn("g", "", Part.LEAVES, 0, False, members=(member,))
 
 
+def given(turn: Turn, some: bool = False) -> Turn:
+    return turn._replace(assigns=some)
+
+
 def turns(*told: Turn) -> Turns:
     found = Turns()
     for number, turn in enumerate(told):
@@ -105,6 +109,26 @@ def test_the_last_step_of_a_member_is_where_it_joins_speaks_or_leaves() -> None:
     assert found.groups(steps).last == {("g", "a"): 2, ("g", "b"): 3}
 
 
+def beats(member: str, assigns: bool, joins: bool = False) -> Turn:
+    part = Part.JOINS if joins else Part.STAYS
+    return Turn("g", member, part, 1, True, assigns=assigns)
+
+
+def test_who_joins_has_nothing_until_it_is_given_partitions() -> None:
+    found = turns(
+        beats("a", False, joins=True),
+        beats("b", False, joins=True),
+        beats("a", False),
+        beats("a", True),
+        beats("a", False),
+        beats("b", False),
+        joins(1, "c"),
+        stays(member="c"),
+    )
+    steps = np.arange(8, dtype=np.int32)
+    assert found.groups(steps).unassigned == {0, 2}
+
+
 def told(
     api: str, version: int, asked: dict[str, Any], answer: dict[str, Any] | None
 ) -> Turn | None:
@@ -131,22 +155,29 @@ def told(
         ("Heartbeat", 3, {"generation_id": 2}, {}, stays()),
         ("Heartbeat", 3, {"generation_id": 2}, {"error_code": 27}, stays(error=27)),
         ("OffsetCommit", 5, {}, {}, stays(member="")),
-        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 0}, {"member_epoch": 1}, joins(1)),
-        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 1}, {"member_epoch": 2}, stays(2)),
-        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 1}, None, stays(0, error=1)),
+        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 0}, {"member_epoch": 1}, given(joins(1))),
+        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 1}, {"member_epoch": 2}, given(stays(2))),
+        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 1}, None, given(stays(0, error=1))),
         (
             "ConsumerGroupHeartbeat",
             0,
             {"member_epoch": 1},
             {"member_epoch": 1, "assignment": {"topic_partitions": []}},
-            stays(1, error=1),
+            given(stays(1, error=1)),
+        ),
+        (
+            "ConsumerGroupHeartbeat",
+            0,
+            {"member_epoch": 1},
+            {"member_epoch": 1, "assignment": {"topic_partitions": [{"partitions": [0]}]}},
+            given(stays(1, error=1), True),
         ),
         (
             "ConsumerGroupHeartbeat",
             0,
             {"member_epoch": -1},
             {"member_epoch": -1},
-            Turn("g", "m", Part.LEAVES, -1, False),
+            given(Turn("g", "m", Part.LEAVES, -1, False)),
         ),
         ("Metadata", 9, {}, {}, None),
     ],
