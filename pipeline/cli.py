@@ -98,9 +98,9 @@ def pipeline(
     except ImportError:
         raise UsageError("Spark is not installed: pip install 'kafkashark[spark]'") from None
     wanted = _wanted(tables, fields, ports, max_frame_bytes, show_secrets)
-    from pipeline.job import Request, make_tables, may_write
+    from pipeline.job import Request, make_tables, may_start
     from pipeline.progress import Progress
-    from pipeline.session import open_session
+    from pipeline.session import has_reader, open_session
     from pipeline.summaries import make_summaries
     from pipeline.watch import MINUTE_NS, Watch
 
@@ -111,10 +111,16 @@ def pipeline(
         _watch(taking, master, settings, once)
         return
     # Before Java is started, which takes seconds.
-    may_write(out, overwrite)
+    may_start(request)
+    summaries = summaries and "exchanges" in wanted.tables
     with open_session(master, settings) as spark, Progress(spark.sparkContext) as progress:
+        if summaries and not has_reader(spark, out):
+            raise UsageError(
+                f"summaries need a reader of Spark's own, which it lacks, for {out}: "
+                "--no-summaries makes the tables alone"
+            )
         made = make_tables(spark, request, progress.say)
-        if summaries and "exchanges" in wanted.tables:
+        if summaries:
             progress.say("summing up")
             make_summaries(spark, out)
     for table, rows in made.items():

@@ -24,6 +24,7 @@ from pipeline.collection import Collection
 from pipeline.index import index_whole
 from pipeline.loose import made_whole
 from pipeline.names import merged
+from pipeline.opening import expanded
 from pipeline.ranges import RANGE_BYTES, Range, Seen, prove, proven, ranges_of
 from pipeline.schemas import SCHEMAS
 from pipeline.stages import Job, Keys, Left, Numbering, Told, keys_of, range_of, seen_in, told_by
@@ -84,13 +85,13 @@ def make_tables(
 
     Raises:
         UsageError: There are no captures, or there are tables already.
+        CaptureError: A capture that is named is not there.
     """
-    clear(request.out, request.overwrite)
     say("looking for captures")
+    may_start(request)
+    clear(request.out)
     collection = Collection.of(request.captures)
     ranges = ranges_of(collection, request.range_bytes)
-    if not ranges:
-        raise UsageError("there are no captures")
     work = joined(request.out, WORK)
     job = Job(ranges, request.wanted, work, request.out)
     size = sum(each.size for each in collection.files)
@@ -111,28 +112,22 @@ def _tries(context: SparkContext) -> Iterator[None]:
         context.setLocalProperty(TRIES_SETTING, None)  # type: ignore[arg-type]
 
 
-def may_write(out: str, overwrite: bool) -> bool:
+def may_start(request: Request) -> None:
     """
-    Tell whether there is nothing yet.
+    See, before anything is replaced, that there are captures, and room for tables.
 
     Raises:
-        UsageError: There is something, which is not to be replaced.
+        UsageError: There are no captures; or there is something which is not to be replaced.
+        CaptureError: A capture that is named is not there.
     """
-    is_empty = not has_files(out)
-    if not (is_empty or overwrite):
-        raise UsageError(f"{out} is not empty; --overwrite replaces its tables")
-    return is_empty
+    if has_files(request.out) and not request.overwrite:
+        raise UsageError(f"{request.out} is not empty; --overwrite replaces its tables")
+    if not expanded(request.captures):
+        raise UsageError("there are no captures")
 
 
-def clear(out: str, overwrite: bool) -> None:
-    """
-    Make room for tables.
-
-    Raises:
-        UsageError: There is something, which is not to be replaced.
-    """
-    if may_write(out, overwrite):
-        return
+def clear(out: str) -> None:
+    """Remove all tables, and what belongs to them."""
     for table in (*SCHEMAS, WORK, "_checkpoint", "_names", "_numbers", "_nameless", "summaries"):
         removed(joined(out, table))
 

@@ -134,7 +134,7 @@ def expanded(paths: Iterable[str]) -> list[str]:
     Return the files that paths, folders and patterns stand for, each once.
 
     Raises:
-        CaptureError: What a URI names can't be looked into.
+        CaptureError: What is named is not there, or can't be looked into.
     """
     found: dict[str, None] = {}
     for path in paths:
@@ -152,8 +152,10 @@ def _local(path: str) -> Iterator[str]:
         root = Path(path).anchor
         found = Path(root).glob(path[len(root) :])
         yield from sorted(str(each) for each in found if each.is_file())
-    else:
+    elif Path(path).exists():
         yield path
+    else:
+        raise FileNotFoundError
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:
@@ -171,6 +173,8 @@ def _remote(path: str) -> Iterator[str]:
     if folder != path.rstrip("/"):
         system, inside = located(folder)
         kind = system.get_file_info(inside).type
+    if kind == fs.FileType.NotFound:
+        raise FileNotFoundError
     if kind != fs.FileType.Directory:
         yield path
         return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from dissector.cli import main
 from pipeline.cli import FIELDS, TABLES
 from pipeline.schemas import SCHEMAS
+from tests.pipeline.buckets import BUCKET, bucket
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "captures"
@@ -60,9 +63,12 @@ def commands_of_the_readme() -> list[list[str]]:
     ]
 
 
-def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(
+    words: list[str], folder: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pipeline", *words, "--master", "local[1]"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    env = {**os.environ, **(environment or {})}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.spark
@@ -86,3 +92,17 @@ def test_the_readme_runs_as_written(tmp_path: Path) -> None:
     ran = run(watched, tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "watched" / "exchanges").is_dir()
+
+
+@pytest.mark.spark
+def test_summaries_that_can_not_be_made_are_told_before_the_work(tmp_path: Path) -> None:
+    """Arrow writes tables there, and Spark has nothing to read them with."""
+    out = f"s3a://{BUCKET}/out"
+    with bucket() as kept:
+        ran = run([DENIED, "--out", out], tmp_path, kept.environment)
+        assert not kept.objects
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        f"kafkashark: summaries need a reader of Spark's own, which it lacks, for {out}: "
+        "--no-summaries makes the tables alone\n"
+    )

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
-from dissector.errors import UsageError
+from dissector.errors import DissectorError, UsageError
 from pipeline.job import Request, make_tables
 from pipeline.query import read, views
 from pipeline.schemas import SCHEMAS
@@ -190,8 +190,10 @@ def test_tables_are_replaced_only_if_asked(spark: SparkSession, tmp_path: Path) 
     make_tables(spark, Request(captures, str(out), FEW, overwrite=True))
     assert counts["exchanges"] == read(spark, str(out), "exchanges").count()
     assert read(spark, str(out), "records").count() == 0
-    with pytest.raises(UsageError, match="no captures"):
-        make_tables(spark, Request([str(tmp_path / "*.none")], str(tmp_path / "other"), FEW))
+    for name, said in (("*.none", "no captures"), ("none.pcap", "no such file")):
+        with pytest.raises(DissectorError, match=said):
+            make_tables(spark, Request([str(tmp_path / name)], str(out), FEW, overwrite=True))
+    assert counts["exchanges"] == read(spark, str(out), "exchanges").count()
 
 
 def test_rows_lie_by_date_and_api(spark: SparkSession, tmp_path: Path) -> None:
