@@ -112,8 +112,6 @@ def without_answers(name: str) -> Case:
     return Case(name, creates=(f"{name}.orders",))
 
 
-# Not among them is `kafka4-sweep-share`: a group that is told to begin with the first record begins
-# behind the last one where the broker does not go by that yet, which nothing shows before.
 LINES: tuple[Line, ...] = (
     (
         Shape(properties=KEEPS_ALL),
@@ -184,6 +182,7 @@ LINES: tuple[Line, ...] = (
             Case("kafka4-sweep-transactions", begins="sweep.transaction", play=said_by_clients),
             Case("kafka4-sweep-groups", begins="sweep"),
             Case("kafka4-sweep-sasl", parts=(Part(secure=logged_in),)),
+            Case("kafka4-sweep-share", begins="sweep.share"),
             Case(
                 "kafka4-denied",
                 parts=(Part('client_id == "admin"'), Part('client_id != "admin"', logged_in)),
@@ -208,6 +207,7 @@ LEFT_OUT = {
     "kafka4-sweep-clients-2": LOGS_IN,
     "kafka4-sweep-clients-3": f"{LOGS_IN}|{BROKERS_TALK}",
     "kafka4-sweep-sasl": f"{LOGS_IN}|is no Kafka request",
+    "kafka4-sweep-share": BROKERS_TALK,
     "kafka4-sweep-too-new": r"can not be decoded: version 99 of ApiVersions is not known .*",
 }
 """Scenario -> why some of its requests are never sent."""
