@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import isqrt
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from pyspark import RDD, SparkContext
+from pyspark import RDD, Broadcast, SparkContext
 from pyspark.sql import SparkSession
 
 from dissector.errors import UsageError
@@ -96,8 +96,8 @@ def make_tables(
     job = Job(ranges, request.wanted, work, request.out)
     size = sum(each.size for each in collection.files)
     try:
-        with _tries(spark.sparkContext):
-            return _Run(spark.sparkContext, job, say).rows(request.parts, size)
+        with _tries(spark.sparkContext), _Run(spark.sparkContext, job, say) as run:
+            return run.rows(request.parts, size)
     finally:
         removed(work)
 
@@ -139,8 +139,16 @@ class _Run:
         self._context = context
         self._job = job
         self._say = say
+        self._shared: list[Broadcast[Job]] = []
         self._tasks = max(context.defaultParallelism, isqrt(len(job.ranges)))
         """Into how many tasks small things are divided that all ranges tell."""
+
+    def __enter__(self) -> _Run:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for job in self._shared:
+            job.destroy()
 
     def rows(self, parts: int, size: int) -> dict[str, int]:
         """
@@ -153,28 +161,33 @@ class _Run:
         Returns:
             How many rows each table has.
         """
-        begun = self._dissected(parts).flatMap(self._job.homes).partitionBy(self._tasks, int)
+        begun = self._dissected(self._crossing(parts))
         numbering = self._numbering(begun)
         self._say("writing tables")
         return self._written(begun.mapPartitions(numbering.number), self._rounds(size, GROUP_BYTES))
 
-    def _dissected(self, parts: int) -> RDD[Any]:
-        """Return what ranges and parts tell when they are dissected."""
+    def _crossing(self, parts: int) -> RDD[tuple[int, Keys]]:
+        """Return the keys that are in more than one range, each range in its partition."""
         count = len(self._job.ranges)
         if count == 1:
-            self._say("dissecting")
-            return self._context.parallelize([], 1).mapPartitionsWithIndex(self._job.dissect)
+            return self._context.parallelize([], 1)
         self._say("reading headers")
         crossing = self._indexed().mapPartitions(stages.crossing)
         travels = crossing.map(stages.carried).sum()
         if travels:
             self._job = replace(self._job, parts=parts or self._rounds(travels, PART_BYTES))
+        return crossing.partitionBy(count, int)
+
+    def _dissected(self, crossing: RDD[tuple[int, Keys]]) -> RDD[tuple[int, Told]]:
+        """Return what ranges, and then parts, have left, by where connections begin."""
         self._say("dissecting")
-        notes = crossing.partitionBy(count, int).mapPartitionsWithIndex(self._job.dissect)
-        if not travels:
-            return notes
-        placed = notes.keyBy(self._job.part_of).partitionBy(self._job.parts, int)
-        return placed.mapPartitionsWithIndex(self._job.gather)
+        job = self._share(self._job)
+        notes = crossing.mapPartitionsWithIndex(lambda at, given: job.value.dissect(at, given))
+        if self._job.parts:
+            placed = notes.keyBy(lambda note: job.value.part_of(note))
+            placed = placed.partitionBy(self._job.parts, int)
+            notes = placed.mapPartitionsWithIndex(lambda at, given: job.value.gather(at, given))
+        return notes.flatMap(lambda told: job.value.homes(told)).partitionBy(self._tasks, int)
 
     def _indexed(self) -> RDD[IndexTold]:
         """Read the headers of all ranges, some again, until all are proven."""
@@ -199,9 +212,9 @@ class _Run:
 
     def _index(self, ranges: Sequence[Range], these: Sequence[Range]) -> RDD[IndexTold]:
         """Read the headers of these ranges."""
-        job, tasks = replace(self._job, ranges=list(ranges)), self._tasks
-        numbers = [each.number for each in these]
-        found = self._context.parallelize(numbers, len(numbers)).map(job.index)
+        job, tasks = self._share(replace(self._job, ranges=list(ranges))), self._tasks
+        numbers = self._context.parallelize([each.number for each in these], len(these))
+        found = numbers.map(lambda number: job.value.index(number))
         return found.flatMap(lambda each: told_by(each, tasks)).partitionBy(tasks, int)
 
     def _instead(
@@ -225,7 +238,9 @@ class _Run:
         """Write all rows; each group of tasks makes a file for each day and API."""
         tasks = numbered.keyBy(lambda each: each.source % groups).partitionBy(groups, int)
         rows = dict.fromkeys((each for each in SCHEMAS if each in self._job.wanted.tables), 0)
-        for table, count in tasks.mapPartitionsWithIndex(self._job.finish).collect():
+        job = self._share(self._job)
+        written = tasks.mapPartitionsWithIndex(lambda at, given: job.value.finish(at, given))
+        for table, count in written.collect():
             rows[table] += count
         return rows
 
@@ -233,3 +248,9 @@ class _Run:
         """Return into how many tasks so many bytes are divided, so that no core is left over."""
         cores = self._context.defaultParallelism
         return max(1, -(-size // (cores * each))) * cores
+
+    def _share(self, job: Job) -> Broadcast[Job]:
+        """Return what all tasks know so that it is read once by a process, not by each task."""
+        shared = self._context.broadcast(job)
+        self._shared.append(shared)
+        return shared

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -77,17 +78,17 @@ Note: TypeAlias = Lies | Told
 """What a task tells: where a parcel lies besides. Names are as in `schemas.NAMES`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
     """
-    What all tasks of a job know.
+    What all tasks of a job know; of many files that is much, which a process reads once.
 
     Attributes:
         ranges: All, by number.
         wanted: What is wanted of them.
         work: The folder for what tasks leave.
         out: The folder of the tables.
-        parts: In how many parts connections are dissected that cross ranges.
+        parts: In how many parts connections are dissected that cross ranges; 0: there are none.
         names: What is known of topic ids.
         name: The beginning of the names of files that are written.
     """
@@ -96,11 +97,11 @@ class Job:
     wanted: Wanted
     work: str
     out: str
-    parts: int = 1
+    parts: int = 0
     names: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
 
-    @property
+    @cached_property
     def files(self) -> FileNames:
         """Which file holds a packet."""
         names = FileNames()
@@ -109,6 +110,11 @@ class Job:
             if after is None or after.first_packet > each.first_packet:
                 names.note(each.first_packet, each.path)
         return names
+
+    @cached_property
+    def starts(self) -> Int64s:
+        """The first packets of ranges."""
+        return np.array([each.first_packet for each in self.ranges], np.int64)
 
     def index(self, number: int) -> Indexed:
         """Read the headers of a range."""
@@ -166,9 +172,8 @@ class Job:
         if not isinstance(told, Left) or not len(told.firsts):
             yield 0, told
             return
-        starts = np.array([each.first_packet for each in self.ranges], np.int64)
         firsts = np.sort(told.firsts)
-        homes = np.searchsorted(starts, firsts, side="right") - 1
+        homes = np.searchsorted(self.starts, firsts, side="right") - 1
         found, at = np.unique(homes, return_index=True)
         for home, these in zip(found.tolist(), np.split(firsts, at[1:]), strict=True):
             yield home, replace(told, firsts=these)
