@@ -255,7 +255,8 @@ class _Conversion:
         below = f"{path}.{field.name}" if path else field.name
         if value is ... or value == field.zero(self._old):
             return
-        if not field.ignorable and f"{self._api}.{below}" not in NO_LOSS:
+        names_something = field.type != "string" or value  # as an empty pattern does not
+        if names_something and not field.ignorable and f"{self._api}.{below}" not in NO_LOSS:
             raise self._lost(f"{below} = {value!r} would be lost")
         role = role_of(f"{self._title}.{below}", field)
         self._changes.append(Change(below, role, value, None, DROPPED))

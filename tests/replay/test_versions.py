@@ -144,6 +144,17 @@ def test_what_consumers_do_without_is_dropped_and_told(stable: bool) -> None:
     assert changes == (told if stable else [])
 
 
+def test_an_empty_pattern_may_be_lost() -> None:
+    changes: list[Change] = []
+    name, body = "ConsumerGroupHeartbeat", {"group_id": "g", "member_id": "m", "member_epoch": 0}
+    body |= dict.fromkeys(("instance_id", "rack_id", "subscribed_topic_names"))
+    body |= {"rebalance_timeout_ms": -1, "server_assignor": None, "topic_partitions": None}
+    assert _converted(name, 1, 0, {**body, "subscribed_topic_regex": ""}, changes).group_id == "g"
+    assert changes == [Change("subscribed_topic_regex", "topic_pattern", "", None, "dropped")]
+    with pytest.raises(Refused, match="would be lost"):
+        _converted(name, 1, 0, {**body, "subscribed_topic_regex": "a.*"})
+
+
 def test_all_topics_are_asked_for_as_the_version_says_it() -> None:
     assert _converted("Metadata", 0, 9, {"topics": []}).topics is None
     everything = {"topics": None, "allow_auto_topic_creation": True}
