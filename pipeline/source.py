@@ -55,6 +55,7 @@ from pipeline.names import MARK, has_doubts, merged
 from pipeline.ranges import RANGE_BYTES, Range, ranges_of
 from pipeline.schemas import SCHEMAS
 from pipeline.tables import NAMES, Batch, Wanted
+from pipeline.worker import settle
 
 FORMAT = "kafka-capture"
 
@@ -201,6 +202,7 @@ class CaptureReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task."""
         assert isinstance(partition, Piece)
+        settle()
         names: dict[str, str] = {}
         asked = False
         for table, batch in partition.batches(self._wanted):
