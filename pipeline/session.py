@@ -60,6 +60,9 @@ LOG = "spark.log"
 NO_FAULT = re.compile(r"WARNING: |[0-9:]+ WARN |at |\.\.\. ")
 """How lines begin that do not say what failed."""
 
+LED_TO = ("The above exception was", "During handling of")
+"""How a line begins that stands between an error and the one that it led to."""
+
 LOGGING = """\
 rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
@@ -142,12 +145,14 @@ def told(log: Path | None = None) -> Iterator[None]:
 def what_failed(text: str) -> str:
     """Return the one line of an error of Spark that says what is wrong."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    trace = next((at for at, line in enumerate(lines) if line.startswith("Traceback")), None)
-    if trace is None:
+    traces = [at for at, line in enumerate(lines) if "Traceback" in line]
+    if not traces:
         lines = [line for line in lines if not NO_FAULT.match(line)]
         line = lines[0] if lines else "Spark gave up, and does not say why"
         return re.sub(r'^Exception in thread "main" [\w.]+: ', "", line)
-    raised = (line for line in lines[trace + 1 :] if re.match(r"[\w.]+(: |$)", line))
+    # Of errors that led to one another the last one says what it means.
+    begin = max((at for at in traces if lines[at - 1].startswith(LED_TO)), default=traces[0])
+    raised = (line for line in lines[begin + 1 :] if re.match(r"[\w.]+(: |$)", line))
     return re.sub(r"^dissector\.errors\.\w+: ", "", next(raised, lines[-1]))
 
 

@@ -15,6 +15,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from glob import has_magic
 from itertools import groupby
 from typing import Any
 
@@ -37,7 +38,7 @@ from pipeline.session import has_reader
 from pipeline.spool import left_rows
 from pipeline.store import Store
 from pipeline.tables import Batch, Wanted
-from pipeline.writing import has_files, joined, removed, written
+from pipeline.writing import has_files, is_folder, joined, removed, written
 
 CHECKPOINT, WORK = "_checkpoint", "_work"
 
@@ -104,14 +105,16 @@ class Watch:
             once: End when all that is there was taken.
 
         Raises:
-            UsageError: The earlier watch had another number of parts, or Spark has no reader of
-                where files come or tables go.
+            UsageError: There is no such folder, the earlier watch had another number of parts, or
+                Spark has no reader of where files come or tables go.
         """
         for path in (self.folder, self.out):
             if not has_reader(spark, path):
                 raise UsageError(
                     f"--watch needs a reader of Spark's own, which it lacks, for {path}"
                 )
+        if not (has_magic(self.folder) or is_folder(self.folder)):
+            raise UsageError(f"--watch {self.folder}: there is no such folder")
         watch = replace(self, parts=self._settled(spark.sparkContext.defaultParallelism))
         for name, value in SETTINGS.items():
             spark.conf.set(name, value)

@@ -29,7 +29,8 @@ def written(path: str) -> Iterator[IO[bytes]]:
         with _remote(path) if is_uri(path) else _local(Path(path)) as file:
             yield file
     except OSError as error:
-        raise PipelineError(f"{path}: {reason(error)}") from error
+        what = error.strerror or reason(error)
+        raise PipelineError(f"{path}: can't be written: {what}") from error
 
 
 @contextmanager
@@ -77,12 +78,19 @@ def _reached(path: str) -> Iterator[None]:
 
 def removed(folder: str) -> None:
     """Remove a folder and all that is in it, if it is there."""
+    if is_folder(folder):
+        with _reached(folder):
+            system, inside = located(folder)
+            system.delete_dir(inside)
+
+
+def is_folder(path: str) -> bool:
+    """Tell whether a folder is there."""
     from pyarrow import fs
 
-    with _reached(folder):
-        system, inside = located(folder)
-        if system.get_file_info(inside).type == fs.FileType.Directory:
-            system.delete_dir(inside)
+    with _reached(path):
+        system, inside = located(path)
+        return bool(system.get_file_info(inside).type == fs.FileType.Directory)
 
 
 def has_files(folder: str) -> bool:

@@ -24,6 +24,22 @@ dissector.errors.CaptureError: a.pcap: is no capture
 """
 
 
+CHAINED = """org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 failed:
+PythonException: An exception was thrown from the Python worker: Traceback (most recent call last):
+  File "pathlib.py", line 1116, in mkdir
+FileNotFoundError: [Errno 2] No such file or directory: '/proc/x'
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "worker.py", line 4327, in invoke_udf
+dissector.errors.PipelineError: /proc/x: can't be written: No such file or directory
+
+Driver stacktrace:
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -32,6 +48,7 @@ dissector.errors.CaptureError: a.pcap: is no capture
             PYTHON_FAILED.replace("dissector.errors.CaptureError", "ValueError"),
             "ValueError: a.pcap: is no capture",
         ),
+        (CHAINED, "/proc/x: can't be written: No such file or directory"),
         (
             "[NOT_FOUND] There is no such path.\nIt was looked for.",
             "[NOT_FOUND] There is no such path.",

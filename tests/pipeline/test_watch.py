@@ -126,6 +126,8 @@ def test_where_spark_has_no_reader_that_is_told(spark: SparkSession, tmp_path: P
     for folder, out in ((there, here), (here, there)):
         with pytest.raises(UsageError, match=f"lacks, for {there}$"):
             Watch(folder, out, ALL).start(spark)
+    with pytest.raises(UsageError, match="none: there is no such folder"):
+        Watch(f"{tmp_path}/none", f"{tmp_path}/out", ALL).start(spark)
     assert list(tmp_path.iterdir()) == []
     assert has_reader(spark, tmp_path.as_uri())
 
