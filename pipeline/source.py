@@ -109,11 +109,11 @@ class KafkaCapture(DataSource):
         wanted = Wanted(
             tables=frozenset((self._table,)),
             fields=frozenset(_words(options.get("fields"))),
-            ports=frozenset(map(int, _words(options.get("ports")))),
+            ports=frozenset(int(_number("ports", each)) for each in _words(options.get("ports"))),
             show_secrets=options.get("showSecrets", "false").lower() == "true",
         )
         range_mb = options.get("rangeMb")
-        range_bytes = int(float(range_mb) * (1 << 20)) if range_mb else RANGE_BYTES
+        range_bytes = int(_number("rangeMb", range_mb) * (1 << 20)) if range_mb else RANGE_BYTES
         return CaptureReader(self._paths, self._table, wanted, range_bytes)
 
     @property
@@ -131,6 +131,16 @@ class KafkaCapture(DataSource):
 
 def _words(text: str | None) -> list[str]:
     return [each.strip() for each in (text or "").split(",") if each.strip()]
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not number > 0:
+        raise UsageError(f"{option} takes numbers above 0, not {text!r}")
+    return number
 
 
 @dataclass

@@ -85,6 +85,9 @@ def test_options_are_checked() -> None:
         KafkaCapture({"path": DEMO, "table": "frames"}).schema()
     with pytest.raises(UsageError, match="no option tabel"):
         KafkaCapture({"path": DEMO, "tabel": "records"}).reader(KafkaCapture({}).schema())
+    for name, value in (("rangeMb", "-1"), ("rangeMb", "x"), ("ports", "9092,x")):
+        with pytest.raises(UsageError, match=f"{name} takes numbers above 0, not"):
+            KafkaCapture({"path": DEMO, name: value}).reader(KafkaCapture({}).schema())
     with pytest.raises(UsageError, match="no captures"):
         CaptureReader([], "exchanges", Wanted(), 1).partitions()
 
