@@ -54,7 +54,7 @@ def pipeline(
         str,
         typer.Option(
             metavar="PATH[,PATH]|all",
-            help="Which fields of messages go into the table fields, as topics[].name.",
+            help="Which fields of messages go into the table fields, as topics.name.",
         ),
     ] = FIELDS,
     summaries: Annotated[

@@ -126,6 +126,8 @@ class KafkaCapture(DataSource):
     @property
     def _paths(self) -> list[str]:
         paths = [*json.loads(self.options.get("paths", "[]"))]
+        if not paths and "path" not in self.options:
+            raise UsageError("there are no captures: load(PATH)")
         return paths or [self.options["path"]]
 
 

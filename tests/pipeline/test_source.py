@@ -89,6 +89,8 @@ def test_options_are_checked() -> None:
         with pytest.raises(UsageError, match=f"{name} takes numbers above 0, not"):
             KafkaCapture({"path": DEMO, name: value}).reader(KafkaCapture({}).schema())
     with pytest.raises(UsageError, match="no captures"):
+        KafkaCapture({"table": "records"}).reader(KafkaCapture({}).schema())
+    with pytest.raises(UsageError, match="no captures"):
         CaptureReader([], "exchanges", Wanted(), 1).partitions()
 
 
