@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -12,7 +13,7 @@ from pipeline.collection import Collection
 from pipeline.local import planned
 from pipeline.ranges import ranges_of
 from pipeline.spool import Lies
-from pipeline.stages import Job, Keys, Left
+from pipeline.stages import Job, Keys, Left, Note
 from pipeline.tables import Wanted
 from tests.dissector.engine.test_capture import beat, heartbeat
 from tests.packets import START_NS, Wire
@@ -42,7 +43,11 @@ def _peak_bytes(path: str, work: str) -> tuple[int, int, int]:
     plan = planned(ranges_of(Collection.of([path]), RANGE_BYTES))
     job = Job(plan.ranges, WANTED, work, work)
     keys = Keys(0, plan.crossing, plan.crossing)
-    told = [note for each in plan.ranges for note in job.dissect(each.number, [(0, keys)])]
+    told: list[Note] = []
+    for each in plan.ranges:
+        told += job.dissect(each.number, [(0, keys)])
+        # As Spark does after each task: what refers to itself is gone then.
+        gc.collect()
     places = [(job.part_of(note), note) for note in told if isinstance(note, Lies)]
     assert any(note.tables for note in job.gather(0, places) if isinstance(note, Left))
     peak = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))

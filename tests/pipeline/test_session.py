@@ -96,7 +96,7 @@ def _tools(folder: Path) -> Path:
     for place in ("/usr/bin", "/bin"):
         for program in Path(place).iterdir():
             link = folder / program.name
-            if not program.name.startswith("java") and not link.exists():
+            if program.is_file() and not program.name.startswith("java") and not link.exists():
                 link.symlink_to(program)
     return folder
 
