@@ -38,6 +38,7 @@ from pipeline.session import has_reader
 from pipeline.spool import left_rows
 from pipeline.store import Store
 from pipeline.tables import Batch, Wanted
+from pipeline.worker import settle
 from pipeline.writing import has_files, is_folder, joined, removed, written
 
 CHECKPOINT, WORK = "_checkpoint", "_work"
@@ -167,6 +168,7 @@ class Watch:
 
     def divide(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Leave the parcels of files, and rows of what is wrong with them."""
+        settle()
         setting = self._setting
         for batch in tasks:
             for path in batch.column("path").to_pylist():
@@ -226,6 +228,7 @@ class Writing:
 
     def write(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Write what tasks have left, by groups."""
+        settle()
         finish = self.known.finish(self.wanted.show_secrets)
         rows = (row for batch in tasks for row in batch.to_pylist())
         for group, of_group in groupby(rows, lambda row: row["group"]):
@@ -248,6 +251,7 @@ class Writing:
 
     def name(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Put names that the batch has told into files that were written before."""
+        settle()
         finish = Finish(None, self.known.news, self.wanted.show_secrets)
         for batch in tasks:
             for row in batch.to_pylist():
