@@ -157,20 +157,23 @@ class Groups:
         key = (body.group_id, _member_id(body)) if body is not None else ("", "")
         return key if key in self._members else None
 
-    def others(self, step: Step) -> list[Awaitable[None]]:
-        """Have those join again that have joined the generation that a member joins again."""
+    def have_others_join(self, step: Step) -> None:
+        """
+        Have those join again that have joined the generation that a member joins again.
+
+        The member must not wait for them: one that already asks for its part is heard by the target
+        when the group rebalances, and it may be for the member itself to bring that about.
+        """
         told, body = _body(step.captured.answered()), step.captured.asked().body
         assert told is not None
         assert body is not None
-        return self._others((body.group_id, told.generation_id), step.number)
+        self._others((body.group_id, told.generation_id), step.number)
 
-    def _others(self, place: _Place, join: int) -> list[Awaitable[None]]:
+    def _others(self, place: _Place, join: int) -> None:
         """Have the members of a generation join again, but who did so by a step, or will soon."""
-        return [
-            self._rejoin(key)
-            for key, each in self._members.items()
-            if (key[0], each.generation) == place and each.join != join and not each.is_unsettled
-        ]
+        for key, each in self._members.items():
+            if (key[0], each.generation) == place and each.join != join and not each.is_unsettled:
+                self._rejoin(key)
 
     async def rejoin(self, step: Step) -> Change:
         """
@@ -181,8 +184,8 @@ class Groups:
         key = self._key(step)
         assert key is not None
         member = self._members[key]
-        others = self._others((key[0], member.generation), member.join)
-        await asyncio.gather(self._rejoin(key), *others)
+        self._others((key[0], member.generation), member.join)
+        await self._rejoin(key)
         return self._change(key)
 
     async def told(self, group: str, member: str) -> bool:
@@ -215,11 +218,11 @@ class Groups:
     def _change(self, key: _Key) -> Change:
         return Change("member_id", Role.MEMBER, key[1], self._world.members.live(*key), REJOINED)
 
-    async def _rejoin(self, key: _Key) -> None:
+    def _rejoin(self, key: _Key) -> asyncio.Task[None]:
         member = self._members[key]
         if member.joining is None or member.joining.done():
             member.joining = asyncio.create_task(_join_again(key[1], member))
-        await member.joining
+        return member.joining
 
     def assign(self, message: Message) -> list[Change]:
         """

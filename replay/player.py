@@ -13,7 +13,7 @@ from dissector.errors import DissectorError, ReplayError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
-from replay.again import FIRST_PAUSE_S, LONGEST_PAUSE_S, Again, why_again
+from replay.again import FIRST_PAUSE_S, LONGEST_PAUSE_S, Again, is_in_vain, why_again
 from replay.asking import Asking, Sent
 from replay.effects import take_effect
 from replay.learn import learn
@@ -197,7 +197,7 @@ class Player:
             self._note(sent, captured, answer)
             why = why_again(key, captured, answer, outcome.version)
             why = why or self._stage.groups.why_again(sent.step, answer, outcome.version)
-            if why is None or (key, why) in self._hopeless:
+            if why is None or (key, why) in self._hopeless or is_in_vain(why, sent.step.lacks):
                 break
             if self._loop.time() + pause_s > deadline:
                 self._hopeless.add((key, why))
@@ -225,9 +225,9 @@ class Player:
         await self._asking.ask_again(sent, why, answer)
         if rejoined is not None:
             sent.outcome.changes.append(rejoined)
-        others = groups.others(sent.step) if why is Again.MEMBERS else []
-        found, *_ = await asyncio.gather(self._answer(sent), *others)
-        return found
+        if why is Again.MEMBERS:
+            groups.have_others_join(sent.step)
+        return await self._answer(sent)
 
     async def _repeat(self, number: int, member: str) -> Container | None:
         """Ask a step once more for a member, by its captured id; learn from the answer."""

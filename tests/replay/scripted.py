@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -21,8 +21,8 @@ from dissector.protocol.schema import Field
 Answer = Mapping[str, Any] | bytes | None
 """A body, or the very bytes of an answer with its size, or silence."""
 
-Answers = Mapping[str, Callable[[Message], Answer]]
-"""API -> what it is answered."""
+Answers = Mapping[str, Callable[[Message], Answer | Awaitable[Answer]]]
+"""API -> what it is answered; nothing else on the connection is heard until then."""
 
 PATIENCE_S = 120.0
 
@@ -56,7 +56,8 @@ async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> Async
                     break  # as Kafka does
                 message = decode_request(await reader.readexactly(size))
                 broker.asked.append(message)
-                answer = script[message.api or ""](message)
+                told = script[message.api or ""](message)
+                answer = await told if isinstance(told, Awaitable) else told
                 if answer == HANG_UP:
                     break
                 if answer is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from replay.stage import Manner
 from tests.frames import request, response
 from tests.packets import Talk, Wire
 from tests.replay.captures import exchange, saved
+from tests.replay.coordinator import Coordinator
 from tests.replay.scripted import Answer, Answers
 from tests.replay.test_run import Played, at_script, one_after_another
 
@@ -37,9 +39,12 @@ def joined(generation: int, member: str, *members: str) -> dict[str, Any]:
     return body | {"leader": member if told else "one", "members": told, "error_code": 0}
 
 
+def of_group(client: str, generation: int = 1) -> dict[str, Any]:
+    return {"group_id": "g", "member_id": client, "generation_id": generation}
+
+
 def syncs(number: int, client: str, generation: int) -> bytes:
-    body = {"group_id": "g", "member_id": client, "generation_id": generation}
-    return request(SYNC, 3, number, client, **body)
+    return request(SYNC, 3, number, client, **of_group(client, generation))
 
 
 def both() -> tuple[Wire, Talk, Talk]:
@@ -116,8 +121,7 @@ def test_a_rebalance_that_a_leader_was_told_of_is_waited_for(tmp_path: Path) -> 
 
 
 def beats(number: int, client: str, generation: int) -> bytes:
-    body = {"group_id": "g", "member_id": client, "generation_id": generation}
-    return request(BEAT, 3, number, client, **body)
+    return request(BEAT, 3, number, client, **of_group(client, generation))
 
 
 POSITION = {
@@ -194,19 +198,20 @@ def test_who_is_told_while_it_has_nothing_to_ask_joins_again_if_it_is_seen_later
     exchange(talk, asks, response(JOIN, 3, 1, **joined(1, "one", "one")))
     exchange(talk, syncs(2, "one", 1), response(SYNC, 3, 2))
     exchange(talk if is_shown else other, beats(3, "one" if is_shown else "two", 1))
-    told = one_after_another(joined(5, "live", "live"), joined(6, "live", "live"))
-    tells = [REBALANCES]
-    synced: list[Message] = []
+    generations, synced = iter((5, 6)), [4]
+
+    def join(message: Message) -> Answer:
+        return joined(next(generations), "live", "live")
 
     def sync(message: Message) -> Answer:
-        synced.append(message)
+        assert message.body is not None
+        synced.append(message.body.generation_id)
         return done()
 
-    script: Answers = {
-        "JoinGroup": told,
-        "SyncGroup": sync,
-        "Heartbeat": lambda _: done(tells.pop() if synced and tells else 0),
-    }
+    def beat(message: Message) -> Answer:
+        return done(REBALANCES if synced[-1] == 5 else 0)
+
+    script: Answers = {"JoinGroup": join, "SyncGroup": sync, "Heartbeat": beat}
     played = at_script(saved(tmp_path, wire), script, Manner(Pace(0.01), timeout_s=60))
     assert not played.failures
     assert asked(played, "JoinGroup") == ["one"] * (1 + is_shown)
@@ -297,3 +302,43 @@ def test_all_join_again_when_one_is_told_of_a_rebalance(tmp_path: Path) -> None:
     assert sorted(map(str, asked(played, "JoinGroup"))) == ["one", "one", "other", "other"]
     assert sorted(map(str, asked(played, "SyncGroup"))) == ["one", "one", "other", "other"]
     assert generations == {"one": 6, "other": 6}
+
+
+def test_a_leader_does_not_wait_for_those_whom_it_has_join_again(tmp_path: Path) -> None:
+    """The second already asks for its part, and is heard again when the third joins."""
+    wire = Wire()
+    names = ("one", "two", "three")
+    talks = {name: wire.talk(50000 + at).syn() for at, name in enumerate(names)}
+    for name, talk in talks.items():
+        talk.client(joins(1, name))
+    parts = [{"member_id": each, "assignment": each.encode()} for each in names]
+    for name in ("two", "three", "one"):
+        leads = name == "one"
+        talks[name].broker(response(JOIN, 3, 1, **joined(1, name, *(names if leads else ()))))
+        asks = of_group(name) | {"assignments": parts if leads else []}
+        talks[name].client(request(SYNC, 3, 2, name, **asks))
+    for name, talk in talks.items():
+        talk.broker(response(SYNC, 3, 2, assignment=name.encode()))
+    group, begun, told_again = Coordinator(), asyncio.Event(), asyncio.Event()
+
+    async def join(message: Message) -> Answer:
+        name = message.client_id
+        if name == "two":
+            await begun.wait()
+        if name == "three":
+            await told_again.wait()
+        is_again = name == "one" and group.generation == 2
+        answer = await group.join(message)
+        if name == "one":
+            begun.set()
+            if group.generation == 2:
+                await group.until_parked()  # the second is told before the leader
+            if is_again:
+                told_again.set()
+        return answer
+
+    script: Answers = {"JoinGroup": join, "SyncGroup": group.sync}
+    played = at_script(saved(tmp_path, wire), script)
+    assert not played.failures
+    assert {verdict(played, each) for each in played.outcomes} <= {Verdict.SAME, Verdict.EQUIVALENT}
+    assert group.parts == {name: name.encode() for name in names}

@@ -1,0 +1,94 @@
+"""A coordinator of classic groups, for brokers that answer what a test wants them to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from dissector.protocol.messages import Message
+
+REBALANCES = 27
+
+_Answer = dict[str, Any]
+
+
+class Coordinator:
+    """
+    Coordinates one group as Kafka does, and waits for no more members than it knows.
+
+    A generation is complete when all members have asked for it. Who asks again is told it again; a
+    leader that has assigned begins a new one by that. Who asks for its part is told when the leader
+    has said it, or that the group rebalances. Members are called as their clients.
+
+    Source: KIP-62; Kafka, GroupMetadataManager.java (classicGroupJoin, classicGroupSync).
+    """
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.members: list[str] = []
+        self.parts: dict[str, bytes] = {}
+        self._is_open = True
+        self._parked = asyncio.Condition()
+        self._joining: dict[str, asyncio.Future[None]] = {}
+        self._waiting: dict[str, asyncio.Future[_Answer]] = {}
+
+    async def join(self, message: Message) -> _Answer:
+        """Answer when the generation is complete."""
+        name = message.client_id or ""
+        is_new, is_leader = name not in self.members, self.members[:1] == [name]
+        if is_new:
+            self.members.append(name)
+        if is_new or (is_leader and self.parts):
+            self._rebalance()
+        if self._is_open:
+            joining = self._joining[name] = asyncio.get_running_loop().create_future()
+            self._complete()
+            await joining
+        told = [{"member_id": each, "metadata": b""} for each in self.members]
+        leader = self.members[0]
+        found = {"generation_id": self.generation, "member_id": name, "leader": leader}
+        found |= {"protocol_name": "range", "error_code": 0}
+        return found | {"members": told if name == leader else []}
+
+    async def sync(self, message: Message) -> _Answer:
+        """Answer when the leader has assigned, or when another generation begins."""
+        name, body = message.client_id or "", message.body
+        assert body is not None
+        if self._is_open or body.generation_id != self.generation:
+            return {"error_code": REBALANCES}
+        if name == self.members[0]:
+            self.parts = {each.member_id: each.assignment for each in body.assignments}
+            for member, waiting in self._waiting.items():
+                waiting.set_result(self._part(member))
+            self._waiting.clear()
+            return self._part(name)
+        if self.parts:
+            return self._part(name)
+        waiting = self._waiting[name] = asyncio.get_running_loop().create_future()
+        async with self._parked:
+            self._parked.notify_all()
+        return await waiting
+
+    async def until_parked(self) -> None:
+        """Wait until somebody asks for its part in vain."""
+        async with self._parked:
+            await self._parked.wait_for(lambda: self._waiting)
+
+    def _part(self, name: str) -> _Answer:
+        return {"error_code": 0, "assignment": self.parts.get(name, b"")}
+
+    def _rebalance(self) -> None:
+        self._is_open = True
+        self.parts = {}
+        for waiting in self._waiting.values():
+            waiting.set_result({"error_code": REBALANCES})
+        self._waiting.clear()
+
+    def _complete(self) -> None:
+        if len(self._joining) < len(self.members):
+            return
+        self.generation += 1
+        self._is_open = False
+        for waiting in self._joining.values():
+            waiting.set_result(None)
+        self._joining.clear()
