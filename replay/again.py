@@ -41,6 +41,8 @@ _UNKNOWN = {
 }
 """The same -> the error of a broker that does not know of it."""
 
+_ABSENT = {error_code("UNKNOWN_TOPIC_OR_PARTITION"), error_code("UNKNOWN_TOPIC_ID")}
+
 _REBALANCES = error_code("REBALANCE_IN_PROGRESS")
 _WANTS_ID = error_code("MEMBER_ID_REQUIRED")
 _FENCED_SESSIONS = frozenset(
@@ -64,7 +66,8 @@ class Again(StrEnum):
     members joined together. `rejoin`: its group rebalances, unlike the captured one. `assignment`:
     the capture shows an assignment. `rest`: it shows a group at rest, to which heartbeats bring
     this one. `settings`: it shows more that only brokers learn of that follow their controller.
-    `offsets`: it shows where a share group begins.
+    `absent`: it shows a topic or partition, of which they learn likewise. `offsets`: it shows where
+    a share group begins.
     """
 
     MISROUTED = "misrouted"
@@ -78,7 +81,26 @@ class Again(StrEnum):
     ASSIGNMENT = "assignment"
     REST = "rest"
     SETTINGS = "settings"
+    ABSENT = "absent"
     OFFSETS = "offsets"
+
+
+_MAKERS = {
+    Again.SETTINGS: frozenset(
+        {"CreateAcls", "AlterClientQuotas", "AlterUserScramCredentials", "CreateDelegationToken"}
+    ),
+    Again.ABSENT: frozenset({"CreatePartitions", "DeleteTopics"}),
+    Again.OFFSETS: frozenset({"AlterShareGroupOffsets"}),
+}
+"""
+What a request is asked again for -> what makes that be. A topic that was not deleted is not created
+anew either, maybe with more partitions.
+"""
+
+
+def is_in_vain(why: Again, lacks: frozenset[str]) -> bool:
+    """Tell whether what a request is asked again for can't come, as what makes it is lacked."""
+    return not lacks.isdisjoint(_MAKERS.get(why, ()))
 
 
 def why_again(
@@ -156,7 +178,10 @@ def _why_error(name: str, errors: set[int]) -> Again | None:
         return Again.MEMBER_ID
     if errors & _UNKNOWN.get(name, set()):
         return Again.SETTINGS
-    return Again.NOT_READY if any(ERRORS.get(each, ("", False))[1] for each in errors) else None
+    passing = {each for each in errors if ERRORS.get(each, ("", False))[1]}
+    if not passing:
+        return None
+    return Again.ABSENT if passing <= _ABSENT else Again.NOT_READY
 
 
 def errors_of(schema: Schema, version: int, body: Container) -> Iterator[int]:

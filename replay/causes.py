@@ -247,7 +247,7 @@ class _Sweep:
     def __init__(self, causes: Causes, times: Times, name: Callable[[UUID], str | None]) -> None:
         self._causes = causes
         self._times = times
-        self._same = _same(causes.things, name)
+        self._same = same_things(causes.things, name)
         self._commuting = {causes.things[each] for each in COMMUTING if each in causes.things}
         self._touches: dict[int, _Touch] = {}
         self._newest: dict[int, int] = {}
@@ -281,7 +281,7 @@ class _Sweep:
             touch.note(connection, step, begun_ns, done_ns, bool(each & 1))
 
 
-def _same(things: dict[Thing, int], name: Callable[[UUID], str | None]) -> dict[int, int]:
+def same_things(things: dict[Thing, int], name: Callable[[UUID], str | None]) -> dict[int, int]:
     """Return for things that are told by a topic id the same ones told by name."""
     same: dict[int, int] = {}
     for thing, number in list(things.items()):

@@ -68,6 +68,22 @@ _BY_PARTITION = frozenset(_OF_PARTITIONS.split())
 
 _CHANGES = {role: frozenset(names.split()) for role, names in _WRITES.items()}
 
+_SETTINGS = {
+    "acls": "CreateAcls DeleteAcls DescribeAcls",
+    "quotas": "AlterClientQuotas DescribeClientQuotas",
+    "users": "AlterUserScramCredentials DescribeUserScramCredentials",
+    "tokens": (
+        "CreateDelegationToken RenewDelegationToken ExpireDelegationToken DescribeDelegationToken"
+    ),
+    "configs": "AlterConfigs IncrementalAlterConfigs DescribeConfigs ListConfigResources",
+    "reassignments": "AlterPartitionReassignments ListPartitionReassignments",
+    "directories": "AlterReplicaLogDirs DescribeLogDirs",
+    "voters": "AddRaftVoter RemoveRaftVoter DescribeQuorum",
+}
+"""What is configured -> APIs that change or tell it."""
+
+_SETTING_OF = {api: kind for kind, names in _SETTINGS.items() for api in names.split()}
+
 _LISTS = {"ListGroups": GROUPS, "ListTransactions": TRANSACTIONS}
 """API -> what it asks for."""
 
@@ -141,6 +157,9 @@ def _read_request(asked: Message, found: Footprint) -> None:
         found.writes.add(CLUSTER)
     elif api.startswith(("Describe", "List")) and api not in _BY_PARTITION:
         found.reads.add(CLUSTER)
+    if api in _SETTING_OF:
+        is_set = kind_of(api) is Kind.CHANGING
+        (found.writes if is_set else found.reads).add(("settings", _SETTING_OF[api]))
     if api in _LISTS:
         found.reads.add(_LISTS[api])
     if api in _CHANGES[Role.TOPIC]:

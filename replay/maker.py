@@ -22,10 +22,12 @@ from dissector.protocol.messages import Message
 from replay.causes import Causes, Model
 from replay.completeness import completeness
 from replay.footprint import footprint
+from replay.lacking import lacking
 from replay.names import INTERNAL
 from replay.policy import (
     BROKERS_TALK,
     is_between_brokers,
+    is_changing,
     is_neutral,
     why_left_out,
     why_unsettled,
@@ -56,6 +58,7 @@ class Maker:
         self._allow = allow
         self._causes = Causes()
         self._reasons: dict[int, str] = {}
+        self._changing: dict[int, str] = {}
         self._talks: dict[int, set[bool]] = {}
         self._controllers: set[str] = set()
         self._models: dict[int, tuple[str | None, Model]] = {}
@@ -121,6 +124,8 @@ class Maker:
         reason = reason or why_unsettled(request.api or "", exchange.response)
         if reason:
             self._reasons[number] = reason
+        if is_changing(request, exchange.response):
+            self._changing[number] = request.api or ""
         self._sessions.note(number, exchange, request)
         self._note_group(number, request)
         found = footprint(request, exchange.response)
@@ -208,6 +213,8 @@ class Maker:
             plan.causes.extend(after)
             plan.cause_ends.append(len(plan.causes))
         plan.groups = self._causes.groups(sent)
+        captured = map(int, order)
+        plan.lacking = lacking(captured, self._changing, self._reasons, self._causes, self._name)
         spool.sort(order)
         plan.assignments = {key: int(steps[number]) for key, number in self._assignments.items()}
         for step, connection in enumerate(spool.columns["connection"]):

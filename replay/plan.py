@@ -20,10 +20,9 @@ from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.filter import Filter, parse
 from replay.arrays import Ints
 from replay.completeness import Completeness
+from replay.lacking import Lacking
 from replay.maker import Maker
-from replay.policy import (
-    allowed,
-)
+from replay.policy import allowed
 from replay.shapes import Shape
 from replay.spool import Spool
 from replay.step import Step
@@ -47,6 +46,7 @@ class Plan:
         assignments: Group and generation -> the step in which its leader tells what it assigns.
         created: Topics that came to be because they were asked for.
         groups: What the capture shows of groups.
+        lacking: What steps lack of what is left out.
         brokers: `address:port` of captured brokers -> node id, as far as Metadata tells.
         problems: What was wrong with the files.
         shapes: What exchanges have in common, by number.
@@ -64,6 +64,7 @@ class Plan:
         self.assignments: dict[tuple[str, int], int] = {}
         self.created: frozenset[str] = frozenset()
         self.groups = Shown()
+        self.lacking = Lacking()
         self.brokers: dict[str, int] = {}
         self.problems: list[str] = []
         self.shapes: list[Shape] = []
@@ -122,6 +123,7 @@ class Plan:
             self._reasons.get(number, ""),
             number in self.groups.unsettled,
             number in self.groups.unassigned,
+            self.lacking.of(number),
         )
 
     def by_connection(self) -> Iterator[tuple[str, array[int], int]]:

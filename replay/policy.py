@@ -156,6 +156,24 @@ def why_left_out(message: Message, allow: frozenset[str]) -> str:
     return ""
 
 
+def is_changing(message: Message, answer: Message | None) -> bool:
+    """Tell whether a request destroyed something or reconfigured the broker that was captured."""
+    if kind_of(message.api or "") is not Kind.CHANGING:
+        return False
+    if message.body is not None and message.body.get("validate_only"):
+        return False
+    errors = _errors(answer)
+    return not errors or 0 in errors
+
+
+def _errors(answer: Message | None) -> set[int]:
+    """Return the error codes of an answer, 0 for what was done."""
+    if answer is None or answer.body is None or answer.schema is None:
+        return set()
+    places = walk(answer.schema, answer.api_version or 0, answer.body, _ERRORS)
+    return {place.value for place in places}
+
+
 def why_unsettled(api: str, answer: Message | None) -> str:
     """
     Tell why a request is left out because of its answer; empty where it is not.
@@ -167,10 +185,7 @@ def why_unsettled(api: str, answer: Message | None) -> str:
         api: Of the request.
         answer: What it was answered; None where nothing was captured.
     """
-    if api not in _UNTIL_DONE or answer is None or answer.body is None or answer.schema is None:
-        return ""
-    places = walk(answer.schema, answer.api_version or 0, answer.body, _ERRORS)
-    errors = {place.value for place in places}
+    errors = _errors(answer) if api in _UNTIL_DONE else set()
     if not errors or not errors <= _MOMENTARY:
         return ""
     return f"was refused for the moment ({error_name(min(errors))}), and asked again"

@@ -53,6 +53,7 @@ class Report:
         split: How many requests were sent to more than one broker.
         remains: What could not be tidied up on the target, and why.
         sent: How many requests were sent; one that is split counts as many as it became.
+        lacking: How many of those that fail go by what was left out.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Report:
         self.split = 0
         self.sent = 0
         self.difference_count = 0
+        self.lacking = 0
         self._verdicts: Counter[Verdict] = Counter()
         self._show_secrets = show_secrets
         self._spool = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, "w+")  # noqa: SIM115
@@ -87,6 +89,7 @@ class Report:
         self.split += len(outcome.parts) > 1
         known = self.apis.setdefault(captured.api, OfApi())
         known.verdicts[verdict] += 1
+        self.lacking += verdict in FAILING and bool(outcome.step.lacks)
         if verdict is Verdict.LEFT_OUT:
             if not outcome.step.left_out:
                 _count(self.refusals, outcome.failure)
@@ -145,6 +148,7 @@ class Report:
             "correlation_id": captured.correlation_id,
             "request_time_ns": captured.request_time_ns,
             "verdict": verdict.value,
+            "lacks": sorted(outcome.step.lacks),
             "path": difference.path,
             "captured": _told(difference, difference.captured),
             "replayed": _told(difference, difference.replayed),
@@ -186,6 +190,7 @@ class Report:
             "steps": len(self.plan),
             **{verdict.value: count for verdict, count in self.verdicts.items()},
             "differences": self.difference_count,
+            "lacking": self.lacking,
             "requests_sent": self.sent,
             "split": self.split,
             "elapsed_s": round(seconds, 3),

@@ -72,6 +72,7 @@ class Step:
         left_out: Why it is not sent; empty if it is.
         is_unsettled: Whether a member is told that all is well, and next that its group rebalances.
         is_unassigned: Whether a member is not given partitions that it is given later.
+        lacks: APIs that were left out, and changed what its answer goes by.
     """
 
     number: int
@@ -80,3 +81,4 @@ class Step:
     left_out: str = ""
     is_unsettled: bool = False
     is_unassigned: bool = False
+    lacks: frozenset[str] = frozenset()

@@ -107,6 +107,8 @@ def _summary(report: Report) -> Iterator[str]:
     split = f", {told['split']:,} of them to several brokers" if told["split"] else ""
     yield f"requests  {told['steps']:,} captured, {told['requests_sent']:,} sent{split}"
     yield f"answers   {shown}"
+    if told["lacking"]:
+        yield f"lacking   {told['lacking']:,} of those that fail may follow from what was left out"
     rate = f", {told['requests_per_s']:,} requests/s" if told["requests_per_s"] else ""
     yield f"time      {told['elapsed_s']:,} s{rate}"
     if told["lag_max_ms"]:
@@ -178,9 +180,10 @@ def difference_heading(row: Row) -> str:
     version = f"v{row['api_version']}" + (f" sent as v{sent}" if sent != row["api_version"] else "")
     who = escaped(row["client_id"] or row["client"])
     copy = f", pass {row['copy']}" if row["copy"] else ""
+    lacks = f"; may follow from {', '.join(row['lacks'])}, left out" if row["lacks"] else ""
     return (
         f"step {row['step']}: {row['api']} {version} of {who}, connection {row['connection']}, "
-        f"id {row['correlation_id']}{copy}"
+        f"id {row['correlation_id']}{copy}{lacks}"
     )
 
 

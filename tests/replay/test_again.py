@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from dissector.protocol.apis import KEYS
-from replay.again import Again, why_again
+from replay.again import Again, is_in_vain, why_again
 from tests.replay.worlds import response, whole
 
 
@@ -26,6 +26,8 @@ def why(api: str, version: int, captured: dict[str, Any], live: dict[str, Any]) 
         ("Heartbeat", 3, 16, 16, None),
         ("Heartbeat", 3, 0, 14, Again.NOT_READY),
         ("Heartbeat", 3, 27, 0, Again.REBALANCE),
+        ("OffsetFetch", 5, 0, 3, Again.ABSENT),
+        ("OffsetFetch", 5, 3, 3, None),
         ("JoinGroup", 5, 0, 79, Again.MEMBER_ID),
         ("JoinGroup", 5, 79, 79, None),
         ("Fetch", 11, 0, 70, Again.SESSION),
@@ -116,6 +118,32 @@ def test_tokens_that_are_not_known_yet() -> None:
         assert why(name, 2, {"error_code": 0}, {"error_code": 62}) is Again.SETTINGS
         assert why(name, 2, {"error_code": 62}, {"error_code": 62}) is None
         assert why(name, 2, {"error_code": 0}, {"error_code": 66}) is None
+
+
+def test_a_topic_that_is_not_there_beside_what_is_not_ready() -> None:
+    def told(*errors: int) -> dict[str, Any]:
+        partitions = [{"partition_index": at, "error_code": e} for at, e in enumerate(errors)]
+        return {"topics": [{"name": "orders", "partitions": partitions}]}
+
+    assert why("OffsetCommit", 5, told(0, 0), told(3, 100)) is Again.ABSENT
+    assert why("OffsetCommit", 5, told(0, 0), told(3, 14)) is Again.NOT_READY
+
+
+@pytest.mark.parametrize(
+    ("reason", "lacks", "expected"),
+    [
+        (Again.SETTINGS, "CreateAcls", True),
+        (Again.SETTINGS, "DeleteAcls AlterConfigs", False),
+        (Again.ABSENT, "AlterConfigs CreatePartitions", True),
+        (Again.ABSENT, "AlterConfigs", False),
+        (Again.OFFSETS, "AlterShareGroupOffsets", True),
+        (Again.NOT_READY, "CreatePartitions", False),
+        (Again.NO_RECORDS, "CreatePartitions", False),
+        (Again.ABSENT, "", False),
+    ],
+)
+def test_what_is_waited_for_in_vain(reason: Again, lacks: str, expected: bool) -> None:
+    assert is_in_vain(reason, frozenset(lacks.split())) is expected
 
 
 def test_groups_that_are_on_the_way() -> None:

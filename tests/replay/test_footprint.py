@@ -57,19 +57,26 @@ def test_groups_and_transactions_change() -> None:
     assert TRANSACTIONS in footprint(request("ListTransactions", 0, {}), None).reads
 
 
+def test_settings_are_told_apart() -> None:
+    users = ("settings", "users")
+    assert users in footprint(request("AlterUserScramCredentials", 0, {}), None).writes
+    assert users in footprint(request("DescribeUserScramCredentials", 0, {}), None).reads
+    assert users not in footprint(request("DescribeClientQuotas", 0, {}), None).reads
+
+
 @pytest.mark.parametrize(("kind", "thing"), [(2, "topic"), (32, "group"), (4, None), (16, None)])
 def test_who_uses_a_thing_goes_by_how_it_is_configured(kind: int, thing: str | None) -> None:
     resources = {"resources": [{"resource_type": kind, "resource_name": "g"}]}
-    things = set() if thing is None else {(thing, "g")}
+    things = {CLUSTER, ("settings", "configs")} | (set() if thing is None else {(thing, "g")})
     found = footprint(request("IncrementalAlterConfigs", 1, resources), None)
-    assert found.writes == {CLUSTER} | things
-    assert footprint(request("DescribeConfigs", 4, resources), None).reads == {CLUSTER} | things
+    assert found.writes == things
+    assert footprint(request("DescribeConfigs", 4, resources), None).reads == things
 
 
 def test_acls_are_about_things() -> None:
     body = {"creations": [{"resource_type": 5, "resource_name": "t"}]}
     found = footprint(request("CreateAcls", 2, body), None)
-    assert found.writes == {CLUSTER, ("transactional_id", "t")}
+    assert found.writes == {CLUSTER, ("settings", "acls"), ("transactional_id", "t")}
 
 
 def test_metadata_may_create_what_it_did_not_find() -> None:

@@ -102,6 +102,20 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         Plan.of(path, allow=["Everything"])
 
 
+def test_steps_lack_what_is_left_out(tmp_path: Path) -> None:
+    wire = Wire()
+    talk = wire.talk().syn()
+    create, describe = KEYS["CreateAcls"], KEYS["DescribeAcls"]
+    exchange(talk, request(create, 2, 1), response(create, 2, 1))
+    exchange(talk, request(describe, 2, 2), response(describe, 2, 2))
+    exchange(talk, *beat(3))
+    path = saved(tmp_path, wire)
+    with Plan.of(path) as plan:
+        assert [step.lacks for step in plan] == [set(), {"CreateAcls"}, set()]
+    with Plan.of(path, allow=["CreateAcls"]) as plan:
+        assert not any(step.lacks for step in plan)
+
+
 def test_connections_between_brokers_are_left_out_as_a_whole(tmp_path: Path) -> None:
     wire = Wire()
     talk, other = wire.talk(50000).syn(), wire.talk(50001).syn()

@@ -7,7 +7,14 @@ import pytest
 from dissector.errors import UsageError
 from dissector.protocol.apis import KEYS, NAMES
 from dissector.protocol.messages import decode_request
-from replay.policy import KINDS, allowed, is_between_brokers, why_left_out, why_unsettled
+from replay.policy import (
+    KINDS,
+    allowed,
+    is_between_brokers,
+    is_changing,
+    why_left_out,
+    why_unsettled,
+)
 from tests import frames
 from tests.replay.worlds import request, response
 
@@ -34,6 +41,16 @@ def test_what_destroys_wants_to_be_named() -> None:
     assert "not allowed" in why_left_out(message, frozenset())
     assert why_left_out(message, allowed(["deletetopics"])) == ""
     assert "telemetry" in why_left_out(request("PushTelemetry", 0, {}), frozenset())
+
+
+def test_what_changed_something() -> None:
+    asked = request("CreateAcls", 2, {})
+    done, denied = {"error_code": 0, "error_message": None}, {"error_code": 31}
+    assert is_changing(asked, None)
+    assert is_changing(asked, response("CreateAcls", 2, {"results": [denied, done]}))
+    assert not is_changing(asked, response("CreateAcls", 2, {"results": [denied]}))
+    assert not is_changing(request("AlterConfigs", 1, {"validate_only": True}), None)
+    assert not is_changing(request("CreateTopics", 4, {}), None)
 
 
 @pytest.mark.parametrize("name", ["Nothing", "Produce", "SaslHandshake", "Vote"])

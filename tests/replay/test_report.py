@@ -51,6 +51,17 @@ def _differing(number: int):  # type: ignore[no-untyped-def]
     return differing, *compare(differing, World())
 
 
+def test_what_may_follow_from_what_was_left_out_is_told() -> None:
+    lacking = outcomes()
+    for each in lacking:
+        each.step.lacks = frozenset({"IncrementalAlterConfigs", "AlterConfigs"})
+    report = made(*lacking)
+    assert report.lacking == report.failing == report.summary()["lacking"] == 3
+    (named,) = {tuple(row["lacks"]) for row in report.differences()}
+    assert named == ("AlterConfigs", "IncrementalAlterConfigs")
+    assert made().lacking == 0
+
+
 def test_differences_are_counted_by_field() -> None:
     report = made()
     for number in range(10, 14):

@@ -31,6 +31,16 @@ def test_text_says_the_verdict_first() -> None:
     assert lines[lines.index("Left behind on the target") + 2] == REMAINS
 
 
+def test_what_may_follow_from_what_was_left_out() -> None:
+    lacking = outcomes()[1]
+    lacking.step.lacks = frozenset({"CreateAcls"})
+    lines = list(text_lines(made(lacking)))
+    assert "lacking   1 of those that fail may follow from what was left out" in lines
+    (heading,) = (line for line in lines if line.startswith("  step 1:"))
+    assert heading.endswith("; may follow from CreateAcls, left out")
+    assert not any("left out" in line for line in text_lines(made()) if "step" in line)
+
+
 def test_verdicts() -> None:
     assert verdict_line(made(outcomes()[0])) == "target:9092: answers as captured"
     assert verdict_line(made(outcomes()[1])) == (
