@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 KAFKASHARK = (sys.executable, "-m", "dissector")
+_LAUNCH = Path(__file__).with_name("launch.py")
 
 
 class Row(NamedTuple):
@@ -48,17 +49,12 @@ def process(command: Sequence[str], output: Path | None = None, runs: int = 3) -
 
 
 def _process(command: Sequence[str], output: Path) -> Run:
-    with output.open("wb") as file:
-        begun = time.perf_counter()
-        started = subprocess.Popen(
-            command, stdout=file, stderr=subprocess.DEVNULL, env=_environment()
-        )
-        _, status, usage = os.wait4(started.pid, 0)
-        seconds = time.perf_counter() - begun
-    started.returncode = os.waitstatus_to_exitcode(status)
-    if started.returncode:
-        raise subprocess.CalledProcessError(started.returncode, command)
-    return Run(seconds, usage.ru_maxrss * 1024)
+    launch = (sys.executable, "-I", "-S", str(_LAUNCH), str(output), *command)
+    told = subprocess.run(launch, stdout=subprocess.PIPE, env=_environment(), check=True).stdout
+    status, seconds, peak_bytes = told.split()
+    if int(status):
+        raise subprocess.CalledProcessError(int(status), command)
+    return Run(float(seconds), int(peak_bytes))
 
 
 @cache

@@ -1,0 +1,40 @@
+"""How processes are timed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.timing import process
+
+HELD_BYTES = 128 << 20
+
+
+def python(program: str) -> tuple[str, ...]:
+    """Return a command that runs a program, with little loaded."""
+    return sys.executable, "-I", "-S", "-c", program
+
+
+def test_the_memory_of_who_measures_is_not_that_of_what_is_measured() -> None:
+    held = b"x" * HELD_BYTES
+    assert process(python("pass"), runs=1).peak_bytes < len(held)
+
+
+def test_the_memory_of_a_process_counts() -> None:
+    held = f"b'x' * {HELD_BYTES}"
+    assert process(python(held), runs=1).peak_bytes > HELD_BYTES
+
+
+def test_output_goes_to_a_file(tmp_path: Path) -> None:
+    output = tmp_path / "said"
+    process(python("print('hello')"), output, runs=1)
+    assert output.read_text() == "hello\n"
+
+
+def test_a_process_that_fails_is_not_timed() -> None:
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        process(python("raise SystemExit(3)"))
+    assert raised.value.returncode == 3
