@@ -11,6 +11,7 @@ from construct import Container
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api
 from dissector.protocol.messages import Message
+from replay.additions import add, addition
 from replay.again import Again
 from replay.asked import Asked, patience_s
 from replay.cluster import Coordinated
@@ -108,6 +109,7 @@ class Asking:
         outcome.changes += rewritten.changes
         if rewritten.refused:
             raise Refused(rewritten.refused)
+        await self._add(outcome, rewritten.body)
         parts = await route(key, outcome.version, rewritten.body, stage.cluster, self.home)
         if sent.use is not None:
             outcome.changes += stage.sessions.put(sent.use, parts)
@@ -140,6 +142,17 @@ class Asking:
                 return False
             stage.world.producers.learn(value, (given.producer_id, given.producer_epoch))
         return True
+
+    async def _add(self, outcome: Outcome, body: Container) -> None:
+        """Add to a transaction what a request was to add to it, unless that was done before."""
+        captured, stage = outcome.step.captured, self._stage
+        wanted = addition(captured.api, captured.api_version, outcome.version, body)
+        if wanted is None or wanted.what <= stage.transactions.added[wanted.title]:
+            return
+        if await add(wanted, stage.cluster, self.home, self.link):
+            stage.transactions.sent(wanted.api, wanted.body)
+            stage.transactions.added[wanted.title].update(wanted.what)
+            outcome.changes.append(wanted.change)
 
     def there(self, node: int) -> Link | None:
         """Return the connection to a broker, if there is one that can be used."""

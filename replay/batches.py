@@ -79,9 +79,13 @@ def pieces(data: bytes) -> Iterator[Piece]:
         yield Piece(start, size)
 
 
-def rewrite_batches(data: bytes, substitute: Callable[[Producer], Producer]) -> bytes:
+def rewrite_batches(data: bytes, substitute: Callable[[Producer, int], Producer]) -> bytes:
     """
     Return a `records` field with other producers; payloads stay, CRCs follow.
+
+    Args:
+        data: The field.
+        substitute: Returns the other one for a producer that wrote so many records.
 
     Raises:
         Refused: A number of the target does not fit a batch.
@@ -91,7 +95,7 @@ def rewrite_batches(data: bytes, substitute: Callable[[Producer], Producer]) -> 
     for piece in pieces(data):
         batch, producer = data[piece.start : piece.end], piece.producer
         if producer is not None and producer.producer_id >= 0:
-            new = substitute(producer)
+            new = substitute(producer, piece.records)
             if new != producer:
                 is_changed = True
                 batch = with_producer(batch, new)

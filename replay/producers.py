@@ -44,6 +44,7 @@ class Producers:
         self._live = _Side()
         self._captured = _Side()
         self._firsts: dict[tuple[int, int, str, int], int] = {}
+        self._nexts: dict[tuple[tuple[int, int] | None, str, int], int] = {}
 
     def learn(self, captured: tuple[int, int], live: tuple[int, int]) -> None:
         """Take over which producer (id, epoch) of the target stands for which of the capture."""
@@ -70,13 +71,25 @@ class Producers:
         """
         Return the sequence for the target of a batch of a captured producer.
 
-        The first batch of a producer that a partition of the target gets has sequence 0. A batch
-        that was captured twice gets the same sequence twice: the target must see that too.
+        The first batch of a producer that a partition of the target gets has sequence 0; one that
+        still has the epoch with which it wrote under another captured one goes on. A batch that was
+        captured twice gets the same sequence twice: the target must see that too.
         """
         if sequence < 0:
             return sequence
-        first = self._firsts.setdefault((*producer, topic, partition), sequence)
-        return (sequence - first) % SEQUENCES
+        key = (*producer, topic, partition)
+        if key not in self._firsts:
+            due = self._nexts.get((self.live(*producer), topic, partition), 0)
+            self._firsts[key] = (sequence - due) % SEQUENCES
+        return (sequence - self._firsts[key]) % SEQUENCES
+
+    def wrote(
+        self, live: tuple[int, int], topic: str, partition: int, sequence: int, records: int
+    ) -> None:
+        """Note how far a producer of the target has come in a partition."""
+        key, following = (live, topic, partition), sequence + records
+        if (following - self._nexts.get(key, 0)) % SEQUENCES < SEQUENCES // 2:
+            self._nexts[key] = following % SEQUENCES
 
     def captured_sequence(
         self, producer: tuple[int, int], topic: str, partition: int, sequence: int

@@ -88,7 +88,7 @@ def _replace(place: Place, world: World, out: Rewritten) -> None:
 def _records(place: Place, world: World, out: Rewritten) -> bytes:
     topic, partition = world.topic_of(place.scope), place.scope.partition
 
-    def substitute(old: Producer) -> Producer:
+    def substitute(old: Producer, records: int) -> Producer:
         producer_id, epoch = world.live_producer(old.producer_id, old.epoch)
         if epoch is None or topic is None or partition is None:
             return old
@@ -97,6 +97,7 @@ def _records(place: Place, world: World, out: Rewritten) -> bytes:
         if known:
             captured = old.producer_id, old.epoch
             sequence = world.producers.sequence(captured, topic, partition, sequence)
+            world.producers.wrote((producer_id, epoch), topic, partition, sequence, records)
         new = Producer(producer_id, epoch, sequence)
         for role, before, after in zip(PRODUCER_ROLES, old, new, strict=True):
             if before != after:

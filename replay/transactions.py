@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
+from collections.abc import Hashable
 from typing import Any
 
 from construct import Container
@@ -23,10 +25,17 @@ _SETTLED = frozenset({"Empty", "CompleteCommit", "CompleteAbort"})
 
 
 class Transactions:
-    """The transactional ids of a pass that may have an open transaction."""
+    """
+    The transactions of a pass.
+
+    Attributes:
+        open: Transactional ids that may have an open transaction.
+        added: Transactional id -> what we added to its transaction that its client did not.
+    """
 
     def __init__(self) -> None:
         self.open: dict[str, None] = {}
+        self.added: defaultdict[str, set[Hashable]] = defaultdict(set)
 
     def sent(self, api: str, body: Container) -> None:
         """Note a request as it is sent."""
@@ -37,7 +46,8 @@ class Transactions:
     def answered(self, api: str, body: Container, answer: Container) -> None:
         """Note what became of it."""
         if api in _END and not answer.error_code:
-            self.open.pop(_title(body) or "", None)
+            for known in (self.open, self.added):
+                known.pop(_title(body) or "", None)
 
     async def abort(self, cluster: Cluster, timeout_s: float) -> list[str]:
         """

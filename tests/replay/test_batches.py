@@ -56,7 +56,7 @@ def test_pieces_are_batches_and_a_rest() -> None:
 
 @given(st.binary(max_size=200))
 def test_bytes_of_any_kind_come_through(data: bytes) -> None:
-    assert rewrite_batches(data, lambda old: old) == data
+    assert rewrite_batches(data, lambda old, _: old) == data
     assert b"".join(data[p.start : p.end] for p in pieces(data)) == data
     count_records(data)
     same_records(data, data)
@@ -64,7 +64,7 @@ def test_bytes_of_any_kind_come_through(data: bytes) -> None:
 
 def test_a_number_that_does_not_fit_is_refused() -> None:
     with pytest.raises(Refused, match="does not fit"):
-        rewrite_batches(_batch([b"a"], producer=3), lambda _: Producer(4, 1 << 20, 0))
+        rewrite_batches(_batch([b"a"], producer=3), lambda *_: Producer(4, 1 << 20, 0))
 
 
 def test_records_are_counted_in_every_format() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.producers import Producers
+from replay.producers import SEQUENCES, Producers
 
 IDS = st.integers(0, 2**63 - 1)
 EPOCHS = st.integers(0, 2**15 - 1)
@@ -51,6 +51,29 @@ def test_sequences_go_both_ways_around_the_wrap(first: int, steps: list[int]) ->
         live = producers.sequence((9, 0), "t", 0, sequence)
         assert live == step
         assert producers.captured_sequence((9, 0), "t", 0, live) == sequence
+
+
+def test_an_epoch_of_the_target_that_stands_for_several_goes_on() -> None:
+    producers = Producers()
+    producers.learn((9, 0), (70, 0))
+    for sequence, records in ((0, 3), (3, 2), (0, 3)):  # the first one is tried again
+        live = producers.sequence((9, 0), "t", 0, sequence)
+        producers.wrote((70, 0), "t", 0, live, records)
+    producers.learn((9, 1), (70, 0))
+    assert [producers.sequence((9, 1), "t", 0, each) for each in (0, 4)] == [5, 9]
+    assert producers.captured_sequence((9, 1), "t", 0, 9) == 4
+    assert producers.sequence((9, 1), "t", 1, 0) == 0
+    producers.learn((9, 2), (70, 1))
+    assert producers.sequence((9, 2), "t", 0, 0) == 0
+
+
+def test_sequences_go_on_around_the_wrap() -> None:
+    producers = Producers()
+    producers.learn((9, 0), (70, 0))
+    for sequence in (SEQUENCES // 2 - 2, SEQUENCES - 4):
+        producers.wrote((70, 0), "t", 0, sequence, 1)
+    producers.wrote((70, 0), "t", 0, SEQUENCES - 1, 2)
+    assert producers.sequence((9, 0), "t", 0, 0) == 1
 
 
 def test_each_epoch_and_partition_begins_with_0() -> None:

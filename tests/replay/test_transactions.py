@@ -64,8 +64,10 @@ def test_what_ended_is_left_alone() -> None:
     found, coordinator = begun(), Coordinator()
     body = whole("EndTxn", 3, {"transactional_id": "t"})
     found.answered("EndTxn", body, whole("EndTxn", 3, {"error_code": 47}, "response"))
+    found.added["t"].add(("orders", 0))
     assert found.open
     found.answered("EndTxn", body, whole("EndTxn", 3, {}, "response"))
+    assert not found.added
     assert abort(found, coordinator) == []
     assert not coordinator.asked
 

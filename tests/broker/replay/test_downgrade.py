@@ -1,0 +1,45 @@
+"""What was captured at Kafka 4 does the same at 3.9, in the protocol that it knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from replay import Plan, replay
+from replay.additions import ADDED
+from replay.policy import KINDS, Kind
+from replay.report import Report
+from tests.broker.conftest import StartCluster
+from tests.broker.kafka import Cluster
+from tests.broker.replay.found import found
+from tests.broker.settings import Shape
+
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
+
+CAPTURES = Path(__file__).parents[3] / "captures"
+NAME, PREFIX = "kafka4-java-clients", "downgraded-"
+
+OF_THE_RELEASE = ("ApiVersions",)
+"""What each release offers is its own."""
+
+
+def played(cluster: Cluster) -> Report:
+    with Plan.of(CAPTURES / f"{NAME}.pcap", allow=KINDS[Kind.CHANGING].split()) as plan:
+        return replay(
+            plan, cluster.bootstrap(), prefix=PREFIX, create_topics=True, noise=OF_THE_RELEASE
+        )
+
+
+def test_transactions_that_leave_additions_to_the_broker(kafka: StartCluster) -> None:
+    newer, older = kafka(Shape("4.x")), kafka(Shape("3.9.x"))
+    as_captured, downgraded = played(newer), played(older)
+    for report in (as_captured, downgraded):
+        assert report.passed, str(report)
+        assert not report.refusals
+    rule = ("transactional_id", ADDED)
+    assert rule in downgraded.changes
+    assert rule not in as_captured.changes
+    there = found(newer, PREFIX)
+    assert there == found(older, PREFIX)
+    assert there.committed != there.records
