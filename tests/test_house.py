@@ -52,7 +52,6 @@ together, and declarations, which are data. This list may only shrink.
 
 REPLAY_HELD_BY = {
     "test_cli": "secured setting written",
-    "test_compare": "bodies treatment",
     "test_learn": "contents",
     "test_link": "asked negotiation",
     "test_plan": "maker sessions_seen step",

@@ -1,0 +1,41 @@
+"""Answers that are compared, as tests make them up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from replay.compare import compare
+from replay.noise import Noise
+from replay.outcome import Verdict
+from replay.world import World
+from tests.replay.outcomes import outcome
+
+
+def found(
+    name: str,
+    version: int,
+    captured: dict[str, Any],
+    live: dict[str, Any],
+    world: World | None = None,
+    noise: Noise | None = None,
+    **more: Any,
+) -> tuple[Verdict, list[tuple[str, Any, Any]]]:
+    """Return the verdict on two answers, and the differences as path and both values."""
+    made = outcome(name, version, captured, live, **more)
+    verdict, differences = compare(made, world or World(), noise)
+    return verdict, [(each.path, each.captured, each.replayed) for each in differences]
+
+
+def produced(error_code: int = 0, base_offset: int = 0, topic: str = "orders") -> dict[str, Any]:
+    partition = {
+        "index": 0,
+        "error_code": error_code,
+        "base_offset": base_offset,
+        "log_start_offset": 0,
+    }
+    return {"responses": [{"name": topic, "partition_responses": [partition]}]}
+
+
+def fetched(data: bytes | None, **more: Any) -> dict[str, Any]:
+    partition = {"partition_index": 0, "records": data, **more}
+    return {"responses": [{"topic": "orders", "partitions": [partition]}]}

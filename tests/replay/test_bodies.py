@@ -1,0 +1,179 @@
+"""Bodies of answers, field by field."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from dissector.protocol.embedded.assignors import StickyUserData
+from dissector.protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
+from dissector.protocol.records import Record, new_batch
+from replay.compare import compare
+from replay.names import Names
+from replay.outcome import Difference, Verdict
+from replay.world import World
+from tests.replay.compared import fetched, found, produced
+from tests.replay.outcomes import outcome
+
+
+def test_where_the_log_begins_says_nothing_beside_an_error() -> None:
+    captured, live = produced(error_code=47), produced(error_code=47)
+    _partition(live)["log_start_offset"] = -1
+    assert found("Produce", 7, captured, live) == (Verdict.EQUIVALENT, [])
+    captured, live = produced(), produced()
+    _partition(live)["log_start_offset"] = -1
+    path = "responses[orders].partition_responses[0].log_start_offset"
+    assert found("Produce", 7, captured, live) == (Verdict.DIFFERS, [(path, 0, -1)])
+
+
+def _partition(body: dict[str, Any]) -> dict[str, Any]:
+    partition: dict[str, Any] = body["responses"][0]["partition_responses"][0]
+    return partition
+
+
+def test_an_offset_that_nothing_translates_differs() -> None:
+    assert found("Produce", 7, produced(base_offset=5), produced(base_offset=6)) == (
+        Verdict.DIFFERS,
+        [("responses[orders].partition_responses[0].base_offset", 5, 6)],
+    )
+
+
+def test_offsets_are_translated() -> None:
+    world = World()
+    world.offsets.learn("orders", 0, captured=5, live=100, count=1)
+    live = produced(base_offset=100)
+    assert found("Produce", 7, produced(base_offset=5), live, world) == (Verdict.SAME, [])
+
+
+def test_names_are_turned_back() -> None:
+    world = World(names=Names({"orders": "bills"}))
+    live = produced(topic="bills")
+    assert found("Produce", 7, produced(), live, world) == (Verdict.SAME, [])
+
+
+def test_another_error_hides_what_follows_from_it() -> None:
+    live = produced(error_code=3, base_offset=-1)
+    made = outcome("Produce", 7, produced(base_offset=5), live)
+    path = "responses[orders].partition_responses[0].error_code"
+    assert compare(made, World()) == (
+        Verdict.ERROR_CHANGED,
+        [Difference(path, 0, 3, is_error=True)],
+    )
+
+
+def test_arrays_are_aligned_by_their_keys() -> None:
+    partitions = [{"index": 0}, {"index": 1, "base_offset": 4}]
+    captured = {"responses": [{"name": "orders", "partition_responses": partitions}]}
+    turned = {"responses": [{"name": "orders", "partition_responses": partitions[::-1]}]}
+    assert found("Produce", 7, captured, turned) == (Verdict.EQUIVALENT, [])
+    less = {"responses": [{"name": "orders", "partition_responses": partitions[:1]}]}
+    verdict, differences = found("Produce", 7, captured, less)
+    assert verdict is Verdict.DIFFERS
+    ((path, before, after),) = differences
+    assert path == "responses[orders].partition_responses[1]"
+    assert before["base_offset"] == 4
+    assert after is None
+    verdict, differences = found("Produce", 7, less, captured)
+    assert [path for path, *_ in differences] == [path]
+    assert differences[0][1] is None
+
+
+def test_topics_by_id_are_topics_by_name() -> None:
+    here, there = UUID(int=7), UUID(int=8)
+    world = World()
+    world.captured_topics.learn({here: "orders"})
+    world.live_topics.learn({there: "orders"})
+    partition = {"index": 0, "error_code": 3}
+    captured = {"responses": [{"topic_id": here, "partition_responses": [partition]}]}
+    live = {"responses": [{"topic_id": there, "partition_responses": [{"index": 0}]}]}
+    assert found("Produce", 13, captured, live, world) == (
+        Verdict.ERROR_CHANGED,
+        [("responses[orders].partition_responses[0].error_code", 3, 0)],
+    )
+    named = {"responses": [{"name": "orders", "partition_responses": [partition]}]}
+    assert found("Produce", 13, captured, named, world, live_version=12) == (
+        Verdict.EQUIVALENT,
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("captured", "live", "expected"),
+    [
+        ((6, ""), (9, None), Verdict.EQUIVALENT),
+        ((9, None), (6, ""), Verdict.EQUIVALENT),
+        ((9, None), (9, ""), Verdict.DIFFERS),
+        ((7, None), (9, ""), Verdict.DIFFERS),
+        ((6, "range"), (9, None), Verdict.DIFFERS),
+    ],
+)
+def test_empty_is_null_where_a_version_knows_no_null(
+    captured: tuple[int, str | None], live: tuple[int, str | None], expected: Verdict
+) -> None:
+    (version, before), (live_version, after) = captured, live
+    bodies = {"protocol_name": before}, {"protocol_name": after}
+    assert found("JoinGroup", version, *bodies, live_version=live_version)[0] is expected
+
+
+def _batch(*texts: str, base_offset: int = 0) -> bytes:
+    records = [Record(offset_delta=at, value=text.encode()) for at, text in enumerate(texts)]
+    return new_batch(records, base_offset=base_offset).to_bytes()
+
+
+def test_records_that_both_have_are_compared() -> None:
+    captured, more = fetched(_batch("a", "b")), fetched(_batch("a", "b", "c"))
+    assert found("Fetch", 11, captured, more) == (Verdict.EQUIVALENT, [])
+    assert found("Fetch", 11, captured, captured) == (Verdict.SAME, [])
+    other = fetched(_batch("a", "x"))
+    assert found("Fetch", 11, captured, other) == (
+        Verdict.DIFFERS,
+        [("responses[orders].partitions[0].records[1].value", "b", "x")],
+    )
+
+
+def test_records_are_found_by_translated_offsets() -> None:
+    world = World()
+    world.offsets.learn("orders", 0, captured=0, live=50, count=2)
+    captured, live = fetched(_batch("a", "b")), fetched(_batch("a", "b", base_offset=50))
+    assert found("Fetch", 11, captured, live, world) == (Verdict.SAME, [])
+
+
+def test_records_that_do_not_come_are_missed() -> None:
+    assert found("Fetch", 11, fetched(_batch("a")), fetched(None)) == (
+        Verdict.DIFFERS,
+        [("responses[orders].partitions[0].records", "1 record, offsets 0 to 0", "no records")],
+    )
+    assert found("Fetch", 11, fetched(None), fetched(_batch("a")))[0] is Verdict.EQUIVALENT
+
+
+def test_members_with_other_ids_stand_in_their_order() -> None:
+    def joined(*metadata: bytes) -> dict[str, Any]:
+        members = [
+            {"member_id": f"m{at}-{hash(metadata)}", "metadata": data}
+            for at, data in enumerate(metadata)
+        ]
+        return {"leader": "a", "member_id": "a", "members": members}
+
+    verdict, differences = found("JoinGroup", 5, joined(b"1", b"2"), joined(b"1", b"3"))
+    assert verdict is Verdict.DIFFERS
+    assert [each[1:] for each in differences] == [("32", "33")]
+
+
+def test_what_an_assignor_keeps_is_compared_by_meaning() -> None:
+    def joined(generation: int, partition: int) -> dict[str, Any]:
+        had = [{"topic": "t", "partitions": [partition]}]
+        kept = StickyUserData.codec(1).build({"previous_assignment": had, "generation": generation})
+        told = ConsumerProtocolSubscription.codec(0).build({"topics": ["t"], "user_data": kept})
+        member = {"member_id": "m", "metadata": b"\0\0" + told}
+        named = {"protocol_type": "consumer", "protocol_name": "sticky", "leader": "m"}
+        return named | {"member_id": "m", "generation_id": generation, "members": [member]}
+
+    world = World()
+    world.members.learn_turn("g", "m", 1, 4)
+    asked = {"group_id": "g", "member_id": "m"}
+    assert found("JoinGroup", 7, joined(1, 0), joined(4, 0), world, asked=asked)[0] is Verdict.SAME
+    verdict, differences = found("JoinGroup", 7, joined(1, 0), joined(4, 2), world, asked=asked)
+    at = "members[m].metadata.user_data.previous_assignment[t].partitions"
+    assert (verdict, differences) == (Verdict.DIFFERS, [(at, [0], [2])])
