@@ -66,6 +66,12 @@ class Connection(asyncio.Protocol):
         if self._room is not None:
             await asyncio.shield(self._room)
 
+    def end(self) -> None:
+        """Send what is still to be sent, and that it was the last; what comes is still taken."""
+        self._flush()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write_eof()
+
     def close(self) -> None:
         """Send what is still to be sent, and close; `on_lost` is not called any more."""
         self._is_lost = True

@@ -133,11 +133,12 @@ class _Front:
     """
 
     def __init__(self, behind: int, mends: Mends, on_end: Callable[[_Front], None]) -> None:
-        self.client = Connection(self._ask, self._end)
+        self.client = Connection(self._ask, self._leave)
         self._mock = Connection(self._answer, self._end)
         self._mends = mends
         self._on_end = on_end
         self._early: list[bytes] | None = []
+        self._is_left = False
         self._mending: dict[int, tuple[Message, int, bytes]] = {}
         loop = asyncio.get_running_loop()
         self._connecting = loop.create_task(self._connect(behind))
@@ -152,6 +153,12 @@ class _Front:
     def _end(self, what: str, advice: str) -> None:
         self.close()
 
+    def _leave(self, what: str, advice: str) -> None:
+        """The client is gone: the mock reads what it was sent, then ends its side."""
+        self._is_left = True
+        if self._early is None:
+            self._mock.end()
+
     async def _connect(self, behind: int) -> None:
         loop = asyncio.get_running_loop()
         try:
@@ -162,6 +169,8 @@ class _Front:
         early, self._early = self._early or [], None
         for frame in early:
             self._mock.send(frame)
+        if self._is_left:
+            self._mock.end()
 
     def _ask(self, frame: bytes) -> None:
         if len(frame) >= _HEAD.size and _HEAD.unpack_from(frame)[0] in MENDED:

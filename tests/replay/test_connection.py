@@ -22,6 +22,9 @@ class Transport(asyncio.Transport):
     def write(self, data: Any) -> None:
         self.writes.append(bytes(data))
 
+    def write_eof(self) -> None:
+        self.writes.append(b"")
+
     def is_closing(self) -> bool:
         return bool(self.end)
 
@@ -93,6 +96,21 @@ def test_what_was_sent_is_written_before_the_end() -> None:
         assert (transport.writes, transport.end) == ([b"\0\0\0\4last"], "closed")
         connection.connection_lost(None)
         assert losses == []
+
+    asyncio.run(main())
+
+
+def test_who_has_said_all_still_hears() -> None:
+    async def main() -> None:
+        connection, transport, frames, _ = made()
+        connection.send(b"last")
+        connection.end()
+        connection.data_received(b"\0\0\0\4more")
+        assert (transport.writes, transport.end) == ([b"\0\0\0\4last", b""], "")
+        assert frames == [b"more"]
+        transport.close()
+        connection.end()
+        assert len(transport.writes) == 2
 
     asyncio.run(main())
 

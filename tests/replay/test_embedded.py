@@ -98,6 +98,27 @@ def test_it_can_be_produced_to_in_any_version_and_without_an_answer(version: int
     with_link(do)
 
 
+def test_who_asks_for_no_answer_and_leaves_has_said_it() -> None:
+    partition = {"partition_index": 0, "timestamp": -1}
+    asked = {"replica_id": -1, "topics": [{"name": "orders", "partitions": [partition]}]}
+
+    async def main(port: int) -> None:
+        staying = await Link.open("127.0.0.1", port, timeout_s=20)
+        for _ in range(20):
+            leaving = await Link.open("127.0.0.1", port, timeout_s=20)
+            for _ in range(5):
+                await leaving.ask(KEYS["Produce"], 7, produce(acks=0), due=False)
+            leaving.close()
+        async with asyncio.timeout(20):
+            told = None
+            while told is None or told.topics[0].partitions[0].offset < 100:
+                told = await staying.ask(KEYS["ListOffsets"], 1, asked)
+        staying.close()
+
+    with Embedded(topics={"orders": 1}) as embedded:
+        asyncio.run(main(int(embedded.addresses[0].rpartition(":")[2])))
+
+
 def test_all_offsets_of_a_group_may_be_asked_for() -> None:
     async def do(link: Link) -> None:
         body = {"group_id": "g", "topics": None, "require_stable": False}
