@@ -185,6 +185,8 @@ def _touch(api: str, role: Role, value: Any, scope: Scope, found: Footprint) -> 
         found.show(topic, value + 1)
         if api in _BY_PARTITION and api != "Fetch":
             (found.writes if changed else found.reads).add(("partition", topic, value))
+        if api == "DeleteRecords":
+            found.writes.add(("start", topic, value))
     elif role in (Role.GROUP, Role.TRANSACTIONAL_ID) and value:
         (found.writes if changed else found.reads).add((role.value, value))
         if changed:
@@ -219,6 +221,7 @@ def _read_answer(asked: Message, answered: Message, body: Container, found: Foot
                 found.wrote[topic, each.index] = each.base_offset
     elif api == "Fetch":
         for topic, each in _partitions(body.responses, "partitions"):
+            found.reads.add(("start", topic, each.partition_index))
             if each.records:
                 found.reads.add(("topic", topic))
                 _read_records((topic, each.partition_index), each.records, found)

@@ -44,6 +44,18 @@ def test_fetch_needs_the_records_that_it_saw() -> None:
     assert found.saw == {(uuid(3), 0): 6}
 
 
+@pytest.mark.parametrize(("version", "topic"), [(11, "orders"), (16, uuid(3))])
+def test_what_a_fetch_finds_goes_by_what_is_deleted(version: int, topic: object) -> None:
+    said = "topic" if version < 13 else "topic_id"
+    in_session = request("Fetch", version, {"session_id": 7, "topics": []})
+    answer = {"responses": [{said: topic, "partitions": [{"partition_index": 2}]}]}
+    found = footprint(in_session, response("Fetch", version, answer))
+    assert ("start", topic, 2) in found.reads
+    body = {"topics": [{"name": "orders", "partitions": [{"partition_index": 2, "offset": 3}]}]}
+    deleted = footprint(request("DeleteRecords", 2, body), None)
+    assert ("start", "orders", 2) in deleted.writes
+
+
 def test_groups_and_transactions_change() -> None:
     join = footprint(request("JoinGroup", 5, {"group_id": "g"}), None)
     assert join.writes == {("group", "g"), GROUPS}
