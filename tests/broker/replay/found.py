@@ -81,26 +81,37 @@ def _found(cluster: Cluster, beginning: str) -> Found:
     }
     reader.close()
     return Found(
-        _records(settings, places, "read_uncommitted"),
-        _records(settings, places, "read_committed"),
+        records(cluster.bootstrap(), places, "read_uncommitted"),
+        records(cluster.bootstrap(), places, "read_committed"),
         ends,
         _offsets(cluster, groups),
         _groups(admin, groups),
     )
 
 
-def _records(
-    settings: dict[str, Any], places: list[TopicPartition], isolation: str
+def records(
+    bootstrap: str, places: list[TopicPartition], isolation: str
 ) -> dict[tuple[str, int], list[Record]]:
-    ours = {
+    """
+    Read partitions to their ends.
+
+    Args:
+        bootstrap: Where.
+        places: The partitions, and from where on.
+        isolation: `read_committed`, or `read_uncommitted`.
+    """
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "log_level": 0,
         "group.id": "nobody",
         "enable.auto.commit": False,
         "enable.partition.eof": True,
+        "fetch.wait.max.ms": 10,  # else each end takes half a second to tell
         "isolation.level": isolation,
     }
     out: dict[tuple[str, int], list[Record]] = {(at.topic, at.partition): [] for at in places}
     waiting = set(out)
-    reader = Consumer({**settings, **ours})
+    reader = Consumer(settings)
     reader.assign(places)
     while waiting:
         message = reader.poll(_PATIENCE_S)

@@ -1,0 +1,76 @@
+"""What was recorded at one embedded cluster does the same to another, without any Kafka."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from replay import Pace, Plan, replay
+from replay.embedded import Embedded
+from tests.broker.replay.found import Record, records
+from tools.record.scenario import Mock, Scenario, Stage, all_scenarios
+from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet
+
+PATIENCE_S = 20
+
+SCENARIOS = [each for each in all_scenarios() if isinstance(each.cluster, Mock)]
+
+Left = dict[tuple[str, int], list[Record]]
+"""Topic and partition -> its records."""
+
+
+def recorded(scenario: Scenario, nodes: int, folder: Path) -> tuple[Path, Left]:
+    """Record a scenario; return the capture and what it left."""
+    path = folder / f"{scenario.name}.pcap"
+    with Embedded(nodes) as cluster:
+        ports = tuple(int(each.rpartition(":")[2]) for each in cluster.addresses)
+        bootstrap = ",".join(cluster.addresses)
+        with capture(path, ports):
+            scenario.play(Stage(scenario.name, bootstrap, ports, folder))
+            gc.collect()  # clients that nobody holds close their connections
+            wait_until_quiet(ports)
+        return path, left(bootstrap)
+
+
+def left(bootstrap: str) -> Left:
+    """Read all that a cluster holds."""
+    topics = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=PATIENCE_S).topics
+    places = [
+        TopicPartition(name, partition, OFFSET_BEGINNING)
+        for name, topic in sorted(topics.items())
+        for partition in sorted(topic.partitions)
+    ]
+    return records(bootstrap, places, "read_committed")
+
+
+def difference(folder: Path, scenario: Scenario) -> str:
+    """Record and play a scenario; tell what differs."""
+    assert isinstance(scenario.cluster, Mock)
+    nodes = scenario.cluster.nodes
+    path, before = recorded(scenario, nodes, folder)
+    with Plan.of(path) as plan, Embedded(nodes, plan.topics) as target:
+        report = replay(plan, ",".join(target.addresses), pace=Pace(0), timeout_s=PATIENCE_S)
+        assert not plan.left_out
+        assert not report.refusals
+        after = left(",".join(target.addresses))
+    if not report.passed:
+        return str(report)
+    held = {place: found for place, found in before.items() if found}
+    same = held == {place: found for place, found in after.items() if found}
+    return "" if same else f"{scenario.name} left {before}, and {after} when it was played"
+
+
+def test_another_embedded_cluster_does_the_same(tmp_path: Path) -> None:
+    """Side by side: groups of the mock wait for members for most of a session."""
+    try:
+        with ThreadPoolExecutor(len(SCENARIOS)) as pool:
+            told = list(pool.map(partial(difference, tmp_path), SCENARIOS))
+    except CaptureRefusedError as refused:
+        pytest.skip(str(refused))
+    assert not any(told), "\n".join(told)
