@@ -151,7 +151,8 @@ class Cluster(Topology):
             return await Link.open(host, port, self._security, timeout_s, client_id, pulse)
         except ReplayError as failure:
             took_s = (time.perf_counter_ns() - begun_ns) / 1e9
-            if took_s >= timeout_s and pulse.last_ns < begun_ns and self.silence is None:
+            fell_silent = 0 < pulse.last_ns < begun_ns
+            if took_s >= timeout_s and fell_silent and self.silence is None:
                 self.silence = failure
                 self.when_silent(failure)
             raise

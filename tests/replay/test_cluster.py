@@ -163,6 +163,21 @@ def test_the_first_target_that_answers_is_taken() -> None:
     asyncio.run(main())
 
 
+def test_a_first_target_that_says_nothing_is_passed_over() -> None:
+    async def main() -> None:
+        world = World()
+        silent: Answers = {"ApiVersions": lambda _: None}
+        async with scripted(silent) as first, scripted(world.answers) as broker:
+            world.brokers.append(broker)
+            targets = [f"127.0.0.1:{each.port}" for each in (first, broker)]
+            cluster = await Cluster.connect(targets, timeout_s=1)
+            cluster.close()
+            assert cluster.silence is None
+            assert first.asked
+
+    asyncio.run(main())
+
+
 def test_a_target_without_brokers_is_told() -> None:
     with pytest.raises(ReplayError, match="knows of no brokers"):
         with_cluster(World(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: {}})
