@@ -23,6 +23,7 @@ from tools.record.steady import Client, Exchange, Traffic, save
 REQUESTS = 20_000
 CONNECTIONS = 10
 MANY = 1000
+RUNS = 3
 VERSION = 12
 """Of Produce: the last one that names topics."""
 
@@ -136,9 +137,15 @@ def _rate(folder: Path, requests: int, connections: int) -> Row:
     file = capture(folder / "produce.pcap", requests, connections)
     with answering(connections) as port, Plan.of(file) as plan:
         asyncio.run(bare(port, requests // 10, connections))
-        seconds = asyncio.run(bare(port, requests, connections))
-        report = _replayed(plan, port)
-    own = report.elapsed_ns / 1e9
+        # In turns: a machine that others use as well is not equally fast for long.
+        peers, owns = zip(
+            *(
+                (asyncio.run(bare(port, requests, connections)), _replayed(plan, port).elapsed_ns)
+                for _ in range(RUNS)
+            ),
+            strict=True,
+        )
+    seconds, own = min(peers), min(owns) / 1e9
     return Row(
         f"replay as fast as answered, {connections:,} connections",
         "bare asyncio streams",
