@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -38,11 +39,14 @@ def checked(file: str | Path) -> None:
     See whether a report can be written, before what it tells of is done.
 
     Raises:
-        UsageError: The file's name says nothing of the form, or there is no such folder.
+        UsageError: The file's name says nothing of the form, or it can't be written where it is.
     """
     form_of(file)
-    if not Path(file).parent.is_dir():
+    path = Path(file)
+    if not path.parent.is_dir():
         raise UsageError(f"{file}: there is no folder of that name")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"{file}: can not be written")
 
 
 def write(report: Report, file: str | Path) -> None:

@@ -142,3 +142,14 @@ def test_bad_usage_is_one_line(
     out, err = capsys.readouterr()
     assert not out
     assert said in err
+
+
+def test_a_report_that_can_not_be_written_is_told_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "report.txt"
+    folder.mkdir()
+    assert _run(PRODUCED, "--to", "mock", "--report", str(folder)) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert "can not be written" in err
