@@ -51,6 +51,14 @@ class Arrays:
         self.is_done: Bytes = np.frombuffer(is_done, np.uint8)
         self.due_ns: Ints = np.frombuffer(due_ns, np.int64)
         self.room: Bytes = np.empty(_ROOM_BYTES, np.uint8)
+        self._tables: dict[tuple[int, int], Ints] = {}
+
+    def table(self, rows: int, columns: int) -> Ints:
+        """Return a table for what a call of a kernel tells; the next one that asks writes over it."""
+        table = self._tables.get((rows, columns))
+        if table is None:
+            table = self._tables[rows, columns] = np.empty((rows, columns), np.int64)
+        return table
 
     def have_read(self, size: int) -> None:
         """Count bytes of frames; what was read is let go of now and then, so memory stays free."""

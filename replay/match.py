@@ -186,7 +186,6 @@ class Match:
         self._logs = logs
         self._order: Ints = np.array(order, np.int64)
         self._latest: Ints = np.empty(len(order), np.int64)
-        self._stretches: Ints = np.empty((MOST * len(order), _STRETCH), np.int64)
         self._state: Ints = np.zeros(2, np.int64)
 
     def take(
@@ -214,7 +213,7 @@ class Match:
         Returns:
             How many there are, and where they end.
         """
-        stretches = self._stretches
+        stretches = arrays.table(MOST * len(self._order), _STRETCH)
         came: Bytes = np.frombuffer(data, np.uint8)
         count = match(
             *(came, start, self._size, correlation_id, self._parts, self._literals, self._order),

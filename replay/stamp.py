@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import accumulate
 from struct import Struct
 from typing import NamedTuple
 
@@ -22,7 +23,6 @@ from replay.shapes import Request
 from replay.stamp_loop import (
     BATCH,
     BATCH_END,
-    BEFORE,
     CAPTURED,
     CHANGED,
     COUNT,
@@ -32,8 +32,6 @@ from replay.stamp_loop import (
     HOLE,
     ID,
     LARGE,
-    LITERAL,
-    LITERAL_BYTES,
     LONGER,
     PER_HOLE,
     PRODUCER,
@@ -49,6 +47,9 @@ WORK = 60
 """Of a request: so much longer it takes where a kernel is not compiled, in microseconds."""
 
 _CRC = Struct(">I")
+
+_NOBODY = (-1,) * (HOLE - CAPTURED)
+"""Has written to a partition yet."""
 
 
 def warm_up(requests: int) -> None:
@@ -93,18 +94,16 @@ class Stamp:
         replaced: frozenset[str],
     ) -> None:
         lengths = [len(each) for each in sent.literals]
-        starts = np.cumsum([0, *lengths])
+        *starts, last = accumulate(lengths[:-1], initial=0)
         mask = sum(1 << at for at, role in enumerate(PRODUCER_ROLES) if role in replaced)
         longer = sum(lengths) - sum(map(len, captured.literals))
         head = int.from_bytes(sent.head, "big")
-        about = shape, head, longer, sent.is_compact, mask, starts[-2], lengths[-1]
+        about = shape, head, longer, sent.is_compact, mask, last, lengths[-1]
         self._about: Ints = np.array(about, np.int64)
-        self._holes: Ints = np.full((len(places), HOLE), -1, np.int64)
-        self._holes[:, BEFORE] = [len(each) for each in captured.literals[:-1]]
-        self._holes[:, LITERAL] = starts[:-2]
-        self._holes[:, LITERAL_BYTES] = lengths[:-1]
+        before = map(len, captured.literals[:-1])
+        holes = [(*each, *_NOBODY) for each in zip(before, starts, lengths[:-1], strict=True)]
+        self._holes: Ints = np.array(holes, np.int64)
         self._literals: Bytes = np.frombuffer(b"".join(sent.literals), np.uint8)
-        self._told: Ints = np.empty((MOST, COUNT + PER_HOLE * len(places)), np.int64)
         self._state: Ints = np.zeros(ID + 4, np.int64)
         self._places = places
         self._producers_age = 0
@@ -133,11 +132,12 @@ class Stamp:
             self._producers_age = producers.age
             self._holes[:, CAPTURED] = -1
         a, state = arrays, self._state
+        told = arrays.table(MOST, COUNT + PER_HOLE * len(self._places))
         while True:
             count = stamp(
                 *(a.frames, a.places, a.sizes, a.shapes, a.causes, a.cause_ends, a.is_done),
                 *(a.due_ns, now_ns, steps, first, correlation_id),
-                *(self._about, self._holes, self._literals, a.room, self._told),
+                *(self._about, self._holes, self._literals, a.room, told),
                 *(crc32c_table(), state),
                 work=0,
             )
@@ -148,7 +148,7 @@ class Stamp:
                 arrays.room = np.empty(4 + size, np.uint8)
             elif state[WHY] != PRODUCER or not self._meet(producers):
                 return None
-        told = self._told[:count].copy()
+        told = told[:count].copy()
         size, large = state[SIZE : LARGE + 1].tolist()
         if large:
             _put_crcs(arrays.room, told)

@@ -44,9 +44,16 @@ def test_what_is_noted_is_seen_by_all_who_share_it() -> None:
     assert found.due_ns.tolist() == [5]
 
 
+def test_tables_are_shared_by_all_who_want_that_size() -> None:
+    found = arrays_of([])
+    assert found.table(2, 3).shape == (2, 3)
+    assert found.table(2, 3) is found.table(2, 3)
+    assert found.table(3, 2).shape == (3, 2)
+
+
 def test_kernels_know_the_types() -> None:
     found = arrays_of([(b"0009", b"")])
-    for each in vars(found).values():
+    for each in (*vars(found).values(), found.table(1, 1)):
         if isinstance(each, np.ndarray):
             assert each.dtype in (np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64))
             assert each.dtype is np.dtype(each.dtype.name)

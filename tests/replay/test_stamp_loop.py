@@ -39,6 +39,15 @@ def test_all_that_are_ready_are_written() -> None:
     assert found.told[:, LAG].tolist() == [0, 0]
 
 
+def test_what_is_told_stays_when_others_are_written() -> None:
+    frames = asked(*[NOBODY] * 2)
+    arrays = arrays_of([(each, b"") for each in frames])
+    first = write(stamp(frames[0]), arrays)
+    assert count(write(stamp(frames[0]), arrays, 1)) == 1
+    assert first is not None
+    assert first.told[:, STEP].tolist() == [0, 1]
+
+
 def test_it_ends_before_another_shape() -> None:
     frames = asked(*[NOBODY] * 3)
     arrays = arrays_of([(each, b"") for each in frames], (0, 0, 1))
