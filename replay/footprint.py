@@ -9,6 +9,7 @@ from uuid import UUID
 
 from construct import Container
 
+from dissector.protocol.error_codes import error_code
 from dissector.protocol.facts import NO_ID, Facts, collect
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
@@ -40,6 +41,8 @@ CLUSTER: Thing = ("cluster",)
 """What is configured."""
 
 _DENIALS = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION"})
+
+_EXISTS = error_code("TOPIC_ALREADY_EXISTS")
 
 _CONTROL = 0x20
 """The attribute of a batch of control records."""
@@ -229,6 +232,8 @@ def _read_answer(asked: Message, answered: Message, body: Container, found: Foot
         for each in body.topics:
             if not each.error_code:
                 found.show(each.name, each.get("num_partitions", 0))
+            elif each.error_code != _EXISTS:
+                found.partitions.pop(each.name, None)
     if api == "Produce" and asked.body is not None:
         _read_producers(asked.body, found)
 

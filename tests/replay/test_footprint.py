@@ -103,6 +103,15 @@ def test_metadata_may_create_what_it_did_not_find() -> None:
     assert found.partitions == {"orders": 1}
 
 
+@pytest.mark.parametrize(("error", "shown"), [(0, True), (36, True), (38, False)])
+def test_a_topic_that_could_not_be_created_is_not_shown(error: int, shown: bool) -> None:
+    asked = request("CreateTopics", 4, {"topics": [{"name": "a"}, {"name": "b"}]})
+    told = [{"name": "a", "error_code": error}, {"name": "b", "error_code": 0}]
+    found = footprint(asked, response("CreateTopics", 4, {"topics": told}))
+    assert ("a" in found.partitions) is shown
+    assert "b" in found.partitions
+
+
 def test_what_concerns_all() -> None:
     assert TOPICS in footprint(request("Metadata", 9, {"topics": None}), None).reads
     assert {TOPICS, CLUSTER} <= footprint(request("CreateTopics", 5, {}), None).writes
