@@ -2,7 +2,9 @@
 Classic groups: who leads them on the target, what their leader assigns, and who joins again.
 
 How many members come together depends on how long the coordinator waits for more. A group that was
-captured to form at once may do so step by step; a client that is told of that joins again.
+captured to form at once may do so step by step; a client that is told of that joins again. It joins
+when it is told, by an answer or by one of the heartbeats that are sent for it, and not before: a
+leader that joins for nothing would have all others join once more.
 
 Source: KIP-62, KIP-394; Kafka, ClassicGroup.java, ConsumerCoordinator.java.
 """
@@ -50,7 +52,6 @@ class _Member:
 
     Attributes:
         join: The step by which it did.
-        generation: In which generation it is in the capture.
         repeat: Asks for it.
         sync: The step by which it was told its part since; -1 for none.
         said: The last step in which it was told that it is one.
@@ -60,7 +61,6 @@ class _Member:
     """
 
     join: int
-    generation: int
     repeat: Repeat
     sync: int = -1
     said: int = -1
@@ -98,7 +98,7 @@ class Groups:
         if name == "JoinGroup":
             self._leaders[group] = self._world.members.captured(group, answer.leader)
             if told is not None and not told.error_code:
-                member = _Member(step.number, told.generation_id, repeat)
+                member = _Member(step.number, repeat, is_unsettled=step.is_unsettled)
                 self._join((group, told.member_id), member)
         elif name == "LeaveGroup":
             for each in body.get("members") or [body]:
@@ -112,7 +112,7 @@ class Groups:
         """Note who has joined; who did so again by the same step goes on as it was."""
         before = self._members.get(key)
         if before is not None and before.join == member.join:
-            before.is_unsettled = False
+            before.is_unsettled = member.is_unsettled
         else:
             self._members[key] = member
 
@@ -157,35 +157,27 @@ class Groups:
         key = (body.group_id, _member_id(body)) if body is not None else ("", "")
         return key if key in self._members else None
 
-    def have_others_join(self, step: Step) -> None:
-        """
-        Have those join again that have joined the generation that a member joins again.
+    async def until_joined(self, step: Step) -> None:
+        """Wait while the member that is to ask joins again: else it would ask as who it was."""
+        key = self._key(step) if step.captured.api in _TELLS else None
+        joining = self._members[key].joining if key is not None else None
+        if joining is not None:
+            await asyncio.shield(joining)
 
-        The member must not wait for them: one that already asks for its part is heard by the target
-        when the group rebalances, and it may be for the member itself to bring that about.
-        """
-        told, body = _body(step.captured.answered()), step.captured.asked().body
-        assert told is not None
-        assert body is not None
-        self._others((body.group_id, told.generation_id), step.number)
-
-    def _others(self, place: _Place, join: int) -> None:
-        """Have the members of a generation join again, but who did so by a step, or will soon."""
-        for key, each in self._members.items():
-            if (key[0], each.generation) == place and each.join != join and not each.is_unsettled:
-                self._rejoin(key)
-
-    async def rejoin(self, step: Step) -> Change:
+    async def rejoin(self, step: Step, request: Container) -> Change:
         """
         Have the member join again that was told of a rebalance; tell of it.
 
-        The others have to join too, and may have nothing to ask by which they would be told.
+        Args:
+            step: What was asked.
+            request: What was sent: if that was in an earlier generation, it has joined since.
         """
-        key = self._key(step)
+        key, body = self._key(step), step.captured.asked().body
         assert key is not None
-        member = self._members[key]
-        self._others((key[0], member.generation), member.join)
-        await self._rejoin(key)
+        assert body is not None
+        if _generation(request) == self._world.members.turn(*key, _generation(body)):
+            await asyncio.shield(self._rejoin(key))
+        self._members[key].has_rejoined = False
         return self._change(key)
 
     async def told(self, group: str, member: str) -> bool:
@@ -199,12 +191,12 @@ class Groups:
         """
         key = group, member
         known = self._members.get(key)
-        if known is None or known.sync < 0 or known.is_unsettled:
+        if known is None or known.is_unsettled:
             return True
         if known.said >= self._plan.groups.last.get(key, -1):
             return False
         known.has_rejoined = True
-        await self._rejoin(key)
+        await asyncio.shield(self._rejoin(key))
         return True
 
     def rejoined(self, step: Step) -> list[Change]:
@@ -255,6 +247,11 @@ async def _join_again(name: str, member: _Member) -> None:
         answer = await member.repeat(member.join, name)
         if answer is not None and not answer.error_code and member.sync >= 0:
             await member.repeat(member.sync, name)
+
+
+def _generation(body: Container) -> int:
+    """Return in which generation somebody asks."""
+    return int(body.get("generation_id", body.get("generation_id_or_member_epoch")))
 
 
 def _member_id(body: Container) -> str:

@@ -7,6 +7,7 @@ Source: KIP-62 (classic groups), KIP-848, KIP-932 (those that the broker assigns
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,12 @@ _GOES_ON = MISROUTED | {0, REBALANCES}
 
 _PART_OF_SESSION = 3
 """A classic member beats thrice a session, at the least often that clients are advised to."""
+
+_SOON_S = 0.1
+"""
+A classic member beats so often while another waits to join: who joins is answered when all members
+know of it, and have joined again.
+"""
 
 _INTERVALS, _INTERVALS_ALIVE = 2, 9
 """
@@ -94,6 +101,7 @@ class Heartbeats:
         self._members: dict[tuple[str, str], _Member] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_ns: dict[int, int] = {}
+        self._joining: Counter[str] = Counter()
         self._reached_ns = 0
         self._loop = asyncio.get_running_loop()
 
@@ -111,6 +119,9 @@ class Heartbeats:
             for each in body.get("members") or [body]:
                 self._forget((body.group_id, each.member_id))
         elif name in _SAYS:
+            if name == "JoinGroup":
+                self._joining[body.group_id] += 1
+                self._haste(body.group_id)
             member = self._members.get((body.group_id, body.member_id))
             if member is not None and member.timer is not None:
                 member.timer.cancel()
@@ -136,6 +147,8 @@ class Heartbeats:
             return
         key = body.group_id, answer.get("member_id") or body.member_id
         known = self._members.get(key)
+        if name == "JoinGroup":
+            self._joining[body.group_id] -= 1
         if answer.error_code not in _GOES_ON:
             self._forget(key)
             return
@@ -160,6 +173,13 @@ class Heartbeats:
                 member.timer.cancel()
                 self._speak(member)
 
+    def _haste(self, group: str) -> None:
+        """Speak soon for the members of a group, which may have to join again too."""
+        for member in self._members.values():
+            if member.body["group_id"] == group and member.timer is not None:
+                member.timer.cancel()
+                self._wait(member)
+
     def stop(self) -> None:
         """Say nothing any more."""
         for key in list(self._members):
@@ -173,7 +193,9 @@ class Heartbeats:
             member.timer.cancel()
 
     def _wait(self, member: _Member) -> None:
-        member.timer = self._loop.call_later(member.every_s, self._speak, member)
+        is_joined = self._joining[member.body["group_id"]] > 0 and member.api not in _BY_EPOCH
+        every_s = min(member.every_s, _SOON_S) if is_joined else member.every_s
+        member.timer = self._loop.call_later(every_s, self._speak, member)
 
     def _speak(self, member: _Member) -> None:
         now_ns = max(self._reached_ns, self._next_ns.get(member.connection, 0))

@@ -116,6 +116,7 @@ class Player:
     async def _ask(self, sent: Sent) -> None:
         self._asking.sign(sent.step)
         try:
+            await self._stage.groups.until_joined(sent.step)
             await self._asking.ask(sent)
         except (DissectorError, Refused) as error:
             _fail(sent.outcome, error)
@@ -221,12 +222,12 @@ class Player:
     async def _ask_again(self, sent: Sent, why: Again, answer: Container) -> Container | None:
         """Ask again, with what members of groups do beside that, and return the answer."""
         groups = self._stage.groups
-        rejoined = await groups.rejoin(sent.step) if why is Again.REJOIN else None
+        rejoined = None
+        if why is Again.REJOIN:
+            rejoined = await groups.rejoin(sent.step, sent.outcome.parts[0].request)
         await self._asking.ask_again(sent, why, answer)
         if rejoined is not None:
             sent.outcome.changes.append(rejoined)
-        if why is Again.MEMBERS:
-            groups.have_others_join(sent.step)
         return await self._answer(sent)
 
     async def _repeat(self, number: int, member: str) -> Container | None:

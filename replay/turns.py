@@ -234,7 +234,7 @@ class Turns:
         for told in self._by_group.values():
             newest: dict[str, tuple[int, Turn]] = {}
             for number, turn in _in_order(told, step_of):
-                if turn.part is not Part.STAYS or not (turn.is_steady or turn.rebalances):
+                if turn.part is Part.LEAVES or not (turn.is_steady or turn.rebalances):
                     newest.pop(turn.member, None)
                     continue
                 before = newest.get(turn.member)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dissector.protocol.messages import Message
 
-REBALANCES = 27
+ILLEGAL_GENERATION, REBALANCES = 22, 27
 
 _Answer = dict[str, Any]
 
@@ -20,6 +20,12 @@ class Coordinator:
     leader that has assigned begins a new one by that. Who asks for its part is told when the leader
     has said it, or that the group rebalances. Members are called as their clients.
 
+    Attributes:
+        generation: The newest.
+        members: In the order in which they came; the first one leads.
+        parts: What the leader assigned last.
+        is_told: Whether it has done so in this generation.
+
     Source: KIP-62; Kafka, GroupMetadataManager.java (classicGroupJoin, classicGroupSync).
     """
 
@@ -27,6 +33,7 @@ class Coordinator:
         self.generation = 0
         self.members: list[str] = []
         self.parts: dict[str, bytes] = {}
+        self.is_told = False
         self._is_open = True
         self._parked = asyncio.Condition()
         self._joining: dict[str, asyncio.Future[None]] = {}
@@ -38,8 +45,8 @@ class Coordinator:
         is_new, is_leader = name not in self.members, self.members[:1] == [name]
         if is_new:
             self.members.append(name)
-        if is_new or (is_leader and self.parts):
-            self._rebalance()
+        if is_new or (is_leader and self.is_told):
+            self.rebalance()
         if self._is_open:
             joining = self._joining[name] = asyncio.get_running_loop().create_future()
             self._complete()
@@ -54,20 +61,33 @@ class Coordinator:
         """Answer when the leader has assigned, or when another generation begins."""
         name, body = message.client_id or "", message.body
         assert body is not None
-        if self._is_open or body.generation_id != self.generation:
-            return {"error_code": REBALANCES}
+        if error := self._error(body.generation_id):
+            return {"error_code": error}
         if name == self.members[0]:
+            self.is_told = True
             self.parts = {each.member_id: each.assignment for each in body.assignments}
             for member, waiting in self._waiting.items():
                 waiting.set_result(self._part(member))
             self._waiting.clear()
             return self._part(name)
-        if self.parts:
+        if self.is_told:
             return self._part(name)
         waiting = self._waiting[name] = asyncio.get_running_loop().create_future()
         async with self._parked:
             self._parked.notify_all()
         return await waiting
+
+    def beat(self, message: Message) -> _Answer:
+        """Answer how the group is."""
+        assert message.body is not None
+        return {"error_code": self._error(message.body.generation_id)}
+
+    def rebalance(self) -> None:
+        """Have all members join again."""
+        self._is_open, self.is_told = True, False
+        for waiting in self._waiting.values():
+            waiting.set_result({"error_code": REBALANCES})
+        self._waiting.clear()
 
     async def until_parked(self) -> None:
         """Wait until somebody asks for its part in vain."""
@@ -77,12 +97,10 @@ class Coordinator:
     def _part(self, name: str) -> _Answer:
         return {"error_code": 0, "assignment": self.parts.get(name, b"")}
 
-    def _rebalance(self) -> None:
-        self._is_open = True
-        self.parts = {}
-        for waiting in self._waiting.values():
-            waiting.set_result({"error_code": REBALANCES})
-        self._waiting.clear()
+    def _error(self, generation: int) -> int:
+        if generation != self.generation:
+            return ILLEGAL_GENERATION
+        return REBALANCES if self._is_open else 0
 
     def _complete(self) -> None:
         if len(self._joining) < len(self.members):

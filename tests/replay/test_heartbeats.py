@@ -201,6 +201,31 @@ def test_members_of_a_group_may_be_urged_to_speak() -> None:
     assert len(run(play).asked) == 1
 
 
+def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
+    """Else it waits until they are told, at the end of a third of their sessions."""
+
+    def due(beats: Heartbeats) -> float:
+        ((_, member),) = beats._members.items()
+        assert member.timer is not None
+        return member.timer.when() - asyncio.get_running_loop().time()
+
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats, session_ms=600_000)
+        elsewhere = whole("JoinGroup", 5, {"group_id": "x-h"})
+        beats.sent("JoinGroup", elsewhere)
+        assert due(beats) > 100
+        asks = whole("JoinGroup", 5, {"group_id": "x-g"})
+        beats.sent("JoinGroup", asks)
+        assert due(beats) < 1
+        await target.until(2)
+        told = whole("JoinGroup", 5, {"error_code": error_code("MEMBER_ID_REQUIRED")}, "response")
+        beats.answered(at("JoinGroup"), None, asks, told)
+        said(beats, "Heartbeat")
+        assert due(beats) > 100
+
+    assert {name for name, _ in run(play).asked} == {"Heartbeat"}
+
+
 def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
     async def play(beats: Heartbeats, target: Asked, known: World) -> None:
         joined(beats, at_ms=100)

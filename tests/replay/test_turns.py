@@ -100,7 +100,7 @@ def test_what_comes_before_a_rebalance_is_told() -> None:
 
 def test_who_joins_meanwhile_is_told_anew() -> None:
     found = turns(stays(), joins(2), stays(error=REBALANCES or 0))
-    assert not found.groups(np.arange(3, dtype=np.int32)).unsettled
+    assert found.groups(np.arange(3, dtype=np.int32)).unsettled == {1}
 
 
 def test_the_last_step_of_a_member_is_where_it_joins_speaks_or_leaves() -> None:
