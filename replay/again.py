@@ -16,6 +16,7 @@ from dissector.protocol.apis import api
 from dissector.protocol.error_codes import ERRORS, error_code
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
+from replay.policy import of_setting
 from replay.roles import Role, values
 from replay.route import MISROUTED
 from replay.treatment import ON_THE_WAY
@@ -85,12 +86,19 @@ class Again(StrEnum):
     OFFSETS = "offsets"
 
 
+_BEGINNINGS = frozenset(
+    of_setting(api, "share.auto.offset.reset")
+    for api in ("AlterConfigs", "IncrementalAlterConfigs")
+)
+"""Where a share group begins (KIP-932): by default behind all that is there."""
+
 _MAKERS = {
     Again.SETTINGS: frozenset(
         {"CreateAcls", "AlterClientQuotas", "AlterUserScramCredentials", "CreateDelegationToken"}
     ),
     Again.ABSENT: frozenset({"CreatePartitions", "DeleteTopics"}),
-    Again.OFFSETS: frozenset({"AlterShareGroupOffsets"}),
+    Again.OFFSETS: _BEGINNINGS | {"AlterShareGroupOffsets"},
+    Again.NO_RECORDS: _BEGINNINGS,
 }
 """
 What a request is asked again for -> what makes that be. A topic that was not deleted is not created

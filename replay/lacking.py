@@ -8,7 +8,7 @@ could not be done for that is in turn lacked by who comes after it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from replay.causes import Causes, same_things
@@ -20,28 +20,25 @@ _LISTED = COMMUTING | {TOPICS}
 
 class Lacking:
     """
-    APIs that were left out, for each step that goes by one of their requests.
+    What each step lacks.
 
     Args:
-        apis: Names that bits stand for, from the lowest one on.
-        bits: Of each step; of none where nothing is lacked.
+        kinds: What there is to be lacked at a time.
+        rows: For each step which of them it is; of none where nothing is lacked.
     """
 
-    def __init__(self, apis: Collection[str] = (), bits: Iterable[int] = ()) -> None:
-        self._apis = tuple(apis)
-        self._bits = array("i", bits)
+    def __init__(self, kinds: Sequence[frozenset[str]] = (), rows: Iterable[int] = ()) -> None:
+        self._kinds = kinds
+        self._rows = array("i", rows)
 
     def of(self, step: int) -> frozenset[str]:
         """Return what a step lacks."""
-        bits = self._bits[step] if self._bits else 0
-        if not bits:
-            return frozenset()
-        return frozenset(api for at, api in enumerate(self._apis) if bits >> at & 1)
+        return self._kinds[self._rows[step]] if self._rows else frozenset()
 
 
 def lacking(
     order: Iterable[int],
-    changing: Mapping[int, str],
+    changes: Mapping[int, frozenset[str]],
     unsent: Collection[int],
     causes: Causes,
     name: Callable[[UUID], str | None],
@@ -51,42 +48,45 @@ def lacking(
 
     Args:
         order: The exchanges, as they were captured.
-        changing: Exchanges that destroy or reconfigure, and their APIs.
+        changes: Exchange -> what is lacked without it.
         unsent: Exchanges that are left out.
         causes: Knows what exchanges touched.
         name: Returns the name of a topic id.
     """
-    missed = {number: api for number, api in changing.items() if number in unsent}
-    apis = sorted(set(missed.values()))
-    return Lacking(apis, _bits(order, missed, apis, unsent, causes, name) if missed else ())
+    missed = {number: changes[number] for number in changes if number in unsent}
+    if not missed:
+        return Lacking()
+    kinds: dict[frozenset[str], int] = {}
+    found = _lacks(order, missed, unsent, causes, name)
+    rows = array("i", (kinds.setdefault(each, len(kinds)) for each in found))
+    return Lacking(list(kinds), rows)
 
 
-def _bits(
+def _lacks(
     order: Iterable[int],
-    missed: Mapping[int, str],
-    apis: list[str],
+    missed: Mapping[int, frozenset[str]],
     unsent: Collection[int],
     causes: Causes,
     name: Callable[[UUID], str | None],
-) -> Iterable[int]:
-    """Yield for each step a bit for each API of which it lacks something."""
+) -> Iterator[frozenset[str]]:
+    """Yield what each step lacks."""
     same = same_things(causes.things, name)
     cluster = causes.things.get(CLUSTER)  # orders all that is configured, whatever it is
     listed = {causes.things.get(thing) for thing in _LISTED}
-    bit_of = {api: 1 << at for at, api in enumerate(apis)}
-    lacked: dict[int, int] = {}
+    nothing = frozenset[str]()
+    lacked: dict[int, frozenset[str]] = {}
     for number in order:
         touched = [(same.get(each >> 1, each >> 1), each & 1) for each in causes.touched(number)]
-        bits = 0
+        found = nothing
         for thing, writes in touched:
-            if not (writes and thing in listed):
-                bits |= lacked.get(thing, 0)
-        yield bits
+            if thing in lacked and not (writes and thing in listed):
+                found |= lacked[thing]
+        yield found
         if number in missed:
-            bits |= bit_of[missed[number]]
+            found |= missed[number]
         elif number in unsent:
             continue
-        if bits:
+        if found:
             for thing, writes in touched:
                 if writes and thing != cluster:
-                    lacked[thing] = lacked.get(thing, 0) | bits
+                    lacked[thing] = lacked.get(thing, nothing) | found

@@ -26,8 +26,8 @@ from replay.lacking import lacking
 from replay.names import INTERNAL
 from replay.policy import (
     BROKERS_TALK,
+    changes,
     is_between_brokers,
-    is_changing,
     is_neutral,
     why_left_out,
     why_unsettled,
@@ -58,7 +58,7 @@ class Maker:
         self._allow = allow
         self._causes = Causes()
         self._reasons: dict[int, str] = {}
-        self._changing: dict[int, str] = {}
+        self._changes: dict[int, frozenset[str]] = {}
         self._talks: dict[int, set[bool]] = {}
         self._controllers: set[str] = set()
         self._models: dict[int, tuple[str | None, Model]] = {}
@@ -124,8 +124,8 @@ class Maker:
         reason = reason or why_unsettled(request.api or "", exchange.response)
         if reason:
             self._reasons[number] = reason
-        if is_changing(request, exchange.response):
-            self._changing[number] = request.api or ""
+        if changed := changes(request, exchange.response):
+            self._changes[number] = changed
         self._sessions.note(number, exchange, request)
         self._note_group(number, request)
         found = footprint(request, exchange.response)
@@ -214,7 +214,7 @@ class Maker:
             plan.cause_ends.append(len(plan.causes))
         plan.groups = self._causes.groups(sent)
         captured = map(int, order)
-        plan.lacking = lacking(captured, self._changing, self._reasons, self._causes, self._name)
+        plan.lacking = lacking(captured, self._changes, self._reasons, self._causes, self._name)
         spool.sort(order)
         plan.assignments = {key: int(steps[number]) for key, number in self._assignments.items()}
         for step, connection in enumerate(spool.columns["connection"]):

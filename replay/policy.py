@@ -83,6 +83,8 @@ _ASKED_UNTIL_DONE = (
 
 _UNTIL_DONE = frozenset(_ASKED_UNTIL_DONE.split())
 
+_SETTERS = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
+
 _ERRORS = frozenset({Role.ERROR})
 
 BROKERS_TALK = "brokers talk to each other"
@@ -156,14 +158,27 @@ def why_left_out(message: Message, allow: frozenset[str]) -> str:
     return ""
 
 
-def is_changing(message: Message, answer: Message | None) -> bool:
-    """Tell whether a request destroyed something or reconfigured the broker that was captured."""
-    if kind_of(message.api or "") is not Kind.CHANGING:
-        return False
-    if message.body is not None and message.body.get("validate_only"):
-        return False
+def changes(message: Message, answer: Message | None) -> frozenset[str]:
+    """
+    Return what is lacked where a request that destroys or reconfigures is left out.
+
+    Returns:
+        The name of its API, with each setting that it is about; nothing where it changed nothing.
+    """
+    api, body = message.api or "", message.body
+    if kind_of(api) is not Kind.CHANGING or (body is not None and body.get("validate_only")):
+        return frozenset()
     errors = _errors(answer)
-    return not errors or 0 in errors
+    if errors and 0 not in errors:
+        return frozenset()
+    if api not in _SETTERS or body is None:
+        return frozenset({api})
+    return frozenset(of_setting(api, each.name) for of in body.resources for each in of.configs)
+
+
+def of_setting(api: str, setting: str) -> str:
+    """Return what is lacked where a setting is not set."""
+    return f"{api} of {setting}"
 
 
 def _errors(answer: Message | None) -> set[int]:

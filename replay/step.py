@@ -72,7 +72,7 @@ class Step:
         left_out: Why it is not sent; empty if it is.
         is_unsettled: Whether a member is told that all is well, and next that its group rebalances.
         is_unassigned: Whether a member is not given partitions that it is given later.
-        lacks: APIs that were left out, and changed what its answer goes by.
+        lacks: Changes that were left out and that its answer goes by, as `policy.changes` tells.
     """
 
     number: int

@@ -19,6 +19,8 @@ _LEFT_TO_FILES = ("captured_max_ms", "replayed_max_ms")
 
 _LONGEST = 120
 
+_NAMED = 4
+
 SECTIONS = (
     "api",
     "left_out",
@@ -180,11 +182,17 @@ def difference_heading(row: Row) -> str:
     version = f"v{row['api_version']}" + (f" sent as v{sent}" if sent != row["api_version"] else "")
     who = escaped(row["client_id"] or row["client"])
     copy = f", pass {row['copy']}" if row["copy"] else ""
-    lacks = f"; may follow from {', '.join(row['lacks'])}, left out" if row["lacks"] else ""
+    lacks = f"; may follow from {_some(row['lacks'])}, left out" if row["lacks"] else ""
     return (
         f"step {row['step']}: {row['api']} {version} of {who}, connection {row['connection']}, "
         f"id {row['correlation_id']}{copy}{lacks}"
     )
+
+
+def _some(names: list[str]) -> str:
+    """Return names, or the first of them and how many there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return escaped(", ".join(names[:_NAMED])) + more
 
 
 def value_text(value: Any, longest: int = _LONGEST) -> str:

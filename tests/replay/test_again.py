@@ -133,17 +133,20 @@ def test_a_topic_that_is_not_there_beside_what_is_not_ready() -> None:
     ("reason", "lacks", "expected"),
     [
         (Again.SETTINGS, "CreateAcls", True),
-        (Again.SETTINGS, "DeleteAcls AlterConfigs", False),
-        (Again.ABSENT, "AlterConfigs CreatePartitions", True),
+        (Again.SETTINGS, "DeleteAcls, CreatePartitions", False),
+        (Again.ABSENT, "DeleteAcls, CreatePartitions", True),
         (Again.ABSENT, "AlterConfigs", False),
         (Again.OFFSETS, "AlterShareGroupOffsets", True),
+        (Again.OFFSETS, "IncrementalAlterConfigs of share.auto.offset.reset", True),
+        (Again.NO_RECORDS, "AlterConfigs of share.auto.offset.reset", True),
+        (Again.NO_RECORDS, "AlterConfigs of share.session.timeout.ms", False),
         (Again.NOT_READY, "CreatePartitions", False),
         (Again.NO_RECORDS, "CreatePartitions", False),
         (Again.ABSENT, "", False),
     ],
 )
 def test_what_is_waited_for_in_vain(reason: Again, lacks: str, expected: bool) -> None:
-    assert is_in_vain(reason, frozenset(lacks.split())) is expected
+    assert is_in_vain(reason, frozenset(lacks.split(", "))) is expected
 
 
 def test_groups_that_are_on_the_way() -> None:

@@ -27,7 +27,8 @@ def found(exchanges: list[Touched], changing: dict[int, str], *unsent: int) -> l
     for reads, writes in exchanges:
         causes.add(Footprint(set(reads), set(writes)))
     order = range(len(exchanges))
-    told = lacking(order, changing, unsent, causes, {uuid(1): "orders"}.get)
+    changes = {number: frozenset({api}) for number, api in changing.items()}
+    told = lacking(order, changes, unsent, causes, {uuid(1): "orders"}.get)
     return [set(told.of(step)) for step in order]
 
 

@@ -10,8 +10,8 @@ from dissector.protocol.messages import decode_request
 from replay.policy import (
     KINDS,
     allowed,
+    changes,
     is_between_brokers,
-    is_changing,
     why_left_out,
     why_unsettled,
 )
@@ -43,14 +43,21 @@ def test_what_destroys_wants_to_be_named() -> None:
     assert "telemetry" in why_left_out(request("PushTelemetry", 0, {}), frozenset())
 
 
-def test_what_changed_something() -> None:
+def test_what_was_changed() -> None:
     asked = request("CreateAcls", 2, {})
     done, denied = {"error_code": 0, "error_message": None}, {"error_code": 31}
-    assert is_changing(asked, None)
-    assert is_changing(asked, response("CreateAcls", 2, {"results": [denied, done]}))
-    assert not is_changing(asked, response("CreateAcls", 2, {"results": [denied]}))
-    assert not is_changing(request("AlterConfigs", 1, {"validate_only": True}), None)
-    assert not is_changing(request("CreateTopics", 4, {}), None)
+    assert changes(asked, None) == {"CreateAcls"}
+    assert changes(asked, response("CreateAcls", 2, {"results": [denied, done]}))
+    assert not changes(asked, response("CreateAcls", 2, {"results": [denied]}))
+    assert not changes(request("CreateTopics", 4, {}), None)
+
+
+def test_which_settings_were_changed() -> None:
+    configs = [{"name": "retention.ms", "value": "1"}, {"name": "cleanup.policy", "value": "x"}]
+    body = {"resources": [{"resource_type": 2, "resource_name": "t", "configs": configs}]}
+    told = changes(request("AlterConfigs", 1, body), None)
+    assert told == {"AlterConfigs of retention.ms", "AlterConfigs of cleanup.policy"}
+    assert not changes(request("AlterConfigs", 1, body | {"validate_only": True}), None)
 
 
 @pytest.mark.parametrize("name", ["Nothing", "Produce", "SaslHandshake", "Vote"])

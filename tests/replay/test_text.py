@@ -39,6 +39,10 @@ def test_what_may_follow_from_what_was_left_out() -> None:
     (heading,) = (line for line in lines if line.startswith("  step 1:"))
     assert heading.endswith("; may follow from CreateAcls, left out")
     assert not any("left out" in line for line in text_lines(made()) if "step" in line)
+    lacking.step.lacks = frozenset(f"AlterConfigs of \x07{each}" for each in "abcde")
+    (heading,) = (line for line in text_lines(made(lacking)) if line.startswith("  step 1:"))
+    assert heading.isprintable()
+    assert heading.endswith("d and 1 more, left out")
 
 
 def test_verdicts() -> None:
