@@ -51,14 +51,14 @@ class Arrays:
         self.is_done: Bytes = np.frombuffer(is_done, np.uint8)
         self.due_ns: Ints = np.frombuffer(due_ns, np.int64)
         self.room: Bytes = np.empty(_ROOM_BYTES, np.uint8)
-        self._tables: dict[tuple[int, int], Ints] = {}
+        self._scratch: Ints = np.empty(0, np.int64)
 
     def table(self, rows: int, columns: int) -> Ints:
-        """Return a table for what a call of a kernel tells; the next one that asks writes over it."""
-        table = self._tables.get((rows, columns))
-        if table is None:
-            table = self._tables[rows, columns] = np.empty((rows, columns), np.int64)
-        return table
+        """Return a table for what a kernel tells; whoever asks next writes over it."""
+        size = rows * columns
+        if size > len(self._scratch):
+            self._scratch = np.empty(size, np.int64)
+        return self._scratch[:size].reshape(rows, columns)
 
     def have_read(self, size: int) -> None:
         """Count bytes of frames; what was read is let go of now and then, so memory stays free."""

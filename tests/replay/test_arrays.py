@@ -44,11 +44,14 @@ def test_what_is_noted_is_seen_by_all_who_share_it() -> None:
     assert found.due_ns.tolist() == [5]
 
 
-def test_tables_are_shared_by_all_who_want_that_size() -> None:
+def test_tables_lie_where_the_last_one_lay() -> None:
     found = arrays_of([])
-    assert found.table(2, 3).shape == (2, 3)
-    assert found.table(2, 3) is found.table(2, 3)
-    assert found.table(3, 2).shape == (3, 2)
+    large = found.table(3, 2)
+    large[:] = 1
+    small = found.table(1, 4)
+    small[:] = 2
+    assert large.tolist() == [[2, 2], [2, 2], [1, 1]]
+    assert found.table(4, 2).shape == (4, 2)
 
 
 def test_kernels_know_the_types() -> None:
