@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
@@ -80,9 +82,12 @@ def _found(cluster: Cluster, beginning: str) -> Found:
         (at.topic, at.partition): reader.get_watermark_offsets(at, _PATIENCE_S) for at in places
     }
     reader.close()
+    with ThreadPoolExecutor() as pool:
+        read = partial(records, cluster.bootstrap(), places)
+        uncommitted, committed = pool.map(read, ("read_uncommitted", "read_committed"))
     return Found(
-        records(cluster.bootstrap(), places, "read_uncommitted"),
-        records(cluster.bootstrap(), places, "read_committed"),
+        uncommitted,
+        committed,
         ends,
         _offsets(cluster, groups),
         _groups(admin, groups),

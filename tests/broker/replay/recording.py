@@ -31,21 +31,25 @@ def record(cluster: Cluster, name: str, folder: Path, play: Play | None = None) 
     Returns:
         The capture.
     """
-    if play is None:
-        (play,) = (each.play for each in all_scenarios() if each.name == name)
-    listeners = cluster.shape.listeners
-    ports = [node.address.ports[each] for node in cluster.nodes for each in listeners]
-    stage = Stage(name, cluster.bootstrap(), tuple(ports), folder, cluster)
+    known = {each.name: each for each in all_scenarios()}
+    outside = _ports(cluster, cluster.shape.listeners)
+    is_inside = name in known and known[name].inside
+    ports = _ports(cluster, cluster.shape.all_listeners) if is_inside else outside
+    stage = Stage(name, cluster.bootstrap(), ports, folder, cluster)
     path = folder / f"{name}.pcap"
-    wait_until_quiet(ports)
+    wait_until_quiet(outside)
     try:
         with capture(path, ports):
-            play(stage)
+            (play or known[name].play)(stage)
             gc.collect()  # clients that nobody holds close their connections
-            wait_until_quiet(ports)
+            wait_until_quiet(outside)
     except CaptureRefusedError as refused:
         pytest.skip(str(refused))
     return path
+
+
+def _ports(cluster: Cluster, listeners: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(node.address.ports[each] for node in cluster.nodes for each in listeners)
 
 
 def fresh(shape: Shape) -> AbstractContextManager[Cluster]:

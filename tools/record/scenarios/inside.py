@@ -62,7 +62,8 @@ def three_nodes(stage: Stage) -> None:
     inside=True,
 )
 def reassignment(stage: Stage) -> None:
-    create(stage, replicas=1, partitions=1)
+    # Where it lies decides whether a leader is left to be elected.
+    _create(stage, NewTopic(stage.topic(), 1, replica_assignment=[[1]]))
     sender = producer(stage)
     for key, value in orders(6):
         sender.produce(stage.topic(), value, key)
@@ -149,8 +150,12 @@ def _soon(condition: Callable[[], bool]) -> Callable[[], bool]:
 
 def create(stage: Stage, replicas: int, partitions: int = 3) -> None:
     """Create the topic of this stage."""
+    _create(stage, NewTopic(stage.topic(), partitions, replicas))
+
+
+def _create(stage: Stage, topic: NewTopic) -> None:
     admin = AdminClient(config(stage))
-    errors = answers(admin.create_topics([NewTopic(stage.topic(), partitions, replicas)]))
+    errors = answers(admin.create_topics([topic]))
     if any(errors):
         raise RuntimeError(f"{stage.topic()} was not created: {errors}")
 

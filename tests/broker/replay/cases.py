@@ -1,0 +1,256 @@
+"""How each scenario of the corpus is recorded on a fresh cluster and played at another."""
+
+from __future__ import annotations
+
+import ssl
+
+from replay.auth import Security
+from replay.maker import TO_CONTROLLER
+from replay.policy import BROKERS_TALK
+from tests.broker.kafka import Cluster
+from tests.broker.replay.lines import Case, Line, Part
+from tests.broker.replay.plays import said_by_clients
+from tests.broker.settings import PASSWORD, USER, Shape
+from tools.record.scenarios.inside import THREE_4, THREE_39
+from tools.record.scenarios.kafka_python_versions import AGAINST_4, AGAINST_39, Version
+from tools.record.scenarios.sweep import SWEEP_40
+
+KEEPS_ALL = (("log.retention.ms", "-1"),)
+"""Sweeps write records that are older than brokers keep them."""
+
+AT_ONCE = (
+    ("group.consumer.assignment.interval.ms", "0"),
+    ("group.share.assignment.interval.ms", "0"),
+    ("group.streams.assignment.interval.ms", "0"),
+    ("group.streams.initial.rebalance.delay.ms", "0"),
+)
+"""Else time decides which heartbeat of a sweep is told what the broker assigns."""
+
+ALL_VERSIONS = (
+    ("unstable.api.versions.enable", "true"),
+    ("unstable.feature.versions.enable", "true"),
+)
+
+SNAPSHOTS = (("metadata.log.max.record.bytes.between.snapshots", "1000"),)
+"""Soon a snapshot to fetch."""
+
+FOR_SWEEPS = ALL_VERSIONS + KEEPS_ALL + AT_ONCE + SNAPSHOTS
+
+PLAIN_4 = Shape("4.x", properties=KEEPS_ALL)
+PLAIN_39 = Shape("3.9.x", properties=KEEPS_ALL)
+SECURE_4 = Shape("4.x", sasl=True, tls=True, properties=FOR_SWEEPS)
+SECURE_39 = Shape("3.9.x", sasl=True, tls=True, properties=FOR_SWEEPS)
+
+ANSWERED = "status != unanswered"
+"""Versions that a broker does not take it does not answer; a replay asks in others."""
+
+LOGS_IN = "belongs to the authentication of the captured client"
+NO_REQUEST = "is no Kafka request"
+TOO_NEW = r"can not be decoded: version \d+ of ApiVersions is not known .*"
+INSIDE = f"{BROKERS_TALK}|{TO_CONTROLLER}|{LOGS_IN}"
+
+JUST_SET = {
+    "DescribeAcls.resources[*]",
+    "DescribeClientQuotas.entries[*]",
+    "DescribeConfigs.results[*].configs[*].config_source",
+    "DescribeConfigs.results[*].configs[*].synonyms[*]",
+    "DescribeConfigs.results[*].configs[*].value",
+    "DescribeTopicPartitions.topics[*].partitions[*]",
+    "DescribeUserScramCredentials.results[*].error_code",
+    "Metadata.topics[*].partitions[*]",
+}
+"""
+What may be noise where a client asks for what it has just set: the captured broker may not have
+known of it yet, and a replay waits until the target does.
+"""
+
+
+def logged_in(target: Cluster) -> Security:
+    return Security(mechanism="SCRAM-SHA-256", username=USER, password=PASSWORD)
+
+
+def encrypted(target: Cluster) -> Security:
+    return Security(ssl.create_default_context(cafile=str(target.certificate)))
+
+
+def without_answers(name: str, topic: str = "orders") -> Case:
+    """With acks 0, and while its topic comes to be, a broker may lose records; none is told."""
+    return Case(name, creates=(f"{name}.{topic}",))
+
+
+def kafka_python(prefix: str, releases: tuple[Version, ...]) -> tuple[Case, ...]:
+    names = (".".join(map(str, each)) for each in releases)
+    return tuple(Case(f"{prefix}-kafka-python-as-{each}", learns=True) for each in names)
+
+
+def java_sweeps(prefix: str) -> tuple[Case, ...]:
+    """Ask as Kafka's own classes write it, and leave groups that nobody ends."""
+    sweep = f"{prefix}-sweep"
+    return (
+        Case(f"{sweep}-clients-1", begins="sweep", rests=True, leaves_out=BROKERS_TALK),
+        Case(f"{sweep}-clients-2", begins="sweep", rests=True, leaves_out=LOGS_IN),
+        Case(
+            f"{sweep}-clients-3",
+            begins="sweep",
+            rests=True,
+            leaves_out=f"{LOGS_IN}|{BROKERS_TALK}",
+            refuses="the capture does not show where producer 0 got its id",
+        ),
+        # What it does to the topic `sweep` a controller is asked for, which is left out.
+        Case(f"{sweep}-controllers", leaves_out=INSIDE),
+    )
+
+
+def sweeps(prefix: str) -> tuple[Case, ...]:
+    """Ask in every version of the clients' listeners, and of the controllers'."""
+    sweep = f"{prefix}-sweep"
+    return (
+        Case(
+            f"{sweep}-admin",
+            begins="sweep.admin",
+            learns=True,
+            leaves_out=f"{LOGS_IN}|is telemetry",
+        ),
+        Case(
+            f"{sweep}-data",
+            begins="sweep",
+            parts=(Part(ANSWERED),),
+            refuses="the capture nowhere names the topic with id .*",
+        ),
+        Case(f"{sweep}-too-new", leaves_out=TOO_NEW),
+        Case(f"{sweep}-transactions", begins="sweep.transaction", play=said_by_clients),
+        Case(f"{sweep}-groups", begins="sweep"),
+        Case(
+            f"{sweep}-sasl",
+            parts=(Part(secure=logged_in),),
+            leaves_out=f"{LOGS_IN}|{NO_REQUEST}",
+        ),
+        Case(f"{sweep}-quorum", begins="sweep.quorum", leaves_out=INSIDE),
+    )
+
+
+LINES: tuple[Line, ...] = (
+    (
+        PLAIN_4,
+        (
+            # First, as they list all groups: then there are none whose members time is up for.
+            Case("kafka4-java-tools", rests=True),
+            Case("kafka4-java-admin", learns=True, leaves_out=BROKERS_TALK),
+            Case("kafka4-java-clients"),
+            Case("kafka4-java-share-group"),
+        ),
+    ),
+    (
+        PLAIN_4,
+        (
+            # First, as it asks for all topics: then there are no others.
+            without_answers("kafka4-kafkajs"),
+            Case("kafka4-librdkafka-codecs"),
+            Case("kafka4-librdkafka-shapes"),
+            without_answers("kafka4-librdkafka-acks"),
+            Case("kafka4-librdkafka-assigned"),
+            Case("kafka4-librdkafka-group"),
+            Case("kafka4-librdkafka-group-cooperative"),
+            Case("kafka4-librdkafka-group-848"),
+            Case("kafka4-librdkafka-transactions"),
+            Case("kafka4-librdkafka-fenced"),
+            without_answers("kafka4-aiokafka-codecs"),
+            Case("kafka4-aiokafka-transactions"),
+            Case("kafka4-aiokafka-group"),
+            Case("kafka4-errors"),
+            Case("kafka4-librdkafka-admin", learns=True),
+            *java_sweeps("kafka4"),
+        ),
+    ),
+    (
+        PLAIN_39,
+        (
+            without_answers("kafka39-kafkajs"),
+            Case("kafka39-librdkafka-idempotent"),
+            Case("kafka39-librdkafka-group"),
+            Case("kafka39-librdkafka-transactions"),
+            Case("kafka39-librdkafka-fenced"),
+            without_answers("kafka39-aiokafka-codecs"),
+            Case("kafka39-librdkafka-admin", learns=True),
+            Case("kafka39-java-admin", learns=True, leaves_out=BROKERS_TALK),
+            Case("kafka39-java-clients"),
+            Case("kafka39-franz-go", leaves_out=TOO_NEW),
+            Case("kafka39-static-members", speed=1),
+            *java_sweeps("kafka39"),
+        ),
+    ),
+    (PLAIN_39, kafka_python("kafka39", AGAINST_39)),
+    (
+        THREE_4,
+        (
+            without_answers("demo", "metrics"),
+            Case("kafka4-three-nodes", leaves_out=INSIDE),
+            # Only time decides when a partition has moved.
+            Case("kafka4-reassignment", speed=1, leaves_out=INSIDE),
+            Case("kafka4-leader-change"),
+            Case("kafka4-quorum", leaves_out=INSIDE),
+        ),
+    ),
+    (
+        SECURE_4,
+        (
+            *sweeps("kafka4"),
+            Case(
+                "kafka4-librdkafka-sasl",
+                parts=(
+                    Part(),
+                    Part(secure=logged_in, prefix="sasl-"),
+                    Part(secure=encrypted, prefix="tls-"),
+                ),
+                leaves_out=LOGS_IN,
+            ),
+            Case("kafka4-sweep-share", begins="sweep.share", leaves_out=BROKERS_TALK),
+            Case(
+                "kafka4-denied",
+                parts=(Part('client_id == "admin"'), Part('client_id != "admin"', logged_in)),
+                leaves_out=LOGS_IN,
+            ),
+        ),
+    ),
+    (
+        PLAIN_4,
+        (
+            *kafka_python("kafka4", AGAINST_4),
+            Case("kafka4-throttled"),
+            Case("kafka4-franz-go", leaves_out=TOO_NEW),
+            # Only time decides when the session of a member is over.
+            Case("kafka4-static-members", speed=1),
+        ),
+    ),
+    (
+        THREE_39,
+        (
+            Case("kafka39-three-nodes", leaves_out=INSIDE),
+            Case("kafka39-quorum", leaves_out=INSIDE),
+        ),
+    ),
+    (
+        SECURE_39,
+        (
+            *sweeps("kafka39"),
+            Case(
+                "kafka39-kafka-python-sasl",
+                parts=(Part(secure=logged_in),),
+                leaves_out=f"{LOGS_IN}|{NO_REQUEST}",
+            ),
+        ),
+    ),
+    (SWEEP_40, (Case("kafka40-sweep-share", begins="sweep.share"),)),
+)
+"""Those that take longest come first: a few are played side by side."""
+
+CASES = {case.name: (shape, case) for shape, cases in LINES for case in cases}
+
+_ENCRYPTED = "what its clients say is encrypted, and a replay has no keys"
+
+NOT_PLAYED = {
+    "kafka4-aiokafka-tls": _ENCRYPTED,
+    "kafka4-librdkafka-tls": _ENCRYPTED,
+    "kafka39-sweep-zookeeper": "it is what a controller tells a broker that keeps to ZooKeeper",
+}
+"""Scenario -> why nothing of it that asks for anything is sent to any target."""
