@@ -129,12 +129,21 @@ async def _work(
         ending.stop = run.stop
         cluster.when_silent = lambda error: ending.because(str(error))
         await _play(run, report, watch)
+        if not report.sent and not report.ended:
+            report.ended = _why_nothing(plan)
     except ReplayError as error:
         report.ended = str(error)
     finally:
         gc.unfreeze()
         report.elapsed_ns = time.perf_counter_ns() - begin_ns
         cluster.close()
+
+
+def _why_nothing(plan: Plan) -> str:
+    """Tell why nothing was sent: who is not told takes that for a target that does all."""
+    if not len(plan):
+        return "nothing was sent: no Kafka request was chosen from what was captured (-Y, --port)"
+    return f"nothing was sent: none of {len(plan):,} requests can be (--dry-run tells why)"
 
 
 class _Judge:

@@ -41,7 +41,7 @@ class Report:
         show_secrets: Whether secrets may be shown.
 
     Attributes:
-        ended: Why the replay ended before its time; empty where it did not.
+        ended: Why the replay ended before its time, or sent nothing; else empty.
         elapsed_ns: How long it took.
         apis: By API, in the order in which they came up.
         lags: How much later than planned requests were sent.

@@ -95,8 +95,6 @@ def verdict_line(report: Report) -> str:
             f"{escaped(report.target)}: {count:,} of {told['steps']:,} answers "
             f"differ{'s' * (count == 1)} from what was captured"
         )
-    if not told["requests_sent"]:
-        return f"{escaped(report.target)}: nothing was sent"
     return f"{escaped(report.target)}: answers as captured"
 
 

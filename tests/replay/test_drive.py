@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from replay.drive import _drive
+from replay.drive import _drive, drive
 from replay.pace import Pace
 from replay.plan import Plan
 from replay.report import Report
@@ -18,7 +18,7 @@ from tests.packets import Wire
 from tests.replay.captures import exchange, left_open, saved
 from tests.replay.scripted import Answers, alone, offers, scripted
 
-HEARTBEAT = KEYS["Heartbeat"]
+HEARTBEAT, DELETE_TOPICS = KEYS["Heartbeat"], KEYS["DeleteTopics"]
 
 
 def at_script(path: str, answers: Answers, timeout_s: float = 60) -> Report:
@@ -46,6 +46,23 @@ def test_what_is_left_behind_is_in_the_report(tmp_path: Path) -> None:
     assert "'t'" in left
     assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in left
     assert not report.ended
+
+
+def at_mock(path: str, chosen: str | None = None) -> Report:
+    with Plan.of(path, filter=chosen) as plan:
+        return drive(plan, Setting("mock"))
+
+
+def test_who_sends_nothing_has_not_passed(tmp_path: Path) -> None:
+    """Else a filter that matches nothing would be a target that does all."""
+    wire = Wire()
+    asked = request(DELETE_TOPICS, 1, 1, topic_names=["t"])
+    exchange(wire.talk().syn(), asked, response(DELETE_TOPICS, 1, 1))
+    path = saved(tmp_path, wire)
+    for chosen, why in (("api == Produce", "no Kafka request was"), (None, "none of 1 requests")):
+        report = at_mock(path, chosen)
+        assert why in report.ended
+        assert not report.passed
 
 
 def test_a_target_that_falls_silent_ends_the_run(tmp_path: Path) -> None:

@@ -50,7 +50,6 @@ def test_verdicts() -> None:
     assert verdict_line(made(outcomes()[1])) == (
         "target:9092: 1 of 0 answers differs from what was captured"
     )
-    assert verdict_line(made(outcomes()[4])) == "target:9092: nothing was sent"
     assert verdict_line(made(ended="interrupted")) == "target:9092: ended early: interrupted"
 
 
