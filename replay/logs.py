@@ -62,6 +62,11 @@ class Logs:
         """Note the offset of the last record that an exchange was given."""
         self._saw.add(log, offset, exchange)
 
+    def writers(self, log: Log) -> list[int]:
+        """Return the exchanges that appended to a partition."""
+        rows = np.frombuffer(self._wrote.logs, np.int32) == self.numbers.get(log, -1)
+        return list(map(int, np.frombuffer(self._wrote.exchanges, np.int32)[rows]))
+
     def causes(
         self, step_of: _Numbers, connections: _Numbers, name: Callable[[UUID], str | None]
     ) -> Iterator[tuple[int, int]]:

@@ -21,7 +21,7 @@ from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from replay.causes import Causes, Model
 from replay.completeness import completeness
-from replay.footprint import footprint
+from replay.footprint import Footprint, Log, footprint
 from replay.lacking import lacking
 from replay.names import INTERNAL
 from replay.policy import (
@@ -30,6 +30,7 @@ from replay.policy import (
     is_between_brokers,
     is_neutral,
     why_left_out,
+    why_unheard_of,
     why_unsettled,
 )
 from replay.sessions_seen import MIDWAY, SessionsSeen
@@ -58,6 +59,7 @@ class Maker:
         self._allow = allow
         self._causes = Causes()
         self._reasons: dict[int, str] = {}
+        self._unheard_of: dict[int, tuple[str, list[Log]]] = {}
         self._changes: dict[int, frozenset[str]] = {}
         self._talks: dict[int, set[bool]] = {}
         self._controllers: set[str] = set()
@@ -129,6 +131,7 @@ class Maker:
         self._sessions.note(number, exchange, request)
         self._note_group(number, request)
         found = footprint(request, exchange.response)
+        self._note_unheard_of(number, exchange, found)
         self._causes.add(found)
         if shape != NONE:
             self._models[shape] = request.client_id, self._causes.model(found)
@@ -165,6 +168,12 @@ class Maker:
         self._causes.add_alike(model, offsets, producers)
         return True
 
+    def _note_unheard_of(self, number: int, exchange: Exchange, found: Footprint) -> None:
+        """Note what may be asked again once a leader has heard of a partition."""
+        if why := why_unheard_of(exchange.api or "", exchange.response):
+            partitions = [thing[1:] for thing in found.writes if thing[0] == "partition"]
+            self._unheard_of[number] = why, partitions
+
     def _note_group(self, number: int, request: Message) -> None:
         """Note where a leader assigns."""
         body = request.body
@@ -193,8 +202,17 @@ class Maker:
                 self._reasons.setdefault(number, BROKERS_TALK)
             elif spool.ends[connection][1] in self._controllers:
                 self._reasons.setdefault(number, TO_CONTROLLER)
+        for number, (why, logs) in self._unheard_of.items():
+            if all(self._is_written_later(number, log) for log in logs):
+                self._reasons.setdefault(number, why)
         for number in self._sessions.midway():
             self._reasons.setdefault(number, MIDWAY)
+
+    def _is_written_later(self, number: int, log: Log) -> bool:
+        """Tell whether the connection of an exchange later writes to a partition."""
+        connection = self._plan._spool.connection
+        later = (each for each in self._causes.logs.writers(log) if each > number)
+        return any(connection(each) == connection(number) for each in later)
 
     def _number(self) -> None:
         """Put the exchanges in the order of their requests, and find out what waits for what."""

@@ -75,6 +75,11 @@ _MOMENTARY = frozenset(
 )
 """Errors of a cluster that is not ready; a client asks again until it is."""
 
+_UNHEARD_OF = frozenset(
+    error_code(name) for name in ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
+)
+"""Errors of a new partition whose leader has not heard of it, and of what is not there at all."""
+
 _ASKED_UNTIL_DONE = (
     "Produce JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit OffsetFetch TxnOffsetCommit "
     "ConsumerGroupHeartbeat ShareGroupHeartbeat StreamsGroupHeartbeat FindCoordinator "
@@ -200,7 +205,20 @@ def why_unsettled(api: str, answer: Message | None) -> str:
         api: Of the request.
         answer: What it was answered; None where nothing was captured.
     """
-    errors = _errors(answer) if api in _UNTIL_DONE else set()
-    if not errors or not errors <= _MOMENTARY:
+    return _refused(_MOMENTARY, _errors(answer)) if api in _UNTIL_DONE else ""
+
+
+def why_unheard_of(api: str, answer: Message | None) -> str:
+    """
+    Tell why a Produce request is left out if it was asked again and done then; empty where not.
+
+    Its partition may be so new that the leader has not heard of it. The target's has, as is waited
+    for, and would write the records twice.
+    """
+    return _refused(_UNHEARD_OF, _errors(answer)) if api == "Produce" else ""
+
+
+def _refused(momentary: frozenset[int | None], errors: set[int]) -> str:
+    if not errors or not errors <= momentary:
         return ""
     return f"was refused for the moment ({error_name(min(errors))}), and asked again"

@@ -45,6 +45,13 @@ def test_the_nearest_earlier_write_is_waited_for(
     assert found == sorted(expected)
 
 
+def test_who_appended_is_known() -> None:
+    logs = Logs()
+    for number, log in enumerate((0, 2, 0)):
+        logs.wrote(logs.number(LOGS[log]), number, number)
+    assert [logs.writers(log) for log in LOGS] == [[0, 2], [], [1]]
+
+
 def test_writes_of_one_connection_do_not_wait_for_each_other() -> None:
     logs = Logs()
     for number in range(5):

@@ -102,6 +102,25 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         Plan.of(path, allow=["Everything"])
 
 
+def test_records_are_not_written_twice_as_their_leader_heard_late_of_their_topic(
+    tmp_path: Path,
+) -> None:
+    wire = Wire()
+    once, twice = wire.talk(50000).syn(), wire.talk(50001).syn()
+    key = KEYS["Produce"]
+    for number, (talk, topic, error) in enumerate(
+        ((twice, "new", 3), (once, "gone", 3), (once, "new", 3), (twice, "new", 0))
+    ):
+        asks = [{"name": topic, "partition_data": [{"index": 0, "records": b""}]}]
+        says = {"index": 0, "error_code": error, "base_offset": 0, "log_append_time_ms": -1}
+        answer = response(
+            key, 2, number, responses=[{"name": topic, "partition_responses": [says]}]
+        )
+        exchange(talk, request(key, 2, number, acks=1, topic_data=asks), answer)
+    with Plan.of(saved(tmp_path, wire)) as plan:
+        assert [bool(step.left_out) for step in plan] == [True, False, False, False]
+
+
 def test_steps_lack_what_is_left_out(tmp_path: Path) -> None:
     wire = Wire()
     talk = wire.talk().syn()

@@ -13,6 +13,7 @@ from replay.policy import (
     changes,
     is_between_brokers,
     why_left_out,
+    why_unheard_of,
     why_unsettled,
 )
 from tests import frames
@@ -98,3 +99,15 @@ def test_what_was_refused_in_part_is_played() -> None:
     assert why_unsettled("Produce", response("Produce", 9, body)) == ""
     body["responses"][0]["partition_responses"] = parts[:1]
     assert why_unsettled("Produce", response("Produce", 9, body)) != ""
+
+
+def test_only_what_is_written_may_be_unheard_of() -> None:
+    refused = response(
+        "Produce", 13, {"responses": [{"partition_responses": [{"error_code": 100}]}]}
+    )
+    assert "UNKNOWN_TOPIC_ID" in why_unheard_of("Produce", refused)
+    assert why_unsettled("Produce", refused) == ""
+    assert why_unheard_of("Produce", None) == ""
+    assert (
+        why_unheard_of("Metadata", response("Metadata", 9, {"topics": [{"error_code": 3}]})) == ""
+    )
