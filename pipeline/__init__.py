@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipeline.job import Request, make_tables
     from pipeline.query import read, views
-    from pipeline.session import open_session
+    from pipeline.session import open_session, told
     from pipeline.source import register
     from pipeline.summaries import make_summaries
     from pipeline.tables import Wanted
@@ -29,6 +29,7 @@ __all__ = [
     "open_session",
     "read",
     "register",
+    "told",
     "views",
 ]
 
@@ -40,6 +41,7 @@ _PLACES = {
     "read": "query",
     "register": "source",
     "open_session": "session",
+    "told": "session",
     "views": "query",
 }
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from dissector.capture.files import read_packets
 from dissector.capture.pcap import HEADER_BYTES, PcapReader, is_pcap
-from dissector.errors import CaptureError, ReadError
+from dissector.errors import CaptureError, ReadError, UsageError
 from pipeline.opening import Readable, expanded, open_file, size_of
 from pipeline.tries import TRIES
 
@@ -65,6 +65,23 @@ class Collection:
     def ordered(cls, files: Iterable[File]) -> Collection:
         """Put files in order."""
         return cls(tuple(sorted(files, key=_place)))
+
+
+def captured(paths: Iterable[str]) -> Collection:
+    """
+    Return the collection of what paths stand for, if anything of it can be read.
+
+    Raises:
+        UsageError: Paths stand for no file.
+        CaptureError: There is not one capture; tells the first file, as the other commands do.
+    """
+    collection = Collection.of(paths)
+    if not collection.files:
+        raise UsageError("there are no captures")
+    if all(file.problem for file in collection.files):
+        first = collection.files[0]
+        raise CaptureError(first.path, first.problem)
+    return collection
 
 
 def _place(file: File) -> tuple[bool, int, str]:

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from dissector.errors import UsageError
 from pipeline import stages
-from pipeline.collection import Collection
+from pipeline.collection import captured
 from pipeline.index import index_whole
 from pipeline.loose import made_whole
 from pipeline.names import merged
@@ -85,12 +85,12 @@ def make_tables(
 
     Raises:
         UsageError: There are no captures, or there are tables already.
-        CaptureError: A capture that is named is not there.
+        CaptureError: A capture that is named is not there, or none of the files is one.
     """
     say("looking for captures")
     may_start(request)
+    collection = captured(request.captures)
     clear(request.out)
-    collection = Collection.of(request.captures)
     ranges = ranges_of(collection, request.range_bytes)
     work = joined(request.out, WORK)
     job = Job(ranges, request.wanted, work, request.out)

@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from dissector.errors import PipelineError
+from dissector.errors import PipelineError, UsageError
 from pipeline.java import find_java
 from pipeline.opening import is_uri
 from pipeline.tries import TRIES, TRIES_SETTING
@@ -57,11 +57,21 @@ HASTE = "-XX:TieredStopAtLevel=1"
 
 LOG = "spark.log"
 
-NO_FAULT = re.compile(r"WARNING: |[0-9:]+ WARN |at |\.\.\. ")
+NO_FAULT = re.compile(r"\s*(WARNING: |[0-9:]+ WARN |at |\.\.\. )")
 """How lines begin that do not say what failed."""
+
+JAVAS_OWN = re.compile(
+    r'^(Exception in thread "main" [\w.]+|(java\.lang|org\.apache\.spark)\.[\w.$]+): '
+)
+"""What stands before what an error of Java says."""
 
 LED_TO = ("The above exception was", "During handling of")
 """How a line begins that stands between an error and the one that it led to."""
+
+TRACE = "Traceback"
+"""What is in the line before the lines of a trace of Python's."""
+
+LACKING = "; workers need the package too, see docs/pipeline.md"
 
 LOGGING = """\
 rootLogger.level = warn
@@ -88,7 +98,7 @@ def open_session(
         settings: Further settings of Spark; they win over ours.
 
     Raises:
-        UsageError: There is no Java that fits.
+        UsageError: There is no Java that fits, or a setting can't be so.
         PipelineError: Spark does not start, or gives the work up.
     """
     wanted = dict(settings or {})
@@ -97,9 +107,9 @@ def open_session(
             spark.sparkContext.setLogLevel("ERROR")
             yield spark
         return
+    conf = _conf(master or LOCAL, wanted)
     folder = Path(tempfile.mkdtemp(prefix="kafkashark-spark-"))
     log = folder / LOG
-    conf = _conf(master or LOCAL, wanted)
     try:
         with told(log), _java(conf, folder) as java, told(log), _opened(conf, java) as spark:
             yield spark
@@ -136,24 +146,45 @@ def told(log: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        text = str(error)
+        text = _origin_of(error)
         if "JAVA_GATEWAY_EXITED" in text and log is not None:
             text = log.read_text(errors="replace")
         raise PipelineError(what_failed(text), "" if log is None else str(log)) from None
 
 
+def _origin_of(error: Any) -> str:
+    """Return what an error says; of Java's, what the one says that led to the others."""
+    text = str(error)
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if java is None or TRACE in text:
+        return text
+    try:
+        while java.getCause() is not None:
+            java = java.getCause()
+        return str(java.toString())
+    except Py4JError:  # Java has ended
+        return text
+
+
 def what_failed(text: str) -> str:
     """Return the one line of an error of Spark that says what is wrong."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    traces = [at for at, line in enumerate(lines) if "Traceback" in line]
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    traces = [at for at, line in enumerate(lines) if TRACE in line]
     if not traces:
         lines = [line for line in lines if not NO_FAULT.match(line)]
         line = lines[0] if lines else "Spark gave up, and does not say why"
-        return re.sub(r'^Exception in thread "main" [\w.]+: ', "", line)
+        return JAVAS_OWN.sub("", line.strip())
     # Of errors that led to one another the last one says what it means.
     begin = max((at for at in traces if lines[at - 1].startswith(LED_TO)), default=traces[0])
-    raised = (line for line in lines[begin + 1 :] if re.match(r"[\w.]+(: |$)", line))
-    return re.sub(r"^dissector\.errors\.\w+: ", "", next(raised, lines[-1]))
+    # What a trace follows only says that another process failed.
+    leading = {*traces, *(at - 1 for at in traces)}
+    raised = (
+        line
+        for at, line in enumerate(lines)
+        if at > begin and at not in leading and re.match(r"[\w.]+(: |$)", line)
+    )
+    said = re.sub(r"^dissector\.errors\.\w+: ", "", next(raised, lines[-1].strip()))
+    return said + (LACKING if said.startswith("ModuleNotFoundError") else "")
 
 
 def _is_submitted() -> bool:
@@ -165,6 +196,8 @@ def _conf(master: str | None, settings: Mapping[str, str]) -> SparkConf:
     ours = SETTINGS | (LOCAL_SETTINGS if is_local else {})
     conf = SparkConf().setAppName(NAME).setAll([*{**ours, **settings}.items()])
     tries = conf.get("spark.task.maxFailures", None) or str(TRIES)
+    if not tries.isdecimal():
+        raise UsageError(f"spark.task.maxFailures takes a number, not {tries!r}")
     master = master or conf.get("spark.master", None)
     match = LOCAL_TRIES.match(master or "")
     if match is not None:
@@ -186,8 +219,10 @@ def _java(conf: SparkConf, folder: Path) -> Iterator[Any]:
     words = (f"-Dlog4j2.configurationFile={logging.as_uri()}", HASTE if is_local else "", given)
     conf.set(option, " ".join(filter(None, words)))
     environment = {"JAVA_HOME": str(home)}
-    if is_local:
-        environment["PYSPARK_PYTHON"] = sys.executable
+    # Only spark-submit takes that of the settings.
+    python = conf.get("spark.pyspark.python", sys.executable if is_local else None)
+    if python:
+        environment["PYSPARK_PYTHON"] = python
     with (folder / LOG).open("wb") as log, _environment(environment):
         gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
         try:

@@ -45,7 +45,7 @@ from pyspark.sql.types import StructType
 from dissector.capture.columns import Int64s
 from dissector.engine.feed import FileNames
 from dissector.errors import UsageError
-from pipeline.collection import Collection
+from pipeline.collection import captured
 from pipeline.dissect import dissect_parcels, dissect_range
 from pipeline.feeds import RangeFeed
 from pipeline.finish import Finish
@@ -110,7 +110,7 @@ class KafkaCapture(DataSource):
             tables=frozenset((self._table,)),
             fields=frozenset(_words(options.get("fields"))),
             ports=frozenset(int(_number("ports", each)) for each in _words(options.get("ports"))),
-            show_secrets=options.get("showSecrets", "false").lower() == "true",
+            show_secrets=_truth("showSecrets", options.get("showSecrets", "false")),
         )
         range_mb = options.get("rangeMb")
         range_bytes = int(_number("rangeMb", range_mb) * (1 << 20)) if range_mb else RANGE_BYTES
@@ -143,6 +143,12 @@ def _number(option: str, text: str) -> float:
     if not number > 0:
         raise UsageError(f"{option} takes numbers above 0, not {text!r}")
     return number
+
+
+def _truth(option: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise UsageError(f"{option} takes true, false, not {text!r}")
+    return text.lower() == "true"
 
 
 @dataclass
@@ -197,10 +203,7 @@ class CaptureReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Read the headers, and say what tasks there are."""
-        ranges = ranges_of(Collection.of(self._paths), self._range_bytes)
-        if not ranges:
-            raise UsageError("there are no captures")
-        plan = planned(ranges)
+        plan = planned(ranges_of(captured(self._paths), self._range_bytes))
         pieces = [Piece([each], plan.crossing, plan.files) for each in plan.ranges]
         parts = np.array([part_of(key, PARTS) for key in plan.crossing.tolist()], np.int64)
         for part in range(PARTS):

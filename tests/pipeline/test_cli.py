@@ -94,6 +94,25 @@ def test_the_readme_runs_as_written(tmp_path: Path) -> None:
     assert (tmp_path / "watched" / "exchanges").is_dir()
 
 
+def test_it_runs_as_a_file_too() -> None:
+    """As `spark-submit` runs it; modules beside it are named as some of Python's own."""
+    command = [sys.executable, str(ROOT / "pipeline/__main__.py"), "--help"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "--out DIR" in ran.stdout
+
+
+@pytest.mark.spark
+def test_where_nothing_is_a_capture_that_is_told_and_nothing_replaced(tmp_path: Path) -> None:
+    """As the other commands tell it, and with the same status."""
+    (tmp_path / "notes.txt").write_text("no capture at all")
+    kept = tmp_path / "out" / "exchanges" / "kept"
+    kept.mkdir(parents=True)
+    ran = run(["notes.txt", "--out", "out", "--overwrite"], tmp_path)
+    assert (ran.returncode, ran.stderr) == (2, "kafkashark: notes.txt: not a capture: text\n")
+    assert kept.is_dir()
+
+
 @pytest.mark.spark
 def test_summaries_that_can_not_be_made_are_told_before_the_work(tmp_path: Path) -> None:
     """Arrow writes tables there, and Spark has nothing to read them with."""

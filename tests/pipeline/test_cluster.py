@@ -1,16 +1,23 @@
-"""A master, two workers, and an executor that is killed: the tables stay the same."""
+"""
+A master, two workers, and an executor that is killed: the tables stay the same.
+
+The workers' own Python lacks the package: they get an environment as an archive.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
-import sys
+import tarfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
+from site import getsitepackages
 from threading import Event, Thread
+from venv import EnvBuilder
 
 import pyspark
 import pytest
@@ -29,6 +36,7 @@ from tests.pipeline.traffic import messy
 pytestmark = pytest.mark.spark
 
 SPARK = Path(pyspark.__file__).parent
+ROOT = Path(__file__).parents[2]
 PROC = Path("/proc")
 
 
@@ -41,7 +49,6 @@ def started(words: list[str], java: Path, until: str) -> Iterator[tuple[int, str
         "SPARK_HOME": str(SPARK),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_JAVA_OPTS": HASTE,
-        "PYSPARK_PYTHON": sys.executable,
     }
     command = [str(SPARK / "bin/spark-class"), *words]
     with subprocess.Popen(
@@ -82,6 +89,18 @@ def cluster(alone: None, tmp_path: Path) -> Iterator[tuple[str, list[int]]]:
         yield url, workers
 
 
+def _packed(folder: Path) -> str:
+    """Pack an environment, as docs/pipeline.md tells; what is installed in it lies elsewhere."""
+    EnvBuilder(symlinks=True).create(folder / "env")
+    (site,) = (folder / "env").glob("lib/python*/site-packages")
+    (site / "elsewhere.pth").write_text("\n".join([str(ROOT), *getsitepackages()]))
+    archive = folder / "kafkashark.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(folder / "env", arcname="")
+    shutil.rmtree(folder / "env")
+    return f"{archive}#env"
+
+
 def _executors(worker: int) -> list[int]:
     found = []
     for each in PROC.glob("[0-9]*/stat"):
@@ -99,7 +118,8 @@ def test_a_killed_executor_costs_nothing(
     cluster: tuple[str, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, workers = cluster
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    # Without the setting workers would not find the Python that is theirs.
+    monkeypatch.setenv("PYSPARK_PYTHON", "nowhere")
     packets = messy(4)
     third = len(packets) // 3
     parts = [packets[a:b] for a, b in pairwise([0, third, 2 * third, len(packets)])]
@@ -128,6 +148,8 @@ def test_a_killed_executor_costs_nothing(
         "spark.shuffle.io.maxRetries": "1",
         "spark.shuffle.io.retryWait": "100ms",
         "spark.locality.wait": "0",
+        "spark.archives": _packed(tmp_path),
+        "spark.pyspark.python": "./env/bin/python",
     }
     wanted = Wanted(tables=frozenset(SCHEMAS))
     out = str(tmp_path / "out")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from pipeline.collection import Collection, File, look_at
+import pytest
+
+from dissector.errors import CaptureError, UsageError
+from pipeline.collection import Collection, File, captured, look_at
 from tests.dissector.engine.test_capture import crossing
 from tests.packets import START_NS, pcap_file, write
 from tests.pipeline.traffic import later
@@ -41,3 +44,14 @@ def test_files_without_packets_and_strangers_are_the_last(tmp_path: Path) -> Non
     assert (found[2].problem, found[2].first_ns) == ("", None)
     # It was found, and is gone since.
     assert look_at(str(tmp_path / "3.pcap")).problem == "no such file"
+
+
+def test_a_collection_has_one_capture_at_least(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("nothing")
+    with pytest.raises(CaptureError, match=r"/a\.txt: not a capture: text$"):
+        captured([str(tmp_path)])
+    empty = write(tmp_path / "c.pcap", [])
+    assert [file.path for file in captured([str(tmp_path)]).files][-1] == empty
+    with pytest.raises(UsageError, match="there are no captures"):
+        captured([])

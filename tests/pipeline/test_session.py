@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dissector.errors import PipelineError
+from dissector.errors import PipelineError, UsageError
 from pipeline.java import find_java
 from pipeline.session import open_session, what_failed
 
@@ -40,6 +40,14 @@ Driver stacktrace:
 """
 
 
+OF_A_BATCH = f"""[FOREACH_BATCH_USER_FUNCTION_ERROR] Traceback (most recent call last):
+  File "call.py", line 53, in call
+    raise
+pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:
+{PYTHON_FAILED.partition(":")[2].strip()}
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -48,12 +56,24 @@ Driver stacktrace:
             PYTHON_FAILED.replace("dissector.errors.CaptureError", "ValueError"),
             "ValueError: a.pcap: is no capture",
         ),
+        (OF_A_BATCH, "a.pcap: is no capture"),
         (CHAINED, "/proc/x: can't be written: No such file or directory"),
         (
             "[NOT_FOUND] There is no such path.\nIt was looked for.",
             "[NOT_FOUND] There is no such path.",
         ),
         ("Traceback\nKeyError", "KeyError"),
+        (
+            PYTHON_FAILED.replace("    func()", "    raise"),
+            "a.pcap: is no capture",
+        ),
+        (
+            "Traceback\nModuleNotFoundError: No module named 'pipeline'",
+            "ModuleNotFoundError: No module named 'pipeline'; "
+            "workers need the package too, see docs/pipeline.md",
+        ),
+        ("org.apache.spark.SparkException: It is wrong.\n\tat x", "It is wrong."),
+        ("java.net.UnknownHostException: a", "java.net.UnknownHostException: a"),
         ("", "Spark gave up, and does not say why"),
     ],
 )
@@ -111,3 +131,31 @@ def test_a_master_that_is_not_there_is_told_in_one_line(alone: None) -> None:
     shutil.rmtree(Path(told.value.log).parent)
     del told
     gc.collect()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        (
+            "spark.sql.shuffle.partitions",
+            "value 'abc' in the config \"spark.sql.shuffle.partitions\"",
+        ),
+        ("spark.ui.enabled", "value 'abc' in the config \"spark.ui.enabled\""),
+    ],
+)
+def test_a_setting_that_is_wrong_is_told_in_one_line(alone: None, setting: str, said: str) -> None:
+    with pytest.raises(PipelineError) as told, open_session("local[1]", {setting: "abc"}) as spark:
+        spark.range(1).count()
+    assert said in told.value.what
+    assert "\n" not in told.value.what
+    shutil.rmtree(Path(told.value.log).parent)
+
+
+def test_how_often_a_task_is_tried_is_a_number() -> None:
+    wrong = {"spark.task.maxFailures": "x"}
+    with (
+        pytest.raises(UsageError, match=r"^spark.task.maxFailures takes a number, not 'x'$"),
+        open_session("local[1]", wrong),
+    ):
+        pass

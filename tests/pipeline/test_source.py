@@ -11,9 +11,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNull, Not, StringContains
 
-from dissector.errors import UsageError
+from dissector.errors import PipelineError, UsageError
 from pipeline import local
 from pipeline.schemas import SCHEMAS
+from pipeline.session import told
 from pipeline.source import CaptureReader, KafkaCapture, register
 from pipeline.tables import Wanted
 from tests.packets import write
@@ -88,6 +89,8 @@ def test_options_are_checked() -> None:
     for name, value in (("rangeMb", "-1"), ("rangeMb", "x"), ("ports", "9092,x")):
         with pytest.raises(UsageError, match=f"{name} takes numbers above 0, not"):
             KafkaCapture({"path": DEMO, name: value}).reader(KafkaCapture({}).schema())
+    with pytest.raises(UsageError, match="showSecrets takes true, false, not 'maybe'"):
+        KafkaCapture({"path": DEMO, "showSecrets": "maybe"}).reader(KafkaCapture({}).schema())
     with pytest.raises(UsageError, match="no captures"):
         KafkaCapture({"table": "records"}).reader(KafkaCapture({}).schema())
     with pytest.raises(UsageError, match="no captures"):
@@ -112,5 +115,8 @@ def test_spark_reads_captures(spark: SparkSession, tmp_path: Path) -> None:
     assert records.columns == SCHEMAS["records"].names
     of_records = Wanted(tables=frozenset(("records",)))
     assert records.count() == len(local.dissect([DEMO], of_records)["records"]) > 300
+    missing = spark.read.format("kafka-capture").load("missing.pcap")
+    with pytest.raises(PipelineError, match=r"^missing.pcap: no such file$"), told():
+        missing.count()
     with pytest.raises(PySparkException, match="table takes"):
         spark.read.format("kafka-capture").option("table", "x").load(DEMO)
