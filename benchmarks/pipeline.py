@@ -10,7 +10,6 @@ from itertools import islice
 from pathlib import Path
 from urllib.request import urlopen
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from benchmarks.timing import KAFKASHARK, Row
@@ -58,9 +57,9 @@ def _of_elephants(folder: Path) -> Iterator[Row]:
         files = elephants(folder / f"elephants-{count}", count)
         with open_session("local[2]", SETTINGS) as spark:
             make_tables(spark, Request(files, str(folder / "out"), EXCHANGES, overwrite=True))
-            # The same workers are asked, as Spark keeps them.
-            rows = spark.range(0, 16, 1, 16).mapInArrow(_peak, "peak long").collect()
-        peaks.append(max(row["peak"] for row in rows))
+            # The same workers are asked, as Spark keeps them; queries have others.
+            asked = spark.sparkContext.parallelize(range(16), 16)
+            peaks.append(max(asked.mapPartitions(_peak).collect()))
         sizes.append(sum(Path(file).stat().st_size for file in files))
     figures = ", ".join(
         f"{size / 1e6:,.0f} MB: {peak / 1e6:.0f} MB"
@@ -70,12 +69,11 @@ def _of_elephants(folder: Path) -> Iterator[Row]:
     yield Row("pipeline: memory of a worker", peer, peaks[0] / peaks[1], figures, IN_PROPORTION)
 
 
-def _peak(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _peak(_: Iterable[int]) -> Iterator[int]:
     """Tell the most memory that a worker has had."""
-    for _ in batches:
-        status = Path("/proc/self/status").read_text()
-        line = next(each for each in status.splitlines() if each.startswith("VmHWM"))
-        yield pa.RecordBatch.from_pydict({"peak": [int(line.split()[1]) << 10]})
+    status = Path("/proc/self/status").read_text()
+    line = next(each for each in status.splitlines() if each.startswith("VmHWM"))
+    yield int(line.split()[1]) << 10
 
 
 def elephants(folder: Path, count: int) -> list[str]:
