@@ -124,12 +124,14 @@ class Tables:
         makers: dict[str, Callable[[_View], pl.DataFrame]] = {
             "exchanges": lambda view: view.exchanges,
             "messages": self._messages,
-            "fields": self._field_frame,
             "problems": self._problems,
         }
         for name, make in makers.items():
             if name in tables and len(window.exchanges):
                 yield from self._batches(name, make(view))
+        if "fields" in tables:
+            for part in self._field_frames(view):
+                yield from self._batches("fields", part)
         if "records" in tables:
             for part in view.record_frames():
                 yield from self._batches("records", part)
@@ -157,11 +159,11 @@ class Tables:
     def _messages(self, view: _View) -> pl.DataFrame:
         return message_frame(self.reading, view.window.exchanges, view.exchanges)
 
-    def _field_frame(self, view: _View) -> pl.DataFrame:
-        out = self._fields.frame(view.window.exchanges)
-        if self._wanted.fields:
-            out = out.filter(pl.col("path").cast(pl.String).is_in(list(self._wanted.fields)))
-        return out
+    def _field_frames(self, view: _View) -> Iterator[pl.DataFrame]:
+        for part in self._fields.frames(view.window.exchanges):
+            if self._wanted.fields:
+                part = part.filter(pl.col("path").cast(pl.String).is_in(list(self._wanted.fields)))
+            yield part
 
     def _problems(self, view: _View) -> pl.DataFrame:
         return message_problems(self.reading, view.window.exchanges, view.exchanges)

@@ -186,7 +186,8 @@ class Source:
             elif self.filter:
                 passed = map(self.passes, self.capture.exchanges_of(window))
                 table = table.rows(np.flatnonzero(np.fromiter(passed, np.bool_, len(table))))
-            yield fields.frame(table)
+            yield from fields.frames(table)
+            del window, table  # their memory, while the next one is waited for
 
     def _chosen(self, window: Window) -> tuple[Selection, Ints] | None:
         """Return what passes of a window; None without a filter, or for few, better asked each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,16 @@ class Messages:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    def part(self, some: slice) -> Messages:
+        """Return some of the messages, which share memory with these."""
+        return Messages(*(_part(getattr(self, each.name), some) for each in fields(self)))
+
+
+def _part(column: Any, some: slice) -> Any:
+    if isinstance(column, Coded):
+        return Coded(column.codes[some], column.values)
+    return column[some]
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ fields hold is not looked at.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -56,12 +57,21 @@ class Fields:
         self._looks = Looks(show_secrets)
         self._names: list[tuple[str, str]] = []
 
-    def frame(self, table: Exchanges) -> polars.DataFrame:
-        """Return the fields of all messages of a window, or of some of its exchanges."""
+    def frames(self, table: Exchanges, most_rows: int = tape.ROOM) -> Iterator[polars.DataFrame]:
+        """
+        Yield the fields of all messages of a window, or of some of its exchanges.
+
+        Args:
+            table: The exchanges.
+            most_rows: Of a table, unless a single message has more. Whoever writes tables holds
+                several of them at a time, and counts them, not their rows.
+        """
         messages = self._messages(table)
         steps = self._steps(table, messages)
         places = programs().places
-        read = tape.read(
+        self._names += [(_path(each), word_of(each)) for each in places[len(self._names) :]]
+        first = 0
+        for read in tape.pieces(
             table.data,
             table.held,
             messages.start,
@@ -69,14 +79,21 @@ class Fields:
             steps,
             programs(),
             np.ones(len(places), np.uint8),
-        )
+            most_rows,
+        ):
+            some = messages.part(slice(first, first + len(read.state)))
+            first += len(some)
+            yield self._frame(table, some, read)
+
+    def _frame(self, table: Exchanges, messages: Messages, read: tape.Tape) -> polars.DataFrame:
+        """Return the fields of some messages that follow one another."""
         left = read.state != tape.FITS
         left[read.message[read.field == UNKNOWN_TAG]] = True
         # Of messages that broke the tape has no rows.
         if left[read.message].any():
             read = _without(read, left)
-        columns = columns_of(table, read, messages.start, self._looks.of(places))
-        self._names += [(_path(each), word_of(each)) for each in places[len(self._names) :]]
+        looks = self._looks.of(programs().places)
+        columns = columns_of(table, read, messages.start, looks)
         names = Names(self._names.copy())
         rows = self._rest(table, messages, left)
         out = field_frame(messages, columns, names)

@@ -10,7 +10,8 @@ leaves to them: a message that does not fit stops with its place, and no other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,10 +30,24 @@ from dissector.engine.tape_loop import (
 )
 from dissector.protocol.program import Programs
 
-__all__ = ["BROKEN", "DEPTH", "FITS", "LEFT_OVER", "NO_ITEM", "NULL", "UNKNOWN", "Tape", "read"]
+__all__ = [
+    "BROKEN",
+    "DEPTH",
+    "FITS",
+    "LEFT_OVER",
+    "NO_ITEM",
+    "NULL",
+    "UNKNOWN",
+    "Tape",
+    "pieces",
+    "read",
+]
 
 Ints: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int32]
+
+ROOM = 1 << 16
+"""Rows of a piece: enough that what is done once for each does not count, and few megabytes."""
 
 
 @dataclass(slots=True)
@@ -75,8 +90,28 @@ def read(
     programs: Programs,
     wanted: NDArray[np.uint8],
 ) -> Tape:
+    """Run messages through their programs, all of them at once; see `pieces`."""
+    tapes = [_empty(), *pieces(data, held, starts, ends, steps, programs, wanted)]
+    first = 0
+    for each in tapes:
+        each.message += first
+        first += len(each.state)
+    names = [each.name for each in fields(Tape)]
+    return Tape(*(np.concatenate([getattr(each, name) for each in tapes]) for name in names))
+
+
+def pieces(
+    data: NDArray[np.uint8],
+    held: NDArray[np.uint8],
+    starts: Ints,
+    ends: Ints,
+    steps: Ints,
+    programs: Programs,
+    wanted: NDArray[np.uint8],
+    room: int = ROOM,
+) -> Iterator[Tape]:
     """
-    Run messages through their programs.
+    Run messages through their programs, so many at a time as there is room for.
 
     Args:
         data: Bytes of messages, and
@@ -86,47 +121,55 @@ def read(
         steps: The first step of each one's program; negative where there is none.
         programs: The programs.
         wanted: For each field number whether it is wanted; what lies beyond is not.
+        room: How many rows a tape may have; one of a single message has as many as that needs.
+
+    Yields:
+        Tapes of messages that follow one another; each numbers its own from 0 on.
     """
-    count = len(starts)
     code = np.array(programs.code, np.int64).reshape(-1, 4)
     tags = np.array(programs.tags or [(0, 0)], np.int64)
-    state = np.full(count, UNKNOWN, np.int64)
+    state = np.full(len(starts), UNKNOWN, np.int64)
     stopped = np.array(starts, np.int64)
     chosen = np.zeros(len(programs.places), np.uint8)
     chosen[: min(len(wanted), len(chosen))] = wanted[: len(chosen)]
-    work = int((ends - starts).sum()) // 4 + count
-    parts: list[list[NDArray[Any]]] = []
+    work = int((ends - starts).sum()) // 4 + len(starts)
     stack = np.zeros((DEPTH, STACK_WIDTH), np.int64)
-    done = np.zeros(2, np.int64)
-    room = max(1024, work)
-    while int(done[0]) < count:
-        out = [np.empty(room, kind) for kind in _KINDS]
+    first, most = 0, room
+    while first < len(starts):
+        these = slice(first, first + 1 if most > room else None)
+        out = [np.empty(most, kind) for kind in _KINDS]
+        done = np.zeros(2, np.int64)
         run(
             data,
             held,
-            starts,
-            ends,
-            steps,
+            starts[these],
+            ends[these],
+            steps[these],
             code,
             tags,
             chosen,
             stack,
-            state,
-            stopped,
+            state[these],
+            stopped[these],
             *out,
             done,
             work=work,
         )
-        parts.append([column[: int(done[1])] for column in out])
-        # A message that finds too little room begins anew in the next piece, with more.
-        room = room * 2 if not done[1] else room
-    if not parts:
-        parts.append([np.empty(0, kind) for kind in _KINDS])
-    first, *more = parts
-    message, number, item, around, start, value = (
-        [np.concatenate(each) for each in zip(*parts, strict=True)] if more else first
-    )
-    return Tape(message, number, item, around, start, value, state, stopped)
+        work = 0  # all of it is counted
+        count, rows = done.tolist()
+        # A message that finds too little room begins anew: first in a piece, then alone with more.
+        most = room if count else 2 * most
+        if count:
+            told = slice(first, first + count)
+            columns: list[NDArray[Any]] = [each[:rows] for each in out]
+            yield Tape(*[*columns, state[told], stopped[told]])
+            first += count
+
+
+def _empty() -> Tape:
+    """Return the tape of no messages."""
+    columns: list[NDArray[Any]] = [np.empty(0, kind) for kind in (*_KINDS, np.int64, np.int64)]
+    return Tape(*columns)
 
 
 _KINDS = np.int32, np.int32, np.int32, np.int32, np.int64, np.int64

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from weakref import ref
 
 import polars
 import pytest
 
 from dissector.cli.options import one_of, source
 from dissector.engine import known
+from dissector.engine.capture import Window
 from dissector.errors import FilterError, UsageError
 from tests.dissector.cli.conftest import Run
 
@@ -50,6 +54,32 @@ def test_the_output_is_no_capture(shop: Path, tmp_path: Path) -> None:
     source([str(shop)], output="-")
     source(["-", str(tmp_path / "missing")], output=str(shop))
     source(["/dev/null"], output="/dev/null")
+
+
+def test_fields_hold_no_window_while_the_next_one_is_read(shop: Path) -> None:
+    few = source([str(shop)], jobs=1)
+    few.capture.options.window_bytes = 600
+    held: list[bool] = []
+    few.capture.windows = watched(few.capture.windows, held)  # type: ignore[method-assign]
+    for table in few.field_frames(False):
+        del table
+    assert len(held) > 3
+    assert not any(held)
+
+
+def watched(read: Callable[..., Iterator[Window]], held: list[bool]) -> Any:
+    """Return what reads windows, and notes of each but the last whether the next one finds it."""
+
+    def windows(*, gleaning: bool = False) -> Iterator[Window]:
+        before: ref[Any] | None = None
+        for window in read(gleaning=gleaning):
+            if before is not None:
+                held.append(before() is not None)
+            before = ref(window.exchanges.data)
+            yield window
+            del window
+
+    return windows
 
 
 def test_one_of() -> None:

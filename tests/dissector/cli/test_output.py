@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars
 import pytest
 
 from dissector.cli.output import (
@@ -13,9 +16,11 @@ from dissector.cli.output import (
     check_parquet,
     opened,
     terminal_width,
+    write_frames,
     write_lines,
     write_rows,
 )
+from dissector.engine.arrow import _kept, integers_series
 from dissector.errors import UsageError
 
 ROWS = [{"a": 1, "b": "x,y", "c": None}, {"a": 20, "b": 'say "hi"', "c": [1, 2]}]
@@ -75,6 +80,22 @@ def test_a_closed_pipe_is_no_error_of_the_file(capsys: pytest.CaptureFixture[str
         write_lines(lines(), None)
     with pytest.raises(OutputClosed), opened(None):
         raise BrokenPipeError
+
+
+def test_few_tables_are_held_however_many_are_written(tmp_path: Path) -> None:
+    held = []
+
+    def tables() -> Iterator[polars.DataFrame]:
+        for number in range(100):
+            held.append(len(_kept))
+            values = integers_series(np.full(1 << 17, number), None)
+            yield polars.DataFrame({"number": values})
+            del values
+
+    file = tmp_path / "out.parquet"
+    write_frames(tables(), {"number": polars.Int64()}, str(file))
+    assert len(polars.read_parquet(file)) == 100 << 17
+    assert max(held) - held[0] <= 40
 
 
 def test_the_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine import field_columns, tape
+from dissector.engine import arrow, field_columns, tape
 from dissector.engine.capture import Capture, Options
 from dissector.engine.columns import Coded
 from dissector.engine.exchange import Exchange
@@ -68,16 +68,21 @@ def capture_of(table: Exchanges) -> Any:
     )
 
 
+def whole(fields: Fields, table: Exchanges) -> polars.DataFrame:
+    """Return the fields of all messages as one table."""
+    return polars.concat([polars.DataFrame(schema=field_schema()), *fields.frames(table)])
+
+
 def frame_of(rows: list[Row], show_secrets: bool = False) -> polars.DataFrame:
     table = columns(rows)
-    return Fields(capture_of(table), show_secrets).frame(table)
+    return whole(Fields(capture_of(table), show_secrets), table)
 
 
 def frames(path: Path, kind: type[Fields], show_secrets: bool) -> Iterator[polars.DataFrame]:
     capture = open_capture(path)
     fields = kind(capture, show_secrets)
     for window in capture.windows():
-        yield fields.frame(window.exchanges)
+        yield whole(fields, window.exchanges)
 
 
 def same(left: polars.DataFrame, right: polars.DataFrame) -> None:
@@ -109,7 +114,7 @@ def check(rows: list[Row], data: st.DataObject) -> None:
     table = columns(rows)
     table = split(table, data.draw(st.integers(0, len(table.held))))
     show_secrets = data.draw(st.booleans())
-    same(*(kind(capture_of(table), show_secrets).frame(table) for kind in (Fields, ByCodecs)))
+    same(*(whole(kind(capture_of(table), show_secrets), table) for kind in (Fields, ByCodecs)))
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -228,7 +233,7 @@ def test_each_message_has_a_number_wherever_windows_are_cut(window_bytes: int) -
     def numbers(window_bytes: int) -> list[tuple[int, int, str, int | None]]:
         capture = Capture([SHORT], Options(window_bytes=window_bytes))
         fields = Fields(capture, False)
-        frames = [fields.frame(each.exchanges) for each in capture.windows()]
+        frames = [whole(fields, each.exchanges) for each in capture.windows()]
         table = polars.concat(frames).filter(polars.col("item") == 0)
         columns = [table[name].to_list() for name in ("message", "packet", "kind", "connection")]
         return sorted({*zip(*columns, strict=True)})
@@ -244,6 +249,33 @@ def test_numbers_of_messages() -> None:
     numbers = numbers_of(*np.array([[0, 0, 1, 1, 2], [7, 9, 5, 5, 1 << 30], [0, 0, 0, 1, 1]]))
     assert len(set(numbers.tolist())) == 5
     assert (np.diff(numbers) > 0).all()
+
+
+@pytest.mark.parametrize("most_rows", [1, 50, 1000])
+def test_tables_have_whole_messages_and_no_more_rows_than_wanted(most_rows: int) -> None:
+    (window, *_) = list(open_capture(SHORT).windows())
+    table = window.exchanges
+    fields = Fields(capture_of(table), False)
+    tables = list(fields.frames(table, most_rows))
+    for each in tables:
+        assert len(each) <= most_rows or each["message"].n_unique() == 1
+    assert sum(each["message"].n_unique() for each in tables) == messages_of(tables)
+    same(polars.concat(tables), whole(fields, table))
+
+
+def messages_of(tables: list[polars.DataFrame]) -> int:
+    return polars.concat(tables)["message"].n_unique()
+
+
+def test_nothing_of_a_table_is_held_when_the_next_ones_are_made() -> None:
+    (window, *_) = list(open_capture(SHORT).windows())
+    table = window.exchanges
+    held = []
+    for each in Fields(capture_of(table), False).frames(table, 50):
+        held.append(len(arrow._kept))
+        del each
+    assert len(held) > 10
+    assert max(held[1:]) <= max(held[:2])
 
 
 def test_orphans_and_tokens() -> None:

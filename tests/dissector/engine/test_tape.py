@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -27,21 +28,35 @@ MESSAGES = [
 ]
 
 
-def read(
-    frames: list[tuple[bytes, int]], wanted: np.ndarray | None = None, compiled: bool = False
-) -> tape.Tape:
-    """Run frames, each with the first step of its program, through the loop."""
+def laid(frames: list[tuple[bytes, int]]) -> tuple[Any, ...]:
+    """Lay frames, each with the first step of its program, in two buffers."""
     data = np.frombuffer(b"".join(frame for frame, _ in frames) or b"\0", np.uint8)
     ends = np.cumsum([len(frame) for frame, _ in frames], dtype=np.int64)
     starts = ends - np.array([len(frame) for frame, _ in frames], np.int64)
     steps = np.array([step for _, step in frames], np.int64)
-    if wanted is None:
-        wanted = np.ones(len(programs().places), np.uint8)
-    if compiled:
-        tape_loop.run.compiled  # noqa: B018  (from now on this process runs it compiled)
     # The first part of the frames lies in `data`, the others in `held`.
     cut = int(ends[len(ends) // 2]) if frames else 0
-    return tape.read(data[:cut], data[cut:], starts, ends, steps, programs(), wanted)
+    return data[:cut], data[cut:], starts, ends, steps, programs()
+
+
+def read(
+    frames: list[tuple[bytes, int]], wanted: np.ndarray | None = None, compiled: bool = False
+) -> tape.Tape:
+    """Run frames through the loop."""
+    if compiled:
+        tape_loop.run.compiled  # noqa: B018  (from now on this process runs it compiled)
+    return tape.read(*laid(frames), every() if wanted is None else wanted)
+
+
+def pieces_of(frames: list[tuple[bytes, int]], room: int, compiled: bool) -> list[tape.Tape]:
+    """Run frames through the loop, as many at a time as there is room for."""
+    if compiled:
+        tape_loop.run.compiled  # noqa: B018
+    return list(tape.pieces(*laid(frames), every(), room))
+
+
+def every() -> np.ndarray:
+    return np.ones(len(programs().places), np.uint8)
 
 
 def expected(message: Message) -> list[tuple[str, str, int, Any]]:
@@ -214,20 +229,48 @@ def test_unknown_messages_are_passed_over() -> None:
     assert result.state.tolist() == [tape.UNKNOWN, tape.FITS]
 
 
-def test_room_grows_with_the_messages() -> None:
-    """A message with more fields than the first guess leaves room for."""
-    members = [f"member-{n}" for n in range(3000)]
-    frame = _frame(
-        13,
-        "request",
-        3,
-        {"members": [{"member_id": m, "group_instance_id": None} for m in members]},
-        1,
-    )
-    empty = b"\0" * 4
-    result = read([(frame, programs().start(13, 3, "request"))] * 3)
-    assert len(result) == 3 * (4 + 1 + 1 + 2 * 3000)
-    nothing = read([(empty, programs().start(13, 3, "response"))])
+def members(count: int) -> tuple[bytes, int]:
+    """Return a request with two rows for each member, and its first step."""
+    several = [{"member_id": f"member-{n}", "group_instance_id": None} for n in range(count)]
+    return _frame(13, "request", 3, {"members": several}, 1), programs().start(13, 3, "request")
+
+
+ROWS_AROUND = 6
+"""Rows of such a request that are of no member."""
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("room", [1, 7, 60, 1000])
+def test_a_piece_has_whole_messages_and_no_more_rows_than_room(room: int, compiled: bool) -> None:
+    counts = [0, 3, 1, 40, 2, 200, 0, 5]
+    frames = [*map(members, counts), (b"\0\0\0\0", -1), members(1)]
+    pieces = pieces_of(frames, room, compiled)
+    for each in pieces:
+        assert len(each) <= room or len(each.state) == 1
+    rows = [2 * count + ROWS_AROUND for count in [*counts, -ROWS_AROUND // 2, 1]]
+    told = [np.bincount(each.message, minlength=len(each.state)).tolist() for each in pieces]
+    assert [count for each in told for count in each] == rows
+    for before, after in pairwise(told):
+        assert sum(before) + after[0] > room
+    whole = read(frames, compiled=compiled)
+    assert whole.message.tolist() == np.repeat(np.arange(len(rows)), rows).tolist()
+    for name in ("field", "item", "around", "start", "value", "state", "end"):
+        joined = np.concatenate([getattr(each, name) for each in pieces])
+        assert joined.tolist() == getattr(whole, name).tolist(), name
+
+
+def test_no_messages() -> None:
+    assert pieces_of([], 10, False) == []
+    assert len(read([])) == len(read([]).state) == 0
+
+
+def test_no_room_for_a_message_that_breaks() -> None:
+    """What breaks in the middle of a message with more fields than there is room for."""
+    frame, step = members(100)
+    first, second = pieces_of([(frame[:-1], step), members(0)], 50, False)
+    assert (first.state.tolist(), len(first)) == ([tape.BROKEN], 0)
+    assert (second.state.tolist(), len(second)) == ([tape.FITS], ROWS_AROUND)
+    nothing = read([(b"\0" * 4, programs().start(13, 3, "response"))])
     assert nothing.state.tolist() == [tape.BROKEN]
 
 
