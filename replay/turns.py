@@ -23,7 +23,8 @@ from dissector.protocol.error_codes import error_code
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message
 
-REBALANCES = error_code("REBALANCE_IN_PROGRESS")
+_REBALANCES = "REBALANCE_IN_PROGRESS"
+REBALANCES = error_code(_REBALANCES)
 
 _ALWAYS = -1
 """The turn of what shows that nothing had begun to change."""
@@ -47,6 +48,8 @@ class Turn(NamedTuple):
         part: What the request does.
         turn: The generation or epoch of the answer; 0 where it has none.
         is_steady: Whether the answer tells that the group was as it had been.
+        settles: Whether the answer tells that the group does not rebalance: offsets may be
+            committed while it does.
         rebalances: Whether the answer tells the member to join again.
         assigns: Whether the answer gives the member partitions; None where it never could.
         members: All members, where the answer tells them; or those who leave.
@@ -57,6 +60,7 @@ class Turn(NamedTuple):
     part: Part
     turn: int
     is_steady: bool
+    settles: bool = True
     rebalances: bool = False
     assigns: bool | None = None
     members: tuple[str, ...] = ()
@@ -86,8 +90,9 @@ def _leaves(asked: Container, answered: Message | None) -> Turn:
 def _syncs(asked: Container, answered: Message | None) -> Turn:
     answer = answered.body if answered is not None else None
     error = None if answer is None else answer.error_code
-    told = asked.generation_id, error == 0, error == REBALANCES
-    return Turn(asked.group_id, asked.member_id, Part.STAYS, *told)
+    told = asked.generation_id, error == 0
+    is_told = error == REBALANCES
+    return Turn(asked.group_id, asked.member_id, Part.STAYS, *told, rebalances=is_told)
 
 
 def _beats(asked: Container, answered: Message | None) -> Turn:
@@ -99,7 +104,8 @@ def _commits(asked: Container, answered: Message | None) -> Turn:
     if answered is not None and answered.body is not None and answered.schema is not None:
         collect(answered.schema, answered.api_version or 0, answered.body, facts)
     is_steady = answered is not None and not facts.errors
-    return Turn(asked.group_id, "", Part.STAYS, _ALWAYS, is_steady)
+    told = asked.group_id, asked.get("member_id", ""), Part.STAYS, _ALWAYS, is_steady
+    return Turn(*told, settles=False, rebalances=_REBALANCES in facts.errors)
 
 
 def _beats_by_epoch(asked: Container, answered: Message | None) -> Turn:
@@ -135,7 +141,7 @@ class Shown(NamedTuple):
 
     Attributes:
         unsettled: Steps in which a member is told that all is well, and next that its group
-            rebalances.
+            rebalances, or it joins again.
         sizes: Group and generation -> how many of its members are seen to join it.
         last: Group and member -> the last step in which it joins, speaks or leaves.
         unassigned: Steps in which a member is not given partitions, from when it joins until it is.
@@ -232,15 +238,15 @@ class Turns:
     def _followed(self, step_of: NDArray[np.int32]) -> array[int]:
         found = array("i")
         for told in self._by_group.values():
-            newest: dict[str, tuple[int, Turn]] = {}
+            newest: dict[str, list[int]] = {}
             for number, turn in _in_order(told, step_of):
-                if turn.part is Part.LEAVES or not (turn.is_steady or turn.rebalances):
-                    newest.pop(turn.member, None)
-                    continue
-                before = newest.get(turn.member)
-                if turn.rebalances and before is not None and not before[1].rebalances:
-                    found.append(before[0])
-                newest[turn.member] = int(step_of[number]), turn
+                before = newest.pop(turn.member, [])
+                if turn.rebalances or turn.part is Part.JOINS:
+                    found.extend(before)
+                if turn.is_steady and turn.member and turn.part is not Part.LEAVES:
+                    kept = before if turn.part is Part.STAYS and not turn.settles else []
+                    kept.append(int(step_of[number]))
+                    newest[turn.member] = kept
         return found
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -309,87 +308,39 @@ def test_all_join_again_when_one_is_told_of_a_rebalance(tmp_path: Path) -> None:
     assert REJOINED in {change.why for change in told.changes}
 
 
-NAMES = ("one", "two", "three")
+def test_who_commits_while_others_join_is_told_and_joins_again_as_captured(tmp_path: Path) -> None:
+    wire, one, other = both()
+    exchange(one, joins(1, "one"), response(JOIN, 3, 1, **joined(1, "one", "one")))
+    alone = [{"member_id": "one", "assignment": b"all"}]
+    asks = request(SYNC, 3, 2, "one", **of_group("one"), assignments=alone)
+    exchange(one, asks, response(SYNC, 3, 2, assignment=b"all"))
+    exchange(one, commits(3, "one", 1), response(COMMIT, 7, 3, **done()))
+    other.client(joins(1, "other"))
+    exchange(one, commits(4, "one", 1), response(COMMIT, 7, 4, **done()))
+    exchange(one, beats(5, "one", 1), response(BEAT, 3, 5, error_code=REBALANCES))
+    one.client(joins(6, "one", "one"))
+    one.broker(response(JOIN, 3, 6, **joined(2, "one", "one", "other")))
+    other.broker(response(JOIN, 3, 1, **joined(2, "other")))
+    shared = [{"member_id": each, "assignment": each.encode()} for each in ("one", "other")]
+    asks = request(SYNC, 3, 7, "one", **of_group("one", 2), assignments=shared)
+    exchange(one, asks, response(SYNC, 3, 7, assignment=b"one"))
+    exchange(other, syncs(2, "other", 2), response(SYNC, 3, 2, assignment=b"other"))
+    group, told, committed = Coordinator(), asyncio.Event(), list[Message]()
 
-
-def three(folder: Path, order: Sequence[str]) -> Path:
-    """Capture three that form one generation; in that order they are told so, and ask for parts."""
-    wire = Wire()
-    talks = {name: wire.talk(50000 + at).syn() for at, name in enumerate(NAMES)}
-    for name, talk in talks.items():
-        talk.client(joins(1, name))
-    parts = [{"member_id": each, "assignment": each.encode()} for each in NAMES]
-    for name in order:
-        leads = name == "one"
-        talks[name].broker(response(JOIN, 3, 1, **joined(1, name, *(NAMES if leads else ()))))
-        asks = of_group(name) | {"assignments": parts if leads else []}
-        talks[name].client(request(SYNC, 3, 2, name, **asks))
-    for name, talk in talks.items():
-        talk.broker(response(SYNC, 3, 2, assignment=name.encode()))
-    for name, talk in talks.items():
-        exchange(talk, beats(3, name, 1), response(BEAT, 3, 3))
-    return saved(folder, wire)
-
-
-def is_as_captured(played: Played, group: Coordinator) -> bool:
-    """Tell whether three ended up as in the capture."""
-    assert not played.failures
-    found = {verdict(played, each) for each in played.outcomes}
-    is_well = found <= {Verdict.SAME, Verdict.EQUIVALENT}
-    return is_well and group.is_told and group.parts == {name: name.encode() for name in NAMES}
-
-
-def test_who_asks_for_its_part_is_heard_again_when_one_more_joins(tmp_path: Path) -> None:
-    """The leader must not wait for the second, which waits for the group to rebalance."""
-    group, begun, told_again = Coordinator(), asyncio.Event(), asyncio.Event()
-
-    async def join(message: Message) -> Answer:
-        name = message.client_id
-        if name == "two":
-            await begun.wait()
-        if name == "three":
-            await told_again.wait()
-        is_again = name == "one" and group.generation == 2
-        answer = await group.join(message)
-        if name == "one":
-            begun.set()
-            if group.generation == 2:
-                await group.until_parked()  # the second is told before the leader
-            if is_again:
-                told_again.set()
+    def beat(message: Message) -> Answer:
+        answer = group.beat(message)
+        if answer["error_code"]:
+            told.set()
         return answer
 
-    script: Answers = {"JoinGroup": join, "SyncGroup": group.sync, "Heartbeat": group.beat}
-    played = at_script(three(tmp_path, ("two", "three", "one")), script)
-    assert is_as_captured(played, group)
+    async def commit(message: Message) -> Answer:
+        if committed:
+            await told.wait()  # by a heartbeat that is not of the capture
+        committed.append(message)
+        return done()
 
-
-@pytest.mark.parametrize("seed", range(24))
-def test_members_find_together_in_whatever_order_they_are_heard(tmp_path: Path, seed: int) -> None:
-    chance, group = Random(seed), Coordinator()
-
-    def slowly(
-        answer: Callable[[Message], Awaitable[dict[str, Any]]],
-    ) -> Callable[[Message], Awaitable[Answer]]:
-        async def wait() -> None:
-            for _ in range(chance.choice((0, 0, 1, 5, 30, 200, 1500))):
-                await asyncio.sleep(0)  # lets others go first
-
-        async def heard(message: Message) -> Answer:
-            await wait()
-            found = await answer(message)
-            await wait()
-            return found
-
-        return heard
-
-    async def beat(message: Message) -> dict[str, Any]:
-        return group.beat(message)
-
-    script: Answers = {
-        "JoinGroup": slowly(group.join),
-        "SyncGroup": slowly(group.sync),
-        "Heartbeat": slowly(beat),
-    }
-    played = at_script(three(tmp_path, chance.sample(NAMES, 3)), script)
-    assert is_as_captured(played, group)
+    script: Answers = {"JoinGroup": group.join, "SyncGroup": group.sync}
+    played = at_script(saved(tmp_path, wire), script | {"Heartbeat": beat, "OffsetCommit": commit})
+    assert not played.failures
+    assert asked(played, "JoinGroup").count("one") == 2
+    assert group.parts == {"one": b"one", "other": b"other"}

@@ -19,7 +19,11 @@ def joins(turn: int, member: str = "m", *members: str) -> Turn:
 
 
 def stays(turn: int = -1, member: str = "m", error: int = 0) -> Turn:
-    return Turn("g", member, Part.STAYS, turn, not error, error == REBALANCES)
+    return Turn("g", member, Part.STAYS, turn, not error, rebalances=error == REBALANCES)
+
+
+def commits() -> Turn:
+    return stays()._replace(settles=False)
 
 
 def leaves(member: str = "m") -> Turn:
@@ -100,7 +104,15 @@ def test_what_comes_before_a_rebalance_is_told() -> None:
 
 def test_who_joins_meanwhile_is_told_anew() -> None:
     found = turns(stays(), joins(2), stays(error=REBALANCES or 0))
-    assert found.groups(np.arange(3, dtype=np.int32)).unsettled == {1}
+    assert found.groups(np.arange(3, dtype=np.int32)).unsettled == {0, 1}
+
+
+def test_offsets_are_committed_while_a_group_rebalances() -> None:
+    told = stays(error=REBALANCES or 0)
+    found = turns(stays(), commits(), stays(), commits(), told, commits(), joins(2), commits())
+    assert found.groups(np.arange(8, dtype=np.int32)).unsettled == {2, 3, 5}
+    found = turns(stays(), commits(), commits()._replace(rebalances=True, is_steady=False))
+    assert found.groups(np.arange(3, dtype=np.int32)).unsettled == {0, 1}
 
 
 def test_the_last_step_of_a_member_is_where_it_joins_speaks_or_leaves() -> None:
@@ -154,7 +166,8 @@ def told(
         ("SyncGroup", 3, {"generation_id": 2}, {"error_code": 27}, stays(2, error=27)),
         ("Heartbeat", 3, {"generation_id": 2}, {}, stays()),
         ("Heartbeat", 3, {"generation_id": 2}, {"error_code": 27}, stays(error=27)),
-        ("OffsetCommit", 5, {}, {}, stays(member="")),
+        ("OffsetCommit", 0, {}, {}, commits()._replace(member="")),
+        ("OffsetCommit", 5, {}, {}, commits()),
         ("ConsumerGroupHeartbeat", 0, {"member_epoch": 0}, {"member_epoch": 1}, given(joins(1))),
         ("ConsumerGroupHeartbeat", 0, {"member_epoch": 1}, {"member_epoch": 2}, given(stays(2))),
         ("ConsumerGroupHeartbeat", 0, {"member_epoch": 1}, None, given(stays(0, error=1))),
@@ -195,4 +208,5 @@ def test_what_an_exchange_tells(
 def test_a_refused_commit_tells_nothing() -> None:
     partition = {"partition_index": 0, "error_code": 27}
     answer = {"topics": [{"name": "orders", "partitions": [partition]}]}
-    assert told("OffsetCommit", 5, {}, answer) == stays(member="", error=1)
+    refused = commits()._replace(is_steady=False, rebalances=True)
+    assert told("OffsetCommit", 5, {}, answer) == refused

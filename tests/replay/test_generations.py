@@ -1,0 +1,106 @@
+"""Three that formed one generation in the capture do so at the target, in whatever order it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from dissector.protocol.messages import Message
+from replay.outcome import Verdict
+from tests.frames import request, response
+from tests.packets import Wire
+from tests.replay.captures import exchange, saved
+from tests.replay.coordinator import Coordinator
+from tests.replay.scripted import Answer, Answers
+from tests.replay.test_joining import BEAT, JOIN, SYNC, beats, joined, joins, of_group, verdict
+from tests.replay.test_run import Played, at_script
+
+NAMES = ("one", "two", "three")
+
+
+def three(folder: Path, order: Sequence[str]) -> Path:
+    """Capture three that form one generation; in that order they are told so, and ask for parts."""
+    wire = Wire()
+    talks = {name: wire.talk(50000 + at).syn() for at, name in enumerate(NAMES)}
+    for name, talk in talks.items():
+        talk.client(joins(1, name))
+    parts = [{"member_id": each, "assignment": each.encode()} for each in NAMES]
+    for name in order:
+        leads = name == "one"
+        talks[name].broker(response(JOIN, 3, 1, **joined(1, name, *(NAMES if leads else ()))))
+        asks = of_group(name) | {"assignments": parts if leads else []}
+        talks[name].client(request(SYNC, 3, 2, name, **asks))
+    for name, talk in talks.items():
+        talk.broker(response(SYNC, 3, 2, assignment=name.encode()))
+    for name, talk in talks.items():
+        exchange(talk, beats(3, name, 1), response(BEAT, 3, 3))
+    return saved(folder, wire)
+
+
+def is_as_captured(played: Played, group: Coordinator) -> bool:
+    """Tell whether three ended up as in the capture."""
+    assert not played.failures
+    found = {verdict(played, each) for each in played.outcomes}
+    is_well = found <= {Verdict.SAME, Verdict.EQUIVALENT}
+    return is_well and group.is_told and group.parts == {name: name.encode() for name in NAMES}
+
+
+def test_who_asks_for_its_part_is_heard_again_when_one_more_joins(tmp_path: Path) -> None:
+    """The leader must not wait for the second, which waits for the group to rebalance."""
+    group, begun, told_again = Coordinator(), asyncio.Event(), asyncio.Event()
+
+    async def join(message: Message) -> Answer:
+        name = message.client_id
+        if name == "two":
+            await begun.wait()
+        if name == "three":
+            await told_again.wait()
+        is_again = name == "one" and group.generation == 2
+        answer = await group.join(message)
+        if name == "one":
+            begun.set()
+            if group.generation == 2:
+                await group.until_parked()  # the second is told before the leader
+            if is_again:
+                told_again.set()
+        return answer
+
+    script: Answers = {"JoinGroup": join, "SyncGroup": group.sync, "Heartbeat": group.beat}
+    played = at_script(three(tmp_path, ("two", "three", "one")), script)
+    assert is_as_captured(played, group)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_members_find_together_in_whatever_order_they_are_heard(tmp_path: Path, seed: int) -> None:
+    chance, group = Random(seed), Coordinator()
+
+    def slowly(
+        answer: Callable[[Message], Awaitable[dict[str, Any]]],
+    ) -> Callable[[Message], Awaitable[Answer]]:
+        async def wait() -> None:
+            for _ in range(chance.choice((0, 0, 1, 5, 30, 200, 1500))):
+                await asyncio.sleep(0)  # lets others go first
+
+        async def heard(message: Message) -> Answer:
+            await wait()
+            found = await answer(message)
+            await wait()
+            return found
+
+        return heard
+
+    async def beat(message: Message) -> dict[str, Any]:
+        return group.beat(message)
+
+    script: Answers = {
+        "JoinGroup": slowly(group.join),
+        "SyncGroup": slowly(group.sync),
+        "Heartbeat": slowly(beat),
+    }
+    played = at_script(three(tmp_path, chance.sample(NAMES, 3)), script)
+    assert is_as_captured(played, group)
