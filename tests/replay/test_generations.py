@@ -1,4 +1,4 @@
-"""Three that formed one generation in the capture do so at the target, in whatever order it comes."""
+"""Three of one captured generation form one at the target, in whatever order it hears them."""
 
 from __future__ import annotations
 
