@@ -20,7 +20,7 @@ from replay.policy import of_setting
 from replay.roles import Role, values
 from replay.route import MISROUTED
 from replay.treatment import ON_THE_WAY
-from replay.turns import has_partitions
+from replay.turns import REBALANCES, has_partitions
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 
@@ -44,7 +44,6 @@ _UNKNOWN = {
 
 _ABSENT = {error_code("UNKNOWN_TOPIC_OR_PARTITION"), error_code("UNKNOWN_TOPIC_ID")}
 
-_REBALANCES = error_code("REBALANCE_IN_PROGRESS")
 _WANTS_ID = error_code("MEMBER_ID_REQUIRED")
 _FENCED_SESSIONS = frozenset(
     error_code(name)
@@ -137,7 +136,7 @@ def why_again(
             is_there = _has_records(found.response, version, live)
             return Again.NO_RECORDS if asked and not is_there else None
         case "Heartbeat" | "SyncGroup":
-            awaited = captured.body.error_code == _REBALANCES and not live.error_code
+            awaited = captured.body.error_code == REBALANCES and not live.error_code
             return Again.REBALANCE if awaited else None
         case "ConsumerGroupHeartbeat" | "ShareGroupHeartbeat":
             told = captured.body.assignment is not None and live.assignment is None
@@ -195,6 +194,11 @@ def _why_error(name: str, errors: set[int]) -> Again | None:
 def errors_of(schema: Schema, version: int, body: Container) -> Iterator[int]:
     """Yield the errors of an answer that are not NONE."""
     return values(schema, version, _ERRORS)(body)
+
+
+def rebalances(schema: Schema, version: int, body: Container) -> bool:
+    """Tell whether an answer says that a group rebalances."""
+    return REBALANCES in set(errors_of(schema, version, body))
 
 
 def _has_records(schema: Schema, version: int, body: Container) -> bool:

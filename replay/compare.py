@@ -10,6 +10,7 @@ from construct import Container
 from dissector.protocol.embedded.secrets import carries_secrets, mask
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
+from replay.again import rebalances
 from replay.alike import alike
 from replay.bodies import Bodies
 from replay.noise import Noise
@@ -17,7 +18,6 @@ from replay.outcome import REJOINED, Difference, Outcome, Verdict
 from replay.roles import Branch, Node, Role, Scope, plan
 from replay.step import Captured
 from replay.treatment import COMPARED, FOLDED, TOLD_WHEN_NEW, TOLD_WITH_ALL
-from replay.turns import REBALANCES
 from replay.world import World
 
 FAILING = frozenset({Verdict.DIFFERS, Verdict.ERROR_CHANGED, Verdict.MISSING})
@@ -71,7 +71,7 @@ def compare(
     answered = captured.answered()
     if answered is None or answered.body is None or answered.schema is None:
         return Verdict.EXTRA, []
-    if outcome.step.is_unsettled and live.error_code == REBALANCES:
+    if outcome.step.is_unsettled and rebalances(answered.schema, outcome.version, live):
         return Verdict.EQUIVALENT, []  # it is told sooner: what the capture shows comes next
     there = shown if _creates(captured) else made
     found = _bodies(outcome, answered, live, world, there, show_secrets)

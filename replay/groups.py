@@ -19,15 +19,13 @@ from dataclasses import dataclass
 from construct import Container
 
 from dissector.errors import DissectorError
-from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import Message
-from replay.again import Again, errors_of
+from replay.again import Again, rebalances
 from replay.outcome import REJOINED, Change
 from replay.plan import Plan
 from replay.refusal import Refused
 from replay.roles import Role
 from replay.step import Captured, Step
-from replay.turns import REBALANCES
 from replay.world import World
 
 Repeat = Callable[[int, str], Awaitable[Container | None]]
@@ -132,9 +130,11 @@ class Groups:
             return Again.MEMBERS
         if name not in _TELLS or step.is_unsettled or self._key(step) is None:
             return None
-        before = _rebalances(name, told.api_version, told.body)
-        is_new = _rebalances(name, version, answer) and not before
-        return Again.REJOIN if is_new else None
+        assert told.schema is not None
+        assert told.api_version is not None
+        was_told = rebalances(told.schema, told.api_version, told.body)
+        is_told = rebalances(told.schema, version, answer)
+        return Again.REJOIN if is_told and not was_told else None
 
     def _awaits_others(self, asked: Captured, told: Container, answer: Container) -> bool:
         """
@@ -261,11 +261,3 @@ def _member_id(body: Container) -> str:
 
 def _body(message: Message | None) -> Container | None:
     return None if message is None else message.body
-
-
-def _rebalances(name: str, version: int | None, body: Container) -> bool:
-    """Tell whether an answer says that the group rebalances."""
-    found = api(KEYS[name])
-    assert found is not None
-    assert version is not None
-    return REBALANCES in set(errors_of(found.response, version, body))

@@ -26,6 +26,17 @@ def test_a_rebalance_that_is_told_sooner_is_no_difference() -> None:
         assert compare(made, World())[0] is verdict
 
 
+@pytest.mark.parametrize(("error", "verdict"), [(0, Verdict.SAME), (27, Verdict.EQUIVALENT)])
+def test_a_commit_may_be_told_of_a_rebalance_sooner(error: int, verdict: Verdict) -> None:
+    captured, live = (
+        {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "error_code": each}]}]}
+        for each in (0, error)
+    )
+    made = outcome("OffsetCommit", 3, captured, live)
+    made.step.is_unsettled = True
+    assert compare(made, World())[0] is verdict
+
+
 def test_partitions_that_are_given_sooner_are_no_difference() -> None:
     name, some = "ConsumerGroupHeartbeat", {"topic_partitions": [{"partitions": [0]}]}
     for is_later, verdict in [(True, Verdict.EQUIVALENT), (False, Verdict.DIFFERS)]:
