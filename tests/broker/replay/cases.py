@@ -57,6 +57,7 @@ JUST_SET = {
     "DescribeConfigs.results[*].configs[*].value",
     "DescribeTopicPartitions.topics[*].partitions[*]",
     "DescribeUserScramCredentials.results[*].error_code",
+    "ListConfigResources.config_resources[*]",
     "Metadata.topics[*].partitions[*]",
 }
 """
