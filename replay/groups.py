@@ -56,6 +56,7 @@ class _Member:
         is_unsettled: Whether the capture shows next that it is told of a rebalance.
         has_rejoined: Whether it joined again while it had nothing to ask.
         joining: Set while it joins again.
+        assigning: Set while it assigns before the capture shows that it asks for its own part.
     """
 
     join: int
@@ -65,6 +66,7 @@ class _Member:
     is_unsettled: bool = False
     has_rejoined: bool = False
     joining: asyncio.Task[None] | None = None
+    assigning: asyncio.Task[None] | None = None
 
 
 class Groups:
@@ -76,6 +78,7 @@ class Groups:
         self._leaders: dict[str, str] = {}
         self._members: dict[_Key, _Member] = {}
         self._short: dict[_Place, int] = {}
+        self._due: dict[str, int] = {}
 
     def answered(self, step: Step, answer: Container, repeat: Repeat) -> None:
         """
@@ -98,6 +101,7 @@ class Groups:
             if told is not None and not told.error_code:
                 member = _Member(step.number, repeat, is_unsettled=step.is_unsettled)
                 self._join((group, told.member_id), member)
+                self._have_assigned(group)
         elif name == "LeaveGroup":
             for each in body.get("members") or [body]:
                 self._members.pop((group, each.member_id), None)
@@ -105,6 +109,7 @@ class Groups:
             known.is_unsettled, known.said = step.is_unsettled, step.number
             if name == "SyncGroup":
                 known.sync = step.number
+                self._due.pop(group, None)
 
     def _join(self, key: _Key, member: _Member) -> None:
         """Note who has joined; who did so again by the same step goes on as it was."""
@@ -232,6 +237,9 @@ class Groups:
         number = self._plan.assignments.get((body.group_id, body.generation_id))
         if body.member_id != leader:
             body.assignments = []
+            if before:
+                self._due[body.group_id] = body.generation_id
+                self._have_assigned(body.group_id)
         elif not before and number is not None:
             told = self._plan.step(number).captured.asked().body
             body.assignments = told.assignments if told is not None else []
@@ -240,13 +248,32 @@ class Groups:
         why = "the group has another leader"
         return [Change("assignments", Role.EMBEDDED, len(before), len(body.assignments), why)]
 
+    def _have_assigned(self, group: str) -> None:
+        """
+        Have the leader assign what the captured one does, which the target has not for a leader.
+
+        The leader's own turn may come only after that of the captured one, who waits for it.
+        """
+        key = group, self._leaders[group]
+        number = self._plan.groups.parts.get((*key, self._due.get(group, 0)))
+        leader = self._members.get(key)
+        if leader is not None and number is not None:
+            del self._due[group]
+            leader.assigning = asyncio.create_task(_ask_for_part(key[1], leader, number))
+
+
+async def _ask_for_part(name: str, member: _Member, number: int) -> None:
+    """Ask for a part; who asks for it next is told what fails."""
+    with suppress(DissectorError, Refused):
+        await member.repeat(number, name)
+
 
 async def _join_again(name: str, member: _Member) -> None:
     """Join, and ask for its part where it had one; who asks for it next is told what fails."""
     with suppress(DissectorError, Refused):
         answer = await member.repeat(member.join, name)
         if answer is not None and not answer.error_code and member.sync >= 0:
-            await member.repeat(member.sync, name)
+            await _ask_for_part(name, member, member.sync)
 
 
 def _generation(body: Container) -> int:

@@ -145,12 +145,14 @@ class Shown(NamedTuple):
         sizes: Group and generation -> how many of its members are seen to join it.
         last: Group and member -> the last step in which it joins, speaks or leaves.
         unassigned: Steps in which a member is not given partitions, from when it joins until it is.
+        parts: Group, member and generation -> the step in which it asks for its part.
     """
 
     unsettled: frozenset[int] = frozenset()
     sizes: Mapping[tuple[str, int], int] = MappingProxyType({})
     last: Mapping[tuple[str, str], int] = MappingProxyType({})
     unassigned: frozenset[int] = frozenset()
+    parts: Mapping[tuple[str, str, int], int] = MappingProxyType({})
 
 
 class Turns:
@@ -202,7 +204,16 @@ class Turns:
             self._sizes(step_of),
             self._last(step_of),
             frozenset(self._unassigned(step_of)),
+            self._parts(step_of),
         )
+
+    def _parts(self, step_of: NDArray[np.int32]) -> dict[tuple[str, str, int], int]:
+        return {
+            (group, turn.member, turn.turn): int(step_of[number])
+            for group, told in self._by_group.items()
+            for number, turn in _in_order(told, step_of)
+            if turn.part is Part.STAYS and turn.turn > 0 and turn.assigns is None
+        }
 
     def _unassigned(self, step_of: NDArray[np.int32]) -> Iterator[int]:
         for told in self._by_group.values():

@@ -23,8 +23,12 @@ from tests.replay.test_run import Played, at_script
 NAMES = ("one", "two", "three")
 
 
-def three(folder: Path, order: Sequence[str]) -> Path:
-    """Capture three that form one generation; in that order they are told so, and ask for parts."""
+def three(folder: Path, order: Sequence[str], *, one_by_one: bool = False) -> Path:
+    """
+    Capture three that form one generation; in that order they are told so, and ask for parts.
+
+    One by one, the leader is first, and who asks has seen what those before were told.
+    """
     wire = Wire()
     talks = {name: wire.talk(50000 + at).syn() for at, name in enumerate(NAMES)}
     for name, talk in talks.items():
@@ -33,13 +37,19 @@ def three(folder: Path, order: Sequence[str]) -> Path:
     for name in order:
         leads = name == "one"
         talks[name].broker(response(JOIN, 3, 1, **joined(1, name, *(NAMES if leads else ()))))
-        asks = of_group(name) | {"assignments": parts if leads else []}
-        talks[name].client(request(SYNC, 3, 2, name, **asks))
+        if not one_by_one:
+            talks[name].client(asks_for_part(name, parts if leads else []))
     for name, talk in talks.items():
+        if one_by_one:
+            talk.client(asks_for_part(name, parts if name == "one" else []))
         talk.broker(response(SYNC, 3, 2, assignment=name.encode()))
     for name, talk in talks.items():
         exchange(talk, beats(3, name, 1), response(BEAT, 3, 3))
     return saved(folder, wire)
+
+
+def asks_for_part(name: str, parts: list[dict[str, Any]]) -> bytes:
+    return request(SYNC, 3, 2, name, **of_group(name), assignments=parts)
 
 
 def is_as_captured(played: Played, group: Coordinator) -> bool:
@@ -102,5 +112,6 @@ def test_members_find_together_in_whatever_order_they_are_heard(tmp_path: Path, 
         "SyncGroup": slowly(group.sync),
         "Heartbeat": slowly(beat),
     }
-    played = at_script(three(tmp_path, chance.sample(NAMES, 3)), script)
+    capture = three(tmp_path, chance.sample(NAMES, 3), one_by_one=seed % 2 == 0)
+    played = at_script(capture, script)
     assert is_as_captured(played, group)

@@ -11,6 +11,7 @@ from dissector.protocol.messages import Message
 from replay.groups import Groups
 from replay.plan import Plan
 from replay.step import Captured, Step
+from replay.turns import Shown
 from replay.world import World
 from tests.replay.worlds import request, topology, whole
 
@@ -30,7 +31,9 @@ def sync(member: str, assignments: list[dict[str, Any]]) -> Message:
 def groups(leader: str) -> Groups:
     captured = SimpleNamespace(asked=lambda: sync("one", ASSIGNED))
     plan = SimpleNamespace(
-        assignments={("g", 3): 8}, step=lambda number: SimpleNamespace(captured=captured)
+        assignments={("g", 3): 8},
+        step=lambda number: SimpleNamespace(captured=captured),
+        groups=Shown(),
     )
     world = World(topology({}))
     for name in ("one", "two"):

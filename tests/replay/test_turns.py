@@ -115,6 +115,13 @@ def test_offsets_are_committed_while_a_group_rebalances() -> None:
     assert found.groups(np.arange(3, dtype=np.int32)).unsettled == {0, 1}
 
 
+def test_where_members_ask_for_their_parts_is_told() -> None:
+    found = turns(joins(1, "a"), stays(1, "a"), stays(-1, "a"), stays(2, "a"), stays(2, "b"))
+    steps = np.array([0, 1, 2, 3, -1], np.int32)
+    assert found.groups(steps).parts == {("g", "a", 1): 1, ("g", "a", 2): 3}
+    assert not turns(given(stays(2))).groups(np.arange(1, dtype=np.int32)).parts
+
+
 def test_the_last_step_of_a_member_is_where_it_joins_speaks_or_leaves() -> None:
     found = turns(joins(1, "a"), stays(member="b"), joins(2, "a"), leaves("b"), stays(member="c"))
     steps = np.array([0, 1, 2, 3, -1], np.int32)
