@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from tests.broker.artifacts import cache_folder
@@ -41,21 +44,33 @@ def _fetch(command: list[str]) -> None:
 @scenario("kafka4-kafkajs", f"kafkajs: {_SHOWS}", client="kafkajs", cluster=KAFKA_4)
 @scenario("kafka39-kafkajs", f"kafkajs: {_SHOWS}", client="kafkajs", cluster=KAFKA_39)
 def kafkajs(stage: Stage) -> None:
-    folder = cache_folder() / "kafkajs"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "package.json").write_bytes((_PROGRAMS / "package.json").read_bytes())
-    if not (folder / "node_modules" / "kafkajs").exists():
-        _fetch(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder)])
+    modules = str(_installed() / "node_modules")
     program = str(_PROGRAMS / "kafkajs.js")
-    modules = str(folder / "node_modules")
     _run(["node", program, stage.bootstrap, stage.topic()], NODE_PATH=modules)
+
+
+def _installed() -> Path:
+    """Return the folder with the client, which is there as a whole or not at all."""
+    wanted = (_PROGRAMS / "package.json").read_bytes()
+    folder = cache_folder() / f"kafkajs-{sha256(wanted).hexdigest()[:8]}"
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
+            made = Path(name) / folder.name
+            made.mkdir()
+            (made / "package.json").write_bytes(wanted)
+            _fetch(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(made)])
+            with suppress(OSError):  # somebody else was sooner
+                made.rename(folder)
+    return folder
 
 
 @scenario("kafka4-franz-go", f"franz-go: {_SHOWS}", client="franz-go", cluster=KAFKA_4)
 @scenario("kafka39-franz-go", f"franz-go: {_SHOWS}", client="franz-go", cluster=KAFKA_39)
 def franz_go(stage: Stage) -> None:
-    binary = cache_folder() / "franz"
     program = str(_PROGRAMS / "franz")
     _fetch(["go", "-C", program, "mod", "download"])
-    _run(["go", "build", "-C", program, "-o", str(binary), "."])
-    _run([str(binary), stage.bootstrap, stage.topic()])
+    with tempfile.TemporaryDirectory() as folder:  # others may build and run it at the same time
+        binary = str(Path(folder) / "franz")
+        _run(["go", "build", "-C", program, "-o", binary, "."])
+        _run([binary, stage.bootstrap, stage.topic()])
