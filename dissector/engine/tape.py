@@ -46,7 +46,7 @@ __all__ = [
 Ints: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int32]
 
-ROOM = 1 << 16
+ROOM = 1 << 17
 """Rows of a piece: enough that what is done once for each does not count, and few megabytes."""
 
 

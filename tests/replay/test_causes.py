@@ -139,6 +139,7 @@ def test_generations_tell_the_order_of_what_overlapped() -> None:
         {("g", 1): 1, ("g", 2): 0},
         {("g", "a"): 3, ("g", "b"): 1},
         set(),
+        {("g", "a", 1): 3},
     )
 
 
