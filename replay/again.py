@@ -16,7 +16,7 @@ from dissector.protocol.apis import api
 from dissector.protocol.error_codes import ERRORS, error_code
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
-from replay.policy import of_setting
+from replay.policy import UNHEARD_OF, of_setting
 from replay.roles import Role, values
 from replay.route import MISROUTED
 from replay.treatment import ON_THE_WAY
@@ -42,7 +42,6 @@ _UNKNOWN = {
 }
 """The same -> the error of a broker that does not know of it."""
 
-_ABSENT = {error_code("UNKNOWN_TOPIC_OR_PARTITION"), error_code("UNKNOWN_TOPIC_ID")}
 
 _WANTS_ID = error_code("MEMBER_ID_REQUIRED")
 _FENCED_SESSIONS = frozenset(
@@ -188,7 +187,7 @@ def _why_error(name: str, errors: set[int]) -> Again | None:
     passing = {each for each in errors if ERRORS.get(each, ("", False))[1]}
     if not passing:
         return None
-    return Again.ABSENT if passing <= _ABSENT else Again.NOT_READY
+    return Again.ABSENT if passing <= UNHEARD_OF else Again.NOT_READY
 
 
 def errors_of(schema: Schema, version: int, body: Container) -> Iterator[int]:

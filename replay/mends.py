@@ -16,12 +16,12 @@ from construct import Container
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
+from replay.turns import REBALANCES
 
 LEGAL_TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 """Source: Topic.java."""
 
 _MEMBER_ID_REQUIRED = error_code("MEMBER_ID_REQUIRED")
-_REBALANCES = error_code("REBALANCE_IN_PROGRESS")
 _INVALID_REQUEST = error_code("INVALID_REQUEST")
 _INVALID_TOPIC = error_code("INVALID_TOPIC_EXCEPTION")
 
@@ -134,7 +134,7 @@ class Mends:
         """
         errors = {}
         for place, partition in _partitions(asked, answer):
-            if partition.error_code == _REBALANCES and self._joining.get(asked.group_id):
+            if partition.error_code == REBALANCES and self._joining.get(asked.group_id):
                 partition.error_code = 0
             errors[place] = partition.error_code
         for place, partition in _partitions(asked, asked):

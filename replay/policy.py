@@ -75,7 +75,7 @@ _MOMENTARY = frozenset(
 )
 """Errors of a cluster that is not ready; a client asks again until it is."""
 
-_UNHEARD_OF = frozenset(
+UNHEARD_OF = frozenset(
     error_code(name) for name in ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 )
 """Errors of a new partition whose leader has not heard of it, and of what is not there at all."""
@@ -215,7 +215,7 @@ def why_unheard_of(api: str, answer: Message | None) -> str:
     Its partition may be so new that the leader has not heard of it. The target's has, as is waited
     for, and would write the records twice.
     """
-    return _refused(_UNHEARD_OF, _errors(answer)) if api == "Produce" else ""
+    return _refused(UNHEARD_OF, _errors(answer)) if api == "Produce" else ""
 
 
 def _refused(momentary: frozenset[int | None], errors: set[int]) -> str:
