@@ -8,7 +8,7 @@ from conform.rule import Rule, Severity, Side
 from conform.turn import Closing, Turn, span_of
 from conform.verdict import PARTICULARS, Finding, Verdict, finding_key
 from dissector.protocol.embedded.sasl import MASK
-from dissector.protocol.embedded.secrets import carries_secrets, secret_ranges
+from dissector.protocol.embedded.secrets import secret_ranges
 
 if TYPE_CHECKING:
     from dissector.protocol.messages import Message
@@ -113,8 +113,6 @@ class Say:
 
 def _is_secret(message: Message, span: tuple[int, int], turn: Closing) -> bool:
     """Tell whether a place in a message holds a secret, in part at least."""
-    if message.schema is None or not carries_secrets(message.schema.fields):
-        return False
     request = turn.request if isinstance(turn, Turn) and message.kind == "response" else None
     start, end = span
     return any(first < end and start < last for first, last in secret_ranges(message, request))

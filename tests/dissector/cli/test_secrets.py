@@ -14,6 +14,7 @@ import polars
 import pytest
 
 from dissector.protocol.embedded.cluster_metadata import ConfigRecord, UserScramCredentialRecord
+from dissector.protocol.embedded.consumer_offsets import GroupMetadataValue
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.hexdump import hexdump
 from tests import packets
@@ -159,6 +160,91 @@ def damaged(talk: Talk) -> None:
     talk.client(sized(bytes(short))).broker(told(39, 1, 3))
 
 
+def settings_of_others(talk: Talk) -> None:
+    """Settings that Kafka does not know, or whose values hold more than they should."""
+    text = SECRET.decode()
+    settings = {
+        "somebody.elses.setting": text,
+        "aws.access.token ": text,
+        "confluent.basic.auth.user.info": f"alice:{text}",
+        "azure.storage.connection.string": f"AccountKey={text}",
+        "sasl.oauthbearer.assertion.private.key.passphrase": text,
+        "listener.name.tls.ssl.keystore.certificate.chain": text,
+        "sasl.oauthbearer.token.endpoint.url": f"https://alice:{text}@idp/token",
+    }
+    entries = [{"name": name, "value": value} for name, value in settings.items()]
+    resources = [{"resource_type": 4, "resource_name": "1", "configs": entries}]
+    talk.client(asked(33, 2, 1, resources=resources), asked(44, 1, 2, resources=resources))
+    talk.broker(told(33, 2, 1), told(44, 1, 2))
+    typed = {"name": "custom", "value": text, "config_type": 7}
+    named = {"name": "my.secret", "value": text}
+    results = [{"resource_name": "1", "configs": [typed, named]}]
+    talk.client(asked(32, 4, 3)).broker(told(32, 4, 3, results=results))
+
+
+def json_web_token(talk: Talk) -> None:
+    parts = (b'{"alg":"none"}', b'{"sub":"' + SECRET + b'"}')
+    token = b".".join(base64.urlsafe_b64encode(part) for part in parts) + b"."
+    handshake(talk, "OAUTHBEARER", 1)
+    talk.client(asked(36, 2, 2, auth_bytes=b"n,a=" + SECRET + b",\x01auth=Bearer " + token + b"\1\1"))
+    refused = f"invalid token Bearer {token.decode()}"
+    talk.broker(told(36, 2, 2, error_code=58, error_message=refused))
+
+
+def error_texts(talk: Talk) -> None:
+    text = SECRET.decode()
+    why = f"Invalid value {text} for configuration ssl.key.password: no."
+    talk.client(asked(44, 1, 1), asked(19, 7, 2), asked(13, 5, 3, group_id="g"))
+    talk.broker(told(44, 1, 1, responses=[{"error_code": 40, "error_message": why}]))
+    topics = [{"name": "t", "error_code": 40, "error_message": f"password={text} is short"}]
+    talk.broker(told(19, 7, 2, topics=topics), told(13, 5, 3))
+
+
+def urls(talk: Talk) -> None:
+    """Connect's workers send their address to one another, by way of the coordinator."""
+    url = b"http://admin:" + SECRET + b"@host:8083/"
+    metadata = b"\0\0" + len(url).to_bytes(2, "big") + url + bytes(8)
+    protocols = [{"name": "default", "metadata": metadata}]
+    talk.client(asked(11, 5, 1, group_id="c", protocol_type="connect", protocols=protocols))
+    members = [{"member_id": "m", "metadata": metadata}]
+    talk.broker(told(11, 5, 1, protocol_name="default", members=members))
+    value = body(
+        GroupMetadataValue,
+        3,
+        protocol_type="connect",
+        members=[{"member_id": "m", "subscription": metadata}],
+    )
+    record = Record(key=b"\0\2\0\1c", value=b"\0\3" + value)
+    responses = [
+        {
+            "topic": "__consumer_offsets",
+            "partitions": [
+                {"partition_index": 0, "records": build_records([new_batch([record])])},
+            ],
+        }
+    ]
+    talk.client(asked(FETCH, 12, 2)).broker(told(FETCH, 12, 2, responses=responses))
+
+
+def telemetry(talk: Talk) -> None:
+    talk.client(asked(72, 0, 1, metrics=SECRET)).broker(told(72, 0, 1))
+
+
+def unknown_tags(talk: Talk) -> None:
+    tag = b"\1\x4d" + bytes([len(SECRET)]) + SECRET
+    heartbeat = asked(12, 4, 1, group_id="g", member_id="m")[4:]
+    talk.client(sized(heartbeat[:-1] + tag)).broker(sized(told(12, 4, 1)[4:-1] + tag))
+
+
+def orphans(talk: Talk) -> None:
+    """Responses without their requests, and an API that nobody knows."""
+    talk.client(asked(12, 4, 1), sized(b"\x02\x15\0\0\0\0\0\2\0\1c" + SECRET))
+    talk.broker(told(12, 4, 1), told(38, 2, 3, token_id="t", hmac=SECRET))
+    entry = {"name": "ssl.key.password", "value": SECRET.decode()}
+    talk.broker(told(32, 4, 4, results=[{"resource_name": "1", "configs": [entry]}]))
+    talk.client(asked(12, 4, 5)).broker(told(12, 4, 5))
+
+
 def cut_off(talk: Talk) -> None:
     """The capture ends within the message."""
     whole = asked(51, 0, 1, upsertions=[CREDENTIAL, CREDENTIAL])
@@ -177,6 +263,13 @@ PLAYS = [
     envelope,
     cluster_metadata,
     cluster_metadata_by_id,
+    settings_of_others,
+    json_web_token,
+    error_texts,
+    urls,
+    telemetry,
+    unknown_tags,
+    orphans,
     damaged,
     cut_off,
 ]
@@ -266,7 +359,7 @@ def test_they_are_shown_when_asked_for(
     none = tmp_path / "none"
     assert seen(good("dissect", "-x", "--show-secrets", path), none)
     assert seen(good("dissect", "-V", "--show-secrets", path), none)
-    if play in (plain_raw, scram_raw, damaged, cut_off):
+    if play in (plain_raw, scram_raw, orphans, damaged, cut_off):
         return  # there is no body
     for command in COMMANDS:
         if command[0] in ("dissect", "pairs") and ("ndjson" in command or "fields" in command):
