@@ -22,9 +22,7 @@ def may_hold_credential(source: Any, start: int, length: int) -> bool:
         if byte <= 32 or byte == 61 or byte == 64:
             return True
         # A `:` behind a quote, or behind a letter that is no hexadecimal digit, up to two back.
-        if byte == 58 and (
-            before == 34 or before == 39 or before | 32 > 102 or earlier | 32 > 102
-        ):
+        if byte == 58 and (before == 34 or before == 39 or before | 32 > 102 or earlier | 32 > 102):
             return True
         # `eyJ`
         if byte == 74 and before == 121 and earlier == 101:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.columns import Buffers, Slices
+from dissector.engine.credential_loop import may_hold_credential
 from dissector.engine.exchanges import NONE, Exchanges, Ints
 from dissector.engine.field_looks import (
     BYTES,
@@ -26,7 +27,6 @@ from dissector.engine.field_looks import (
     UUID,
     Looks,
 )
-from dissector.engine.credential_loop import may_hold_credential
 from dissector.engine.field_secrets import credentials, secret_values
 from dissector.engine.table import clean
 from dissector.engine.tape import Tape
@@ -255,7 +255,7 @@ def _lay(
                 filled += text_length
                 made[made_count] = row
                 made_count += 1
-            if (kind == TEXT or kind == BYTES) and len(suspects) > 0:
+            if kind in (TEXT, BYTES) and len(suspects) > 0:
                 may_hold = (
                     may_hold_credential(data, at, value)
                     if at < beyond

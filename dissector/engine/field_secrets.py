@@ -94,7 +94,7 @@ def _role(place: Place | None) -> int:
 
 @cache
 def _settings(key: int, kind: Kind) -> dict[str, tuple[str, bool]]:
-    """Return, by the path of each array of settings, the field of their names; if they are marked."""
+    """Return by the path of each array of settings: the field of the name; is there a mark."""
     found = api(key)
     return dict(_settings_below(found.schema(kind).fields, "", False)) if found else {}
 

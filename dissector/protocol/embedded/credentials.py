@@ -17,8 +17,8 @@ _LONGEST = 1024
 _CREDENTIAL = re.compile(
     rb"""
     ://[^/\s@"'<>]{1,1000}@                                    # user:password@host
-    | (?i:bearer)\s{1,4}[\w.~+/=-]{6}
-    | (?i:basic)\s{1,4}(?=[\w+/]{0,200}[A-Z0-9=])[\w+/]{6}
+    | (?<![A-Za-z])(?i:bearer)\s{1,4}(?!(?i:auth|token\b|credential|scheme))[\w.~+/=-]{6}
+    | (?<![A-Za-z])(?i:basic)\s{1,4}(?=[\w+/]{0,200}[A-Z0-9=])[\w+/]{6}
     | eyJ[\w-]{6,}={0,2}\.[\w-]                                # a JSON web token
     | (?i:password|passwd|pwd|passphrase|secret|token|credentials?|signature|jaas[._]config
         |(?:api|access|account|private|secret|shared)[._-]?key)
@@ -27,8 +27,10 @@ _CREDENTIAL = re.compile(
     re.VERBOSE,
 )
 
-_REFUSED = re.compile(rb"nvalid\s{1,4}value\s(.{0,4096}?)\sfor\s{1,4}configuration\s{1,4}([\w.-]+)", re.S)
-"""Kafka's words for a value that a setting can't have: the value, the name."""
+_REFUSED = re.compile(
+    rb"nvalid\s{1,4}value\s.{0,4096}?\sfor\s{1,4}configuration\s{1,4}([\w.-]+)", re.DOTALL
+)
+"""Kafka's words for a value that a setting can't have; the group is the name."""
 
 
 def holds_credential(value: str | bytes) -> bool:
@@ -51,6 +53,5 @@ def _holds(data: bytes) -> bool:
     if _CREDENTIAL.search(data):
         return True
     return any(
-        is_sensitive(name.decode("utf-8", "replace").rstrip("."))
-        for _, name in _REFUSED.findall(data)
+        is_sensitive(name.decode("utf-8", "replace").rstrip(".")) for name in _REFUSED.findall(data)
     )

@@ -47,8 +47,7 @@ def suggests_secret(name: object) -> bool:
     return isinstance(name, str) and _SECRET.search(name.lower()) is not None
 
 
-HARMLESS = frozenset(
-    """
+_NAMES = """
 add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms
 advertised.host.name advertised.listeners advertised.port alter.config.policy.class.name
 alter.config.policy.kraft.compatibility.enable alter.log.dirs.replication.quota.window.num
@@ -222,6 +221,7 @@ zookeeper.ssl.client.enable zookeeper.ssl.crl.enable zookeeper.ssl.enabled.proto
 zookeeper.ssl.endpoint.identification.algorithm zookeeper.ssl.keystore.location
 zookeeper.ssl.keystore.type zookeeper.ssl.ocsp.enable zookeeper.ssl.protocol
 zookeeper.ssl.truststore.location zookeeper.ssl.truststore.type
-""".split()
-)
+"""
+
+HARMLESS = frozenset(_NAMES.split())
 """Kafka's own settings that hold no secret."""

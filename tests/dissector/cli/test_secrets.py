@@ -14,7 +14,7 @@ import polars
 import pytest
 
 from dissector.protocol.embedded.cluster_metadata import ConfigRecord, UserScramCredentialRecord
-from dissector.protocol.embedded.consumer_offsets import GroupMetadataValue
+from dissector.protocol.embedded.group_coordinator import GroupMetadataValue
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.hexdump import hexdump
 from tests import packets
@@ -185,10 +185,12 @@ def settings_of_others(talk: Talk) -> None:
 def json_web_token(talk: Talk) -> None:
     parts = (b'{"alg":"none"}', b'{"sub":"' + SECRET + b'"}')
     token = b".".join(base64.urlsafe_b64encode(part) for part in parts) + b"."
+    twice = b"n,a=" + SECRET + b",\1auth=Bearer " + SECRET + b"\1\1"
     handshake(talk, "OAUTHBEARER", 1)
-    talk.client(asked(36, 2, 2, auth_bytes=b"n,a=" + SECRET + b",\x01auth=Bearer " + token + b"\1\1"))
+    talk.client(asked(36, 2, 2, auth_bytes=b"n,,\1auth=Bearer " + token + b"\1\1"))
+    talk.client(asked(36, 2, 3, auth_bytes=twice))
     refused = f"invalid token Bearer {token.decode()}"
-    talk.broker(told(36, 2, 2, error_code=58, error_message=refused))
+    talk.broker(told(36, 2, 2, error_code=58, error_message=refused), told(36, 2, 3))
 
 
 def error_texts(talk: Talk) -> None:
@@ -208,12 +210,15 @@ def urls(talk: Talk) -> None:
     talk.client(asked(11, 5, 1, group_id="c", protocol_type="connect", protocols=protocols))
     members = [{"member_id": "m", "metadata": metadata}]
     talk.broker(told(11, 5, 1, protocol_name="default", members=members))
-    value = body(
-        GroupMetadataValue,
-        3,
-        protocol_type="connect",
-        members=[{"member_id": "m", "subscription": metadata}],
-    )
+    member = {
+        "member_id": "m",
+        "client_id": "c",
+        "client_host": "/10.0.0.1",
+        "subscription": metadata,
+    }
+    times = {"rebalance_timeout": 1, "session_timeout": 1, "group_instance_id": None}
+    members = [{**member, **times, "assignment": b""}]
+    value = body(GroupMetadataValue, 3, protocol_type="connect", members=members)
     record = Record(key=b"\0\2\0\1c", value=b"\0\3" + value)
     responses = [
         {
@@ -303,6 +308,10 @@ FIELDS = [
     "response.response_data",
     "problems",
 ]
+NOT_IN_FIELDS = (
+    *(cluster_metadata, cluster_metadata_by_id, error_texts),
+    *(urls, telemetry, unknown_tags),
+)
 COMMANDS.append(["dissect", "-T", "fields", *(word for name in FIELDS for word in ("-e", name))])
 
 
@@ -363,7 +372,7 @@ def test_they_are_shown_when_asked_for(
         return  # there is no body
     for command in COMMANDS:
         if command[0] in ("dissect", "pairs") and ("ndjson" in command or "fields" in command):
-            if play in (cluster_metadata, cluster_metadata_by_id) and "fields" in command:
+            if play in NOT_IN_FIELDS and "fields" in command:
                 continue
             assert seen(good(*command, path, "--show-secrets"), none), command
 

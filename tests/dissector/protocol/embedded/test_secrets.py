@@ -193,6 +193,7 @@ def test_the_apis_that_carry_secrets() -> None:
         ("RenewDelegationToken", "request"),
         ("SaslAuthenticate", "request"),
         ("SaslAuthenticate", "response"),
+        ("StreamsGroupDescribe", "response"),
         ("StreamsGroupHeartbeat", "request"),
     }
 
@@ -357,10 +358,10 @@ def test_unknown_versions_of_secret_apis_are_blanked_whole() -> None:
     assert secret_ranges(Message("response", b"\0\0\0\1", 4)) == []
 
 
-def test_messages_of_unknown_apis_are_blanked_behind_their_correlation_id() -> None:
-    unknown = decode_request(b"\x7f\0\0\0" + bytes(4) + b"\xff\xffmore")
-    assert secret_ranges(unknown) == [(8, len(unknown.frame))]
-    assert secret_ranges(Message("response", b"\0\0\0\1" + SECRET, 20)) == [(4, 20)]
+def test_messages_of_unknown_apis_are_blanked_behind_their_header() -> None:
+    assert secret_ranges(decode_request(b"\x7f\0\0\0" + bytes(4) + b"\xff\xffmore")) == [(10, 14)]
+    assert secret_ranges(decode_request(b"\x7f\0\0\0" + bytes(4) + b"\x7f\xffmore")) == [(8, 14)]
+    assert secret_ranges(Message("response", b"\0\0\0\1" + SECRET, 20)) == [(4, 4 + len(SECRET))]
 
 
 SECRET_APIS = [
