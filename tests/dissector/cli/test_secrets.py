@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -429,3 +431,11 @@ def test_the_search_finds_what_it_should(tmp_path: Path) -> None:
     none.write_bytes(table.getvalue())
     assert seen(Done(0, "", ""), none)
     assert not seen(Done(0, "nothing", "at all"), tmp_path / "other")
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_file_that_shows_secrets_is_its_owners_alone(tmp_path: Path, shown: bool) -> None:
+    path = capture(plain, tmp_path / "a.pcap")
+    command = [sys.executable, "-m", "dissector.cli", "pairs", path, "-o", str(tmp_path / "out")]
+    subprocess.run(command + ["--show-secrets"] * shown, check=True)
+    assert bool((tmp_path / "out").stat().st_mode & 0o077) is not shown
