@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,15 +42,12 @@ def _local(path: Path, private: bool) -> Iterator[IO[bytes]]:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"_{uuid4().hex}")
     try:
-        with part.open("wb", opener=_only_ours if private else None) as file:
+        part.touch(0o600 if private else 0o666)
+        with part.open("wb") as file:
             yield file
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _only_ours(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 @contextmanager

@@ -436,6 +436,6 @@ def test_the_search_finds_what_it_should(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shown", [False, True])
 def test_a_file_that_shows_secrets_is_its_owners_alone(tmp_path: Path, shown: bool) -> None:
     path = capture(plain, tmp_path / "a.pcap")
-    command = [sys.executable, "-m", "dissector.cli", "pairs", path, "-o", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "dissector", "pairs", path, "-o", str(tmp_path / "out")]
     subprocess.run(command + ["--show-secrets"] * shown, check=True)
     assert bool((tmp_path / "out").stat().st_mode & 0o077) is not shown
