@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-PASSWORD_TYPE = 7
+PASSWORD_TYPE = 9
 """`config_type` of a password in DescribeConfigs (KIP-569)."""
 
 _LISTENER = re.compile(r"listener\.name\.[^.]+\.")

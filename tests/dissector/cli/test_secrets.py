@@ -178,7 +178,7 @@ def settings_of_others(talk: Talk) -> None:
     resources = [{"resource_type": 4, "resource_name": "1", "configs": entries}]
     talk.client(asked(33, 2, 1, resources=resources), asked(44, 1, 2, resources=resources))
     talk.broker(told(33, 2, 1), told(44, 1, 2))
-    typed = {"name": "custom", "value": text, "config_type": 7}
+    typed = {"name": "custom", "value": text, "config_type": 9}
     named = {"name": "my.secret", "value": text}
     results = [{"resource_name": "1", "configs": [typed, named]}]
     talk.client(asked(32, 4, 3)).broker(told(32, 4, 3, results=results))
