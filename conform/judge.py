@@ -14,7 +14,7 @@ import numpy as np
 
 from conform.plain_batches import PlainBatches
 from conform.rule import Call, Glance, Rule
-from conform.say import Say, Seen
+from conform.say import Say, Seen, where_text
 from conform.software import learn_software
 from conform.turn import BatchTurn, Closing, Talk, Turn, World
 from conform.verdict import Tally, Verdict
@@ -112,6 +112,13 @@ class Judge:
             )
 
     def _judge(self, turn: Turn) -> None:
+        """Ask the rules of an exchange, and of its batches, and note what became of it."""
+        try:
+            self._judge_exchange(turn)
+        except Exception as error:
+            self.verdict.fault("", error, where_text(turn))
+
+    def _judge_exchange(self, turn: Turn) -> None:
         exchange, key = turn.exchange, turn.api_key
         if key == API_VERSIONS:
             learn_software(turn)
@@ -133,13 +140,24 @@ class Judge:
         """Ask rules of one thing."""
         self._seen.turn = turn
         for glance, members, tallies in groups:
-            kept = None if glance is None else glance(turn)
+            kept = None if glance is None else self._glanced(glance, turn)
             if kept is not None:
                 for tally in tallies:
                     tally.judged += kept
                 continue
             for call, say in members:
-                call(turn, say)
+                try:
+                    call(turn, say)
+                except Exception as error:
+                    say.failed(error)
+
+    def _glanced(self, glance: Glance, turn: Closing) -> int | None:
+        """Return what a glance shows; where it fails, its rules look for themselves."""
+        try:
+            return glance(turn)
+        except Exception as error:
+            self.verdict.fault("", error, where_text(turn))
+            return None
 
     def _groups(self, on: str, key: int | None) -> list[_Group]:
         """Return the rules to be called for something of an API, by their glance."""

@@ -46,6 +46,10 @@ class Say:
         """Count one case that could not be judged."""
         self._tally.unjudged[why] += 1
 
+    def failed(self, error: Exception) -> None:
+        """Note that the rule itself failed."""
+        self._verdict.fault(self._rule.id, error, where_text(self._seen.turn))
+
     def broken(
         self,
         side: Side,
@@ -109,6 +113,18 @@ class Say:
                 exchange.capture if exchange else "",
             )
         )
+
+
+def where_text(turn: Closing) -> str:
+    """Return which connection, and which exchange on it, a rule looks at."""
+    parts = [f"connection {turn.talk.number}"]
+    if isinstance(turn, Turn):
+        exchange = turn.exchange
+        packets = (exchange.request_packet, exchange.response_packet)
+        shown = [str(packet + 1) for packet in packets if packet is not None]
+        version = "" if exchange.api_version is None else f" v{exchange.api_version}"
+        parts = [f"{exchange.api or 'unknown'}{version}", *parts, f"packet {' and '.join(shown)}"]
+    return ", ".join(parts)
 
 
 def _is_secret(message: Message, span: tuple[int, int], turn: Closing) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from conform.rule import Rule, Severity, Side
+from dissector.errors import mistake_place
 
 SHOWN = 3
 """How many equal findings are kept in full."""
@@ -17,6 +18,8 @@ MOST_KINDS = 10_000
 
 PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
 """What differs from one finding to an equal one: quoted words, ids, numbers."""
+
+FAILED = "the rule failed, which is a mistake of kafkashark"
 
 _BAD = tuple(Severity)
 _INDEX = re.compile(r"\[\d+\]")
@@ -107,11 +110,34 @@ class Tally:
         judged: How often it could say.
         broken: How often it was broken.
         unjudged: How often it could not say, by the reason.
+        seconds: How long it took; 0 where that was not measured.
     """
 
     judged: int = 0
     broken: int = 0
     unjudged: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Fault:
+    """
+    A mistake of ours: a rule failed, and judged nothing there.
+
+    Attributes:
+        rule: Its id; empty where what prepares exchanges for the rules failed.
+        error: The exception, and the line of ours that raised it.
+        where: What it was asked about first.
+        count: How often.
+    """
+
+    rule: str
+    error: str
+    where: str
+    count: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.rule or 'conform'} failed: {self.error}"
 
 
 class Verdict:
@@ -123,6 +149,7 @@ class Verdict:
         tallies: By id of the rule.
         kinds: Findings by their key.
         uncounted: Findings whose kinds were too many to be kept.
+        faults: Mistakes of ours, by rule and place in our code.
     """
 
     def __init__(self, rules: list[Rule]) -> None:
@@ -130,6 +157,15 @@ class Verdict:
         self.tallies = {rule.id: Tally() for rule in rules}
         self.kinds: dict[str, Kind] = {}
         self.uncounted = 0
+        self.faults: dict[tuple[str, str], Fault] = {}
+
+    def fault(self, rule: str, error: Exception, where: str) -> None:
+        """Note that a rule failed: it judged nothing of what it was asked about."""
+        # Its text is left out: it may quote what the capture keeps secret.
+        what = f"{type(error).__name__} in {mistake_place(error)}"
+        self.faults.setdefault((rule, what), Fault(rule, what, where)).count += 1
+        if rule:
+            self.tallies[rule].unjudged[FAILED] += 1
 
     def kind(self, key: str) -> Kind | None:
         """Count one more finding of a kind; return the kind if it still wants it in full."""
