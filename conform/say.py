@@ -80,7 +80,9 @@ class Say:
         peer = talk.client if side is Side.CLIENT else talk.broker
         api = (exchange.api or "") if exchange else ""
         self._tally.broken += 1
-        kind = self._verdict.kind(finding_key(self._rule, side, peer.software, api, path, found))
+        version = exchange.api_version if exchange else None
+        key = finding_key(self._rule, side, peer.software, api, path, found)
+        kind = self._verdict.kind(key, version)
         if kind is None:
             return
         if message is None and isinstance(turn, Turn):
@@ -106,7 +108,7 @@ class Say:
                 packet,
                 exchange.correlation_id if exchange else None,
                 api,
-                exchange.api_version if exchange else None,
+                version,
                 message.kind if message else "",
                 path,
                 span,

@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from conform.rank import Rank, rank_of
 from conform.rule import Rule, Severity, Side
 from dissector.errors import mistake_place
 
@@ -16,12 +18,14 @@ SHOWN = 3
 MOST_KINDS = 10_000
 """Kinds of findings that are kept; more are only counted."""
 
+_MOST_VERSIONS = 100
+
 PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
 """What differs from one finding to an equal one: quoted words, ids, numbers."""
 
 FAILED = "the rule failed, which is a mistake of kafkashark"
 
-_BAD = tuple(Severity)
+_BAD, _RANKS = tuple(Severity), tuple(Rank)
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -47,6 +51,9 @@ class Finding:
         message: `request`, `response`, or empty.
         found: What was found.
         capture: The file; empty for a live broker.
+        cause: What findings of many rules may come from, such as a broker that closes each
+            connection; empty: a finding of its own.
+        request: What was sent to a live broker, without its size; empty for a capture.
     """
 
     rule: Rule
@@ -65,6 +72,16 @@ class Finding:
     path: str = ""
     span: tuple[int, int] | None = None
     capture: str = ""
+    cause: str = ""
+    request: bytes = b""
+
+    @property
+    def rank(self) -> Rank:
+        """The rule's, unless this case is another one."""
+        if self.cause:
+            return Rank.BREAKS
+        is_usual = self.severity is self.rule.severity
+        return self.rule.rank if is_usual else rank_of("", self.severity)
 
     @property
     def key(self) -> str:
@@ -88,17 +105,37 @@ class Kind:
         findings: The first of them.
         count: How many there were.
         known: Whether a baseline has them.
+        versions: Those of the API in which they were found.
     """
 
     key: str
     findings: list[Finding] = field(default_factory=list)
     count: int = 0
     known: bool = False
+    versions: set[int | None] = field(default_factory=set)
 
     @property
     def first(self) -> Finding:
         """The first of them."""
         return self.findings[0]
+
+
+class Cause(NamedTuple):
+    """
+    Findings that have one cause.
+
+    Attributes:
+        kind: The first, by which it is reported.
+        others: The other kinds, mostly of other rules.
+    """
+
+    kind: Kind
+    others: list[Kind]
+
+    @property
+    def count(self) -> int:
+        """How many findings there are."""
+        return self.kind.count + sum(kind.count for kind in self.others)
 
 
 @dataclass(slots=True)
@@ -167,7 +204,7 @@ class Verdict:
         if rule:
             self.tallies[rule].unjudged[FAILED] += 1
 
-    def kind(self, key: str) -> Kind | None:
+    def kind(self, key: str, version: int | None = None) -> Kind | None:
         """Count one more finding of a kind; return the kind if it still wants it in full."""
         kind = self.kinds.get(key)
         if kind is None:
@@ -176,15 +213,18 @@ class Verdict:
                 return None
             kind = self.kinds[key] = Kind(key)
         kind.count += 1
+        if len(kind.versions) < _MOST_VERSIONS:
+            kind.versions.add(version)
         return kind if len(kind.findings) < SHOWN else None
 
     def __iter__(self) -> Iterator[Kind]:
-        """Yield the kinds of findings: the worst first, then by rule, then the most first."""
+        """Yield the kinds of findings: the worst first, then by rule, then the most frequent."""
         return iter(
             sorted(
                 self.kinds.values(),
                 key=lambda kind: (
                     _BAD.index(kind.first.severity),
+                    _RANKS.index(kind.first.rank),
                     kind.first.rule.order,
                     -kind.count,
                     kind.key,
@@ -192,10 +232,30 @@ class Verdict:
             )
         )
 
-    def count(self, severity: Severity) -> int:
-        """Return how many findings of a severity there are that no baseline has."""
+    def causes(self) -> list[Cause]:
+        """Return the kinds of findings in their order, those of one cause together."""
+        found: list[Cause] = []
+        firsts: dict[tuple[str, bool], Cause] = {}
+        for kind in self:
+            first = firsts.get((kind.first.cause, kind.known)) if kind.first.cause else None
+            if first is not None:
+                first.others.append(kind)
+                continue
+            found.append(Cause(kind, []))
+            firsts[kind.first.cause, kind.known] = found[-1]
+        return found
+
+    def count(self, severity: Severity, rank: Rank | None = None) -> int:
+        """Return how many findings of a severity, and rank, there are that no baseline has."""
         return sum(
             kind.count
             for kind in self.kinds.values()
-            if kind.first.severity is severity and not kind.known
+            if kind.first.severity is severity
+            and rank in (None, kind.first.rank)
+            and not kind.known
         )
+
+    @property
+    def rules_judged(self) -> int:
+        """How many rules were judged at least once."""
+        return sum(bool(tally.judged) for tally in self.tallies.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -12,6 +13,8 @@ from typing import NamedTuple
 from conform.judge import Judge
 from conform.verdict import Finding, Verdict, finding_key
 from dissector import open_capture
+from dissector.protocol.messages import Message
+from dissector.protocol.spans import spans
 from tests.conform.scene import capture_rules
 
 _FILE_BYTES, _PACKET_BYTES = 24, 16
@@ -120,3 +123,38 @@ def accused(verdict: Verdict) -> set[str]:
 def key_of(finding: Finding) -> str:
     """Return what tells a finding from others, without the software, which may not be known."""
     return finding_key(finding.rule, finding.side, "", finding.api, finding.path, finding.found)
+
+
+_ODD = (b"\xff", b"\0", b"\x7f", b"\x80", b"\1")
+"""Bytes that numbers, lengths and marks are overwritten with, as often as they are long."""
+
+
+@cache
+def messages_in(path: Path) -> tuple[tuple[int, Message], ...]:
+    """Return the messages of a capture that lie in one packet, and where in the file."""
+    file, found = path.read_bytes(), []
+    for exchange in open_capture(path):
+        for message in exchange.messages:
+            at = file.find(message.frame)
+            if message.schema is not None and message.body is not None and at >= 0:
+                found.append((at, message))
+    return tuple(found)
+
+
+def with_odd_fields(path: Path, random: Random) -> bytes:
+    """Return the bytes of a capture some of whose fields have other values, of the same length."""
+    file = bytearray(path.read_bytes())
+    for at, message in random.choices(messages_in(path), k=random.choice((1, 3, 30))):
+        assert message.schema is not None
+        body = spans(message.schema, message.api_version or 0, message.frame, message.body_start)
+        fields = [leaf for leaf in body.leaves() if leaf.end > leaf.start]
+        if fields:
+            field = random.choice(fields)
+            # A length stands in front of what it counts: that alone is another fault.
+            size = random.choice((field.end - field.start, 1, 2, 4))
+            size = min(size, field.end - field.start)
+            odd = random.choice(_ODD) * size
+            if random.random() < 0.3:
+                odd = random.randbytes(size)
+            file[at + field.start : at + field.start + size] = odd
+    return bytes(file)
