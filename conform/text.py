@@ -43,7 +43,8 @@ def summary_line(verdict: Verdict, subject: str) -> str:
     breaking = verdict.count(Severity.ERROR, Rank.BREAKS)
     counts = ", ".join(
         f"{verdict.count(severity):,} {severity}{'s' * (verdict.count(severity) != 1)}"
-        + f" ({breaking:,} of them {Rank.BREAKS})" * (severity is Severity.ERROR and breaking > 0)
+        + f" ({breaking:,} break{'s' * (breaking == 1)} clients)"
+        * (severity is Severity.ERROR and breaking > 0)
         for severity in Severity
     )
     known = sum(kind.count for kind in verdict if kind.known)
