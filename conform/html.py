@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from conform.rule import Severity
 from conform.text import (
     fault_text,
     others_text,
@@ -39,7 +38,7 @@ td.n, th.n { text-align: right }
 
 def html_lines(verdict: Verdict, subject: str) -> Iterator[str]:
     """Yield the lines of the page."""
-    mood = "error" if verdict.count(Severity.ERROR) else "good"
+    mood = "error" if verdict.fails else "good"
     yield "<!doctype html>"
     yield f'<html lang="en"><meta charset="utf-8"><title>Conformance of {_text(subject)}</title>'
     yield f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'

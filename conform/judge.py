@@ -8,6 +8,7 @@ is bounded, so memory does not grow with the capture.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from time import perf_counter_ns
 from typing import NamedTuple
 
 import numpy as np
@@ -31,13 +32,18 @@ class Judge:
     """
     Asks rules of a capture.
 
+    Args:
+        rules: The rules.
+        timed: Whether to measure how long each takes.
+
     Attributes:
         verdict: What came of it so far.
     """
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], *, timed: bool = False) -> None:
         chosen = sorted(rules, key=lambda rule: rule.order)
         self.verdict = Verdict(chosen)
+        self._timed = timed
         self._seen = Seen()
         self._says = {rule.id: Say(rule, self.verdict, self._seen) for rule in chosen}
         self._by_api: dict[tuple[str, int | None], list[_Group]] = {}
@@ -168,8 +174,10 @@ class Judge:
             for rule in self.verdict.rules:
                 if rule.on == on and (not rule.apis or api in rule.apis):
                     group = groups.setdefault(rule.glance, _Group(rule.glance, [], []))
-                    group.members.append((rule.call, self._says[rule.id]))
-                    group.tallies.append(self.verdict.tallies[rule.id])
+                    tally = self.verdict.tallies[rule.id]
+                    call = _timed(rule.call, tally) if self._timed else rule.call
+                    group.members.append((call, self._says[rule.id]))
+                    group.tallies.append(tally)
             found = self._by_api[on, key] = list(groups.values())
         return found
 
@@ -185,6 +193,19 @@ class _Group(NamedTuple):
     glance: Glance | None
     members: list[tuple[Call, Say]]
     tallies: list[Tally]
+
+
+def _timed(call: Call, tally: Tally) -> Call:
+    """Return a rule that adds up how long it takes."""
+
+    def measured(turn: Closing, say: Say) -> None:
+        begun_ns = perf_counter_ns()
+        try:
+            call(turn, say)
+        finally:
+            tally.seconds += (perf_counter_ns() - begun_ns) / 1e9
+
+    return measured
 
 
 def losses(reading: Reading, number: int) -> str:

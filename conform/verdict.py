@@ -186,6 +186,7 @@ class Verdict:
         tallies: By id of the rule.
         kinds: Findings by their key.
         uncounted: Findings whose kinds were too many to be kept.
+        fail_on: The mildest severity that makes a build fail.
         faults: Mistakes of ours, by rule and place in our code.
     """
 
@@ -194,6 +195,7 @@ class Verdict:
         self.tallies = {rule.id: Tally() for rule in rules}
         self.kinds: dict[str, Kind] = {}
         self.uncounted = 0
+        self.fail_on = Severity.ERROR
         self.faults: dict[tuple[str, str], Fault] = {}
 
     def fault(self, rule: str, error: Exception, where: str) -> None:
@@ -254,6 +256,15 @@ class Verdict:
             and rank in (None, kind.first.rank)
             and not kind.known
         )
+
+    @property
+    def fails(self) -> bool:
+        """Whether anything as severe as `fail_on` was found that no baseline has."""
+        return any(self.count(each) for each in Severity if self.is_failing(each))
+
+    def is_failing(self, severity: Severity) -> bool:
+        """Return whether findings of a severity make a build fail."""
+        return _BAD.index(severity) <= _BAD.index(self.fail_on)
 
     @property
     def rules_judged(self) -> int:
