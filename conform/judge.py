@@ -61,6 +61,7 @@ class Judge:
         """Judge the exchanges that ended in one window of a capture."""
         reading, table = capture.reading, window.exchanges
         assert reading is not None
+        self.verdict.captures = capture.paths
         for number in self._connections(window):
             self._note_losses(reading, number)
         capture.names.learn(read_names(table))

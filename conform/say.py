@@ -13,6 +13,9 @@ from dissector.protocol.embedded.secrets import secret_ranges
 if TYPE_CHECKING:
     from dissector.protocol.messages import Message
 
+_HEAD_BYTES = 16
+"""What a frame is found again by: it holds the correlation id."""
+
 
 class Seen:
     """
@@ -113,6 +116,7 @@ class Say:
                 path,
                 span,
                 exchange.capture if exchange else "",
+                frame=(message.frame[:_HEAD_BYTES], message.size) if message else None,
             )
         )
 

@@ -54,6 +54,7 @@ class Finding:
         cause: What findings of many rules may come from, such as a broker that closes each
             connection; empty: a finding of its own.
         request: What was sent to a live broker, without its size; empty for a capture.
+        frame: The first bytes of the message's frame, and its size; None for a live broker.
     """
 
     rule: Rule
@@ -74,6 +75,7 @@ class Finding:
     capture: str = ""
     cause: str = ""
     request: bytes = b""
+    frame: tuple[bytes, int] | None = None
 
     @property
     def rank(self) -> Rank:
@@ -186,6 +188,7 @@ class Verdict:
         tallies: By id of the rule.
         kinds: Findings by their key.
         uncounted: Findings whose kinds were too many to be kept.
+        captures: The files that were judged.
         fail_on: The mildest severity that makes a build fail.
         faults: Mistakes of ours, by rule and place in our code.
     """
@@ -195,6 +198,7 @@ class Verdict:
         self.tallies = {rule.id: Tally() for rule in rules}
         self.kinds: dict[str, Kind] = {}
         self.uncounted = 0
+        self.captures: list[str] = []
         self.fail_on = Severity.ERROR
         self.faults: dict[tuple[str, str], Fault] = {}
 
