@@ -50,7 +50,8 @@ def summary_line(verdict: Verdict, subject: str) -> str:
     known = sum(kind.count for kind in verdict if kind.known)
     of_baseline = f", {known:,} known by the baseline" * bool(known)
     more = f", {verdict.uncounted:,} more not told apart" * bool(verdict.uncounted)
-    failed = f"; {len(verdict.faults)} rules failed" * bool(verdict.faults)
+    faults = len({fault.rule for fault in verdict.faults.values()})
+    failed = f"; {faults} rule{'s' * (faults != 1)} failed" * bool(faults)
     judged = sum(tally.judged for tally in verdict.tallies.values())
     return (
         f"{escaped(subject)}: {counts}{of_baseline}{more}; {verdict.rules_judged} of "

@@ -115,6 +115,11 @@ def judged(file: bytes) -> Verdict:
     return Judge(capture_rules()).capture(open_capture("-", stdin=io.BytesIO(file)))
 
 
+def judged_file(path: Path) -> Verdict:
+    """Judge a capture by all rules."""
+    return Judge(capture_rules()).capture(open_capture(path))
+
+
 def accused(verdict: Verdict) -> set[str]:
     """Return what was found."""
     return {key_of(kind.first) for kind in verdict}
@@ -144,7 +149,9 @@ def messages_in(path: Path) -> tuple[tuple[int, Message], ...]:
 def with_odd_fields(path: Path, random: Random) -> bytes:
     """Return the bytes of a capture some of whose fields have other values, of the same length."""
     file = bytearray(path.read_bytes())
-    for at, message in random.choices(messages_in(path), k=random.choice((1, 3, 30))):
+    messages = messages_in(path)
+    count = random.choice((1, 3, 30)) if messages else 0
+    for at, message in random.choices(messages, k=count):
         assert message.schema is not None
         body = spans(message.schema, message.api_version or 0, message.frame, message.body_start)
         fields = [leaf for leaf in body.leaves() if leaf.end > leaf.start]
