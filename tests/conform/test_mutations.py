@@ -21,7 +21,6 @@ from tests.conform.mutations import (
     spoil,
     with_odd_fields,
 )
-from tests.conform.scene import Scene
 
 CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap"))
 
@@ -89,12 +88,3 @@ def test_captures_that_once_ended_it(name: str, rule: str) -> None:
     verdict = judged_file(path)
     assert not verdict.faults
     assert verdict.tallies[rule].broken
-
-
-def test_a_null_topic_is_judged() -> None:
-    scene = Scene()
-    frame = bytes.fromhex("0000 0003 00000001 ffff ffff ffff 000003e8 00000001 ffff 00000000")
-    scene.talk().client(len(frame).to_bytes(4, "big") + frame)
-    verdict = scene.judge()
-    assert verdict.tallies["E09"].broken
-    assert not verdict.faults
