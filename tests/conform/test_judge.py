@@ -146,7 +146,7 @@ def test_a_rule_that_fails_does_not_end_it() -> None:
     assert lines[-1].endswith("; 1 rule failed")
     for write in FORMS.values():
         text = "\n".join(write(verdict, "it"))
-        assert "F99 failed" in text or '"section":"fault"' in text
+        assert "F99 failed" in text or '"section": "fault"' in text
         assert "secret" not in text
 
 
