@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from conform.rank import Rank, rank_of
 from conform.rule import Rule, Severity, Side
@@ -122,7 +121,8 @@ class Kind:
         return self.findings[0]
 
 
-class Cause(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Cause:
     """
     Findings that have one cause.
 

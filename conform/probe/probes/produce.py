@@ -96,7 +96,7 @@ async def _is_made(target: Target, name: str) -> bool:
         "allow_auto_topic_creation": False,
     }
     said = await target.ask("Metadata", fields, target.newest("Metadata", since=4))
-    return said.at("topics[0].error_code", -1) == 0
+    return bool(said.at("topics[0].error_code", -1) == 0)
 
 
 @probe(
