@@ -81,7 +81,8 @@ class Line:
 
     def write(self, data: bytes) -> None:
         """Send bytes as they are."""
-        self.on_sent(data)
+        is_frame = int.from_bytes(data[:4], "big") == len(data) - 4
+        self.on_sent(data[4:] if is_frame else data)
         self._connection.send_bytes(data)
 
     def send(self, frame: bytes) -> None:

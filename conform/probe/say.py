@@ -45,6 +45,7 @@ class LiveSay:
         path: str = "",
         severity: Severity | None = None,
         request: bytes = b"",
+        cause: str = "",
     ) -> None:
         """
         Say that the broker broke the rule; the case counts as judged by `judged` alone.
@@ -55,6 +56,7 @@ class LiveSay:
             path: The field of the answer.
             severity: Where it is not the rule's.
             request: What was sent, where that is no exchange.
+            cause: What other findings may come from too; by default that no answer came.
         """
         self._tally.broken += 1
         api = said.api if said else ""
@@ -77,7 +79,7 @@ class LiveSay:
                 message="response" if message else "",
                 path=path,
                 span=span_of(message, path) if message and path else None,
-                cause=_cause(said),
+                cause=cause or _cause(said),
                 request=said.request if said else request,
             )
         )
@@ -86,7 +88,8 @@ class LiveSay:
         """Say that the broker serves nobody any more, and since what."""
         self.judged()
         found = f"the broker went away when it was sent {what}: {why}"
-        self.broken(found, severity=Severity.ERROR, request=request)
+        cause = f"the broker goes away when it is sent {what}"
+        self.broken(found, severity=Severity.ERROR, request=request, cause=cause)
 
     def unanswered(self, said: Said) -> None:
         """Say that a request was not answered on which the rest of the rule depends."""

@@ -49,7 +49,7 @@ def mortal(*ids: str, dies_of: str, returns: bool = False) -> Outcome:
 
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(Target, "comes_back", after_a_restart)
-                patch.setattr(targets, "RETURNS_IN", 20 if returns else 0)
+                patch.setattr(targets, "RETURNS_IN", 20 if returns else 0.05)
                 rules = [LIVE[each] for each in ids]
                 return await probe_broker(f"127.0.0.1:{broker.port}", rules)
 
@@ -92,6 +92,7 @@ def test_a_broker_that_stays_away_leaves_the_rest_unasked() -> None:
     outcome = mortal("F12", "P08", "P09", dies_of="api 999")
     (death,) = deaths(outcome)
     assert "API key 999 v0" in death
+    assert next(iter(outcome.verdict)).first.rank is Rank.BREAKS
     assert "refused the connection" in death
     away = {"the broker did not come back after F12": 1}
     assert outcome.verdict.tallies["P08"].unjudged == away
