@@ -10,10 +10,12 @@ from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.schema import Field
 from dissector.view.values import jsonable
-from replay.contents import compare_contents
+from replay.contents import compare_contents, data_offsets
 from replay.keyed import key_text, keyed
 from replay.names import NO_ID
 from replay.outcome import Difference
+from replay.ranges import Ranges
+from replay.readers import Given
 from replay.roles import Branch, Leaf, Node, Role, Scope, plan
 from replay.treatment import (
     AT_REST,
@@ -47,6 +49,7 @@ class Bodies:
     Attributes:
         differences: Found so far.
         is_otherwise: Whether something is arranged otherwise, and means the same.
+        given: What both bring of each partition of which either brings records.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Bodies:
     ) -> None:
         self.differences: list[Difference] = []
         self.is_otherwise = False
+        self.given: list[Given] = []
         self._world = world
         self._may_have_more = may_have_more
         self._made = made
@@ -128,20 +132,38 @@ class Bodies:
         self, node: Node, captured: _Body, live: _Body, path: str, scope: Scope
     ) -> bool | None:
         """Compare records; return whether both have the same offsets, None where it has no such."""
-        leaf = next((m for m in node.members if m.name == "records"), None)
-        if not isinstance(leaf, Leaf) or leaf.role is not Role.RECORDS:
+        if _records_of(node) is None:
             return None
-        found = compare_contents(
-            f"{path}.{leaf.name}",
-            self._world.topic_of(scope),
-            captured.get(leaf.name),
-            live.get(leaf.name),
-            lambda offset: int(self._world.captured(Role.OFFSET, offset, scope)),
-            self._show_secrets,
-        )
+        topic, partition = self._world.topic_of(scope), scope.partition
+        log = None
+        if topic is not None and partition is not None:
+            log = self._world.offsets.log(topic, partition)
+        before, after = captured.get("records"), live.get("records")
+        found = compare_contents(f"{path}.records", topic, before, after, log, self._show_secrets)
         self.differences += found.differences
         self.is_otherwise |= not found.same_extent
+        if topic is not None and partition is not None:
+            owed = Ranges() if live.get("error_code") else found.captured
+            self.given.append(Given(topic, partition, owed, found.live))
         return found.same_extent
+
+    def _alone(self, node: Node, element: _Body, scope: Scope, is_live: bool) -> None:
+        """Note the records of an element that the other answer does not have."""
+        scope = scope.inside(node, element)
+        for member in node.members:
+            if isinstance(member, Branch) and member.is_list:
+                for each in element.get(member.name) or ():
+                    self._alone(member.node, each, scope, is_live)
+        if _records_of(node) is None or not element.get("records"):
+            return
+        if is_live:
+            scope = self._world.captured_scope(scope)
+        topic, partition = self._world.topic_of(scope), scope.partition
+        if topic is not None and partition is not None:
+            log = self._world.offsets.log(topic, partition) if is_live else None
+            given, none = data_offsets(element["records"], log), Ranges()
+            sides = (none, given) if is_live else (given, none)
+            self.given.append(Given(topic, partition, *sides))
 
     def _leaf(self, leaf: Leaf, before: Any, after: Any, path: str, scope: Scope) -> None:
         role = leaf.role
@@ -271,16 +293,17 @@ class Bodies:
                 self._struct(nodes, element, new[key], at, scope)
             elif element.get("is_internal"):
                 self.is_otherwise = True  # a broker makes its own topics when it needs them
-            elif array in self._may_have_more & TOLD_WHEN_NEW and not _tells(element, _OF_NOTE):
-                self.is_otherwise = True
+            elif array in self._may_have_more & TOLD_WHEN_NEW and not _fails(element):
+                self.is_otherwise = True  # what it has may come with the next poll
+                self._alone(node, element, scope, is_live=False)
             else:
                 self._differ(at, element, None)
         for key, element in new.items():
             if key in old:
                 continue
-            fails = array in TOLD_WHEN_NEW and _tells(element, _OF_NOTE[:1])
-            if array in self._may_have_more and not fails:
+            if array in self._may_have_more and not (array in TOLD_WHEN_NEW and _fails(element)):
                 self.is_otherwise = True
+                self._alone(other, element, scope, is_live=True)
             else:
                 self._differ(f"{path}[{key_text(key)}]", None, element)
 
@@ -288,7 +311,10 @@ class Bodies:
         self.differences.append(Difference(path, jsonable(before), jsonable(after), is_error))
 
 
-_OF_NOTE = ("error_code", "records")
+def _records_of(node: Node) -> Leaf | None:
+    """Return the field with records, where a struct has one that broker and client both read."""
+    leaf = next((each for each in node.members if each.name == "records"), None)
+    return leaf if isinstance(leaf, Leaf) and leaf.role is Role.RECORDS else None
 
 
 def _have_failed(node: Node, captured: _Body, live: _Body) -> bool:
@@ -312,10 +338,10 @@ def _says_nothing(field: Field, versions: tuple[int, int], before: Any, after: A
     return can_be_null[0] != can_be_null[1] and before != after and not (before or after)
 
 
-def _tells(element: _Body, names: tuple[str, ...]) -> bool:
-    """Tell whether fields of these names are set in a struct of a Fetch, or in those inside it."""
+def _fails(element: _Body) -> bool:
+    """Tell whether a topic or partition of a Fetch has an error, or one inside it."""
     inside = element.get("partitions") or ()
-    return any(each.get(name) for each in (element, *inside) for name in names)
+    return any(each.get("error_code") for each in (element, *inside))
 
 
 def _without_arrays(node: Node) -> Node:

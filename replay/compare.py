@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from functools import cache
 
 from construct import Container
@@ -76,6 +76,8 @@ def compare(
     there = shown if _creates(captured) else made
     found = _bodies(outcome, answered, live, world, there, show_secrets)
     differences = found.differences
+    for given in found.given:
+        world.readers.note(_reader(captured), outcome.step.number, given)
     if outcome.step.is_unassigned:  # it may be assigned sooner: what the capture shows comes later
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
     if noise is not None:
@@ -126,6 +128,14 @@ def _bodies(
     if version != outcome.version or not alike(schema, version, body, live, scope, world):
         bodies.compare(nodes, body, live, scope)
     return bodies
+
+
+def _reader(captured: Captured) -> Hashable:
+    """Return whom records are given to: a client by its connection, or a share group."""
+    if captured.api != "ShareFetch":
+        return captured.connection
+    body = captured.asked().body
+    return body.group_id if body else None
 
 
 def _unfolded(node: Node, body: Container, array: str) -> tuple[Node, Container]:

@@ -1,17 +1,36 @@
-"""Records of two answers: those that both have are compared, by their offsets in the capture."""
+"""
+Records of two answers, compared by their offsets in the capture.
+
+Batches that are the same bytes on both sides are compared by their headers alone. Only the records
+of others become objects. More or fewer records at either end are no difference here, as a poll ends
+when something is there: `readers` balances them at the end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
+from operator import add
+from typing import Any, NamedTuple
 
 from dissector.protocol.records import Row, iter_records, parse_records
+from dissector.protocol.records.batch import timestamp_type
+from dissector.protocol.records.compression import CODEC_MASK, decompress
+from dissector.protocol.records.layout import BATCH, CONTROL, DELETE_HORIZON, TIMESTAMP_TYPE
 from dissector.view.bodies import mask_record_row
 from dissector.view.values import text_or_hex
+from replay.batches import Piece, pieces
+from replay.offsets import Log
 from replay.outcome import Difference
+from replay.ranges import Range, Ranges
 
 _COMPARED = ("key", "value", "headers", "control")
+_TIMES = "timestamp_ms"
+_UNSET = (None, -1)
+
+_BASE_TIME, _NEWEST_TIME = 27, 35
+"""Where the base timestamp and the maximal timestamp of a batch stand."""
 
 
 @dataclass(slots=True)
@@ -20,12 +39,16 @@ class Contents:
     How the records of two `records` fields compare.
 
     Attributes:
-        differences: Between records that both have, or the one that says that one side has none.
+        differences: Between records that both have, where records lack or are there twice.
         same_extent: Whether both have the same offsets.
+        captured: The offsets of the captured records, without control records.
+        live: Those of the target's records, in captured terms.
     """
 
     differences: list[Difference]
     same_extent: bool
+    captured: Ranges
+    live: Ranges
 
 
 def compare_contents(
@@ -33,54 +56,240 @@ def compare_contents(
     topic: str | None,
     captured: bytes | None,
     live: bytes | None,
-    translate: Callable[[int], int],
+    log: Log | None,
     show_secrets: bool = False,
 ) -> Contents:
     """
-    Compare two `records` fields: an answer may bring more or fewer records than the captured one.
+    Compare two `records` fields.
 
     Args:
         path: Of the field.
         topic: Whose records they are.
         captured: What was captured.
         live: What the target answered.
-        translate: Gives the captured offset that one of the target stands for.
+        log: What is known of the partition.
         show_secrets: Whether credentials in Kafka's own records may be shown.
     """
-    before = {row.offset: row for row in _rows(captured)}
-    after = {translate(row.offset): row for row in _rows(live)}
-    both = before.keys() & after.keys()
-    if before and not both:
-        extents = _extent(before), _extent(after)
-        return Contents([Difference(path, *extents)], False)
-    differences: list[Difference] = []
-    for offset in sorted(both):
-        shown = "" if show_secrets else topic or ""
+    translate = log.captured_offset if log else _same
+    ours, theirs = _Side(), _Side()
+    ours.read(captured, _same)
+    differences = theirs.read(live, translate, path, log)
+    before, after = ours.extent(), theirs.extent()
+    same_extent = before == after and ours.controls == theirs.controls
+    for first in sorted(ours.batches.keys() & theirs.batches.keys()):
+        pair = ours.batches[first], theirs.batches[first]
+        if _same_payload(*pair):
+            differences += _headers(f"{path}[{first}]", *pair)
+            del ours.batches[first], theirs.batches[first]
+    ours.spread(after)
+    theirs.spread(before)
+    secret = "" if show_secrets else topic or ""
+    for offset in sorted(ours.rows.keys() & theirs.rows.keys()):
         at = f"{path}[{offset}]"
-        differences += _record(at, before[offset], after[offset], shown)
-    return Contents(differences, before.keys() == after.keys())
+        differences += _record(at, ours.rows[offset], theirs.rows[offset], secret)
+    differences += _lacking(path, before, after, log)
+    return Contents(differences, same_extent, before, after)
 
 
-def _rows(data: bytes | None) -> Iterator[Row]:
-    return iter_records(parse_records(data)) if data else iter(())
+def data_offsets(data: bytes | None, log: Log | None = None, *, controls: bool = False) -> Ranges:
+    """
+    Return the offsets of the records in a `records` field.
+
+    Args:
+        data: The field.
+        log: Where it is the target's: what translates offsets into captured ones.
+        controls: Whether control records count too.
+    """
+    side = _Side()
+    side.read(data, log.captured_offset if log else _same)
+    found = side.extent()
+    for offset in sorted(side.controls) if controls else ():
+        found.add(offset, offset + 1)
+    return found
 
 
-def _extent(rows: dict[int, Row]) -> str:
-    if not rows:
-        return "no records"
-    count = f"{len(rows):,} record{'s' * (len(rows) != 1)}"
-    return f"{count}, offsets {min(rows)} to {max(rows)}"
+class _Batch(NamedTuple):
+    """A batch whose records have offsets in a row."""
+
+    piece: Piece
+    data: bytes
+    offsets: Range
+
+    @property
+    def payload(self) -> bytes:
+        return self.data[self.piece.start + BATCH.size : self.piece.end]
+
+    def time_at(self, at: int) -> int:
+        begin = self.piece.start + at
+        return int.from_bytes(self.data[begin : begin + 8], "big", signed=True)
 
 
-def _record(path: str, before: Row, after: Row, topic: str) -> Iterator[Difference]:
-    """Yield what differs; what brokers write into control records themselves is not looked at."""
-    names = ("control",) if before.control and after.control else _COMPARED
-    if all(getattr(before, name) == getattr(after, name) for name in names):
+class _Record(NamedTuple):
+    """A record; `is_appended` tells whether the broker has set its timestamp."""
+
+    row: Row
+    is_appended: bool
+
+
+@dataclass(slots=True)
+class _Side:
+    """
+    The records of one answer, by captured offsets.
+
+    Attributes:
+        batches: By the first offset: those that need not be read.
+        rows: Of all others.
+        controls: The offsets of control batches.
+    """
+
+    batches: dict[int, _Batch] = field(default_factory=dict)
+    rows: dict[int, _Record] = field(default_factory=dict)
+    controls: set[int] = field(default_factory=set)
+
+    def read(
+        self,
+        data: bytes | None,
+        translate: Callable[[int], int],
+        path: str = "",
+        log: Log | None = None,
+    ) -> list[Difference]:
+        """Take a field apart; return what of it stands for records that stand elsewhere."""
+        strangers: list[Difference] = []
+        for piece in pieces(data) if data else ():
+            assert data is not None
+            first = translate(piece.offset)
+            is_control = bool(piece.attributes & CONTROL)
+            if log is not None and not is_control and piece.producer is not None:
+                twin = log.appended.live_at(first)
+                if twin is not None and twin != piece.offset:
+                    strangers.append(_twice(path, first, piece, twin))
+                    continue
+            offsets = Range(first, translate(piece.offset + piece.span - 1) + 1)
+            if piece.producer is not None and piece.records == piece.span == len(offsets):
+                self.batches[first] = _Batch(piece, data, offsets)
+                if is_control:
+                    self.controls.add(first)
+            else:
+                self._add_rows(data[piece.start : piece.end], translate)
+        return strangers
+
+    def _add_rows(self, data: bytes, translate: Callable[[int], int]) -> None:
+        for batch in parse_records(data):
+            is_appended = bool(getattr(batch, "attributes", 0) & TIMESTAMP_TYPE)
+            for row in iter_records([batch]):
+                offset = translate(row.offset)
+                self.rows[offset] = _Record(row, is_appended)
+                if row.control:
+                    self.controls.add(offset)
+
+    def spread(self, others: Ranges) -> None:
+        """Read the records of batches that have offsets in common with others."""
+        for first, batch in sorted(self.batches.items()):
+            if first in self.controls or any(others.within(*batch.offsets)):
+                del self.batches[first]
+                data = batch.data[batch.piece.start : batch.piece.end]
+                self._add_rows(data, partial(add, first - batch.piece.offset))
+
+    def extent(self) -> Ranges:
+        """Return the offsets of the records, without control records."""
+        found = Ranges()
+        for first, batch in self.batches.items():
+            if first not in self.controls:
+                found.add(*batch.offsets)
+        for offset, record in self.rows.items():
+            if not record.row.control:
+                found.add(offset, offset + 1)
+        return found
+
+
+def _same(offset: int) -> int:
+    return offset
+
+
+def _twice(path: str, first: int, piece: Piece, twin: int) -> Difference:
+    """Name records that the target gives and that were not written to where they are."""
+    at = Range(first, first + max(piece.span, 1))
+    there = Range(piece.offset, piece.offset + max(piece.span, 1))
+    return Difference(
+        f"{path}[{at}]",
+        _count(at),
+        f"{_count(there)} more: offsets {there} of the target, where those written are at {twin}",
+    )
+
+
+def _same_payload(ours: _Batch, theirs: _Batch) -> bool:
+    """Tell whether the records of two batches are the same but for what their headers say."""
+    codecs = [batch.piece.attributes & CODEC_MASK for batch in (ours, theirs)]
+    flags = [batch.piece.attributes & CONTROL for batch in (ours, theirs)]
+    if len(ours.offsets) != len(theirs.offsets) or flags[0] != flags[1]:
+        return False
+    if codecs[0] == codecs[1] and ours.payload == theirs.payload:
+        return True
+    if flags[0] or not any(codecs):
+        return False
+    plain = [
+        decompress(codec, batch.payload) if codec else (batch.payload, None)
+        for codec, batch in zip(codecs, (ours, theirs), strict=True)
+    ]
+    return plain[0][0] == plain[1][0] and not (plain[0][1] or plain[1][1])
+
+
+def _headers(path: str, ours: _Batch, theirs: _Batch) -> Iterator[Difference]:
+    """Yield what the headers of two batches with the same records say otherwise of their times."""
+    flags = ours.piece.attributes, theirs.piece.attributes
+    types = [timestamp_type(each) for each in flags]
+    if flags[0] & CONTROL or (flags[0] | flags[1]) & DELETE_HORIZON:
         return
-    shown = [_shown(row, topic) for row in (before, after)]
-    for name in names:
-        if getattr(before, name) != getattr(after, name):
-            yield Difference(f"{path}.{name}", shown[0][name], shown[1][name])
+    if types[0] != types[1]:
+        yield Difference(f"{path}.timestamp_type", types[0], types[1])
+        return
+    at = _NEWEST_TIME if flags[0] & TIMESTAMP_TYPE else _BASE_TIME
+    yield from _times(path, ours.time_at(at), theirs.time_at(at), bool(flags[0] & TIMESTAMP_TYPE))
+
+
+def _times(path: str, before: int, after: int, is_appended: bool) -> Iterator[Difference]:
+    """Yield a difference of timestamps; of those that brokers set, counts whether they are set."""
+    if before != after and not (is_appended and (before in _UNSET) == (after in _UNSET)):
+        yield Difference(f"{path}.{_TIMES}", before, after)
+
+
+def _lacking(path: str, before: Ranges, after: Ranges, log: Log | None) -> Iterator[Difference]:
+    """Yield the captured records that lack between those that the target gives."""
+    if not len(before) or not len(after):
+        return
+    if after.end <= before.start or before.end <= after.start:
+        yield Difference(path, _extent(before), _extent(after))
+        return
+    for hole in before.without(after):
+        if after.start < hole.start < after.end and not (log and log.appended.is_unwritten(*hole)):
+            yield Difference(f"{path}[{hole}]", _count(hole), "no records, though later ones")
+
+
+def _count(offsets: Range) -> str:
+    return f"{len(offsets):,} record{'s' * (len(offsets) != 1)}"
+
+
+def _extent(offsets: Ranges) -> str:
+    count = f"{offsets.size:,} record{'s' * (offsets.size != 1)}"
+    return f"{count}, offsets {offsets.start} to {offsets.end - 1}"
+
+
+def _record(path: str, before: _Record, after: _Record, topic: str) -> Iterator[Difference]:
+    """Yield what differs; what brokers write into control records themselves is not looked at."""
+    ours, theirs = before.row, after.row
+    names = ("control",) if ours.control and theirs.control else _COMPARED
+    if any(getattr(ours, name) != getattr(theirs, name) for name in names):
+        shown = [_shown(row, topic) for row in (ours, theirs)]
+        for name in names:
+            if getattr(ours, name) != getattr(theirs, name):
+                yield Difference(f"{path}.{name}", shown[0][name], shown[1][name])
+    if ours.control or ours.timestamp_ms is None or theirs.timestamp_ms is None:
+        return  # magic 0 has no timestamps
+    if before.is_appended != after.is_appended:
+        types = [timestamp_type(each.is_appended and TIMESTAMP_TYPE) for each in (before, after)]
+        yield Difference(f"{path}.timestamp_type", types[0], types[1])
+    else:
+        yield from _times(path, ours.timestamp_ms, theirs.timestamp_ms, before.is_appended)
 
 
 def _shown(row: Row, topic: str) -> dict[str, Any]:

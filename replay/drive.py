@@ -15,7 +15,7 @@ from replay.cluster import Cluster
 from replay.compare import compare
 from replay.embedded import Embedded
 from replay.noise import NO_ANSWER, Noise
-from replay.outcome import Outcome, Verdict
+from replay.outcome import Difference, Outcome, Verdict
 from replay.plan import Plan
 from replay.report import Report
 from replay.run import Run
@@ -166,6 +166,11 @@ class _Judge:
         )
         self._report.add(outcome, verdict, differences)
         return verdict
+
+    def afterwards(self, number: int, copy: int, difference: Difference) -> None:
+        step, noise = self._report.plan.step(number), self._setting.noise
+        if noise is None or not noise.covers(step.captured.api, difference.path):
+            self._report.revise(step, copy, difference)
 
 
 async def _play(run: Run, report: Report, watch: Watch | None) -> None:

@@ -11,6 +11,7 @@ from construct import Container
 
 from dissector.protocol.apis import Api, api
 from dissector.protocol.facts import Facts, collect, tells_names
+from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
 from replay.batches import count_records, same_records
@@ -55,12 +56,24 @@ def learn(
     if captured is None or captured.body is None or captured.api_version is None:
         return
     learn_topics(found.response, captured.api_version, captured.body, world.captured_topics)
-    lesson = _Lesson(found, request, version, world)
+    lesson = _Lesson(found, request, version, world, step.number)
     asked = world.captured_scope(lesson.scope)
     beside = _beside(found.response, captured.api_version, version)
     for one, other in beside(captured.body, live, asked, lesson.scope, world):
         lesson.take(one, other)
     lesson.finish(captured.body, live)
+
+
+def learn_unsure(request: Mapping[str, Any], version: int, world: World) -> None:
+    """Take over that what a Produce request brings may be appended, though no answer says where."""
+    found = api(PRODUCE)
+    assert found is not None
+    schema = found.request
+    for place in walk(schema, version, request, _RECORDS):
+        there = world.captured_scope(place.scope)
+        topic = world.topic_of(there)
+        if topic is not None and there.partition is not None:
+            world.offsets.log(topic, there.partition).appended.unsure += count_records(place.value)
 
 
 def learn_topics(schema: Schema, version: int, body: Mapping[str, Any], topics: TopicIds) -> None:
@@ -92,6 +105,7 @@ class _Lesson:
     request: Mapping[str, Any]
     version: int
     world: World
+    step: int
     scope: Scope = field(init=False)
     _counts: dict[tuple[Any, int | None], int] | None = None
 
@@ -145,15 +159,17 @@ class _Lesson:
             return
         offsets = self.world.offsets
         if ours.field.name == "base_offset":
-            offsets.learn(topic, partition, ours.value, theirs.value, self._count(theirs.scope))
+            count = self._count(theirs.scope)
+            offsets.log(topic, partition).append(ours.value, theirs.value, count, self.step)
         elif not offsets.knows(topic, partition, ours.value):
             offsets.learn(topic, partition, ours.value, theirs.value)
 
     def records(self, ours: Place, theirs: Place) -> None:
         topic, partition = self.world.topic_of(ours.scope), ours.scope.partition
         if topic is not None and partition is not None:
+            log = self.world.offsets.log(topic, partition)
             for start, other, length in same_records(ours.value, theirs.value):
-                self.world.offsets.learn(topic, partition, start, other, length)
+                log.meet(start, other, length)
 
     def _count(self, scope: Scope) -> int:
         """Return how many records were sent to a partition."""

@@ -232,11 +232,11 @@ class Match:
         """Take over where the records of steps are."""
         log = self._logs[partition]
         if log.ends_before(captured, live):
-            log.learn(captured, live, length)
+            log.append(captured, live, length, int(told[step, STEP]))
             return
         while length:
             count = int(told[step, self._order[partition] * PER_HOLE + COUNT])
-            log.learn(captured, live, count)
+            log.append(captured, live, count, int(told[step, STEP]))
             captured, live, length, step = captured + count, live + count, length - count, step + 1
 
 

@@ -8,8 +8,11 @@ between or behind them is counted from the stretch before; where nothing is know
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
+
+from replay.appended import Appended
 
 Policy = Literal["kept", "earliest", "latest"]
 
@@ -90,11 +93,13 @@ class Log:
         live: The target's offsets, by the captured ones.
         captured: The reverse.
         bounds: Policy -> the offset of the target that it chooses.
+        appended: What the replay wrote to it.
     """
 
     live: _Side = field(default_factory=_Side)
     captured: _Side = field(default_factory=_Side)
     bounds: dict[str, int] = field(default_factory=dict)
+    appended: Appended = field(default_factory=Appended)
 
     def ends_before(self, captured: int, live: int) -> bool:
         """Tell whether no stretch begins behind: then records in a row may be learned at once."""
@@ -105,6 +110,27 @@ class Log:
         """Take over that so many records begin here there and there here."""
         self.live.learn(captured, live, count)
         self.captured.learn(live, captured, count)
+
+    def append(self, captured: int, live: int, count: int, step: int) -> None:
+        """Take over where a step, or several in a row, appended so many records."""
+        self.learn(captured, live, count)
+        self.appended.add(captured, live, count, step)
+
+    def meet(self, captured: int, live: int, count: int) -> None:
+        """Take over that equal records were given; where each was appended is known better."""
+        known = self.appended.live_at(captured)
+        if known is None or known == live:
+            self.learn(captured, live, count)
+
+    def captured_offset(self, live: int) -> int:
+        """Return the offset that one of the target has in the capture."""
+        found = self.captured.find(live) if 0 <= live < NEVER else None
+        return live if found is None else found[0]
+
+    def live_offset(self, captured: int) -> int:
+        """Return the offset that a captured one has on the target."""
+        found = self.live.find(captured)
+        return captured if found is None else found[0]
 
 
 class Offsets:
@@ -130,6 +156,10 @@ class Offsets:
         """Return what is known of a partition."""
         return self._logs.setdefault((topic, partition), Log())
 
+    def logs(self) -> Iterator[tuple[tuple[str, int], Log]]:
+        """Yield captured topic and number of each partition, and what is known of it."""
+        yield from self._logs.items()
+
     def know(self, topic: str, partition: int, earliest: int, latest: int) -> None:
         """Take over where a partition of the target begins and ends; the policies want it."""
         self.log(topic, partition).bounds = {"earliest": earliest, "latest": latest}
@@ -151,10 +181,7 @@ class Offsets:
     def captured(self, topic: str, partition: int, offset: int) -> int:
         """Return the offset that one of the target has in the capture."""
         log = self._logs.get((topic, partition))
-        if log is None or offset < 0 or offset == NEVER:
-            return offset
-        found = log.captured.find(offset)
-        return offset if found is None else found[0]
+        return offset if log is None else log.captured_offset(offset)
 
     def knows(self, topic: str, partition: int, offset: int) -> bool:
         """Tell whether a captured offset lies in a stretch of records that both sides have."""

@@ -16,7 +16,7 @@ from dissector.protocol.messages import Message
 from replay.again import FIRST_PAUSE_S, LONGEST_PAUSE_S, Again, is_in_vain, why_again
 from replay.asking import Asking, Sent
 from replay.effects import take_effect
-from replay.learn import learn
+from replay.learn import learn, learn_unsure
 from replay.merge import merge
 from replay.outcome import Outcome, Verdict
 from replay.refusal import Refused
@@ -85,6 +85,8 @@ class Player:
     def _settle(self, sent: Sent) -> Verdict:
         """Hand over an outcome."""
         self._unsettled.end(sent.step.number)
+        if sent.step.captured.api_key == PRODUCE and not _is_placed(sent):
+            self._be_unsure(sent)
         self._stage.progress.done += 1
         return self._stage.judge.outcome(sent.outcome, self._stage.world)
 
@@ -223,12 +225,18 @@ class Player:
         """Ask again, with what members of groups do beside that, and return the answer."""
         groups = self._stage.groups
         rejoined = None
+        if sent.step.captured.api_key == PRODUCE:
+            self._be_unsure(sent)  # an error may come after the records are in the log
         if why is Again.REJOIN:
             rejoined = await groups.rejoin(sent.step, sent.outcome.parts[0].request)
         await self._asking.ask_again(sent, why, answer)
         if rejoined is not None:
             sent.outcome.changes.append(rejoined)
         return await self._answer(sent)
+
+    def _be_unsure(self, sent: Sent) -> None:
+        for part in sent.outcome.parts:
+            learn_unsure(part.request, part.version, self._stage.world)
 
     async def _repeat(self, number: int, member: str) -> Container | None:
         """Ask a step once more for a member, by its captured id; learn from the answer."""
@@ -284,6 +292,19 @@ class Player:
         if throttle_ms and is_told and self._stage.manner.honours_throttle:
             quiet_s = min(throttle_ms / 1000, self._stage.manner.timeout_s)
             self._asking.quiet_until = self._loop.time() + quiet_s
+
+
+def _is_placed(sent: Sent) -> bool:
+    """Tell whether captured and live answer to a Produce request say where its records are."""
+    captured, live = sent.step.captured.answered(), sent.outcome.response
+    if captured is None or captured.body is None or live is None:
+        return False
+    return all(
+        each.base_offset >= 0
+        for body in (captured.body, live)
+        for topic in body.responses
+        for each in topic.partition_responses
+    )
 
 
 def _stop(sent: Sent) -> None:

@@ -11,6 +11,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from dissector.protocol.embedded.sasl import MASK
 from dissector.protocol.error_codes import error_name
 from dissector.view.values import jsonable
@@ -19,6 +21,7 @@ from replay.noise import Noise, general
 from replay.outcome import Alike, Change, Difference, Outcome, Verdict
 from replay.plan import Plan
 from replay.roles import Role
+from replay.step import Step
 from replay.tallies import OfApi, Row, Seen, Times
 
 _IN_MEMORY_BYTES = 16 << 20
@@ -28,6 +31,8 @@ _MOST_KINDS = 1000
 """Of failures, that are told apart."""
 
 OTHER = "other failures"
+
+_VERDICTS = tuple(Verdict)
 
 
 class Report:
@@ -77,6 +82,7 @@ class Report:
         self.difference_count = 0
         self.lacking = 0
         self._verdicts: Counter[Verdict] = Counter()
+        self._verdict_of = bytearray(len(plan))
         self._show_secrets = show_secrets
         self._spool = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, "w+")  # noqa: SIM115
         weakref.finalize(self, self._spool.close)
@@ -85,6 +91,7 @@ class Report:
         """Take over what became of a step."""
         captured = outcome.step.captured
         self._verdicts[verdict] += 1
+        self._note(outcome.step.number, verdict)
         self.sent += len(outcome.parts)
         self.split += len(outcome.parts) > 1
         known = self.apis.setdefault(captured.api, OfApi())
@@ -105,6 +112,7 @@ class Report:
         """Take over steps that were answered as captured; one like them was added before."""
         count = len(alike.numbers)
         self._verdicts[Verdict.SAME] += count
+        np.frombuffer(self._verdict_of, np.uint8)[alike.numbers] = _VERDICTS.index(Verdict.SAME)
         self.sent += count
         known = self.apis[alike.api]
         known.verdicts[Verdict.SAME] += count
@@ -113,6 +121,24 @@ class Report:
         known.captured.add_all(self.plan.latencies_ns(alike.numbers))
         for change, times in alike.changes.items():
             self.changes[change].count += times
+
+    def _note(self, number: int, verdict: Verdict) -> None:
+        """Note the verdict on a step of the pass: the end of the pass may change it."""
+        if number >= len(self._verdict_of):
+            self._verdict_of.extend(bytes(number + 1 - len(self._verdict_of)))
+        self._verdict_of[number] = _VERDICTS.index(verdict)
+
+    def revise(self, step: Step, copy: int, difference: Difference) -> None:
+        """Take over a difference of a step that was added before, in the same pass."""
+        before = _VERDICTS[self._verdict_of[step.number]]
+        if before not in FAILING:
+            for verdicts in (self._verdicts, self.apis[step.captured.api].verdicts):
+                verdicts[before] -= 1
+                verdicts[Verdict.DIFFERS] += 1
+            self.lacking += bool(step.lacks)
+            self._note(step.number, Verdict.DIFFERS)
+        outcome = Outcome(step, copy, version=step.captured.api_version)
+        self._differs(outcome, _VERDICTS[self._verdict_of[step.number]], difference)
 
     def _add_sent(self, outcome: Outcome, known: OfApi) -> None:
         captured = outcome.step.captured

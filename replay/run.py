@@ -6,6 +6,7 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Callable
 
+from replay.balance import balance
 from replay.cluster import Cluster
 from replay.pace import SECOND_NS
 from replay.plan import Plan
@@ -104,6 +105,9 @@ class Run:
             stage.unreported.flush()
             patience_s = self._manner.timeout_s
             self.remains += await stage.transactions.abort(self._cluster, patience_s)
+        if not self._is_stopped:
+            for found in await balance(world, self._cluster):
+                self._judge.afterwards(found.step, copy, found.difference)
 
     async def _all_play(self, stage: Stage, last: int) -> None:
         nodes = sorted(self._cluster.brokers)

@@ -15,7 +15,7 @@ from replay.cluster import Cluster
 from replay.groups import Groups
 from replay.heartbeats import Heartbeats
 from replay.link import TIMEOUT_S
-from replay.outcome import Alike, Outcome, Verdict
+from replay.outcome import Alike, Difference, Outcome, Verdict
 from replay.pace import SECOND_NS, Pace
 from replay.plan import Plan
 from replay.sessions import Sessions
@@ -80,6 +80,9 @@ class Judge(Protocol):
 
     def alike(self, alike: Alike) -> None:
         """Take steps that were found to be answered as captured."""
+
+    def afterwards(self, number: int, copy: int, difference: Difference) -> None:
+        """Take a difference of a step that only the end of the pass shows."""
 
 
 class Stage:

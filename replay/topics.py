@@ -9,9 +9,13 @@ from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import error_code, error_name
 from replay.cluster import Cluster
+from replay.topology import NO_ID
 
 LATEST, EARLIEST = -1, -2
 """Times that ListOffsets has a meaning of their own for (KIP-79)."""
+
+
+_FETCHED_BYTES = 1 << 20
 
 
 async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> list[str]:
@@ -95,6 +99,54 @@ async def offsets(
                 if not each.error_code and each.get("offset", -1) >= 0:
                     found[topic.name, each.partition_index] = each.offset
     return found
+
+
+async def fetch(cluster: Cluster, topic: str, partition: int, offset: int) -> bytes | None:
+    """
+    Fetch records from an offset on; what transactions have not committed too.
+
+    Returns:
+        What there is, maybe nothing; None where the target gives none: an error, no leader.
+
+    Raises:
+        ReplayError: The leader does not answer.
+    """
+    leader = cluster.leader(topic, partition)
+    if leader is None:
+        return None
+    answer = await cluster.ask(leader.node, "Fetch", _fetch_body(cluster, topic, partition, offset))
+    for each in answer.responses:
+        for found in each.partitions:
+            return None if found.error_code else found.records or b""
+    return None
+
+
+def _fetch_body(cluster: Cluster, topic: str, partition: int, offset: int) -> dict[str, Any]:
+    wanted = {
+        "partition": partition,
+        "current_leader_epoch": -1,
+        "fetch_offset": offset,
+        "last_fetched_epoch": -1,
+        "log_start_offset": -1,
+        "partition_max_bytes": _FETCHED_BYTES,
+        "replica_directory_id": NO_ID,
+        "high_watermark": (1 << 63) - 1,
+    }
+    topic_id = cluster.topic_id(topic) or NO_ID
+    return {
+        "cluster_id": None,
+        "replica_state": {"replica_id": -1, "replica_epoch": -1},
+        "replica_id": -1,
+        "max_wait_ms": 0,
+        "min_bytes": 0,
+        "max_bytes": _FETCHED_BYTES,
+        "isolation_level": 0,
+        "session_id": 0,
+        "session_epoch": -1,
+        "topics": [{"topic_id": topic_id, "topic": topic, "partitions": [wanted]}],
+        "forgotten_topics_data": [],
+        "rack_id": "",
+    }
 
 
 def _offsets_body(topics: Mapping[str, list[int]], when_ms: int) -> dict[str, Any]:

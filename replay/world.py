@@ -11,6 +11,7 @@ from replay.members import Members
 from replay.names import Names, TopicIds
 from replay.offsets import Offsets, Policy
 from replay.producers import Producers
+from replay.readers import Readers
 from replay.refusal import Refused
 from replay.roles import Role, Scope
 from replay.to_captured import ToCaptured
@@ -56,6 +57,7 @@ class World:
         producers: Producer ids, epochs and sequences.
         members: Members of groups, their generations and epochs.
         offsets: Offsets of all partitions.
+        readers: What readers of partitions were given.
         epochs: Captured topic, partition and leader epoch -> leader epoch of the target.
         captured_epochs: The reverse.
         ended: How many transactions were ended.
@@ -78,6 +80,7 @@ class World:
         self.producers = Producers()
         self.members = Members()
         self.offsets = Offsets(policy)
+        self.readers = Readers()
         self.epochs: _Epochs = {}
         self.captured_epochs: _Epochs = {}
         self.ended = 0

@@ -122,6 +122,8 @@ def alone(ports: list[int]) -> Answers:
     return {
         "Metadata": lambda _: _metadata(ports[0]),
         "FindCoordinator": lambda _: _coordinator(ports[0]),
+        "ListOffsets": lambda _: {"topics": []},
+        "Fetch": lambda _: {"responses": []},
         "DescribeTransactions": lambda _: {
             "transaction_states": [{"transaction_state": "Ongoing"}]
         },

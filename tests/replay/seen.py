@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replay.outcome import Alike, Outcome, Verdict
+from replay.outcome import Alike, Difference, Outcome, Verdict
 from replay.world import World
 
 
@@ -21,3 +21,6 @@ class Seen:
 
     def alike(self, alike: Alike) -> None:
         raise AssertionError(alike)
+
+    def afterwards(self, number: int, copy: int, difference: Difference) -> None:
+        """Nothing: what becomes of each step is all that is wanted."""

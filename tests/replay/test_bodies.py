@@ -140,12 +140,15 @@ def test_records_are_found_by_translated_offsets() -> None:
     assert found("Fetch", 11, captured, live, world) == (Verdict.SAME, [])
 
 
-def test_records_that_do_not_come_are_missed() -> None:
-    assert found("Fetch", 11, fetched(_batch("a")), fetched(None)) == (
-        Verdict.DIFFERS,
-        [("responses[orders].partitions[0].records", "1 record, offsets 0 to 0", "no records")],
-    )
-    assert found("Fetch", 11, fetched(None), fetched(_batch("a")))[0] is Verdict.EQUIVALENT
+def test_records_that_do_not_come_are_owed() -> None:
+    world = World()
+    told = found("Fetch", 11, fetched(_batch("a", "b")), fetched(None), world)
+    assert told == (Verdict.EQUIVALENT, [])
+    (account,) = world.readers.owing()
+    assert (account.log, list(account.owed)) == (("orders", 0), [(0, 2)])
+    assert found("Fetch", 11, fetched(None), fetched(_batch("a")), world)[0] is Verdict.EQUIVALENT
+    (account,) = world.readers.owing()
+    assert list(account.owed) == [(1, 2)]
 
 
 def test_members_with_other_ids_stand_in_their_order() -> None:

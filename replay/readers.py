@@ -1,0 +1,111 @@
+"""
+Balances, for each reader of each log, the records that it was given in capture and replay.
+
+A long poll ends when something is there, so answers are not compared poll by poll: what one lacks
+may come with the next. What none has brought at the end lacks. Only ranges of offsets are kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from replay.ranges import Range, Ranges
+
+MOST_RANGES = 4096
+"""Of one reader and log; beyond, small gaps are taken for filled, and debts forgotten."""
+
+Log = tuple[str, int]
+"""Captured topic and number of the partition."""
+
+
+class Given(NamedTuple):
+    """
+    What an answer brings of a partition, in captured offsets, without control records.
+
+    Attributes:
+        topic: Its captured name.
+        partition: Its number.
+        captured: What the captured answer has.
+        live: What that of the target has.
+    """
+
+    topic: str
+    partition: int
+    captured: Ranges
+    live: Ranges
+
+
+@dataclass(slots=True)
+class Account:
+    """
+    One reader of one log.
+
+    Attributes:
+        log: Of which partition.
+        given: What the target gave it.
+        owed: What it was given in the capture, and not by the target.
+    """
+
+    log: Log
+
+    given: Ranges = field(default_factory=Ranges)
+    owed: Ranges = field(default_factory=Ranges)
+    _starts: list[int] = field(default_factory=list)
+    _steps: list[int] = field(default_factory=list)
+
+    def note(self, step: int, captured: Ranges, live: Ranges) -> None:
+        """Take over what both answers to a step bring."""
+        for each in live:
+            self.given.add(*each)
+            self.owed.remove(*each)
+        for each in captured:
+            for lack in self.given.lacks(*each):
+                if len(self.owed) < MOST_RANGES:
+                    self._owe(lack, step)
+        if len(captured):
+            # What lies between captured records is no record: no gap to be remembered.
+            for gap in captured.lacks(captured.start, captured.end):
+                if any(self.given.within(gap.start - 1, gap.start)):
+                    self.given.add(*gap)
+        if len(self.given) > MOST_RANGES:
+            self.given.thin_out(MOST_RANGES // 2)
+
+    def _owe(self, lack: Range, step: int) -> None:
+        if not len(self.owed):
+            self._starts.clear()
+            self._steps.clear()
+        self.owed.add(*lack)
+        at = bisect_right(self._starts, lack.start)
+        if len(self._starts) < MOST_RANGES and (not at or self._starts[at - 1] != lack.start):
+            self._starts.insert(at, lack.start)
+            self._steps.insert(at, step)
+
+    def step_of(self, offset: int) -> int:
+        """Return the step that was to bring a record that is owed."""
+        return self._steps[max(bisect_right(self._starts, offset) - 1, 0)]
+
+    def is_passed(self, offset: int) -> bool:
+        """Tell whether the reader was given records behind an offset."""
+        return len(self.given) > 0 and self.given.end > offset
+
+
+class Readers:
+    """The accounts of all readers: a connection, or for shared records the group."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[tuple[Hashable, Log], Account] = {}
+
+    def note(self, reader: Hashable, step: int, given: Given) -> None:
+        """Take over what both answers to a step bring of a partition."""
+        if not len(given.captured) and not len(given.live):
+            return
+        log = given.topic, given.partition
+        account = self._accounts.setdefault((reader, log), Account(log))
+        account.note(step, given.captured, given.live)
+
+    def owing(self) -> Iterator[Account]:
+        """Yield the accounts of readers that lack records."""
+        return (each for each in self._accounts.values() if len(each.owed))
