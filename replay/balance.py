@@ -25,7 +25,7 @@ from replay.world import World
 _Place = tuple[str, int]
 """Captured topic and number of a partition."""
 
-_MOST_FETCHES = 16
+_MOST_FETCHES = 64
 """Of one range that the target is asked for."""
 
 _MOST_LOOKS = 64
@@ -124,43 +124,46 @@ class _Balance:
 
     async def _given(self, account: Account) -> None:
         """Hold what a reader was given against the capture."""
-        log = self._world.offsets.log(*account.log)
-        owed = Ranges(part for each in account.owed for part in _owed(log, each))
-        tail = [each for each in owed if not account.is_passed(each.start)]
-        if tail:
-            # The last poll may have ended early: then the target still has what it did not bring.
-            live = Range(log.live_offset(tail[0].start), log.live_offset(tail[-1].end - 1) + 1)
+        log, lost = self._world.offsets.log(*account.log), Ranges()
+        for owed in islice(account.owed, _MOST_LOOKS):
+            if log.appended.is_unwritten(*owed):
+                continue  # who wrote it was not replayed
+            # What one poll did not bring another was not asked for: then the target still has it.
+            live = Range(log.live_offset(owed.start), log.live_offset(owed.end - 1) + 1)
             there = await self._data(account.log, live)
-            for each in tail if there is None else ():
-                owed.remove(*each)
-            for each in there or ():
-                owed.remove(log.captured_offset(each.start), log.captured_offset(each.end - 1) + 1)
-        if len(owed):
-            first = next(iter(owed))
+            for each in there.lacks(*live) if there is not None else ():
+                start, end = log.captured_offset(each.start), log.captured_offset(each.end - 1) + 1
+                lost.add(max(start, owed.start), min(end, owed.end))
+        if len(lost):
+            first = next(iter(lost))
             path = f"{_path('responses', 'partitions', account.log)}.records[{first}]"
-            captured = f"{owed.size:,} given, the first of them at {first.start}"
-            self._add(account.step_of(first.start), path, captured, "not given by any answer")
+            captured = f"{lost.size:,} given that lack, the first at offset {first.start}"
+            step = account.step_of(first.start)
+            self._add(step, path, captured, "not given, and not in the log of the target")
 
     async def _data(self, place: _Place, offsets: Range) -> Ranges | None:
-        """Return which offsets of the target have records of clients; None if it does not tell."""
-        topic, found = self._world.names.topic(place[0]), Ranges()
-        start = offsets.start
+        """
+        Return which offsets of the target have records of clients.
+
+        What is not reached in so many fetches counts as there. None if the target gives nothing.
+        """
+        topic, found, start = self._world.names.topic(place[0]), Ranges(), offsets.start
         try:
             for _ in range(_MOST_FETCHES):
                 records = await fetch(self._cluster, topic, place[1], start)
                 if records is None:
                     return None
-                batch = data_offsets(records)
-                for each in batch.within(*offsets):
+                for each in data_offsets(records).within(*offsets):
                     found.add(*each)
-                behind = data_offsets(records, controls=True)
-                if not len(behind) or behind.end <= start:
-                    break
-                start = behind.end
+                all_ = data_offsets(records, controls=True)
+                if not len(all_) or all_.end <= start:
+                    return found
+                start = all_.end
                 if start >= offsets.end:
-                    break
+                    return found
         except ReplayError:
             return None
+        found.add(start, offsets.end)
         return found
 
     def _add(self, step: int, path: str, captured: str, replayed: str) -> None:
@@ -173,12 +176,6 @@ def _extra(log: Log, end: int) -> Iterator[Extra]:
     newest = log.appended.newest
     if end > newest.live_end:
         yield Extra(newest, Range(newest.live_end, end), 0)
-
-
-def _owed(log: Log, offsets: Range) -> Iterator[Range]:
-    """Yield what of a range the target can have: what nobody could write is not its fault."""
-    if not log.appended.is_unwritten(*offsets):
-        yield offsets
 
 
 def _path(topics: str, partitions: str, place: _Place) -> str:

@@ -142,10 +142,20 @@ class Bodies:
         found = compare_contents(f"{path}.records", topic, before, after, log, self._show_secrets)
         self.differences += found.differences
         self.is_otherwise |= not found.same_extent
+        self._watermarks(captured, live, path, found.ends)
         if topic is not None and partition is not None:
             owed = Ranges() if live.get("error_code") else found.captured
             self.given.append(Given(topic, partition, owed, found.live))
         return found.same_extent
+
+    def _watermarks(self, captured: _Body, live: _Body, path: str, ends: tuple[int, int]) -> None:
+        """Compare bounds with the records beside them: no broker gives what lies beyond."""
+        for name in ("high_watermark", "last_stable_offset"):
+            before, after = captured.get(name), live.get(name)
+            if before is None or after is None or before < ends[0] or not 0 <= after < ends[1]:
+                continue
+            if name == "high_watermark" or not self._world.ended:  # else a transaction may be open
+                self._differ(f"{path}.{name}", before, after)
 
     def _alone(self, node: Node, element: _Body, scope: Scope, is_live: bool) -> None:
         """Note the records of an element that the other answer does not have."""
@@ -349,8 +359,14 @@ def _without_arrays(node: Node) -> Node:
     return Node(node.version, leaves, node.scope, node.keys)
 
 
+_MOCK_TIME = 1234
+"""What librdkafka's mock cluster says for a time of appending, always (rdkafka_mock_handlers.c)."""
+
+
 def is_given(role: Role, value: Any) -> bool:
     """Tell whether a broker gave a value at all, or says that there is none."""
+    if role is Role.APPEND_TIME:
+        return bool(value >= 0) and value != _MOCK_TIME
     if isinstance(value, int):
         return value > 0 if role in (Role.SESSION_ID, Role.MEMBER_EPOCH) else value >= 0
     return bool(value) and value != NO_ID

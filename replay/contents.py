@@ -43,12 +43,14 @@ class Contents:
         same_extent: Whether both have the same offsets.
         captured: The offsets of the captured records, without control records.
         live: Those of the target's records, in captured terms.
+        ends: Behind the last records on both sides, by their own offsets; 0 without any.
     """
 
     differences: list[Difference]
     same_extent: bool
     captured: Ranges
     live: Ranges
+    ends: tuple[int, int]
 
 
 def compare_contents(
@@ -74,7 +76,7 @@ def compare_contents(
     ours, theirs = _Side(), _Side()
     ours.read(captured, _same)
     differences = theirs.read(live, translate, path, log)
-    before, after = ours.extent(), theirs.extent()
+    before, after, begin = ours.extent(), theirs.extent(), ours.begin()
     same_extent = before == after and ours.controls == theirs.controls
     for first in sorted(ours.batches.keys() & theirs.batches.keys()):
         pair = ours.batches[first], theirs.batches[first]
@@ -87,8 +89,8 @@ def compare_contents(
     for offset in sorted(ours.rows.keys() & theirs.rows.keys()):
         at = f"{path}[{offset}]"
         differences += _record(at, ours.rows[offset], theirs.rows[offset], secret)
-    differences += _lacking(path, before, after, log)
-    return Contents(differences, same_extent, before, after)
+    differences += _lacking(path, before, after, begin, log)
+    return Contents(differences, same_extent, before, after, (ours.end, theirs.end))
 
 
 def data_offsets(data: bytes | None, log: Log | None = None, *, controls: bool = False) -> Ranges:
@@ -140,11 +142,13 @@ class _Side:
         batches: By the first offset: those that need not be read.
         rows: Of all others.
         controls: The offsets of control batches.
+        end: Behind the last record, by its own offset.
     """
 
     batches: dict[int, _Batch] = field(default_factory=dict)
     rows: dict[int, _Record] = field(default_factory=dict)
     controls: set[int] = field(default_factory=set)
+    end: int = 0
 
     def read(
         self,
@@ -153,8 +157,8 @@ class _Side:
         path: str = "",
         log: Log | None = None,
     ) -> list[Difference]:
-        """Take a field apart; return what of it stands for records that stand elsewhere."""
-        strangers: list[Difference] = []
+        """Take a field apart; return what of it is there twice."""
+        twice: list[Difference] = []
         for piece in pieces(data) if data else ():
             assert data is not None
             first = translate(piece.offset)
@@ -162,8 +166,11 @@ class _Side:
             if log is not None and not is_control and piece.producer is not None:
                 twin = log.appended.live_at(first)
                 if twin is not None and twin != piece.offset:
-                    strangers.append(_twice(path, first, piece, twin))
+                    twice.append(_twice(path, first, piece, f"where those written are at {twin}"))
                     continue
+            if first in self.batches:
+                twice.append(_twice(path, first, piece, "the second time"))
+            self.end = max(self.end, piece.offset + piece.span)
             offsets = Range(first, translate(piece.offset + piece.span - 1) + 1)
             if piece.producer is not None and piece.records == piece.span == len(offsets):
                 self.batches[first] = _Batch(piece, data, offsets)
@@ -171,7 +178,7 @@ class _Side:
                     self.controls.add(first)
             else:
                 self._add_rows(data[piece.start : piece.end], translate)
-        return strangers
+        return twice
 
     def _add_rows(self, data: bytes, translate: Callable[[int], int]) -> None:
         for batch in parse_records(data):
@@ -179,6 +186,7 @@ class _Side:
             for row in iter_records([batch]):
                 offset = translate(row.offset)
                 self.rows[offset] = _Record(row, is_appended)
+                self.end = max(self.end, row.offset + 1)
                 if row.control:
                     self.controls.add(offset)
 
@@ -189,6 +197,13 @@ class _Side:
                 del self.batches[first]
                 data = batch.data[batch.piece.start : batch.piece.end]
                 self._add_rows(data, partial(add, first - batch.piece.offset))
+
+    def begin(self) -> int:
+        """Return what is behind the first batch, or behind all that is no batch."""
+        first = min(self.batches, default=0)
+        if not self.rows:
+            return self.batches[first].offsets.end if self.batches else 0
+        return max(self.rows) + 1 if min(self.rows) < first or not self.batches else first
 
     def extent(self) -> Ranges:
         """Return the offsets of the records, without control records."""
@@ -206,15 +221,11 @@ def _same(offset: int) -> int:
     return offset
 
 
-def _twice(path: str, first: int, piece: Piece, twin: int) -> Difference:
-    """Name records that the target gives and that were not written to where they are."""
-    at = Range(first, first + max(piece.span, 1))
-    there = Range(piece.offset, piece.offset + max(piece.span, 1))
-    return Difference(
-        f"{path}[{at}]",
-        _count(at),
-        f"{_count(there)} more: offsets {there} of the target, where those written are at {twin}",
-    )
+def _twice(path: str, first: int, piece: Piece, why: str) -> Difference:
+    """Name records that the target gives beside those that were written, or once more."""
+    at, there = (Range(start, start + max(piece.span, 1)) for start in (first, piece.offset))
+    more = f"{_count(there)} more, at {there} of the target, {why}"
+    return Difference(f"{path}[{at}]", _count(at), more)
 
 
 def _same_payload(ours: _Batch, theirs: _Batch) -> bool:
@@ -253,15 +264,28 @@ def _times(path: str, before: int, after: int, is_appended: bool) -> Iterator[Di
         yield Difference(f"{path}.{_TIMES}", before, after)
 
 
-def _lacking(path: str, before: Ranges, after: Ranges, log: Log | None) -> Iterator[Difference]:
-    """Yield the captured records that lack between those that the target gives."""
+def _lacking(
+    path: str, before: Ranges, after: Ranges, begin: int, log: Log | None
+) -> Iterator[Difference]:
+    """
+    Yield the captured records that lack before others that the target gives.
+
+    Args:
+        path: Of the field.
+        before: What was captured.
+        after: What the target gives.
+        begin: Behind the first captured batch, which may begin before what was asked for.
+        log: What is known of the partition.
+    """
     if not len(before) or not len(after):
         return
     if after.end <= before.start or before.end <= after.start:
         yield Difference(path, _extent(before), _extent(after))
         return
     for hole in before.without(after):
-        if after.start < hole.start < after.end and not (log and log.appended.is_unwritten(*hole)):
+        is_asked = hole.start > before.start or hole.end >= begin
+        excused = log is not None and log.appended.is_unwritten(*hole)
+        if hole.start < after.end and is_asked and not excused:
             yield Difference(f"{path}[{hole}]", _count(hole), "no records, though later ones")
 
 

@@ -26,7 +26,7 @@ _LITERAL, _OFFSET, _START, _TIME = range(4)
 
 _KIND, _SIZE, _FIRST, _PART = range(4)
 """Of a part: which it is and how long; of a literal where it is among the literals; of an offset
-where the captured answer has it."""
+where the captured answer has it; of a time whether it is set."""
 
 _END, _STRETCHES = range(2)
 """What the kernel tells: where what it took ends, and how many stretches of offsets that are."""
@@ -53,7 +53,10 @@ def _is_as_expected(
             for j in range(length):
                 if data[at + j] != literals[first + j]:
                     return False
-        elif kind != _TIME and data[at] > 127:
+        elif kind == _TIME and data[at] > 127:
+            if parts[i, _FIRST]:
+                return False
+        elif data[at] > 127 or (kind == _TIME and not parts[i, _FIRST]):
             return False
         at += length
     return True
@@ -245,6 +248,7 @@ def _parts(answer: Answer) -> tuple[tuple[int, tuple[int, int, int]], ...]:
     """Return the parts of an answer behind its correlation id: where they are, and what."""
     found: list[tuple[int, tuple[int, int, int]]] = []
     at, first, kind = 4, 0, _LITERAL
+    times = dict(answer.times)
     for count, code in re.findall(r"(\d*)([sqx])", answer.layout.format.removeprefix(">4x")):
         length = 8 if code == "q" else int(count)
         if code == "s":
@@ -252,7 +256,8 @@ def _parts(answer: Answer) -> tuple[tuple[int, tuple[int, int, int]], ...]:
         elif code == "q":
             # The first number behind a literal is an offset, what follows is where a log begins.
             kind = _OFFSET if kind == _LITERAL else _START
-        found.append((at, (_TIME if code == "x" else kind, length, first)))
+        part = (_TIME, length, int(times[at])) if code == "x" else (kind, length, first)
+        found.append((at, part))
         first += length if code == "s" else 0
         at += length
     return tuple(found)

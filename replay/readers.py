@@ -1,8 +1,8 @@
 """
-Balances, for each reader of each log, the records that it was given in capture and replay.
+Notes, for each reader of each log, the records that it was given in capture and replay.
 
-A long poll ends when something is there, so answers are not compared poll by poll: what one lacks
-may come with the next. What none has brought at the end lacks. Only ranges of offsets are kept.
+A long poll ends when something is there, so answers are not compared poll by poll: what one does
+not bring may come with the next. Only ranges of offsets are kept.
 """
 
 from __future__ import annotations
@@ -86,10 +86,6 @@ class Account:
     def step_of(self, offset: int) -> int:
         """Return the step that was to bring a record that is owed."""
         return self._steps[max(bisect_right(self._starts, offset) - 1, 0)]
-
-    def is_passed(self, offset: int) -> bool:
-        """Tell whether the reader was given records behind an offset."""
-        return len(self.given) > 0 and self.given.end > offset
 
 
 class Readers:

@@ -98,10 +98,11 @@ NAMES = {
     "session_id": "session_id",
     "session_epoch": "session_epoch share_session_epoch",
     "timestamp": (
-        "timestamp log_append_time_ms commit_timestamp expiry_timestamp expiry_timestamp_ms "
+        "timestamp commit_timestamp expiry_timestamp expiry_timestamp_ms "
         "issue_timestamp issue_timestamp_ms max_timestamp max_timestamp_ms last_fetch_timestamp "
         "last_caught_up_timestamp last_timestamp transaction_start_time_ms"
     ),
+    "append_time": "log_append_time_ms",
     "throttle": "throttle_time_ms",
     "embedded": "member_metadata member_assignment",
     "cluster_id": "cluster_id",

@@ -69,6 +69,7 @@ class Role(StrEnum):
     SESSION_ID = "session_id"
     SESSION_EPOCH = "session_epoch"
     TIMESTAMP = "timestamp"
+    APPEND_TIME = "append_time"
     THROTTLE = "throttle"
     ERROR = "error"
     ERROR_MESSAGE = "error_message"

@@ -21,7 +21,9 @@ from dissector.protocol.spans import Span, spans
 
 _RECORDS = "records"
 _HOLES = {"base_offset": "q", "log_append_time_ms": "8x", "log_start_offset": "q"}
-"""Fields of an answer that differ each time, of eight bytes each; times are not even read."""
+"""Fields of an answer that differ each time, of eight bytes each; of times counts the sign."""
+
+_NEGATIVE = 0x80
 
 _BATCH = Struct(">8xi4xb6xi")
 """Of a batch: length, magic, last offset delta."""
@@ -83,11 +85,13 @@ class Answer(NamedTuple):
         layout: Of the frame.
         stride: Every how many fields of it is a literal.
         literals: The bytes before, between and behind offsets, from behind the correlation id.
+        times: Where a time stands, and whether it is set.
     """
 
     layout: Struct
     stride: int
     literals: tuple[bytes, ...]
+    times: tuple[tuple[int, bool], ...] = ()
 
     def offsets(self, frame: bytes) -> tuple[int, ...] | None:
         """Return the base offsets of an answer of this shape; None where it has another."""
@@ -97,6 +101,9 @@ class Answer(NamedTuple):
         stride = self.stride
         if fields[::stride] != self.literals or (stride > 2 and min(fields[2::stride]) < 0):
             return None
+        for at, is_set in self.times:
+            if (frame[at] < _NEGATIVE) != is_set:
+                return None
         found = fields[1::stride]
         return found if min(found) >= 0 else None
 
@@ -184,7 +191,9 @@ def answer_of(answered: Message) -> Answer | None:
     stride = reads // max(len(kept) - 1, 1) + 1
     if not reads or reads != (stride - 1) * (len(kept) - 1):
         return None
-    answer = Answer(_struct(layout), stride, tuple(kept))
+    times = [each for each in holes if _HOLES[each.name] == "8x"]
+    are_set = ((each.start, bool(each.value >= 0)) for each in times)
+    answer = Answer(_struct(layout), stride, tuple(kept), tuple(are_set))
     return answer if answer.offsets(frame) is not None else None
 
 

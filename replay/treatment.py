@@ -33,6 +33,7 @@ COMPARED = frozenset(Role) - IGNORED
 
 GIVEN = frozenset(
     {
+        Role.APPEND_TIME,
         Role.BROKER_ID,
         Role.LEADER_EPOCH,
         Role.FETCHED_EPOCH,

@@ -1,0 +1,70 @@
+"""Before a real broker: each lie of a proxy is found out, and none where it does not lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from replay import Plan, Report, replay
+from tests.broker.conftest import StartCluster
+from tests.broker.settings import Shape
+from tests.replay import lies
+from tests.replay.liar import Lie, lying
+
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
+
+CAPTURES = Path(__file__).parents[3] / "captures"
+TIMEOUT_S = 1.0
+PATIENCE_S = 30.0
+_prefixes = (f"lies-{at}-" for at in count())
+
+
+def told(capture: str | Path, kafka: StartCluster, lie: Lie, prefix: str = "") -> Report:
+    """Play a capture behind a proxy, under names of its own."""
+    with (
+        Plan.of(capture) as plan,
+        lying(kafka(Shape("4.x")).bootstrap().split(","), lie) as address,
+    ):
+        name = prefix or next(_prefixes)
+        return replay(plan, address, timeout_s=TIMEOUT_S, prefix=name, create_topics=True)
+
+
+@pytest.mark.parametrize("lie", lies.LIES.values(), ids=lies.LIES)
+def test_a_lie_is_found(kafka: StartCluster, tmp_path: Path, lie: Callable[[], Lie]) -> None:
+    report = told(lies.capture(tmp_path), kafka, lie())
+    assert not report.ended
+    assert not report.passed, str(report)
+
+
+def test_the_truth_is_no_lie(kafka: StartCluster, tmp_path: Path) -> None:
+    report = told(lies.capture(tmp_path), kafka, Lie())
+    assert report.passed, str(report)
+
+
+def test_a_topic_whose_broker_sets_the_time_is_found(kafka: StartCluster, tmp_path: Path) -> None:
+    prefix = next(_prefixes)
+    admin = AdminClient({"bootstrap.servers": kafka(Shape("4.x")).bootstrap()})
+    config = {"message.timestamp.type": "LogAppendTime"}
+    topics = [NewTopic(prefix + name, 1, 1, config=config) for name in (lies.READ, lies.UNREAD)]
+    for made in admin.create_topics(topics).values():
+        made.result(PATIENCE_S)
+    report = told(lies.capture(tmp_path), kafka, Lie(), prefix)
+    assert {place.rpartition(".")[2] for place in report.places} == {
+        "log_append_time_ms",
+        "timestamp_type",
+    }
+
+
+@pytest.mark.parametrize("lies_about_aborted", [False, True])
+def test_aborted_transactions(kafka: StartCluster, lies_about_aborted: bool) -> None:
+    lie = lies.OfField("Fetch", "partitions", lambda each: each.update(aborted_transactions=[]))
+    report = told(
+        CAPTURES / "kafka4-librdkafka-transactions.pcap",
+        kafka,
+        lie if lies_about_aborted else Lie(),
+    )
+    assert report.passed is not lies_about_aborted, str(report)

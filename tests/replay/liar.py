@@ -1,0 +1,211 @@
+"""A proxy before a target that lies: what is asked and answered goes through it decoded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from construct import Container
+
+from dissector.protocol.apis import api
+from dissector.protocol.headers import response_header_version
+from dissector.protocol.messages import Message, decode_request, decode_response
+
+HOST = "127.0.0.1"
+PATIENCE_S = 20.0
+MOCK_TIME = 1234
+"""What librdkafka's mock cluster always says for a time of appending; Kafka says -1 for none."""
+
+TWICE_ID = 1 << 30
+"""Correlation ids of requests that the client knows nothing of."""
+
+
+class Lie:
+    """How a target lies: not at all, unless a subclass says so."""
+
+    def copies(self, asked: Message) -> int:
+        """Return how many times a request reaches the target."""
+        return 1
+
+    def invented(self, asked: Message) -> dict[str, Any]:
+        """Return the answer to a request that does not reach it."""
+        raise NotImplementedError
+
+    def tell(self, asked: Message, body: Container) -> None:
+        """Change an answer."""
+
+    def holds(self, asked: Message) -> bool:
+        """Say whether an answer waits for the next, to change places with it."""
+        return False
+
+
+@dataclass
+class _Talk:
+    """One connection: what is asked, and the answer that waits for another."""
+
+    asked: dict[int, Message] = field(default_factory=dict)
+    held: tuple[Message, Container] | None = None
+
+
+class Liar:
+    """
+    A running proxy, one port for each broker.
+
+    Args:
+        targets: `host:port` of each broker.
+        lie: How it lies.
+    """
+
+    def __init__(self, targets: list[str], lie: Lie) -> None:
+        self._targets = [
+            (host, int(port)) for host, _, port in (t.rpartition(":") for t in targets)
+        ]
+        self._lie = lie
+        self._ports: dict[int, int] = {}
+        self._servers: list[asyncio.Server] = []
+
+    async def serve(self) -> list[str]:
+        """Listen; return where."""
+        for host, port in self._targets:
+
+            async def accept(
+                reader: asyncio.StreamReader,
+                writer: asyncio.StreamWriter,
+                to: tuple[str, int] = (host, port),
+            ) -> None:
+                await self._talk(reader, writer, *to)
+
+            server = await asyncio.start_server(accept, HOST, 0)
+            self._servers.append(server)
+            self._ports[port] = server.sockets[0].getsockname()[1]
+        return [f"{HOST}:{port}" for port in self._ports.values()]
+
+    async def stop(self) -> None:
+        """Hang up."""
+        for server in self._servers:
+            server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        for end in await asyncio.gather(*others, return_exceptions=True):
+            if isinstance(end, Exception):
+                raise end
+
+    async def _talk(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int
+    ) -> None:
+        talk = _Talk()
+        there, back = await asyncio.open_connection(host, port)
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self._ask(talk, reader, writer, back))
+                both.create_task(self._answer(talk, there, writer))
+        except* (OSError, asyncio.IncompleteReadError):
+            pass  # one of both has hung up
+        finally:
+            writer.transport.abort()
+            back.transport.abort()
+
+    async def _ask(
+        self,
+        talk: _Talk,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        back: asyncio.StreamWriter,
+    ) -> None:
+        while True:
+            frame = await _frame(reader)
+            message = decode_request(frame)
+            assert message.correlation_id is not None
+            copies = self._lie.copies(message)
+            if copies:
+                talk.asked[message.correlation_id] = message
+                back.write(_sized(frame))
+            else:
+                writer.write(_written(message, self._lie.invented(message)))
+            for _ in range(1, copies):
+                again = (message.correlation_id | TWICE_ID).to_bytes(4, "big")
+                back.write(_sized(frame[:4] + again + frame[8:]))
+
+    async def _answer(
+        self, talk: _Talk, there: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while True:
+            frame = await _frame(there)
+            asked = talk.asked.pop(int.from_bytes(frame[:4], "big"), None)
+            if asked is None:
+                continue  # to what was asked twice
+            assert asked.api_key is not None
+            assert asked.api_version is not None
+            answered = decode_response(frame, asked.api_key, asked.api_version)
+            if answered.body is None or asked.api == "ApiVersions":
+                writer.write(_sized(frame))
+                continue
+            self._redirect(answered.body)
+            for topic in answered.body.get("responses") or () if asked.api == "Produce" else ():
+                for each in topic.partition_responses:
+                    if each.log_append_time_ms == MOCK_TIME:
+                        each.log_append_time_ms = -1
+            self._lie.tell(asked, answered.body)
+            if talk.held is not None:
+                other, body = talk.held
+                writer.write(_written(other, answered.body) + _written(asked, body))
+                talk.held = None
+            elif talk.asked and self._lie.holds(asked):
+                talk.held = asked, answered.body
+            else:
+                writer.write(_written(asked, answered.body))
+
+    def _redirect(self, body: Container) -> None:
+        """Have the target say that its brokers are here."""
+        for each in (body, *(body.get("brokers") or ()), *(body.get("coordinators") or ())):
+            if each.get("port") in self._ports:
+                each.host, each.port = HOST, self._ports[each.port]
+
+
+@contextlib.contextmanager
+def lying(targets: list[str], lie: Lie) -> Iterator[str]:
+    """Run a proxy until the block ends; give where it listens."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def do(work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(PATIENCE_S)
+
+    liar = Liar(targets, lie)
+    try:
+        yield ",".join(do(liar.serve()))
+    finally:
+        do(liar.stop())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+async def _frame(reader: asyncio.StreamReader) -> bytes:
+    size = int.from_bytes(await reader.readexactly(4), "big")
+    return await reader.readexactly(size)
+
+
+def _sized(frame: bytes) -> bytes:
+    return len(frame).to_bytes(4, "big") + frame
+
+
+Answer = Callable[[Message], dict[str, Any]]
+
+
+def _written(asked: Message, body: Any) -> bytes:
+    assert asked.api_key is not None
+    assert asked.api_version is not None
+    assert asked.correlation_id is not None
+    found = api(asked.api_key)
+    assert found is not None
+    tags = bytes(response_header_version(asked.api_key, asked.api_version))
+    built = found.response.codec(asked.api_version).build(body)
+    return _sized(asked.correlation_id.to_bytes(4, "big") + tags + built)
