@@ -30,6 +30,7 @@ from replay.treatment import (
     ON_THE_WAY,
     PASSING,
     TOLD_WHEN_NEW,
+    UNORDERED,
 )
 from replay.world import World
 
@@ -295,7 +296,8 @@ class Bodies:
             lost = [key for key in old if key not in new]
             for key, stranger in zip(lost, [key for key in new if key not in old], strict=False):
                 new[key] = new.pop(stranger)
-        self.is_otherwise |= [k for k in new if k in old] != [k for k in old if k in new]
+        if not _is_unordered(node):
+            self.is_otherwise |= [k for k in new if k in old] != [k for k in old if k in new]
         array = path.rpartition(".")[2]
         for key, element in old.items():
             at = f"{path}[{key_text(key)}]"
@@ -346,6 +348,11 @@ def _says_nothing(field: Field, versions: tuple[int, int], before: Any, after: A
     """Tell whether one value is null and the other empty, as its version knows no null there."""
     can_be_null = [version in field.null for version in versions]
     return can_be_null[0] != can_be_null[1] and before != after and not (before or after)
+
+
+def _is_unordered(node: Node) -> bool:
+    """Tell whether elements are topics or partitions of a Produce: they come in random order."""
+    return any(member.name in UNORDERED for member in node.members)
 
 
 def _fails(element: _Body) -> bool:

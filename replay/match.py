@@ -172,15 +172,21 @@ class Match:
     Args:
         captured: The captured answers.
         live: Those of the target.
-        order: For each partition of them, which of the request it is.
-        logs: What is known of each partition of them; it learns what answers tell.
+        orders: For each partition of the captured and of the live ones, which of the request it is.
+        logs: What is known of each partition of the live ones; it learns what answers tell.
     """
 
     def __init__(
-        self, captured: Answer, live: Answer, order: Sequence[int], logs: Sequence[Log]
+        self,
+        captured: Answer,
+        live: Answer,
+        orders: tuple[Sequence[int], Sequence[int]],
+        logs: Sequence[Log],
     ) -> None:
         self._size = live.layout.size
-        places = [at for at, (kind, *_) in _parts(captured) if kind == _OFFSET]
+        before, order = orders
+        found = [at for at, (kind, *_) in _parts(captured) if kind == _OFFSET]
+        places = [found[before.index(each)] for each in order]
         rows: list[tuple[int, int, int]] = []
         for _, (kind, length, first) in _parts(live):
             rows.append((kind, length, places.pop(0) if kind == _OFFSET else first))

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from dissector.protocol.headers import PRODUCE
-from dissector.protocol.messages import decode_response
+from dissector.protocol.messages import Message, decode_response
 from replay import match, stamp
 from replay.asked import patience_s, shape_of
 from replay.batches import PRODUCER_ROLES
@@ -76,21 +76,23 @@ def stencil_of(
     is_as_captured = shape.request.batches(frame) is not None
     sent = shape.request if is_as_captured else request_of(frame, len(head))
     is_as_captured = shape.answer.offsets(answer) is not None
-    told = shape.answer if is_as_captured else answer_of(decode_response(answer, PRODUCE, version))
+    answered = decode_response(answer, PRODUCE, version)
+    told = shape.answer if is_as_captured else answer_of(answered)
     asked = captured.asked().body
     if sent is None or told is None or asked is None:
         return None
     topics = partitions(asked.topic_data, "partition_data")
     places = [(world.topic_of(_scope(title)), at) for title, at in topics]
     named = [(topic, number) for topic, number in places if topic is not None]
-    if len(named) != len(places):
+    order = shape.order if is_as_captured else _order(answered, named, world)
+    if len(named) != len(places) or order is None:
         return None
     roles = replaced(outcome)
-    logs = [world.offsets.log(*named[at]) for at in shape.order]
+    logs = [world.offsets.log(*named[at]) for at in order]
     changes = ((each.role, each.why) for each in outcome.changes)
     return Stencil(
         Stamp(number, shape.request, sent, named, roles),
-        Match(shape.answer, told, shape.order, logs),
+        Match(shape.answer, told, (shape.order, order), logs),
         part.node,
         age,
         version,
@@ -99,6 +101,17 @@ def stencil_of(
         Counter(change for change in changes if change[0] not in PRODUCER_ROLES),
         roles,
     )
+
+
+def _order(answered: Message, named: list[tuple[str, int]], world: World) -> tuple[int, ...] | None:
+    """Return for each partition of an answer of the target, which of the request it is."""
+    if answered.body is None:
+        return None
+    told = list(partitions(answered.body.responses, "partition_responses"))
+    found = [(world.topic_of(world.captured_scope(_scope(title))), at) for title, at in told]
+    if sorted(map(str, found)) != sorted(map(str, named)):
+        return None
+    return tuple(named.index((topic, at)) for topic, at in found if topic is not None)
 
 
 def warm_up(requests: int) -> None:

@@ -129,5 +129,11 @@ the array of the answer, in which the target may then have more than the capture
 TOLD_WHEN_NEW = frozenset({"responses", "partitions"})
 """Arrays of an answer within a fetch session, which have only what changed (KIP-227)."""
 
+UNORDERED = frozenset({"partition_responses", "base_offset"})
+"""
+Fields of topics and partitions in answers to Produce. Their order follows from ids of topics, which
+every broker makes up: Kafka collects them in a hash map.
+"""
+
 FOLDED = {"FindCoordinator": "coordinators", "OffsetFetch": "groups"}
 """Arrays of answers whose one element stood in the body itself in older versions."""

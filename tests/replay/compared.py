@@ -37,5 +37,11 @@ def produced(error_code: int = 0, base_offset: int = 0, topic: str = "orders") -
 
 
 def fetched(data: bytes | None, **more: Any) -> dict[str, Any]:
-    partition = {"partition_index": 0, "records": data, **more}
+    partition = {
+        "partition_index": 0,
+        "high_watermark": 1000,
+        "last_stable_offset": 1000,
+        "records": data,
+        **more,
+    }
     return {"responses": [{"topic": "orders", "partitions": [partition]}]}

@@ -61,7 +61,7 @@ class Learned(Log):
     def ends_before(self, captured: int, live: int) -> bool:
         return self.is_last
 
-    def learn(self, captured: int, live: int, count: int) -> None:
+    def append(self, captured: int, live: int, count: int, step: int) -> None:
         self.learned.append([captured, live, count])
 
 
@@ -119,7 +119,7 @@ def test_they_tell_what_each_of_them_tells(data: st.DataObject, version: int, st
 
     prefix = b"\0" * data.draw(st.integers(0, 3))
     logs = [Learned(data.draw(st.booleans())) for _ in range(2)]
-    matching = Match(ours, theirs, ORDER, logs)
+    matching = Match(ours, theirs, (ORDER, ORDER), logs)
     matched = matching.take(arrays, prefix + cut, len(prefix), start, rows, 0, 99)
     assert matched == (taken, len(prefix) + end)
     for partition, log in enumerate(logs):
@@ -140,7 +140,7 @@ def test_records_in_a_row_are_one_stretch() -> None:
     rows[:, STEP] = range(3)
     live = [answer(9, PLACES[:1], [50 + at], at) for at in range(3)]
     log = Learned(True)
-    matching = Match(shape(captured[0], 9), shape(live[0], 9), (0,), [log])
+    matching = Match(shape(captured[0], 9), shape(live[0], 9), ((0,), (0,)), [log])
     stream = b"".join(map(sized, live))
     found = matching.take(arrays, stream, 0, 0, rows, 0, 5)
     assert found == (3, len(stream))

@@ -46,6 +46,11 @@ def test_what_differs_each_time_is_found(
     places = [(*place[:2], offset) for place, offset in zip(PLACES, offsets, strict=True)]
     more = {"log_start_offset": start} if version >= 5 else {}
     answer = told(version, places, 1, log_append_time_ms=time_ms, **more)
+    if time_ms >= 0:
+        assert shape.answer.offsets(answer) is None  # the other times are not set
+        more["log_append_time_ms"] = 5
+        shape = _shape(version, request, told(version, PLACES, **more))
+        assert shape is not None
     assert shape.answer.offsets(answer) == offsets
     assert _shape(version, request, answer) == shape
 

@@ -29,6 +29,7 @@ from tests.replay.produced import ID_OF, PRODUCE, Written, arrays_of, asked, tol
 from tests.replay.worlds import topology, uuid
 
 HEADER = b"\0\x03own"
+NO_TIME = {"log_append_time_ms": -1}
 
 
 @pytest.fixture(scope="module", params=MODES, autouse=True)
@@ -156,3 +157,35 @@ def test_what_is_no_model() -> None:
     assert stencil(request, captured, 13, known, refused) is None
     throttled = told(13, [("p-orders", 1, 0)], throttle_time_ms=3)
     assert stencil(request, captured, 13, known, throttled) is None
+
+
+@pytest.mark.parametrize("version", [9, 13])
+def test_partitions_of_answers_may_stand_in_another_order(version: int) -> None:
+    at = [("orders", 1), ("audit", 0)]
+    request = asked(version, [Written(*place, [b"v"] * 2) for place in at])
+    captured = told(version, [("orders", 1, 10), ("audit", 0, 20)])
+    known = world(Names(prefix="p-"))
+    known.live_topics.learn({uuid(ID_OF[name]): name for name in ("p-orders", "p-audit")})
+    turned = [("p-audit", 0, 60), ("p-orders", 1, 50)]
+    made = stencil(request, captured, version, known, told(version, turned))
+    assert made is not None
+    arrays = arrays_of([(request, captured)])
+    rows = made.stamp.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+    assert rows is not None
+    answer = sized(told(version, [("p-audit", 0, 65), ("p-orders", 1, 55)]))
+    assert made.match.take(arrays, answer, 0, 0, rows.told, 0, 1) == (1, len(answer))
+    for (topic, partition), before, now in zip(at, (10, 20), (55, 65), strict=True):
+        assert known.offsets.live(topic, partition, before) == (now, "translated")
+
+
+def test_a_time_that_is_set_once_and_once_not_is_noticed() -> None:
+    request, captured = asked(9, [Written("orders", 1)]), told(9, [("orders", 1, 0)], **NO_TIME)
+    known = world(Names(prefix="p-"))
+    made = stencil(request, captured, 9, known, told(9, [("p-orders", 1, 40)], **NO_TIME))
+    assert made is not None
+    for more, taken in ((NO_TIME, 1), ({"log_append_time_ms": 5}, 0)):
+        answer = sized(told(9, [("p-orders", 1, 50)], **more))
+        arrays = arrays_of([(request, captured)])
+        rows = made.stamp.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+        assert rows is not None
+        assert made.match.take(arrays, answer, 0, 0, rows.told, 0, 1)[0] == taken
