@@ -6,15 +6,25 @@ import asyncio
 import random
 import time
 from collections.abc import Iterator
+from functools import partial
 from heapq import merge
 from pathlib import Path
 
 from benchmarks.broker import TOPIC, answering
-from benchmarks.timing import KAFKASHARK, Row, process
+from benchmarks.timing import KAFKASHARK, Row, call_us, process
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.headers import response_header_version
-from dissector.protocol.records import LegacyRecord, new_batch
+from dissector.protocol.records import (
+    LegacyRecord,
+    Record,
+    iter_records,
+    new_batch,
+    parse_records,
+)
 from replay import Pace, Plan, Report, replay
+from replay.batches import same_records
+from replay.contents import compare_contents
+from replay.offsets import Log
 from replay.public import AS_FAST_AS_ANSWERED
 from tests.replay.scripted import filled
 from tools.record.large import Packet
@@ -24,6 +34,7 @@ REQUESTS = 20_000
 CONNECTIONS = 10
 MANY = 1000
 RUNS = 3
+BATCHES, BATCH_RECORDS = 20, 500
 VERSION = 12
 """Of Produce: the last one that names topics."""
 
@@ -129,6 +140,7 @@ def rows(folder: Path) -> Iterator[Row]:
     """Time replays of captures of small Produce requests to a broker that answers at once."""
     yield _rate(folder, REQUESTS, CONNECTIONS)
     yield _rate(folder, MANY * 2 * IN_FLIGHT, MANY)
+    yield from _fetched()
     yield _lag(folder)
     yield _memory(folder)
 
@@ -153,6 +165,39 @@ def _rate(folder: Path, requests: int, connections: int) -> Row:
         f"{requests / own:,.0f}/s against {requests / seconds:,.0f}/s",
         0.5 if connections == CONNECTIONS else None,
     )
+
+
+def _fetched() -> Iterator[Row]:
+    """Time the comparison of fetched records: batches as captured, and compressed anew."""
+    records = [Record(offset_delta=at, value=b"%180d" % at) for at in range(BATCH_RECORDS)]
+    captured, other = (
+        b"".join(
+            new_batch(records, codec=codec, base_offset=at * BATCH_RECORDS).to_bytes()
+            for at in range(BATCHES)
+        )
+        for codec in ("lz4", "gzip")
+    )
+    count = BATCHES * BATCH_RECORDS
+    decoded = call_us(lambda: sum(1 for _ in iter_records(parse_records(captured)))) / 1e6
+    for what, live, target in (("as captured", captured, 10.0), ("compressed anew", other, 10.0)):
+        own = call_us(partial(_compare_records, captured, live)) / 1e6
+        figures = f"{count / own:,.0f} records/s against {count / decoded:,.0f}"
+        yield Row(
+            f"replay: compare fetched records, {what}",
+            "bare decode",
+            decoded / own,
+            figures,
+            target,
+        )
+
+
+def _compare_records(captured: bytes, live: bytes) -> None:
+    log = Log()
+    for start, other, length in same_records(captured, live):
+        log.meet(start, other, length)
+    found = compare_contents("records", TOPIC, captured, live, log)
+    assert not found.differences
+    assert found.same_extent
 
 
 def _lag(folder: Path) -> Row:

@@ -15,6 +15,8 @@ from dissector.protocol.records import (
     parse_records,
 )
 from dissector.protocol.records.batch import with_crc
+from dissector.protocol.records.compression import CODEC_MASK, decompress
+from dissector.protocol.records.layout import CONTROL, TRANSACTIONAL
 from replay.refusal import Refused
 from replay.roles import Role
 
@@ -26,7 +28,8 @@ _BEGIN = Struct(">qi4xb4xhi")
 _PRODUCER = Struct(">qhii")
 """Producer id, epoch, base sequence, number of records."""
 _NUMBERS = Struct(">qhi")
-_LENGTH_END, _PRODUCER_AT, _COUNT_AT, _HEADER_END = 12, 43, 57, 61
+_LENGTH_END, _MAGIC_AT, _PRODUCER_AT, _COUNT_AT, _HEADER_END = 12, 16, 43, 57, 61
+_MAGIC = 2
 
 
 _Contents = list[tuple[int, object]]
@@ -69,7 +72,7 @@ def pieces(data: bytes) -> Iterator[Piece]:
     while start + _HEADER_END <= size:
         offset, length, magic, attributes, delta = _BEGIN.unpack_from(data, start)
         end = start + _LENGTH_END + length
-        if magic != 2 or not start + _HEADER_END <= end <= size:
+        if magic != _MAGIC or not start + _HEADER_END <= end <= size:
             break
         producer_id, epoch, sequence, count = _PRODUCER.unpack_from(data, start + _PRODUCER_AT)
         producer = Producer(producer_id, epoch, sequence)
@@ -167,16 +170,45 @@ def _same_batches(captured: bytes, live: bytes) -> list[Same] | None:
     """Compare payloads as they are; None where that does not tell."""
     out: list[Same] = []
     for ours, theirs in zip(pieces(captured), pieces(live), strict=False):
-        if (
-            ours.producer is None
-            or theirs.producer is None
-            or (ours.span, ours.attributes) != (theirs.span, theirs.attributes)
-            or captured[ours.start + _HEADER_END : ours.end]
-            != live[theirs.start + _HEADER_END : theirs.end]
-        ):
+        if is_cut(captured, ours) or is_cut(live, theirs):
+            break
+        if not same_payload(captured, ours, live, theirs):
             return None
         out.append(Same(ours.offset, theirs.offset, ours.span))
     return out
+
+
+def is_cut(data: bytes, piece: Piece) -> bool:
+    """Tell whether a piece is the begin of a batch, at which a broker had no more room (KIP-74)."""
+    is_short = piece.end - piece.start <= _MAGIC_AT
+    return piece.producer is None and (is_short or data[piece.start + _MAGIC_AT] == _MAGIC)
+
+
+def same_payload(captured: bytes, ours: Piece, live: bytes, theirs: Piece) -> bool:
+    """Tell whether two batches of magic 2 have the same records, but for what headers say."""
+    if ours.producer is None or theirs.producer is None or ours.span != theirs.span:
+        return False
+    if (ours.attributes ^ theirs.attributes) & (CONTROL | TRANSACTIONAL):
+        return False
+    payloads = (
+        captured[ours.start + _HEADER_END : ours.end],
+        live[theirs.start + _HEADER_END : theirs.end],
+    )
+    codecs = [each.attributes & CODEC_MASK for each in (ours, theirs)]
+    if codecs[0] == codecs[1] and payloads[0] == payloads[1]:
+        return True
+    if ours.records != theirs.records or not any(codecs):
+        return False
+    plain = [_plain(*each) for each in zip(codecs, payloads, strict=True)]
+    return plain[0] is not None and plain[0] == plain[1]
+
+
+def _plain(codec: int, payload: bytes) -> bytes | None:
+    """Return what was compressed; None where it can't be read."""
+    if not codec:
+        return payload
+    data, problem = decompress(codec, payload)
+    return None if problem else data
 
 
 def _same_contents(ours: _Contents, theirs: _Contents) -> list[Same]:

@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 
 from dissector.protocol.records import Row, iter_records, parse_records
 from dissector.protocol.records.batch import timestamp_type
-from dissector.protocol.records.compression import CODEC_MASK, decompress
-from dissector.protocol.records.layout import BATCH, CONTROL, DELETE_HORIZON, TIMESTAMP_TYPE
+from dissector.protocol.records.layout import CONTROL, DELETE_HORIZON, TIMESTAMP_TYPE
 from dissector.view.bodies import mask_record_row
 from dissector.view.values import text_or_hex
-from replay.batches import Piece, pieces
+from replay.batches import Piece, is_cut, pieces, same_payload
 from replay.offsets import Log
 from replay.outcome import Difference
 from replay.ranges import Range, Ranges
@@ -80,7 +79,7 @@ def compare_contents(
     same_extent = before == after and ours.controls == theirs.controls
     for first in sorted(ours.batches.keys() & theirs.batches.keys()):
         pair = ours.batches[first], theirs.batches[first]
-        if _same_payload(*pair):
+        if same_payload(pair[0].data, pair[0].piece, pair[1].data, pair[1].piece):
             differences += _headers(f"{path}[{first}]", *pair)
             del ours.batches[first], theirs.batches[first]
     ours.spread(after)
@@ -116,10 +115,6 @@ class _Batch(NamedTuple):
     piece: Piece
     data: bytes
     offsets: Range
-
-    @property
-    def payload(self) -> bytes:
-        return self.data[self.piece.start + BATCH.size : self.piece.end]
 
     def time_at(self, at: int) -> int:
         begin = self.piece.start + at
@@ -161,6 +156,8 @@ class _Side:
         twice: list[Difference] = []
         for piece in pieces(data) if data else ():
             assert data is not None
+            if is_cut(data, piece):
+                continue
             first = translate(piece.offset)
             is_control = bool(piece.attributes & CONTROL)
             if log is not None and not is_control and piece.producer is not None:
@@ -226,23 +223,6 @@ def _twice(path: str, first: int, piece: Piece, why: str) -> Difference:
     at, there = (Range(start, start + max(piece.span, 1)) for start in (first, piece.offset))
     more = f"{_count(there)} more, at {there} of the target, {why}"
     return Difference(f"{path}[{at}]", _count(at), more)
-
-
-def _same_payload(ours: _Batch, theirs: _Batch) -> bool:
-    """Tell whether the records of two batches are the same but for what their headers say."""
-    codecs = [batch.piece.attributes & CODEC_MASK for batch in (ours, theirs)]
-    flags = [batch.piece.attributes & CONTROL for batch in (ours, theirs)]
-    if len(ours.offsets) != len(theirs.offsets) or flags[0] != flags[1]:
-        return False
-    if codecs[0] == codecs[1] and ours.payload == theirs.payload:
-        return True
-    if flags[0] or not any(codecs):
-        return False
-    plain = [
-        decompress(codec, batch.payload) if codec else (batch.payload, None)
-        for codec, batch in zip(codecs, (ours, theirs), strict=True)
-    ]
-    return plain[0][0] == plain[1][0] and not (plain[0][1] or plain[1][1])
 
 
 def _headers(path: str, ours: _Batch, theirs: _Batch) -> Iterator[Difference]:
