@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -131,6 +132,64 @@ def test_records_that_both_have_are_compared() -> None:
         Verdict.DIFFERS,
         [("responses[orders].partitions[0].records[1].value", "b", "x")],
     )
+
+
+def test_records_that_lack_between_others_are_told() -> None:
+    captured = fetched(_batch("a") + _batch("b", base_offset=1) + _batch("c", base_offset=2))
+    path = "responses[orders].partitions[0].records"
+    for lost, live in (("0", (1, 2)), ("1", (0, 2))):
+        given = fetched(b"".join(_batch("abc"[at], base_offset=at) for at in live))
+        verdict, ((where, *_),) = found("Fetch", 11, captured, given)
+        assert (verdict, where) == (Verdict.DIFFERS, f"{path}[{lost}]")
+    fewer = fetched(_batch("a"))
+    assert found("Fetch", 11, captured, fewer) == (Verdict.EQUIVALENT, [])
+
+
+def test_records_that_are_given_twice_are_told() -> None:
+    world = World()
+    log = world.offsets.log("orders", 0)
+    log.append(0, 0, 1, step=0)
+    log.append(1, 2, 1, step=1)  # another has taken the place between
+    captured = fetched(_batch("a") + _batch("b", base_offset=1))
+    live = (_batch(text, base_offset=at) for at, text in enumerate("aab"))
+    verdict, ((where, *_),) = found("Fetch", 11, captured, fetched(b"".join(live)), world)
+    assert verdict is Verdict.DIFFERS
+    assert where == "responses[orders].partitions[0].records[1]"
+    again = fetched(_batch("a") + _batch("a"))
+    assert found("Fetch", 11, fetched(_batch("a")), again)[0] is Verdict.DIFFERS
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_timestamps_count(codec: str) -> None:
+    def batch(time_ms: int, is_appended: bool = False, codec: str = "none") -> dict[str, Any]:
+        made = new_batch([Record(value=b"a" * 99), Record(offset_delta=1)], codec=codec)
+        flags = made.attributes | 8 * is_appended
+        made = replace(made, attributes=flags, base_timestamp=time_ms, max_timestamp=time_ms)
+        return fetched(made.to_bytes(fix_crc=True))
+
+    path = "responses[orders].partitions[0].records[0]"
+    captured = batch(5)
+    assert found("Fetch", 11, captured, batch(5, codec=codec))[0] is Verdict.SAME
+    assert found("Fetch", 11, captured, batch(6, codec=codec))[1] == [
+        (f"{path}.timestamp_ms", 5, 6)
+    ]
+    types = "CreateTime", "LogAppendTime"
+    assert found("Fetch", 11, captured, batch(5, True, codec))[1] == [
+        (f"{path}.timestamp_type", *types)
+    ]
+    assert found("Fetch", 11, batch(5, True), batch(9, True, codec))[0] is Verdict.SAME
+
+
+def test_records_lie_below_the_high_watermark() -> None:
+    path = "responses[orders].partitions[0]"
+    captured, live = (fetched(_batch("a", "b"), high_watermark=each) for each in (2, 1))
+    told = found("Fetch", 11, captured, live)
+    assert told == (Verdict.DIFFERS, [(f"{path}.high_watermark", 2, 1)])
+    live = fetched(_batch("a", "b"), last_stable_offset=0)
+    world = World()
+    assert found("Fetch", 11, captured, live, world)[0] is Verdict.DIFFERS
+    world.ended = 1  # its marker may be on the way
+    assert found("Fetch", 11, captured, live, world)[0] is not Verdict.DIFFERS
 
 
 def test_records_are_found_by_translated_offsets() -> None:
