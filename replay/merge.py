@@ -1,4 +1,4 @@
-"""One answer of the answers to the parts of a request that several brokers got."""
+"""The parts of a request that several brokers got, or their answers, as one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replay.roles import Branch, Leaf, Node, Role, plan
 
 def merge(schema: Schema, version: int, bodies: Sequence[Container]) -> Container:
     """
-    Make one answer of the answers to the parts of one request.
+    Make one answer of the answers to the parts of one request; or one request of the parts.
 
     Arrays are joined, elements that are the same by their key fields too; of errors the first is
     taken, of throttle times the longest, of all else what the first answer says.

@@ -256,7 +256,10 @@ class Player:
 
     def _learn(self, sent: Sent, captured: Message | None, answer: Container) -> None:
         stage, outcome = self._stage, sent.outcome
-        learn(sent.step, outcome.parts[0].request, captured, answer, outcome.version, stage.world)
+        found = api(sent.step.captured.api_key)
+        assert found is not None
+        asked = merge(found.request, outcome.version, [part.request for part in outcome.parts])
+        learn(sent.step, asked, captured, answer, outcome.version, stage.world)
         stage.groups.answered(sent.step, answer, self._repeat)
 
     async def _answer(self, sent: Sent) -> Container | None:

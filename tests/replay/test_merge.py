@@ -46,3 +46,14 @@ def test_the_same_element_twice_stays_twice() -> None:
     merged = merge(FETCH.response, 12, [one, answer(topics={"b": [0]})])
     assert [len(each.partitions) for each in merged.responses] == [2, 1]
     assert merge(FETCH.response, 12, [one]) is one
+
+
+def test_the_parts_of_a_request_are_the_whole() -> None:
+    produce = api(KEYS["Produce"])
+    assert produce is not None
+    parts = [
+        filled(produce.request.fields, 9, {"topic_data": [{"name": "a", "partition_data": [each]}]})
+        for each in (Container(index=1, records=b"x"), Container(index=0, records=b"y"))
+    ]
+    whole = merge(produce.request, 9, parts)
+    assert [each.records for each in whole.topic_data[0].partition_data] == [b"x", b"y"]
