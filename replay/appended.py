@@ -132,7 +132,7 @@ class Appended:
 
     def is_unwritten(self, start: int, end: int) -> bool:
         """
-        Tell whether the replay can not have appended any record of a captured range.
+        Return whether the replay can not have appended any record of a captured range.
 
         Such lie between those that it appended: their writer was not captured, or left out.
         """
@@ -145,7 +145,7 @@ class Appended:
         """Yield stretches that can't both be there, or not in this order."""
         for one, other in pairwise(self._stretches):
             if one.end > other.captured:
-                continue  # the capture tells the same twice
+                continue  # the capture has the same twice
             # A write waits for those before it, so that an earlier step comes first in both logs.
             if other.live < one.live and one.step < other.step:
                 captured = f"{other.captured}, behind {one.captured}"

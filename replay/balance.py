@@ -80,11 +80,11 @@ class _Balance:
         left = set(places)
         try:
             async for _ in self._cluster.attempts("logs end before what was acknowledged"):
-                told = await offsets(self._cluster, left, LATEST)
-                found |= {places[place]: end for place, end in told.items()}
+                ends = await offsets(self._cluster, left, LATEST)
+                found |= {places[place]: end for place, end in ends.items()}
                 left = {
                     place
-                    for place, end in told.items()
+                    for place, end in ends.items()
                     if end < written[places[place]].appended.live_end
                 }
                 if not left:

@@ -179,13 +179,13 @@ def _same_batches(captured: bytes, live: bytes) -> list[Same] | None:
 
 
 def is_cut(data: bytes, piece: Piece) -> bool:
-    """Tell whether a piece is the begin of a batch, at which a broker had no more room (KIP-74)."""
+    """Return whether a piece is a batch that was cut where an answer had no more room (KIP-74)."""
     is_short = piece.end - piece.start <= _MAGIC_AT
     return piece.producer is None and (is_short or data[piece.start + _MAGIC_AT] == _MAGIC)
 
 
 def same_payload(captured: bytes, ours: Piece, live: bytes, theirs: Piece) -> bool:
-    """Tell whether two batches of magic 2 have the same records, but for what headers say."""
+    """Return whether two batches of magic 2 have the same records, but for what headers say."""
     if ours.producer is None or theirs.producer is None or ours.span != theirs.span:
         return False
     if (ours.attributes ^ theirs.attributes) & (CONTROL | TRANSACTIONAL):

@@ -351,7 +351,7 @@ def _says_nothing(field: Field, versions: tuple[int, int], before: Any, after: A
 
 
 def _is_unordered(node: Node) -> bool:
-    """Tell whether elements are topics or partitions of a Produce: they come in random order."""
+    """Return whether elements are topics or partitions of a Produce: they come in random order."""
     return any(member.name in UNORDERED for member in node.members)
 
 

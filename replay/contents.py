@@ -122,7 +122,7 @@ class _Batch(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """A record; `is_appended` tells whether the broker has set its timestamp."""
+    """A record; `is_appended` means that the broker has set its timestamp."""
 
     row: Row
     is_appended: bool

@@ -298,7 +298,7 @@ class Player:
 
 
 def _is_placed(sent: Sent) -> bool:
-    """Tell whether captured and live answer to a Produce request say where its records are."""
+    """Return whether captured and live answer to a Produce request say where its records are."""
     captured, live = sent.step.captured.answered(), sent.outcome.response
     if captured is None or captured.body is None or live is None:
         return False

@@ -35,7 +35,7 @@ class Lie:
         """Return the answer to a request that does not reach it."""
         raise NotImplementedError
 
-    def tell(self, asked: Message, body: Container) -> None:
+    def change_answer(self, asked: Message, body: Container) -> None:
         """Change an answer."""
 
     def holds(self, asked: Message) -> bool:
@@ -150,7 +150,7 @@ class Liar:
                 for each in topic.partition_responses:
                     if each.log_append_time_ms == MOCK_TIME:
                         each.log_append_time_ms = -1
-            self._lie.tell(asked, answered.body)
+            self._lie.change_answer(asked, answered.body)
             if talk.held is not None:
                 other, body = talk.held
                 writer.write(_written(other, answered.body) + _written(asked, body))

@@ -146,7 +146,7 @@ class OfRecords(Lie):
 
     change: Callable[[Batches], Batches]
 
-    def tell(self, asked: Message, body: Container) -> None:
+    def change_answer(self, asked: Message, body: Container) -> None:
         for each in _partitions(asked, body, "Fetch", "partitions"):
             batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
             if batches:
@@ -163,7 +163,7 @@ class OfField(Lie):
     which: Iterator[int] = field(default_factory=count)
     turn: int | None = None
 
-    def tell(self, asked: Message, body: Container) -> None:
+    def change_answer(self, asked: Message, body: Container) -> None:
         if asked.api == self.api and (self.turn is None or next(self.which) == self.turn):
             for each in _partitions(asked, body, self.api, self.array):
                 self.change(each)
@@ -269,10 +269,10 @@ LIES: dict[str, Callable[[], Lie]] = {
     "the broker sets timestamps": lambda: OfRecords(
         lambda batches: [_appended(b) for b in batches]
     ),
-    "a time of appending is told": lambda: OfField(
+    "a time of appending is given": lambda: OfField(
         "Produce", "partition_responses", _set(log_append_time_ms=_NOT_NOW_MS)
     ),
-    "a later time of appending is told": lambda: OfField(
+    "a later time of appending is given": lambda: OfField(
         "Produce", "partition_responses", _set(log_append_time_ms=_NOT_NOW_MS), turn=20
     ),
     "an error is flipped": lambda: OfField(

@@ -183,8 +183,8 @@ def test_timestamps_count(codec: str) -> None:
 def test_records_lie_below_the_high_watermark() -> None:
     path = "responses[orders].partitions[0]"
     captured, live = (fetched(_batch("a", "b"), high_watermark=each) for each in (2, 1))
-    told = found("Fetch", 11, captured, live)
-    assert told == (Verdict.DIFFERS, [(f"{path}.high_watermark", 2, 1)])
+    outcome_ = found("Fetch", 11, captured, live)
+    assert outcome_ == (Verdict.DIFFERS, [(f"{path}.high_watermark", 2, 1)])
     live = fetched(_batch("a", "b"), last_stable_offset=0)
     world = World()
     assert found("Fetch", 11, captured, live, world)[0] is Verdict.DIFFERS

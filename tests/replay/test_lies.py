@@ -16,7 +16,7 @@ from tests.replay.liar import Lie, lying
 TIMEOUT_S = 1.0
 
 
-def told(folder: Path, lie: Lie) -> Report:
+def played(folder: Path, lie: Lie) -> Report:
     """Play the capture at the embedded broker, which gives one batch at a time, behind a proxy."""
     topics = {lies.READ: 1, lies.UNREAD: 1}
     with (
@@ -29,7 +29,7 @@ def told(folder: Path, lie: Lie) -> Report:
 
 @pytest.mark.parametrize("lie", lies.LIES.values(), ids=lies.LIES)
 def test_a_lie_is_found(tmp_path: Path, lie: Callable[[], Lie]) -> None:
-    report = told(tmp_path, lie())
+    report = played(tmp_path, lie())
     assert not report.ended
     assert not report.passed, str(report)
     assert report.difference_count
@@ -37,6 +37,6 @@ def test_a_lie_is_found(tmp_path: Path, lie: Callable[[], Lie]) -> None:
 
 
 def test_the_truth_is_no_lie(tmp_path: Path) -> None:
-    report = told(tmp_path, Lie())
+    report = played(tmp_path, Lie())
     assert report.passed, str(report)
     assert report.verdicts[Verdict.SAME] == len(report.plan), str(report)

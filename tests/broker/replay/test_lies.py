@@ -23,7 +23,7 @@ PATIENCE_S = 30.0
 _prefixes = (f"lies-{at}-" for at in count())
 
 
-def told(capture: str | Path, kafka: StartCluster, lie: Lie, prefix: str = "") -> Report:
+def played(capture: str | Path, kafka: StartCluster, lie: Lie, prefix: str = "") -> Report:
     """Play a capture behind a proxy, under names of its own."""
     with (
         Plan.of(capture) as plan,
@@ -35,13 +35,13 @@ def told(capture: str | Path, kafka: StartCluster, lie: Lie, prefix: str = "") -
 
 @pytest.mark.parametrize("lie", lies.LIES.values(), ids=lies.LIES)
 def test_a_lie_is_found(kafka: StartCluster, tmp_path: Path, lie: Callable[[], Lie]) -> None:
-    report = told(lies.capture(tmp_path), kafka, lie())
+    report = played(lies.capture(tmp_path), kafka, lie())
     assert not report.ended
     assert not report.passed, str(report)
 
 
 def test_the_truth_is_no_lie(kafka: StartCluster, tmp_path: Path) -> None:
-    report = told(lies.capture(tmp_path), kafka, Lie())
+    report = played(lies.capture(tmp_path), kafka, Lie())
     assert report.passed, str(report)
 
 
@@ -52,7 +52,7 @@ def test_a_topic_whose_broker_sets_the_time_is_found(kafka: StartCluster, tmp_pa
     topics = [NewTopic(prefix + name, 1, 1, config=config) for name in (lies.READ, lies.UNREAD)]
     for made in admin.create_topics(topics).values():
         made.result(PATIENCE_S)
-    report = told(lies.capture(tmp_path), kafka, Lie(), prefix)
+    report = played(lies.capture(tmp_path), kafka, Lie(), prefix)
     assert {place.rpartition(".")[2] for place in report.places} == {
         "log_append_time_ms",
         "timestamp_type",
@@ -62,7 +62,7 @@ def test_a_topic_whose_broker_sets_the_time_is_found(kafka: StartCluster, tmp_pa
 @pytest.mark.parametrize("lies_about_aborted", [False, True])
 def test_aborted_transactions(kafka: StartCluster, lies_about_aborted: bool) -> None:
     lie = lies.OfField("Fetch", "partitions", lambda each: each.update(aborted_transactions=[]))
-    report = told(
+    report = played(
         CAPTURES / "kafka4-librdkafka-transactions.pcap",
         kafka,
         lie if lies_about_aborted else Lie(),
