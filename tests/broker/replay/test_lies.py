@@ -18,7 +18,7 @@ from tests.replay.liar import Lie, lying
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 CAPTURES = Path(__file__).parents[3] / "captures"
-TIMEOUT_S = 1.0
+TIMEOUT_S = 5.0
 PATIENCE_S = 30.0
 _prefixes = (f"lies-{at}-" for at in count())
 
