@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from dissector.protocol.embedded.group_members import Part, read_member
@@ -14,6 +15,7 @@ from replay.contents import compare_contents, data_offsets
 from replay.keyed import key_text, keyed
 from replay.names import NO_ID
 from replay.outcome import Difference
+from replay.overlaps import Overlaps
 from replay.ranges import Ranges
 from replay.readers import Given
 from replay.roles import Branch, Leaf, Node, Role, Scope, plan
@@ -45,6 +47,7 @@ class Bodies:
         world: What the target has in the place of what was captured.
         may_have_more: Names of arrays in which the target may have more than the capture.
         made: Topics that were created for the replay, by their captured names.
+        overlaps: What changed while the captured broker was asked about it; see `overlaps`.
         show_secrets: Whether credentials in records may be shown.
 
     Attributes:
@@ -59,6 +62,7 @@ class Bodies:
         may_have_more: frozenset[str] = frozenset(),
         made: Collection[str] = (),
         show_secrets: bool = False,
+        overlaps: Overlaps = MappingProxyType({}),
     ) -> None:
         self.differences: list[Difference] = []
         self.is_otherwise = False
@@ -67,6 +71,7 @@ class Bodies:
         self._may_have_more = may_have_more
         self._made = made
         self._show_secrets = show_secrets
+        self._overlaps = overlaps
         self._protocol: tuple[str | None, str | None] = None, None
 
     def compare(self, nodes: tuple[Node, Node], captured: _Body, live: _Body, outer: Scope) -> None:
@@ -193,10 +198,24 @@ class Bodies:
         is_free = role in GIVEN or leaf.name in MOVING
         if is_free and is_given(role, before) == is_given(role, after):
             return
+        if role is not Role.ERROR and self._may_be_either(scope, before, after):
+            self.is_otherwise = True
+            return
         if role is Role.OFFSET and self._world.are_markers(scope, before, after):
             self.is_otherwise = True
             return
         self._differ(path, before, after, role is Role.ERROR)
+
+    def _may_be_either(self, scope: Scope, before: Any, after: Any) -> bool:
+        """Tell whether an answer may be of before or after a change that it overlapped."""
+        if not self._overlaps:
+            return False
+        at = ("partition", self._world.topic_of(scope), scope.partition), ("group", scope.group)
+        found = [self._overlaps[each] for each in at if each in self._overlaps]
+        if not found:
+            return False
+        are_numbers = isinstance(before, int) and isinstance(after, int)
+        return any(found) or not are_numbers or before < after
 
     def _list(
         self, leaf: Leaf, before: Sequence[Any], after: Sequence[Any], path: str, scope: Scope
@@ -303,6 +322,8 @@ class Bodies:
             at = f"{path}[{key_text(key)}]"
             if key in new:
                 self._struct(nodes, element, new[key], at, scope)
+            elif self._may_be_either(scope, None, None):
+                self.is_otherwise = True  # whether anything has been committed yet
             elif element.get("is_internal"):
                 self.is_otherwise = True  # a broker makes its own topics when it needs them
             elif array in self._may_have_more & TOLD_WHEN_NEW and not _fails(element):
@@ -313,7 +334,8 @@ class Bodies:
         for key, element in new.items():
             if key in old:
                 continue
-            if array in self._may_have_more and not (array in TOLD_WHEN_NEW and _fails(element)):
+            may_be_more = array in self._may_have_more or self._may_be_either(scope, None, None)
+            if may_be_more and not (array in TOLD_WHEN_NEW and _fails(element)):
                 self.is_otherwise = True
                 self._alone(other, element, scope, is_live=True)
             else:

@@ -11,7 +11,7 @@ itself.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
@@ -79,7 +79,7 @@ class Model(NamedTuple):
     Attributes:
         touches: Numbers of things, doubled, and one more where they are changed.
         logs: What they append to.
-        partitions: Those of `touches` that are of partitions.
+        partitions: Those of `touches` that are of partitions written to.
     """
 
     touches: array[int]
@@ -99,6 +99,7 @@ class Causes:
         lacked: Topics that did not exist at first, and may have been created by asking for them.
         ended: Producer -> exchanges that ended its transactions.
         saw_ends: Exchange and producer, where the end of a transaction was fetched.
+        observed: Exchanges that ask how far something has come, and what, as in `Model.touches`.
     """
 
     def __init__(self) -> None:
@@ -110,7 +111,9 @@ class Causes:
         self.turns = Turns()
         self.ended: dict[int, list[int]] = {}
         self.saw_ends: list[tuple[int, int]] = []
+        self.observed: list[tuple[int, array[int]]] = []
         self._begun: dict[int, set[int]] = {}
+        self._open: dict[int, dict[int, int]] = {}
         self._lacking: set[str] = set()
         self.lacked: set[str] = set()
 
@@ -120,14 +123,19 @@ class Causes:
         self._note_new_topics(found)
         self._touches.extend(self._touched(found))
         for thing in found.reads:
-            if thing[0] == "producer" and found.wrote:
-                self._begun.setdefault(thing[1], set()).update(self._partitions(found))
+            if thing[0] == "producer":
+                self._begun.setdefault(thing[1], set()).update(self._in_transaction(found))
         if found.ended is not None:
             # Markers are written to what the transaction wrote to.
             self._touches.extend(sorted(self._begun.pop(found.ended, ())))
+            for begun in self._open.pop(found.ended, {}).items():
+                self.logs.ended(*begun, number)
         self._ends.append(len(self._touches))
+        if found.observes:
+            self.observed.append((number, array("i", self._touched(Footprint(found.observes)))))
+        writers = [thing[1] for thing in found.reads if thing[0] == "producer"]
         for log, offset in found.wrote.items():
-            self.logs.wrote(self.logs.number(log), offset, number)
+            self._wrote(self.logs.number(log), offset, number, writers)
         for log, offset in found.saw.items():
             self.logs.saw(self.logs.number(log), offset, number)
         self.saw_ends += [(number, producer) for producer in found.producers]
@@ -157,11 +165,18 @@ class Causes:
         reads = {thing for thing in found.reads if thing[0] != "producer"}
         logs = [self.logs.number(log) for log in found.wrote]
         touches = array("i", self._touched(Footprint(reads, found.writes)))
-        return Model(touches, logs, frozenset(self._partitions(found)))
+        return Model(touches, logs, frozenset(self._in_transaction(found)))
 
-    def _partitions(self, found: Footprint) -> Iterator[int]:
-        partitions = {thing for thing in found.writes if thing[0] == "partition"}
-        return self._touched(Footprint(writes=partitions))
+    def _in_transaction(self, found: Footprint) -> Iterator[int]:
+        """Yield what becomes of use with the end of the transaction that a producer writes in."""
+        kinds = ["partition"] * bool(found.wrote) + ["group"] * found.commits
+        return self._touched(Footprint(writes={each for each in found.writes if each[0] in kinds}))
+
+    def _wrote(self, log: int, offset: int, number: int, producers: Iterable[int]) -> None:
+        """Note where an exchange appended, and who wrote that."""
+        self.logs.wrote(log, offset, number)
+        for each in producers:
+            self._open.setdefault(each, {}).setdefault(log, offset)
 
     def add_alike(self, model: Model, offsets: Iterable[int], producers: Iterable[int]) -> None:
         """
@@ -174,18 +189,36 @@ class Causes:
         """
         number = len(self._ends) - 1
         self._touches.extend(model.touches)
-        for each in producers:
-            if each >= 0:
-                thing = self.things.setdefault(("producer", each), len(self.things))
-                self._touches.append(2 * thing)
-                self._begun.setdefault(each, set()).update(model.partitions)
+        known = [each for each in producers if each >= 0]
+        for each in known:
+            thing = self.things.setdefault(("producer", each), len(self.things))
+            self._touches.append(2 * thing)
+            self._begun.setdefault(each, set()).update(model.partitions)
         self._ends.append(len(self._touches))
         for log, offset in zip(model.logs, offsets, strict=True):
-            self.logs.wrote(log, offset, number)
+            self._wrote(log, offset, number, known)
 
     def touched(self, number: int) -> array[int]:
         """Return the numbers of the things that an exchange touched, as in `Model.touches`."""
         return self._touches[self._ends[number] : self._ends[number + 1]]
+
+    def writers(
+        self, things: Collection[int], same: Mapping[int, int]
+    ) -> Iterator[tuple[int, int]]:
+        """
+        Yield things and exchanges that change them.
+
+        Args:
+            things: Their numbers.
+            same: Number of a thing -> that of the same one, told by name.
+        """
+        touches = np.frombuffer(self._touches, np.int32)
+        numbers = np.array([same.get(each, each) for each in range(len(self.things))], np.int64)
+        is_wanted = np.isin(numbers, list(things))
+        at = np.flatnonzero((touches & 1).astype(bool) & is_wanted[touches >> 1])
+        ends = np.frombuffer(self._ends, np.int64)
+        exchanges = np.searchsorted(ends, at, "right") - 1
+        yield from zip(numbers[touches[at] >> 1].tolist(), exchanges.tolist(), strict=True)
 
     def after(
         self, order: Sequence[int], times: Times, name: Callable[[UUID], str | None]

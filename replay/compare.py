@@ -118,7 +118,7 @@ def _bodies(
     if body.get("session_id"):
         # An answer within a fetch session tells what is new: there may be more by then, or less.
         more |= TOLD_WHEN_NEW
-    bodies = Bodies(world, more, made, show_secrets)
+    bodies = Bodies(world, more, made, show_secrets, outcome.step.overlaps)
     if captured.api == "JoinGroup" and _leads(body) != _leads(live):
         # The members are told to the leader, and who that is the coordinator decides.
         bodies.is_otherwise = True

@@ -69,6 +69,9 @@ _WRITES = {
 
 _BY_PARTITION = frozenset(_OF_PARTITIONS.split())
 
+_OBSERVERS = {"ListOffsets": "partition", "OffsetForLeaderEpoch": "partition", "OffsetFetch": "group"}
+"""API -> the things of which it asks how far they have come."""
+
 _CHANGES = {role: frozenset(names.split()) for role, names in _WRITES.items()}
 
 _SETTINGS = {
@@ -124,6 +127,8 @@ class Footprint:
         ended: Id of the producer whose transaction it ended.
         turn: What it tells of a group.
         partitions: Topic -> how many partitions it shows at least.
+        observes: Those of `reads` of which it asks how far they have come.
+        commits: Whether it commits offsets that count when its transaction ends.
     """
 
     reads: set[Thing] = field(default_factory=set)
@@ -136,6 +141,8 @@ class Footprint:
     ended: int | None = None
     turn: Turn | None = None
     partitions: dict[str | UUID, int] = field(default_factory=dict)
+    observes: set[Thing] = field(default_factory=set)
+    commits: bool = False
 
     def show(self, topic: str | UUID, partitions: int) -> None:
         """Note that a topic has so many partitions at least."""
@@ -173,8 +180,11 @@ def _read_request(asked: Message, found: Footprint) -> None:
         _read_positions(asked.body, found)
     if api == "EndTxn" and asked.body is not None:
         found.ended = asked.body.producer_id
+    found.commits = api == "TxnOffsetCommit"
     for place in _places(asked):
         _touch(api, place.role, place.value, place.scope, found)
+    if api in _OBSERVERS:
+        found.observes = {thing for thing in found.reads if thing[0] == _OBSERVERS[api]}
 
 
 def _touch(api: str, role: Role, value: Any, scope: Scope, found: Footprint) -> None:

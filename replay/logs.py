@@ -2,7 +2,9 @@
 Which steps wait for records to be appended: told by the captured offsets of partitions.
 
 Records keep their order by offset, also where requests overlapped; and what is fetched must have
-been appended before.
+been appended before. What lies behind records of a transaction is read, or asked for, when that
+transaction has ended: up to there goes the last stable offset, and the marker takes an offset, also
+where it is in no captured answer (KIP-98).
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ class Logs:
         self.numbers: dict[Log, int] = {}
         self._wrote = _Rows()
         self._saw = _Rows()
+        self._ended = _Rows()
 
     def number(self, log: Log) -> int:
         """Return the number of a log."""
@@ -61,6 +64,10 @@ class Logs:
     def saw(self, log: int, offset: int, exchange: int) -> None:
         """Note the offset of the last record that an exchange was given."""
         self._saw.add(log, offset, exchange)
+
+    def ended(self, log: int, offset: int, exchange: int) -> None:
+        """Note the offset of the first record of a transaction that an exchange ended."""
+        self._ended.add(log, offset, exchange)
 
     def writers(self, log: Log) -> list[int]:
         """Return the exchanges that appended to a partition."""
@@ -81,6 +88,11 @@ class Logs:
             name: Returns the name of a topic id.
         """
         seen = dict(_by_log(*self._rows(self._saw, step_of, name)))
+        for log, (offset, step) in _by_log(*self._rows(self._ended, step_of, name)):
+            if log in seen:
+                order = np.argsort(offset, kind="stable")
+                ends = offset[order], step[order], connections[step[order]]
+                yield from _ends_seen(*ends, *seen[log])
         for log, (offset, step) in _by_log(*self._rows(self._wrote, step_of, name)):
             order = np.lexsort((step, offset))
             offset, step = offset[order], step[order]
@@ -133,6 +145,24 @@ def _writes_seen(
         found = _earlier(steps, end, each)
         if found >= 0:
             yield each, found
+
+
+def _ends_seen(
+    offset: _Ints, step: _Numbers, connection: _Numbers, last: _Ints, reader: _Numbers
+) -> Iterator[tuple[int, int]]:
+    """Yield steps that read up to somewhere, and the ends of transactions that begin below."""
+    ends = np.searchsorted(offset, last, "right").tolist()
+    steps, connections = step.tolist(), connection.tolist()
+    enders = len(set(connections))
+    for end, each in zip(ends, reader.tolist(), strict=True):
+        # A producer ends one transaction after the other: its newest one is enough.
+        found: set[int] = set()
+        for at in range(end - 1, max(0, end - _LOOK_BACK) - 1, -1):
+            if steps[at] < each and connections[at] not in found:
+                found.add(connections[at])
+                yield each, steps[at]
+                if len(found) == enders:
+                    break
 
 
 def _earlier(steps: list[int], at: int, step: int) -> int:

@@ -24,6 +24,7 @@ from replay.completeness import completeness
 from replay.footprint import Footprint, Log, footprint
 from replay.lacking import lacking
 from replay.names import INTERNAL
+from replay.overlaps import overlaps
 from replay.policy import (
     BROKERS_TALK,
     changes,
@@ -232,6 +233,8 @@ class Maker:
             plan.cause_ends.append(len(plan.causes))
         plan.groups = self._causes.groups(sent)
         captured = map(int, order)
+        found = overlaps(self._causes, spool, self._name)
+        plan.overlaps = {int(steps[number]): each for number, each in found.items()}
         plan.lacking = lacking(captured, self._changes, self._reasons, self._causes, self._name)
         spool.sort(order)
         plan.assignments = {key: int(steps[number]) for key, number in self._assignments.items()}

@@ -20,6 +20,7 @@ from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.filter import Filter, parse
 from replay.arrays import Ints
 from replay.completeness import Completeness
+from replay.footprint import Thing
 from replay.lacking import Lacking
 from replay.maker import Maker
 from replay.policy import allowed
@@ -30,6 +31,8 @@ from replay.turns import Shown
 
 _WINDOW_BYTES = 2 << 20
 """Of a capture that are in memory at a time: planning is no quicker with more."""
+
+_NOTHING: dict[Thing, bool] = {}
 
 
 class Plan:
@@ -46,6 +49,7 @@ class Plan:
         assignments: Group and generation -> the step in which its leader tells what it assigns.
         created: Topics that came to be because they were asked for.
         groups: What the capture shows of groups.
+        overlaps: Steps whose answers overlapped a change of what they tell, and of what.
         lacking: What steps lack of what is left out.
         brokers: `address:port` of captured brokers -> node id, as far as Metadata tells.
         problems: What was wrong with the files.
@@ -64,6 +68,7 @@ class Plan:
         self.assignments: dict[tuple[str, int], int] = {}
         self.created: frozenset[str] = frozenset()
         self.groups = Shown()
+        self.overlaps: dict[int, dict[Thing, bool]] = {}
         self.lacking = Lacking()
         self.brokers: dict[str, int] = {}
         self.problems: list[str] = []
@@ -124,6 +129,7 @@ class Plan:
             number in self.groups.unsettled,
             number in self.groups.unassigned,
             self.lacking.of(number),
+            self.overlaps.get(number, _NOTHING),
         )
 
     def by_connection(self) -> Iterator[tuple[str, array[int], int]]:

@@ -32,7 +32,9 @@ _LAST_EPOCH = 2**31 - 1
 @dataclass(slots=True)
 class Session:
     """
-    One session of the capture.
+    One session of the capture, all in captured names, ids and offsets.
+
+    Bodies are rewritten for the target in place: what is kept of them, and given out, are copies.
 
     Attributes:
         topics: Topic name or id -> partition -> what is asked of it.
@@ -52,10 +54,10 @@ class Session:
         """Note what a captured request adds and forgets."""
         for topic in body.topics:
             title = _title(topic)
-            self.elements[title] = topic
+            self.elements[title] = Container(topic)
             partitions = self.topics.setdefault(title, {})
             for each in topic.partitions:
-                partitions[each.partition] = each
+                partitions[each.partition] = Container(each)
         for topic in body.get("forgotten_topics_data") or ():
             partitions = self.topics.get(_title(topic), {})
             for number in topic.partitions:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dissector.protocol.apis import api_name
 from dissector.protocol.messages import Message, decode_request, decode_response
@@ -73,6 +75,7 @@ class Step:
         is_unsettled: Whether a member is told that all is well, and next that its group rebalances.
         is_unassigned: Whether a member is not given partitions that it is given later.
         lacks: Changes that were left out and that its answer goes by, as `policy.changes` tells.
+        overlaps: Things that changed while it was asked about them, as in `overlaps.Overlaps`.
     """
 
     number: int
@@ -82,3 +85,4 @@ class Step:
     is_unsettled: bool = False
     is_unassigned: bool = False
     lacks: frozenset[str] = frozenset()
+    overlaps: Mapping[tuple[Any, ...], bool] = field(default_factory=dict)

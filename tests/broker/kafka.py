@@ -191,7 +191,7 @@ def running(shape: Shape = Shape()) -> Iterator[Cluster]:  # noqa: B008 (frozen)
 
 def _prepare(cluster: Cluster) -> None:
     shape, names = cluster.shape, cluster.shape.all_listeners
-    ports = iter(_free_ports(shape.nodes * len(names)))
+    ports = iter(free_ports(shape.nodes * len(names)))
     addresses = [
         Address(node_id, {name: next(ports) for name in names})
         for node_id in range(1, shape.nodes + 1)
@@ -248,7 +248,7 @@ def _kafka_uuid() -> str:
     return text
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Find free ports below those that the system gives to clients, so that none is lost again."""
     with contextlib.ExitStack() as held:
         ports: list[int] = []

@@ -37,14 +37,16 @@ def _kafkajs() -> str:
     return f"kafkajs {package['dependencies']['kafkajs']}"
 
 
-def _franz_go() -> str:
-    module = (_PROGRAMS / "franz" / "go.mod").read_text(encoding="utf-8")
-    return f"franz-go {module.split('twmb/franz-go v')[1].split()[0]}"
+def _go(name: str, folder: str, module: str) -> str:
+    wanted = (_PROGRAMS / folder / "go.mod").read_text(encoding="utf-8")
+    return f"{name} {wanted.split(f'{module} v')[1].split()[0]}"
 
 
 _VERSIONS = {
     "kafkajs": _kafkajs,
-    "franz-go": _franz_go,
+    "franz-go": lambda: _go("franz-go", "franz", "twmb/franz-go"),
+    "sarama": lambda: _go("sarama", "sarama", "IBM/sarama"),
+    "kafka-go": lambda: _go("kafka-go (segmentio)", "kafkago", "segmentio/kafka-go"),
     "java": lambda: "Java clients and tools of the broker's release",
     "librdkafka": _librdkafka,
     "kafka-python": _kafka_python,

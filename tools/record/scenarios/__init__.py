@@ -14,6 +14,7 @@ _FAMILIES = (
     "kafka_python_versions",
     "aiokafka",
     "java",
+    "frameworks",
     "inside",
     "secure",
     "other_languages",

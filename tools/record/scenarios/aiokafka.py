@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from itertools import chain
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
 from tools.record.scenario import KAFKA_4, KAFKA_39, PATIENCE_S, Mock, Stage, orders, scenario
+
+_COPIES = "Two members copy a topic to another in transactions that hold their offsets"
+_COPIED, _AT_ONCE, _PARTITIONS = 60, 5, 3
 
 
 def run(play: Coroutine[Any, Any, None]) -> None:
@@ -86,6 +91,46 @@ async def _transactions(stage: Stage) -> None:
         await sender.abort_transaction()
 
 
+@scenario("kafka4-aiokafka-copies", _COPIES, client="aiokafka", cluster=KAFKA_4)
+@scenario("kafka39-aiokafka-copies", _COPIES, client="aiokafka", cluster=KAFKA_39)
+def copies(stage: Stage) -> None:
+    run(_copy_all(stage))
+
+
+async def _copy_all(stage: Stage) -> None:
+    """Copy orders from one topic to another, exactly once."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=stage.bootstrap, client_id="aiokafka-admin")
+    await admin.start()
+    topics = [NewTopic(stage.topic(name), _PARTITIONS, 1) for name in ("orders", "copies")]
+    await admin.create_topics(topics)
+    await admin.close()
+    sums = {"copied": 0}
+    async with asyncio.TaskGroup() as group:
+        for number in range(2):
+            group.create_task(_copy(stage, str(number), sums))
+        async with AIOKafkaProducer(bootstrap_servers=stage.bootstrap, linger_ms=5) as sender:
+            for key, value in orders(_COPIED):
+                await sender.send(stage.topic(), value, key)
+    assert sums["copied"] == _COPIED
+
+
+async def _copy(stage: Stage, name: str, sums: dict[str, int]) -> None:
+    sender = AIOKafkaProducer(
+        bootstrap_servers=stage.bootstrap, transactional_id=stage.topic(f"tx-{name}")
+    )
+    async with _member(stage, f"aiokafka-{name}", isolation_level="read_committed") as member, sender:
+        while sums["copied"] < _COPIED:
+            came = await member.getmany(timeout_ms=100, max_records=_AT_ONCE)
+            if not came:
+                continue
+            async with sender.transaction():
+                for record in chain.from_iterable(came.values()):
+                    await sender.send(stage.topic("copies"), record.value.upper(), record.key)
+                offsets = {place: records[-1].offset + 1 for place, records in came.items()}
+                await sender.send_offsets_to_transaction(offsets, stage.topic("group"))
+            sums["copied"] += sum(map(len, came.values()))
+
+
 @scenario(
     "kafka4-aiokafka-group",
     "A group of two members (round robin): join, rebalance, commits, leave",
@@ -109,7 +154,7 @@ async def _group(stage: Stage) -> None:
                 await asyncio.gather(first.getmany(timeout_ms=100), second.getmany(timeout_ms=100))
 
 
-def _member(stage: Stage, name: str) -> AIOKafkaConsumer:
+def _member(stage: Stage, name: str, **more: Any) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
         stage.topic(),
         bootstrap_servers=stage.bootstrap,
@@ -120,4 +165,6 @@ def _member(stage: Stage, name: str) -> AIOKafkaConsumer:
         session_timeout_ms=6000,
         fetch_max_wait_ms=200,
         partition_assignment_strategy=(RoundRobinPartitionAssignor,),
+        enable_auto_commit="isolation_level" not in more,
+        **more,
     )

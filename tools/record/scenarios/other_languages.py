@@ -1,4 +1,4 @@
-"""Clients of other languages: kafkajs (JavaScript) and franz-go (Go), fetched by npm and go."""
+"""Clients of other languages: kafkajs by npm; franz-go, sarama and kafka-go by go."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from tools.record.scenario import KAFKA_4, KAFKA_39, Stage, scenario
 _PROGRAMS = Path(__file__).parents[1] / "programs"
 _PATIENCE_S = 300
 _SHOWS = "producers, a group of two, transactions, admin calls"
+_SARAMA = "plain, idempotent and transactional producers; a group of two; ends of partitions"
+_KAFKA_GO = "writers with every codec, a group of two that commits each message"
 
 
 def _run(command: list[str], **environment: str) -> None:
@@ -68,9 +70,26 @@ def _installed() -> Path:
 @scenario("kafka4-franz-go", f"franz-go: {_SHOWS}", client="franz-go", cluster=KAFKA_4)
 @scenario("kafka39-franz-go", f"franz-go: {_SHOWS}", client="franz-go", cluster=KAFKA_39)
 def franz_go(stage: Stage) -> None:
-    program = str(_PROGRAMS / "franz")
+    _play_go("franz", stage)
+
+
+@scenario("kafka4-sarama", f"sarama: {_SARAMA}", client="sarama", cluster=KAFKA_4)
+@scenario("kafka39-sarama", f"sarama: {_SARAMA}", client="sarama", cluster=KAFKA_39)
+def sarama(stage: Stage) -> None:
+    _play_go("sarama", stage)
+
+
+@scenario("kafka4-kafka-go", f"kafka-go: {_KAFKA_GO}", client="kafka-go", cluster=KAFKA_4)
+@scenario("kafka39-kafka-go", f"kafka-go: {_KAFKA_GO}", client="kafka-go", cluster=KAFKA_39)
+def kafka_go(stage: Stage) -> None:
+    _play_go("kafkago", stage)
+
+
+def _play_go(name: str, stage: Stage) -> None:
+    """Build and run a program in Go."""
+    program = str(_PROGRAMS / name)
     _fetch(["go", "-C", program, "mod", "download"])
     with tempfile.TemporaryDirectory() as folder:  # others may build and run it at the same time
-        binary = str(Path(folder) / "franz")
+        binary = str(Path(folder) / name)
         _run(["go", "build", "-C", program, "-o", binary, "."])
         _run([binary, stage.bootstrap, stage.topic()])
