@@ -24,6 +24,9 @@ from replay.turns import REBALANCES, has_partitions
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 
+SOON_S = 1.0
+"""How long what is missing of some partitions may take: a later Fetch brings it, too."""
+
 _ERRORS = frozenset({Role.ERROR})
 _RECORDS = frozenset({Role.RECORDS})
 
@@ -60,19 +63,20 @@ class Again(StrEnum):
 
     `misrouted`: the broker that was asked is not, or no more, the right one. `not_ready`: the
     target says that it may work later. `session`: it does not know our fetch session. `no_records`:
-    records were captured and none are there yet. `rebalance`: the capture shows that the group
-    rebalances. `member_id`: it wants the id that it has just given. `members`: in the capture more
-    members joined together. `rejoin`: its group rebalances, unlike the captured one. `assignment`:
-    the capture shows an assignment. `rest`: it shows a group at rest, to which heartbeats bring
-    this one. `settings`: it shows more that only brokers learn of that follow their controller.
-    `absent`: it shows a topic or partition, of which they learn likewise. `offsets`: it shows where
-    a share group begins.
+    records were captured and none are there yet. `some_records`: those of some partitions are there.
+    `rebalance`: the capture shows that the group rebalances. `member_id`: it wants the id that it
+    has just given. `members`: in the capture more members joined together. `rejoin`: its group
+    rebalances, unlike the captured one. `assignment`: the capture shows an assignment. `rest`: it
+    shows a group at rest, to which heartbeats bring this one. `settings`: it shows more that only
+    brokers learn of that follow their controller. `absent`: it shows a topic or partition, of which
+    they learn likewise. `offsets`: it shows where a share group begins.
     """
 
     MISROUTED = "misrouted"
     NOT_READY = "not_ready"
     SESSION = "session"
     NO_RECORDS = "no_records"
+    SOME_RECORDS = "some_records"
     REBALANCE = "rebalance"
     MEMBER_ID = "member_id"
     MEMBERS = "members"
@@ -131,9 +135,11 @@ def why_again(
         return _why_error(found.name, set(now))
     match found.name:
         case "Fetch" | "ShareFetch":
-            asked = _has_records(found.response, captured.api_version, captured.body)
-            is_there = _has_records(found.response, version, live)
-            return Again.NO_RECORDS if asked and not is_there else None
+            asked = _with_records(found.response, captured.api_version, captured.body)
+            there = _with_records(found.response, version, live)
+            if found.name == "Fetch" and 0 < there < asked:
+                return Again.SOME_RECORDS
+            return Again.NO_RECORDS if asked and not there else None
         case "Heartbeat" | "SyncGroup":
             awaited = captured.body.error_code == REBALANCES and not live.error_code
             return Again.REBALANCE if awaited else None
@@ -200,5 +206,6 @@ def rebalances(schema: Schema, version: int, body: Container) -> bool:
     return REBALANCES in set(errors_of(schema, version, body))
 
 
-def _has_records(schema: Schema, version: int, body: Container) -> bool:
-    return any(values(schema, version, _RECORDS)(body))
+def _with_records(schema: Schema, version: int, body: Container) -> int:
+    """Return how many partitions have records."""
+    return sum(1 for _ in values(schema, version, _RECORDS)(body))

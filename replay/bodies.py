@@ -13,7 +13,7 @@ from dissector.protocol.schema import Field
 from dissector.view.values import jsonable
 from replay.contents import compare_contents, data_offsets
 from replay.keyed import key_text, keyed
-from replay.names import NO_ID
+from replay.names import INTERNAL, NO_ID
 from replay.outcome import Difference
 from replay.overlaps import Overlaps
 from replay.ranges import Ranges
@@ -31,6 +31,8 @@ from replay.treatment import (
     OF_THE_CLUSTER,
     ON_THE_WAY,
     PASSING,
+    STATUS,
+    TASKS,
     TOLD_WHEN_NEW,
     UNORDERED,
 )
@@ -130,7 +132,8 @@ class Bodies:
                 if errors[0] in ELSEWHERE and errors[1] != errors[0]:
                     return True
                 is_made = tuple(map(error_name, errors)) in OF_MADE
-                if is_made and self._world.topic_of(scope) in self._made:
+                topic = self._world.topic_of(scope)
+                if is_made and (topic in self._made or topic in INTERNAL):
                     return True
         return captured.get("group_state") in ON_THE_WAY and live.get("group_state") == AT_REST
 
@@ -264,7 +267,9 @@ class Bodies:
         self, twins: tuple[Branch, Branch], before: Any, after: Any, path: str, scope: Scope
     ) -> None:
         branch, other = twins
-        if before is None or after is None:
+        if branch.name in TASKS and after is not None and _are_as_many(before, after):
+            self.is_otherwise |= before != after
+        elif before is None or after is None:
             if before is not after:
                 self._differ(path, before, after)
         elif not branch.is_list:
@@ -291,7 +296,10 @@ class Bodies:
         for at, (old, new) in enumerate(zip(before, after, strict=False)):
             self._struct(nodes, old, new, f"{path}[{at}]", scope)
         for at, old in enumerate(before[len(after) :], len(after)):
-            self._differ(f"{path}[{at}]", old, None)
+            if path == STATUS:
+                self.is_otherwise = True
+            else:
+                self._differ(f"{path}[{at}]", old, None)
         for at, new in enumerate(after[len(before) :], len(before)):
             if path in self._may_have_more:
                 self.is_otherwise = True
@@ -364,6 +372,14 @@ def _have_failed(node: Node, captured: _Body, live: _Body) -> bool:
         if isinstance(leaf, Leaf) and leaf.role is Role.ERROR
     ]
     return any(before and before == after for before, after in errors)
+
+
+def _are_as_many(before: Sequence[_Body] | None, after: Sequence[_Body]) -> bool:
+    """Tell whether as many tasks are given, or none were told in the capture at that time."""
+    if before is None:
+        return True
+    counts = [sum(len(each["partitions"]) for each in tasks) for tasks in (before, after)]
+    return counts[0] == counts[1]
 
 
 def _says_nothing(field: Field, versions: tuple[int, int], before: Any, after: Any) -> bool:

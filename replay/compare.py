@@ -16,6 +16,7 @@ from replay.bodies import Bodies
 from replay.noise import Noise
 from replay.outcome import REJOINED, Difference, Outcome, Verdict
 from replay.roles import Branch, Node, Role, Scope, plan
+from replay.sessions import FINAL
 from replay.step import Captured
 from replay.treatment import COMPARED, FOLDED, TOLD_WHEN_NEW, TOLD_WITH_ALL
 from replay.world import World
@@ -119,6 +120,9 @@ def _bodies(
         # An answer within a fetch session tells what is new: there may be more by then, or less.
         more |= TOLD_WHEN_NEW
     bodies = Bodies(world, more, made, show_secrets, outcome.step.overlaps)
+    if captured.api == "Fetch" and "session_id" in live and not _in_session(outcome):
+        bodies.is_otherwise |= bool(body.get("session_id"))
+        live = Container({**live, "session_id": body.get("session_id", 0)})
     if captured.api == "JoinGroup" and _leads(body) != _leads(live):
         # The members are told to the leader, and who that is the coordinator decides.
         bodies.is_otherwise = True
@@ -144,6 +148,11 @@ def _unfolded(node: Node, body: Container, array: str) -> tuple[Node, Container]
     if not isinstance(branch, Branch) or len(body.get(array) or ()) != 1:
         return node, body
     return branch.node, body[array][0]
+
+
+def _in_session(outcome: Outcome) -> bool:
+    """Tell whether a fetch was asked in a session, or for one: one of several brokers is not."""
+    return any(part.request.get("session_epoch", FINAL) != FINAL for part in outcome.parts)
 
 
 def _leads(body: Container) -> bool:

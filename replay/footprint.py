@@ -69,7 +69,11 @@ _WRITES = {
 
 _BY_PARTITION = frozenset(_OF_PARTITIONS.split())
 
-_OBSERVERS = {"ListOffsets": "partition", "OffsetForLeaderEpoch": "partition", "OffsetFetch": "group"}
+_OBSERVERS = {
+    "ListOffsets": "partition",
+    "OffsetForLeaderEpoch": "partition",
+    "OffsetFetch": "group",
+}
 """API -> the things of which it asks how far they have come."""
 
 _CHANGES = {role: frozenset(names.split()) for role, names in _WRITES.items()}
@@ -180,6 +184,8 @@ def _read_request(asked: Message, found: Footprint) -> None:
         _read_positions(asked.body, found)
     if api == "EndTxn" and asked.body is not None:
         found.ended = asked.body.producer_id
+    if api == "StreamsGroupHeartbeat" and asked.body is not None:
+        found.lacked.update(_internal_topics(asked.body))
     found.commits = api == "TxnOffsetCommit"
     for place in _places(asked):
         _touch(api, place.role, place.value, place.scope, found)
@@ -262,6 +268,13 @@ def _read_positions(body: Container, found: Footprint) -> None:
         for each in topic.partitions:
             if title and each.fetch_offset > 0:
                 found.saw[title, each.partition] = each.fetch_offset - 1
+
+
+def _internal_topics(body: Container) -> Iterator[str]:
+    """Yield the topics that the broker creates for a streams group (KIP-1071)."""
+    for each in body.topology.subtopologies if body.topology is not None else ():
+        for topic in (*each.state_changelog_topics, *each.repartition_source_topics):
+            yield topic.name
 
 
 def _read_metadata(asked: Container | None, body: Container, found: Footprint) -> None:

@@ -1,10 +1,9 @@
 """
 Which answers overlapped a change of what they tell: they may be of before it, or of after it.
 
-Who asks where a partition ends while somebody writes to it may be told either, and so may who asks
-for the committed offsets of a group. A transaction ends later than it says so: its markers, and the
-offsets in it, are written behind the answer (KIP-98). They are there at the latest when its producer
-ends the next one.
+Where a partition ends while somebody writes to it may be told either way, and so may the committed
+offsets of a group. A transaction ends after EndTxn is answered: its markers, and the offsets in it,
+are written later (KIP-98), but before its producer ends the next one.
 """
 
 from __future__ import annotations

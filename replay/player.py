@@ -13,7 +13,7 @@ from dissector.errors import DissectorError, ReplayError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
-from replay.again import FIRST_PAUSE_S, LONGEST_PAUSE_S, Again, is_in_vain, why_again
+from replay.again import FIRST_PAUSE_S, LONGEST_PAUSE_S, SOON_S, Again, is_in_vain, why_again
 from replay.asking import Asking, Sent
 from replay.effects import take_effect
 from replay.learn import learn, learn_unsure
@@ -193,7 +193,8 @@ class Player:
         """Wait for the answer, ask again where that is due, and learn from what came."""
         captured = sent.step.captured.answered()
         key, outcome = sent.step.captured.api_key, sent.outcome
-        deadline = self._loop.time() + self._stage.manner.timeout_s
+        begun = self._loop.time()
+        deadline = begun + self._stage.manner.timeout_s
         pause_s = FIRST_PAUSE_S
         answer = await self._answer(sent)
         while answer is not None:
@@ -202,6 +203,8 @@ class Player:
             why = why or self._stage.groups.why_again(sent.step, answer, outcome.version)
             if why is None or (key, why) in self._hopeless or is_in_vain(why, sent.step.lacks):
                 break
+            if why is Again.SOME_RECORDS:
+                deadline = min(deadline, begun + SOON_S)
             if self._loop.time() + pause_s > deadline:
                 self._hopeless.add((key, why))
                 break

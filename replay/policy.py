@@ -80,6 +80,9 @@ UNHEARD_OF = frozenset(
 )
 """Errors of a new partition whose leader has not heard of it, and of what is not there at all."""
 
+_NEW = UNHEARD_OF | {error_code("NOT_ENOUGH_REPLICAS")}
+"""The same, and that of one whose other replicas have not heard of it."""
+
 _ASKED_UNTIL_DONE = (
     "Produce JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit OffsetFetch TxnOffsetCommit "
     "ConsumerGroupHeartbeat ShareGroupHeartbeat StreamsGroupHeartbeat FindCoordinator "
@@ -212,10 +215,10 @@ def why_unheard_of(api: str, answer: Message | None) -> str:
     """
     Tell why a Produce request is left out if it was asked again and done then; empty where not.
 
-    Its partition may be so new that the leader has not heard of it. The target's has, as is waited
-    for, and would write the records twice.
+    Its partition may be so new that the leader, or another replica, has not heard of it. Those of
+    the target have, as is waited for, and would write the records twice.
     """
-    return _refused(UNHEARD_OF, _errors(answer)) if api == "Produce" else ""
+    return _refused(_NEW, _errors(answer)) if api == "Produce" else ""
 
 
 def _refused(momentary: frozenset[int | None], errors: set[int]) -> str:

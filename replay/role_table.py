@@ -31,6 +31,17 @@ PLACES = {
     "replica_state.replica_epoch": "epoch",
     "ShareGroupHeartbeat.response.assignment.topic_partitions.partitions": "assigned",
     "ShareGroupDescribe.response.groups.members.assignment.topic_partitions.partitions": "assigned",
+    "StreamsGroupHeartbeat.response.status.status_detail": "error_message",
+    "active_tasks.partitions": "assigned",
+    "standby_tasks.partitions": "assigned",
+    "warmup_tasks.partitions": "assigned",
+    "StreamsGroupHeartbeat.response.partitions_by_user_endpoint.active_partitions.partitions": (
+        "assigned"
+    ),
+    "StreamsGroupHeartbeat.response.partitions_by_user_endpoint.standby_partitions.partitions": (
+        "assigned"
+    ),
+    "CreateTopics.response.topics.replication_factor": "replicas",
     "acls.host": "plain",
     "creations.host": "plain",
     "matching_acls.host": "plain",

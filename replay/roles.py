@@ -33,7 +33,8 @@ class Role(StrEnum):
     `assigned`: partitions, of which a coordinator decides who gets which. `epoch`: any epoch
     between brokers. `group_epoch`: of a group, which only brokers count. `fetched_epoch`: the
     leader epoch of the newest record that a consumer has. `kind`: of what sort the name beside it
-    is. `plain`: the same for every broker.
+    is. `replicas`: on how many brokers a topic is; asked for, or left to the cluster. `plain`: the
+    same for every broker.
     """
 
     PLAIN = "plain"
@@ -49,6 +50,7 @@ class Role(StrEnum):
     TOPIC_ID = "topic_id"
     TOPIC_PATTERN = "topic_pattern"
     PARTITION = "partition"
+    REPLICAS = "replicas"
     ASSIGNED = "assigned"
     LEADER_EPOCH = "leader_epoch"
     FETCHED_EPOCH = "fetched_epoch"

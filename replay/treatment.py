@@ -19,6 +19,7 @@ IGNORED = frozenset(
         Role.RACK,
         Role.CLUSTER_ID,
         Role.DIRECTORY,
+        Role.REPLICAS,
         Role.INCARNATION,
         Role.ERROR_MESSAGE,
         Role.SIZE,
@@ -61,6 +62,15 @@ Lists of which it counts how long they are. In a share group which member gets w
 follows from the ids of topics, which every broker makes up: SimpleAssignor.java.
 """
 
+TASKS = frozenset({"active_tasks", "standby_tasks", "warmup_tasks"})
+"""
+Arrays of which it counts how many partitions all elements have: which member of a streams group gets
+which task follows from the ids of members and processes (KIP-1071).
+"""
+
+STATUS = "status"
+"""Array of what a streams group waits for: what a target that is ready sooner need not wait for."""
+
 MOVING = frozenset({"high_watermark", "last_stable_offset", "log_start_offset"})
 """Offsets that others move: by producing, by retention. It counts only whether they are known."""
 
@@ -91,6 +101,7 @@ PASSING = frozenset(
         "CONCURRENT_TRANSACTIONS",
         "REBALANCE_IN_PROGRESS",
         "DELEGATION_TOKEN_NOT_FOUND",
+        "UNSTABLE_OFFSET_COMMIT",
     }
 )
 """Captured errors that said no more than `not yet`: a target that is ready sooner does the same."""

@@ -118,7 +118,8 @@ async def _copy(stage: Stage, name: str, sums: dict[str, int]) -> None:
     sender = AIOKafkaProducer(
         bootstrap_servers=stage.bootstrap, transactional_id=stage.topic(f"tx-{name}")
     )
-    async with _member(stage, f"aiokafka-{name}", isolation_level="read_committed") as member, sender:
+    member = _member(stage, f"aiokafka-{name}", isolation_level="read_committed")
+    async with member, sender:
         while sums["copied"] < _COPIED:
             came = await member.getmany(timeout_ms=100, max_records=_AT_ONCE)
             if not came:

@@ -31,7 +31,6 @@ func config(name string) *sarama.Config {
 	made.Consumer.Offsets.AutoCommit.Interval = 200 * time.Millisecond
 	made.Consumer.MaxWaitTime = 200 * time.Millisecond
 	made.Consumer.IsolationLevel = sarama.ReadCommitted
-	made.Metadata.Full = false
 	return made
 }
 
