@@ -7,7 +7,7 @@ A client of the target would do so too; what the capture shows is only reached t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 from construct import Container
@@ -15,12 +15,15 @@ from construct import Container
 from dissector.protocol.apis import api
 from dissector.protocol.error_codes import ERRORS, error_code
 from dissector.protocol.messages import Message
+from dissector.protocol.records.layout import CONTROL
 from dissector.protocol.schema import Schema
+from replay.batches import pieces
 from replay.policy import UNHEARD_OF, of_setting
-from replay.roles import Role, values
+from replay.roles import Role, Scope, values, walk
 from replay.route import MISROUTED
 from replay.treatment import ON_THE_WAY
 from replay.turns import REBALANCES, has_partitions
+from replay.world import World
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 
@@ -63,7 +66,7 @@ class Again(StrEnum):
 
     `misrouted`: the broker that was asked is not, or no more, the right one. `not_ready`: the
     target says that it may work later. `session`: it does not know our fetch session. `no_records`:
-    records were captured and none are there yet. `some_records`: those of some partitions are there.
+    records were captured and none of their partitions has any yet. `some_records`: only some have.
     `rebalance`: the capture shows that the group rebalances. `member_id`: it wants the id that it
     has just given. `members`: in the capture more members joined together. `rejoin`: its group
     rebalances, unlike the captured one. `assignment`: the capture shows an assignment. `rest`: it
@@ -114,7 +117,7 @@ def is_in_vain(why: Again, lacks: frozenset[str]) -> bool:
 
 
 def why_again(
-    api_key: int, captured: Message | None, live: Container, version: int
+    api_key: int, captured: Message | None, live: Container, version: int, world: World
 ) -> Again | None:
     """
     Tell why a request is to be asked again; None where it is not.
@@ -124,6 +127,7 @@ def why_again(
         captured: The captured answer; None where there is none: then all is well as it is.
         live: The body of the answer of the target.
         version: Its version.
+        world: What the target has in the place of what was captured.
     """
     found = api(api_key)
     if found is None or captured is None or captured.body is None:
@@ -135,11 +139,9 @@ def why_again(
         return _why_error(found.name, set(now))
     match found.name:
         case "Fetch" | "ShareFetch":
-            asked = _with_records(found.response, captured.api_version, captured.body)
-            there = _with_records(found.response, version, live)
-            if found.name == "Fetch" and 0 < there < asked:
-                return Again.SOME_RECORDS
-            return Again.NO_RECORDS if asked and not there else None
+            why = _why_records(found.response, captured, live, version, world)
+            # Records of a share group are acquired: another request would acquire more.
+            return why if why is Again.NO_RECORDS or found.name == "Fetch" else None
         case "Heartbeat" | "SyncGroup":
             awaited = captured.body.error_code == REBALANCES and not live.error_code
             return Again.REBALANCE if awaited else None
@@ -206,6 +208,27 @@ def rebalances(schema: Schema, version: int, body: Container) -> bool:
     return REBALANCES in set(errors_of(schema, version, body))
 
 
-def _with_records(schema: Schema, version: int, body: Container) -> int:
-    """Return how many partitions have records."""
-    return sum(1 for _ in values(schema, version, _RECORDS)(body))
+def _why_records(
+    schema: Schema, captured: Message, live: Container, version: int, world: World
+) -> Again | None:
+    """Tell what lacks of the partitions of which the capture shows records."""
+    assert captured.body is not None
+    assert captured.api_version is not None
+    asked = _with_records(schema, captured.api_version, captured.body, world.topic_of)
+    there = asked & _with_records(
+        schema, version, live, lambda scope: world.topic_of(world.captured_scope(scope))
+    )
+    if asked == there:
+        return None
+    return Again.SOME_RECORDS if there else Again.NO_RECORDS
+
+
+def _with_records(
+    schema: Schema, version: int, body: Container, topic: Callable[[Scope], str | None]
+) -> set[tuple[str | None, int | None]]:
+    """Return the partitions of which an answer has records that are no control records."""
+    return {
+        (topic(place.scope), place.scope.partition)
+        for place in walk(schema, version, body, _RECORDS)
+        if any(not each.attributes & CONTROL for each in pieces(place.value or b""))
+    }

@@ -114,7 +114,8 @@ def _bodies(
         array = FOLDED[captured.api]
         sides = _unfolded(nodes[0], body, array), _unfolded(nodes[1], live, array)
         nodes, body, live = (sides[0][0], sides[1][0]), sides[0][1], sides[1][1]
-    asked = captured.asked() if _wants_request(schema, version, captured.api) else None
+    wants_request = outcome.step.overlaps or _wants_request(schema, version, captured.api)
+    asked = captured.asked() if wants_request else None
     more = _may_have_more(captured.api, asked)
     if body.get("session_id"):
         # An answer within a fetch session tells what is new: there may be more by then, or less.
@@ -152,7 +153,7 @@ def _unfolded(node: Node, body: Container, array: str) -> tuple[Node, Container]
 
 def _in_session(outcome: Outcome) -> bool:
     """Tell whether a fetch was asked in a session, or for one: one of several brokers is not."""
-    return any(part.request.get("session_epoch", FINAL) != FINAL for part in outcome.parts)
+    return any(part.request.get("session_epoch") != FINAL for part in outcome.parts)
 
 
 def _leads(body: Container) -> bool:

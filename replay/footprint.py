@@ -13,6 +13,7 @@ from dissector.protocol.error_codes import error_code
 from dissector.protocol.facts import NO_ID, Facts, collect
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
+from dissector.protocol.records.layout import CONTROL
 from replay.batches import pieces
 from replay.policy import Kind, kind_of
 from replay.roles import Role, Scope, walk
@@ -43,9 +44,6 @@ CLUSTER: Thing = ("cluster",)
 _DENIALS = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION"})
 
 _EXISTS = error_code("TOPIC_ALREADY_EXISTS")
-
-_CONTROL = 0x20
-"""The attribute of a batch of control records."""
 
 _OF_PARTITIONS = (
     "Produce Fetch ListOffsets DeleteRecords OffsetForLeaderEpoch DescribeProducers "
@@ -298,7 +296,7 @@ def _read_records(log: Log, records: bytes, found: Footprint) -> None:
             last = max([last, *(record.offset for batch in rest for record in batch.records)])
             continue
         last = max(last, piece.offset + piece.span - 1)
-        if piece.attributes & _CONTROL:
+        if piece.attributes & CONTROL:
             found.producers.add(piece.producer.producer_id)
     found.saw[log] = max(last, found.saw.get(log, last))
 

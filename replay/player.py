@@ -199,7 +199,7 @@ class Player:
         answer = await self._answer(sent)
         while answer is not None:
             self._note(sent, captured, answer)
-            why = why_again(key, captured, answer, outcome.version)
+            why = why_again(key, captured, answer, outcome.version, self._stage.world)
             why = why or self._stage.groups.why_again(sent.step, answer, outcome.version)
             if why is None or (key, why) in self._hopeless or is_in_vain(why, sent.step.lacks):
                 break

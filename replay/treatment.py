@@ -64,8 +64,8 @@ follows from the ids of topics, which every broker makes up: SimpleAssignor.java
 
 TASKS = frozenset({"active_tasks", "standby_tasks", "warmup_tasks"})
 """
-Arrays of which it counts how many partitions all elements have: which member of a streams group gets
-which task follows from the ids of members and processes (KIP-1071).
+Arrays of which it counts how many partitions all elements have: which member of a streams group
+gets which task follows from the ids of members and processes (KIP-1071).
 """
 
 STATUS = "status"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from replay.compare import compare
+from replay.footprint import Thing
 from replay.noise import Noise
 from replay.outcome import Verdict
 from replay.world import World
@@ -18,10 +20,12 @@ def found(
     live: dict[str, Any],
     world: World | None = None,
     noise: Noise | None = None,
+    overlaps: Mapping[Thing, bool] | None = None,
     **more: Any,
 ) -> tuple[Verdict, list[tuple[str, Any, Any]]]:
     """Return the verdict on two answers, and the differences as path and both values."""
     made = outcome(name, version, captured, live, **more)
+    made.step.overlaps = overlaps or {}
     verdict, differences = compare(made, world or World(), noise)
     return verdict, [(each.path, each.captured, each.replayed) for each in differences]
 

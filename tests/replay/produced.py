@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dissector.protocol.apis import KEYS, api
-from dissector.protocol.records import Record, new_batch
+from dissector.protocol.records import Record, build_records, new_batch
 from replay.arrays import Arrays
 from replay.plan import Plan
 from replay.step import Captured
@@ -38,6 +38,16 @@ class Written(NamedTuple):
             producer_epoch=epoch,
             base_sequence=sequence,
         ).to_bytes()
+
+
+def batches(*offsets: int, attributes: int = 0) -> bytes:
+    """Batches of one record each, as an answer has them."""
+    made = []
+    for offset in offsets:
+        batch = new_batch([Record(0, 0, 0, None, b"x", (), 0, 0, None)])
+        batch.base_offset, batch.attributes = offset, attributes
+        made.append(batch)
+    return build_records(made)
 
 
 def asked(version: int, written: Sequence[Written], number: int = 0, **more: Any) -> bytes:

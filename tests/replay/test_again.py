@@ -8,13 +8,16 @@ from uuid import UUID
 import pytest
 
 from dissector.protocol.apis import KEYS
+from dissector.protocol.records.layout import CONTROL
 from replay.again import Again, is_in_vain, why_again
+from replay.world import World
+from tests.replay.produced import batches
 from tests.replay.worlds import response, whole
 
 
 def why(api: str, version: int, captured: dict[str, Any], live: dict[str, Any]) -> Again | None:
     answer = whole(api, version, live, "response")
-    return why_again(KEYS[api], response(api, version, captured), answer, version)
+    return why_again(KEYS[api], response(api, version, captured), answer, version, World())
 
 
 @pytest.mark.parametrize(
@@ -38,14 +41,20 @@ def test_errors(api: str, version: int, captured: int, live: int, expected: Agai
     assert why(api, version, {"error_code": captured}, {"error_code": live}) is expected
 
 
-def fetched(records: bytes) -> dict[str, Any]:
-    return {"responses": [{"topic": "orders", "partitions": [{"records": records}]}]}
+def fetched(*records: bytes) -> dict[str, Any]:
+    partitions = [{"partition_index": n, "records": each} for n, each in enumerate(records)]
+    return {"responses": [{"topic": "orders", "partitions": partitions}]}
 
 
 def test_records_that_are_not_there_yet() -> None:
     assert why("Fetch", 11, fetched(b"x"), fetched(b"")) is Again.NO_RECORDS
     assert why("Fetch", 11, fetched(b"x"), fetched(b"y")) is None
     assert why("Fetch", 11, fetched(b""), fetched(b"")) is None
+    assert why("Fetch", 11, fetched(b"x", b"y"), fetched(b"x")) is Again.SOME_RECORDS
+    assert why("Fetch", 11, fetched(b"", b"y"), fetched(b"x")) is Again.NO_RECORDS
+    assert why("Fetch", 11, fetched(b"x"), fetched(b"x", b"y")) is None
+    marker = batches(0, attributes=CONTROL)
+    assert why("Fetch", 11, fetched(b"x"), fetched(marker)) is Again.NO_RECORDS
 
 
 def test_assignments_that_are_not_there_yet() -> None:
@@ -61,7 +70,7 @@ def test_assignments_that_are_not_there_yet() -> None:
 
 def test_where_nothing_was_captured_all_is_well() -> None:
     answer = whole("Heartbeat", 3, {"error_code": 16}, "response")
-    assert why_again(KEYS["Heartbeat"], None, answer, 3) is None
+    assert why_again(KEYS["Heartbeat"], None, answer, 3, World()) is None
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,6 +93,51 @@ def test_control_records_wait_for_the_end_of_their_transaction() -> None:
     it.add(1, 0, None, Footprint(producers={7}))
     it.add(2, 3, 4, Footprint(producers={8}))
     assert it.after() == [(), (0,), ()]
+
+
+def wrote(producer: int, offset: int) -> Footprint:
+    partition = {("partition", *LOG)}
+    return Footprint(reads={("producer", producer)}, writes=partition, wrote={LOG: offset})
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_reading_what_a_transaction_wrote_or_behind_it_waits_for_its_end(last: int) -> None:
+    """No answer has the marker: the last record that it gives, or a position, tells it."""
+    it = Exchanges()
+    it.add(0, 0, 1, wrote(7, 0))
+    it.add(0, 2, 9, Footprint(ended=7))
+    it.add(1, 3, None, Footprint(saw={LOG: last}))
+    assert it.after()[2] == (0, 1)
+
+
+def test_reading_waits_for_all_transactions_that_begin_below() -> None:
+    it = Exchanges()
+    it.add(0, 0, 1, wrote(7, 0))
+    it.add(1, 2, 3, wrote(8, 4))
+    it.add(2, 4, 5, wrote(9, 6))
+    it.add(0, 6, 20, Footprint(ended=7))
+    it.add(1, 7, 20, Footprint(ended=8))
+    it.add(2, 8, 20, Footprint(ended=9))
+    it.add(3, 9, None, Footprint(saw={LOG: 5}))
+    it.add(3, 10, None, Footprint(saw={(uuid(1), 0): 6}))
+    assert it.after()[6:] == [(1, 3, 4), (2, 3, 4, 5)]
+
+
+def test_reading_waits_for_no_end_that_comes_later() -> None:
+    it = Exchanges()
+    it.add(0, 0, 1, wrote(7, 0))
+    it.add(1, 2, 9, Footprint(saw={LOG: 0}))
+    it.add(0, 3, 4, Footprint(ended=7))
+    assert it.after()[1] == (0,)
+
+
+def test_offsets_in_a_transaction_count_when_it_ends() -> None:
+    it = Exchanges()
+    group = {("group", "g")}
+    it.add(0, 0, 1, Footprint(reads={("producer", 7)}, writes=group, commits=True))
+    it.add(1, 2, 3, Footprint(ended=7))
+    it.add(2, 4, 5, Footprint(reads=group))
+    assert it.after() == [(), (0,), (1,)]
 
 
 def test_a_topic_is_there_when_somebody_sees_that_it_came_to_be() -> None:

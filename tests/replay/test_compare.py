@@ -48,6 +48,59 @@ def test_partitions_that_are_given_sooner_are_no_difference() -> None:
     assert compare(refused, World())[0] is Verdict.ERROR_CHANGED
 
 
+@pytest.mark.parametrize(
+    ("epoch", "given", "verdict"),
+    [(0, 9, Verdict.SAME), (0, 0, Verdict.DIFFERS), (-1, 0, Verdict.EQUIVALENT)],
+)
+def test_a_session_that_is_not_asked_for_is_not_given(
+    epoch: int, given: int, verdict: Verdict
+) -> None:
+    made = outcome("Fetch", 11, {"session_id": 5}, {"session_id": given})
+    made.parts[0].request.session_epoch = epoch
+    assert compare(made, World())[0] is verdict
+
+
+def heartbeat(*tasks: tuple[str, list[int]], status: tuple[str, ...] = ()) -> dict[str, Any]:
+    given = [{"subtopology_id": name, "partitions": which} for name, which in tasks]
+    waits = [{"status_code": 3, "status_detail": each} for each in status]
+    return {"active_tasks": given or None, "status": waits}
+
+
+@pytest.mark.parametrize(
+    ("captured", "live", "verdict"),
+    [
+        (heartbeat(("0", [0, 1])), heartbeat(("0", [1]), ("1", [0])), Verdict.EQUIVALENT),
+        (heartbeat(("0", [0, 1])), heartbeat(("0", [0])), Verdict.DIFFERS),
+        (heartbeat(), heartbeat(("0", [0])), Verdict.EQUIVALENT),
+        (heartbeat(("0", [0])), heartbeat(), Verdict.DIFFERS),
+        (heartbeat(status=("a is missing",)), heartbeat(status=("p-a is",)), Verdict.SAME),
+        (heartbeat(status=("a is missing",)), heartbeat(), Verdict.EQUIVALENT),
+        (heartbeat(), heartbeat(status=("a is missing",)), Verdict.DIFFERS),
+    ],
+)
+def test_streams_groups_give_tasks_as_they_like(
+    captured: dict[str, Any], live: dict[str, Any], verdict: Verdict
+) -> None:
+    assert found("StreamsGroupHeartbeat", 0, captured, live)[0] is verdict
+
+
+def test_topics_of_brokers_may_be_there_sooner() -> None:
+    for name, verdict in [
+        ("__transaction_state", Verdict.EQUIVALENT),
+        ("orders", Verdict.ERROR_CHANGED),
+    ]:
+        captured, live = ({"topics": [{"name": name, "error_code": each}]} for each in (3, 0))
+        assert found("Metadata", 9, captured, live)[0] is verdict
+
+
+def test_replication_that_is_left_to_the_cluster_is_its_own() -> None:
+    captured, live = (
+        {"topics": [{"name": "t", "num_partitions": 1, "replication_factor": each}]}
+        for each in (1, 3)
+    )
+    assert found("CreateTopics", 5, captured, live)[0] is Verdict.SAME
+
+
 def test_the_same_is_the_same() -> None:
     assert found("Produce", 7, produced(), produced()) == (Verdict.SAME, [])
 

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dissector.protocol.records import Record, build_records, new_batch
 from replay.footprint import CLUSTER, GROUPS, TOPICS, TRANSACTIONS, footprint
+from tests.replay.produced import batches
 from tests.replay.worlds import request, response, uuid
-
-
-def batches(*offsets: int) -> bytes:
-    out = []
-    for offset in offsets:
-        batch = new_batch([Record(0, 0, 0, None, b"x", (), 0, 0, None)])
-        batch.base_offset = offset
-        out.append(batch)
-    return build_records(out)
 
 
 def test_produce_writes_where_its_answer_says() -> None:
@@ -116,3 +107,25 @@ def test_what_concerns_all() -> None:
     assert TOPICS in footprint(request("Metadata", 9, {"topics": None}), None).reads
     assert {TOPICS, CLUSTER} <= footprint(request("CreateTopics", 5, {}), None).writes
     assert CLUSTER in footprint(request("DescribeConfigs", 2, {}), None).reads
+
+
+def test_who_asks_how_far_something_has_come() -> None:
+    partitions = [{"partition_index": 1}]
+    ends = {"topics": [{"name": "orders", "partitions": partitions}]}
+    found = footprint(request("ListOffsets", 5, ends), None)
+    assert found.observes == {("partition", "orders", 1)}
+    found = footprint(request("OffsetFetch", 5, {"group_id": "g", "topics": None}), None)
+    assert found.observes == {("group", "g")}
+    assert not footprint(request("Heartbeat", 3, {"group_id": "g"}), None).observes
+
+
+def test_a_broker_creates_what_a_streams_group_lacks() -> None:
+    parts = {
+        "subtopology_id": "0",
+        "state_changelog_topics": [{"name": "store"}],
+        "repartition_source_topics": [{"name": "words"}],
+    }
+    joins = {"group_id": "g", "topology": {"epoch": 0, "subtopologies": [parts]}}
+    assert footprint(request("StreamsGroupHeartbeat", 0, joins), None).lacked == {"store", "words"}
+    stays = {"group_id": "g", "topology": None}
+    assert not footprint(request("StreamsGroupHeartbeat", 0, stays), None).lacked

@@ -101,6 +101,11 @@ def test_what_was_refused_in_part_is_played() -> None:
     assert why_unsettled("Produce", response("Produce", 9, body)) != ""
 
 
+def test_a_new_partition_may_lack_replicas() -> None:
+    refused = {"responses": [{"name": "t", "partition_responses": [{"error_code": 19}]}]}
+    assert "NOT_ENOUGH_REPLICAS" in why_unheard_of("Produce", response("Produce", 7, refused))
+
+
 def test_only_what_is_written_may_be_unheard_of() -> None:
     refused = response(
         "Produce", 13, {"responses": [{"partition_responses": [{"error_code": 100}]}]}

@@ -83,6 +83,22 @@ def test_a_lost_session_is_begun_anew_with_all_that_it_holds() -> None:
     assert client.ask(fetch(CAPTURED, 3)) == (LIVE, 1, [])
 
 
+def test_what_a_session_holds_stays_as_captured_when_requests_are_rewritten() -> None:
+    client = Client(topology({"orders": 1}))
+    first = fetch(0, 0, 0, 1)
+    client.ask(first, given=CAPTURED, error=70)
+    for number in range(2):  # each request is turned into one for the target where it stands
+        for topic in first.body.topics:
+            topic.topic = "live"
+            for each in topic.partitions:
+                each.fetch_offset = 1000 + number
+        first = fetch(CAPTURED, 1 + number)
+        client.ask(first, error=70)
+        assert [topic.topic for topic in first.body.topics] == ["orders"]
+        asked = [each.fetch_offset for topic in first.body.topics for each in topic.partitions]
+        assert asked == [0, 0]
+
+
 def test_fetches_without_a_session_stay_so() -> None:
     client = Client(topology({"orders": 1}))
     assert client.ask(fetch(0, -1, 0)) == (0, -1, [0])

@@ -84,6 +84,12 @@ def kafka_python(prefix: str, releases: tuple[Version, ...]) -> tuple[Case, ...]
     return tuple(Case(f"{prefix}-kafka-python-as-{each}", learns=True) for each in names)
 
 
+def frameworks(prefix: str) -> tuple[Case, ...]:
+    """Return what runs several producers and consumers at once, and asks where logs end."""
+    names = ("connect", "streams", "aiokafka-copies", "sarama", "kafka-go")
+    return tuple(Case(f"{prefix}-{name}") for name in names)
+
+
 def java_sweeps(prefix: str) -> tuple[Case, ...]:
     """Ask as Kafka's own classes write it, and leave groups that nobody ends."""
     sweep = f"{prefix}-sweep"
@@ -180,6 +186,8 @@ LINES: tuple[Line, ...] = (
             *java_sweeps("kafka39"),
         ),
     ),
+    (PLAIN_4, (*frameworks("kafka4"), Case("kafka4-streams-group"))),
+    (PLAIN_39, frameworks("kafka39")),
     (PLAIN_39, kafka_python("kafka39", AGAINST_39)),
     (
         THREE_4,

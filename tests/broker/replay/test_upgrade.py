@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from replay import Pace, Plan, replay
-from replay.noise import general
 from replay.policy import KINDS, Kind
 from tests.broker.kafka import Cluster
 from tests.broker.replay.found import Found, found
 from tests.broker.replay.recording import fresh, record
+from tests.broker.replay.releases import beside_releases
 from tests.broker.settings import Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 AS_CAPTURED = Pace(speed=1)
 """Where a log ends is asked for; how far markers of transactions are by then only time decides."""
-
-OFFERED = {
-    "ApiVersions.api_keys[*]",
-    "ApiVersions.api_keys[*].min_version",
-    "ApiVersions.api_keys[*].max_version",
-    "ApiVersions.supported_features[*]",
-    "ApiVersions.supported_features[*].min_version",
-    "ApiVersions.supported_features[*].max_version",
-    "ApiVersions.finalized_features[*]",
-    "ApiVersions.finalized_features[*].min_version_level",
-    "ApiVersions.finalized_features[*].max_version_level",
-}
-"""APIs, versions and features: KIP-896 removed old ones, each release adds some."""
-
-CONFIGURED = {
-    ("message.format.version", ""),
-    ("message.downconversion.enable", ""),
-    ("message.timestamp.difference.max.ms", ""),
-    ("message.timestamp.after.max.ms", "value"),
-    ("min.insync.replicas", "config_source"),
-}
-"""
-Setting of a topic and what of it differs. 4.0 removed the first three: what only older formats of
-records needed (KIP-724), and what two settings took the place of (KIP-937). The fourth got another
-default (KIP-1030). The last one is a setting of the whole cluster where leaders may be eligible
-replicas (KIP-966), which is so from 4.1 on. Source: Kafka's notes on upgrading to 4.0, its page on
-Eligible Leader Replicas.
-"""
-
-CONFIG = re.compile(r"(?:CreateTopics|DescribeConfigs)\..*\.configs\[([^]]*)\](?:\.(\w+))?")
 
 SCENARIOS: dict[str, set[str]] = {
     "kafka39-librdkafka-group": set(),
@@ -106,11 +75,7 @@ def test_only_what_the_release_changed_differs(
     assert not report.ended
     assert not report.failures
     assert not report.refusals
-    paths = {f"{each['api']}.{each['path']}" for each in report.differences()}
-    settings = {path: match for path in paths if (match := CONFIG.fullmatch(path))}
-    assert {(match[1], match[2] or "") for match in settings.values()} <= CONFIGURED
-    others = {general(*path.split(".", 1)) for path in paths - settings.keys()}
-    assert others - OFFERED == SCENARIOS[name], str(report)
+    assert beside_releases(report) == SCENARIOS[name], str(report)
     removed = REMOVED.get(name, set())
     assert set(report.versions) == removed
     reencoded = ("records", "re-encoded") in report.changes
