@@ -28,7 +28,7 @@ from replay.world import World
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 
 SOON_S = 1.0
-"""How long what is missing of some partitions may take: a later Fetch brings it, too."""
+"""How long what is missing of some partitions may take when all that it goes by is answered."""
 
 _ERRORS = frozenset({Role.ERROR})
 _RECORDS = frozenset({Role.RECORDS})

@@ -136,7 +136,7 @@ class Plan:
         """Yield of each captured connection broker, steps, and the first step after its end."""
         for connection, numbers in self._by_connection.items():
             known = self.connections.get(connection)
-            end = bisect_right(self.request_times_ns, known.last_ns) if known else numbers[-1] + 1
+            end = self.first_after(known.last_ns) if known else numbers[-1] + 1
             yield self._spool.ends[connection][1], numbers, end
 
     @property
@@ -165,6 +165,10 @@ class Plan:
     def request_times_ns(self) -> array[int]:
         """For each step when its request was captured."""
         return self._spool.columns["request_time_ns"]
+
+    def first_after(self, time_ns: int) -> int:
+        """Return the number of the first step that was captured after a time."""
+        return bisect_right(self.request_times_ns, time_ns)
 
     def after(self, number: int) -> array[int]:
         """Return the numbers of the steps that must be answered before a step is sent."""

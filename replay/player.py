@@ -193,8 +193,8 @@ class Player:
         """Wait for the answer, ask again where that is due, and learn from what came."""
         captured = sent.step.captured.answered()
         key, outcome = sent.step.captured.api_key, sent.outcome
-        begun = self._loop.time()
-        deadline = begun + self._stage.manner.timeout_s
+        soon = self._loop.time() + SOON_S
+        deadline = soon - SOON_S + self._stage.manner.timeout_s
         pause_s = FIRST_PAUSE_S
         answer = await self._answer(sent)
         while answer is not None:
@@ -203,9 +203,10 @@ class Player:
             why = why or self._stage.groups.why_again(sent.step, answer, outcome.version)
             if why is None or (key, why) in self._hopeless or is_in_vain(why, sent.step.lacks):
                 break
-            if why is Again.SOME_RECORDS:
-                deadline = min(deadline, begun + SOON_S)
-            if self._loop.time() + pause_s > deadline:
+            if why is Again.SOME_RECORDS and not self._stage.caught_up(sent.step):
+                soon = self._loop.time() + SOON_S
+            latest = min(soon, deadline) if why is Again.SOME_RECORDS else deadline
+            if self._loop.time() + pause_s > latest:
                 self._hopeless.add((key, why))
                 break
             if why is Again.REST:

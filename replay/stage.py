@@ -20,6 +20,7 @@ from replay.pace import SECOND_NS, Pace
 from replay.plan import Plan
 from replay.sessions import Sessions
 from replay.share_sessions import ShareSessions
+from replay.step import Step
 from replay.transactions import Transactions
 from replay.unreported import Unreported
 from replay.world import World
@@ -183,6 +184,17 @@ class Stage:
         # From the last one: when that is done, most are.
         while (number := self._is_done.rfind(0, first, end)) >= 0:
             await self.answered([number])
+
+    def caught_up(self, step: Step) -> bool:
+        """Tell whether all is answered that others had asked by the captured answer to a step."""
+        answered_ns = step.captured.response_time_ns
+        end = len(self.plan) if answered_ns is None else self.plan.first_after(answered_ns)
+        at = self._is_done.find(0, step.number + 1, end)
+        while at >= 0:
+            if self.plan.asked_at(at)[0] != step.captured.connection:
+                return False
+            at = self._is_done.find(0, at + 1, end)
+        return True
 
     async def due(self, number: int, ahead_ns: int = 0) -> None:
         """Wait until a step is due, or until so long before."""
