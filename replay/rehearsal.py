@@ -10,10 +10,10 @@ from dissector.protocol.apis import api
 from dissector.protocol.messages import Message
 from dissector.view.escape import escaped
 from replay import batches
-from replay.bodies import is_given
 from replay.cluster import Cluster
 from replay.connection import written
 from replay.drive import target
+from replay.leeway import is_given
 from replay.outcome import Change
 from replay.plan import Plan
 from replay.rewrite import rewrite

@@ -2,7 +2,7 @@
 What the recorded captures break, and why each is as it is: errors and warnings, not notes.
 
 A line is a finding's key without the software. `CLIENTS` holds the traffic between Apache Kafka and
-clients, in which no error may be; `MOCK` that with librdkafka's mock cluster.
+clients, in which no error may be but `FAULTS`; `MOCK` that with librdkafka's mock cluster.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 CLIENTS = {
     "B18|client||Produce|topic_data[].partition_data[].records[].producer_id|"
     "producer id #, epoch #, base sequence #": (
-        "aiokafka and kafkajs write base sequence 0 (kafkajs epoch 0 too) where there is no "
-        "producer id; Kafka looks at neither without one."
+        "aiokafka, kafkajs and sarama write base sequence 0 (kafkajs epoch 0 too) where there is "
+        "no producer id; Kafka looks at neither without one."
     ),
     "B22|client||CreateTopics||a topic is named #": (
         "The recorder asks for a bad name on purpose; the answer is INVALID_TOPIC_EXCEPTION."
@@ -37,6 +37,14 @@ CLIENTS = {
         "librdkafka tells its application of the throttle time and does not wait."
     ),
 }
+
+FAULTS = {
+    "G05|client||JoinGroup|protocols[].metadata|"
+    "ConsumerProtocolSubscription v#: # bytes wanted, # left": (
+        "kafka-go writes version 1 without the owned partitions that it has."
+    ),
+}
+"""Errors that clients make indeed."""
 
 MOCK = {
     "B18|client||Produce|topic_data[].partition_data[].records[].producer_id|"
