@@ -22,6 +22,7 @@ from dissector.protocol.messages import Message
 from replay.causes import Causes, Model
 from replay.completeness import completeness
 from replay.footprint import Footprint, Log, footprint
+from replay.holes import HolesSeen, taken
 from replay.lacking import lacking
 from replay.names import INTERNAL
 from replay.policy import (
@@ -63,7 +64,8 @@ class Maker:
         self._changes: dict[int, frozenset[str]] = {}
         self._talks: dict[int, set[bool]] = {}
         self._controllers: set[str] = set()
-        self._models: dict[int, tuple[str | None, Model]] = {}
+        self._models: dict[int, tuple[str | None, Model, list[Log | None]]] = {}
+        self._holes = HolesSeen()
         self._sessions = SessionsSeen()
         self._shapes = Shapes()
         self._assignments: dict[tuple[str, int], int] = {}
@@ -77,6 +79,7 @@ class Maker:
             for exchange in self._unlike(window):
                 self._note(exchange)
         plan.shapes = self._shapes.known
+        plan.holes = self._holes.found(self._name)
         self._judge()
         self._number()
         self._connect()
@@ -121,7 +124,9 @@ class Maker:
         self._counts[connection, "request"] += 1
         self._counts[connection, exchange.status] += 1
         shape = self._shapes.note(connection, request, exchange.response)
-        number = self._plan._spool.add(_captured(exchange, request), shape)
+        places = list(taken(request, exchange.response))
+        has_hole = self._holes.note_all(places)
+        number = self._plan._spool.add(_captured(exchange, request), NONE if has_hole else shape)
         reason = why_left_out(request, self._allow)
         reason = reason or why_unsettled(request.api or "", exchange.response)
         if reason:
@@ -134,7 +139,8 @@ class Maker:
         self._note_unheard_of(number, exchange, found)
         self._causes.add(found)
         if shape != NONE:
-            self._models[shape] = request.client_id, self._causes.model(found)
+            logs = [log for log, _ in places]
+            self._models[shape] = request.client_id, self._causes.model(found), logs
 
     def _note_alike(self, table: Exchanges, row: int) -> bool:
         """Note an exchange whose shape is known, without decoding it; False where it is not."""
@@ -146,7 +152,7 @@ class Maker:
         if found is None:
             return False
         shape, batches, offsets = found
-        client_id, model = self._models[shape]
+        client_id, model, logs = self._models[shape]
         self._counts[connection, "request"] += 1
         self._talks.setdefault(connection, set()).add(False)
         spool = self._plan._spool
@@ -163,9 +169,10 @@ class Maker:
             int(table.request.time_ns[row]),
             int(table.response.time_ns[row]),
         )
-        spool.add(captured, shape)
-        producers = {producer_at(request, begin)[0] for begin in batches}
-        self._causes.add_alike(model, offsets, producers)
+        written = [producer_at(request, begin) for begin in batches]
+        has_hole = self._holes.note_all(zip(logs, written, strict=True))
+        spool.add(captured, NONE if has_hole else shape)
+        self._causes.add_alike(model, offsets, {producer[0] for producer in written})
         return True
 
     def _note_unheard_of(self, number: int, exchange: Exchange, found: Footprint) -> None:

@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from itertools import islice
 from mmap import mmap
 from pathlib import Path
@@ -20,6 +21,7 @@ from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.filter import Filter, parse
 from replay.arrays import Ints
 from replay.completeness import Completeness
+from replay.holes import Holes
 from replay.lacking import Lacking
 from replay.maker import Maker
 from replay.policy import allowed
@@ -49,6 +51,7 @@ class Plan:
         lacking: What steps lack of what is left out.
         brokers: `address:port` of captured brokers -> node id, as far as Metadata tells.
         problems: What was wrong with the files.
+        holes: In the sequences of producers: what the capture lacks.
         shapes: What exchanges have in common, by number.
         causes: What each step must come after, one step behind the other.
         cause_ends: Where in it that of each step ends; begins with 0.
@@ -67,6 +70,7 @@ class Plan:
         self.lacking = Lacking()
         self.brokers: dict[str, int] = {}
         self.problems: list[str] = []
+        self.holes: dict[tuple[int, int, str, int], Holes] = {}
         self.shapes: list[Shape] = []
         self._spool = Spool()
         self._reasons: dict[int, str] = {}
@@ -132,6 +136,11 @@ class Plan:
             known = self.connections.get(connection)
             end = bisect_right(self.request_times_ns, known.last_ns) if known else numbers[-1] + 1
             yield self._spool.ends[connection][1], numbers, end
+
+    @cached_property
+    def is_partial(self) -> bool:
+        """Whether packets are missing: connections were open before, or have gaps."""
+        return any(known.is_partial for known in self.connections.values())
 
     @property
     def begin_ns(self) -> int:

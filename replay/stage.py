@@ -15,6 +15,7 @@ from replay.cluster import Cluster
 from replay.groups import Groups
 from replay.heartbeats import Heartbeats
 from replay.link import TIMEOUT_S
+from replay.made_up import MadeUp
 from replay.outcome import Alike, Outcome, Verdict
 from replay.pace import SECOND_NS, Pace
 from replay.plan import Plan
@@ -101,7 +102,7 @@ class Stage:
         transactions: Those that may be open.
         arrays: The steps as kernels take them.
         unreported: What was answered as captured, and is not reported yet.
-        giving: Is held while a producer is given an id that the capture does not show.
+        made_up: Does for producers what the capture lacks.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Stage:
         self.heartbeats = Heartbeats(cluster, world, self.groups.told)
         self.transactions = Transactions()
         self.unreported = Unreported(judge.alike)
-        self.giving = asyncio.Lock()
+        self.made_up = MadeUp(cluster, world, self.transactions)
         self._loop = asyncio.get_running_loop()
         self._is_done = bytearray(len(plan))
         self._waiting: dict[int, list[Callable[[], None]]] = {}
