@@ -8,8 +8,9 @@ Kafka, ProducerAppendInfo.java.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -65,43 +66,59 @@ class Holes:
         return sequence
 
 
+Written = tuple[int, int, str, int]
+"""Producer id and epoch, topic and partition, as they were captured."""
+
 _Batch = tuple[Log | None, tuple[int, int, int, int]]
 """Where a batch was written; producer id, epoch, sequence, and how many records there are."""
 
 
 class HolesSeen:
-    """Gathers the batches of a capture that brokers took."""
+    """Gathers the batches of a capture that brokers took, and then finds holes between them."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int, Log], Holes] = {}
+        self._numbers: dict[tuple[int, int, Log], int] = {}
+        self._exchanges = array("q")
+        self._writers = array("i")
+        self._sequences = array("i")
+        self._records = array("i")
 
-    def note_all(self, batches: Iterable[_Batch]) -> bool:
-        """Take the batches of a request; return whether a hole is before one of them."""
-        has_hole = False
+    def note(self, exchange: int, batches: Iterable[_Batch]) -> None:
+        """Take the batches of a request, by its number."""
         for log, (producer_id, epoch, sequence, records) in batches:
             if log is None or producer_id < 0 or sequence < 0:
                 continue
             key = producer_id, epoch, log
-            known = self._known.get(key)
-            if known is None:
-                self._known[key] = Holes(sequence, (sequence + records) % SEQUENCES)
-            else:
-                has_hole |= known.note(sequence, records)
-        return has_hole
+            self._exchanges.append(exchange)
+            self._writers.append(self._numbers.setdefault(key, len(self._numbers)))
+            self._sequences.append(sequence)
+            self._records.append(records)
 
-    def found(self, name: Callable[[UUID], str | None]) -> dict[tuple[int, int, str, int], Holes]:
+    def found(
+        self, steps: Sequence[int], name: Callable[[UUID], str | None]
+    ) -> tuple[dict[Written, Holes], list[int]]:
         """
-        Return the producers, with topic and partition, in what they wrote there are holes.
+        Return who left holes where, and the steps behind them.
 
         Args:
+            steps: For each exchange its step, in the order in which requests were captured.
             name: Returns the name of a topic id.
         """
+        known: dict[int, Holes] = {}
+        behind = []
+        rows = zip(self._exchanges, self._writers, self._sequences, self._records, strict=True)
+        for step, writer, sequence, records in sorted((steps[row[0]], *row[1:]) for row in rows):
+            holes = known.setdefault(writer, Holes(sequence, sequence))
+            if holes.note(sequence, records):
+                behind.append(step)
+        writers = list(self._numbers)
+        with_holes = ((writers[at], each) for at, each in known.items() if each.ends)
         titled = (
             (producer_id, epoch, name(topic) if isinstance(topic, UUID) else topic, partition, each)
-            for (producer_id, epoch, (topic, partition)), each in self._known.items()
-            if each.ends
+            for (producer_id, epoch, (topic, partition)), each in with_holes
         )
-        return {(*key, topic, at): each for *key, topic, at, each in titled if topic}
+        found = {(*key, topic, at): each for *key, topic, at, each in titled if topic}
+        return found, behind
 
 
 def taken(asked: Message, answered: Message | None) -> Iterator[_Batch]:

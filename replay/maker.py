@@ -19,6 +19,7 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
+from replay.arrays import Ints
 from replay.causes import Causes, Model
 from replay.completeness import completeness
 from replay.footprint import Footprint, Log, footprint
@@ -79,10 +80,11 @@ class Maker:
             for exchange in self._unlike(window):
                 self._note(exchange)
         plan.shapes = self._shapes.known
-        plan.holes = self._holes.found(self._name)
         self._judge()
-        self._number()
+        steps = self._number()
         self._connect()
+        if plan.is_partial:
+            self._note_holes(steps)
         for topic, count in self._causes.partitions.items():
             title = self._name(topic) if isinstance(topic, UUID) else topic
             if title and title not in INTERNAL:
@@ -125,8 +127,8 @@ class Maker:
         self._counts[connection, exchange.status] += 1
         shape = self._shapes.note(connection, request, exchange.response)
         places = list(taken(request, exchange.response))
-        has_hole = self._holes.note_all(places)
-        number = self._plan._spool.add(_captured(exchange, request), NONE if has_hole else shape)
+        number = self._plan._spool.add(_captured(exchange, request), shape)
+        self._holes.note(number, places)
         reason = why_left_out(request, self._allow)
         reason = reason or why_unsettled(request.api or "", exchange.response)
         if reason:
@@ -170,8 +172,7 @@ class Maker:
             int(table.response.time_ns[row]),
         )
         written = [producer_at(request, begin) for begin in batches]
-        has_hole = self._holes.note_all(zip(logs, written, strict=True))
-        spool.add(captured, NONE if has_hole else shape)
+        self._holes.note(spool.add(captured, shape), zip(logs, written, strict=True))
         self._causes.add_alike(model, offsets, {producer[0] for producer in written})
         return True
 
@@ -221,8 +222,13 @@ class Maker:
         later = (each for each in self._causes.logs.writers(log) if each > number)
         return any(connection(each) == connection(number) for each in later)
 
-    def _number(self) -> None:
-        """Put the exchanges in the order of their requests, and find out what waits for what."""
+    def _number(self) -> Ints:
+        """
+        Put the exchanges in the order of their requests, and find out what waits for what.
+
+        Returns:
+            For each exchange its step.
+        """
         plan, spool = self._plan, self._plan._spool
         order = np.argsort(np.frombuffer(spool.columns["request_time_ns"], np.int64), kind="stable")
         sent = array("q", order.tobytes())
@@ -246,6 +252,14 @@ class Maker:
             plan._by_connection.setdefault(connection, array("i")).append(step)
         for step in plan._reasons:
             spool.columns["shape"][step] = NONE
+        return steps
+
+    def _note_holes(self, steps: Ints) -> None:
+        """Note what the capture lacks of what producers wrote; what comes next is no model's."""
+        plan = self._plan
+        plan.holes, behind = self._holes.found(steps.tolist(), self._name)
+        for step in behind:
+            plan._spool.columns["shape"][step] = NONE
 
     def _connect(self) -> None:
         """Tell how complete the connections are."""

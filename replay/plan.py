@@ -21,7 +21,7 @@ from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.filter import Filter, parse
 from replay.arrays import Ints
 from replay.completeness import Completeness
-from replay.holes import Holes
+from replay.holes import Holes, Written
 from replay.lacking import Lacking
 from replay.maker import Maker
 from replay.policy import allowed
@@ -70,7 +70,7 @@ class Plan:
         self.lacking = Lacking()
         self.brokers: dict[str, int] = {}
         self.problems: list[str] = []
-        self.holes: dict[tuple[int, int, str, int], Holes] = {}
+        self.holes: dict[Written, Holes] = {}
         self.shapes: list[Shape] = []
         self._spool = Spool()
         self._reasons: dict[int, str] = {}

@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from replay.holes import SEQUENCES, Holes
-
-Written = tuple[int, int, str, int]
-"""Producer id and epoch, topic and partition, as they were captured."""
+from replay.holes import SEQUENCES, Holes, Written
 
 
 @dataclass(slots=True)
