@@ -97,6 +97,7 @@ class Asking:
         if stage.plan.is_partial:
             about = step.captured, message, self.home, self.link
             outcome.changes += await stage.made_up.prepare(*about)
+            outcome.changes += await stage.strangers.introduce(step.captured, message)
         sent.use = sent.use or stage.sessions.begin(step, message)
         rewritten = rewrite(message, outcome.version, stage.world)
         if rewritten.unknown is not None and await self._give(sent, *rewritten.unknown):

@@ -139,6 +139,7 @@ class Maker:
         self._note_group(number, request)
         found = footprint(request, exchange.response)
         self._note_unheard_of(number, exchange, found)
+        self._note_group_topics(found)
         self._causes.add(found)
         if shape != NONE:
             logs = [log for log, _ in places]
@@ -187,6 +188,14 @@ class Maker:
         body = request.body
         if body is not None and request.api == "SyncGroup" and body.assignments:
             self._assignments[body.group_id, body.generation_id] = number
+
+    def _note_group_topics(self, found: Footprint) -> None:
+        """Note whose offsets of what are committed or asked for."""
+        named = [thing[:2] for thing in found.reads | found.writes if len(thing) > 1]
+        topics = {name for kind, name in named if kind == "topic" and isinstance(name, str)}
+        for group in (name for kind, name in named if kind == "group"):
+            if topics:
+                self._plan.group_topics.setdefault(group, set()).update(topics)
 
     def _note_brokers(self, exchange: Exchange) -> None:
         """Note which broker has which address, and which addresses are of controllers."""

@@ -51,6 +51,7 @@ class Plan:
         lacking: What steps lack of what is left out.
         brokers: `address:port` of captured brokers -> node id, as far as Metadata tells.
         problems: What was wrong with the files.
+        group_topics: Group -> topics whose offsets it commits or asks for.
         holes: In the sequences of producers: what the capture lacks.
         shapes: What exchanges have in common, by number.
         causes: What each step must come after, one step behind the other.
@@ -70,6 +71,7 @@ class Plan:
         self.lacking = Lacking()
         self.brokers: dict[str, int] = {}
         self.problems: list[str] = []
+        self.group_topics: dict[str, set[str]] = {}
         self.holes: dict[Written, Holes] = {}
         self.shapes: list[Shape] = []
         self._spool = Spool()

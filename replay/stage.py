@@ -21,6 +21,7 @@ from replay.pace import SECOND_NS, Pace
 from replay.plan import Plan
 from replay.sessions import Sessions
 from replay.share_sessions import ShareSessions
+from replay.strangers import Strangers
 from replay.transactions import Transactions
 from replay.unreported import Unreported
 from replay.world import World
@@ -99,6 +100,7 @@ class Stage:
         shares: Share sessions.
         groups: Who leads which group.
         heartbeats: Keeps members alive.
+        strangers: Members of groups whose join the capture does not show.
         transactions: Those that may be open.
         arrays: The steps as kernels take them.
         unreported: What was answered as captured, and is not reported yet.
@@ -126,6 +128,7 @@ class Stage:
         self.shares = ShareSessions()
         self.groups = Groups(plan, world)
         self.heartbeats = Heartbeats(cluster, world, self.groups.told)
+        self.strangers = Strangers(plan, cluster, world, self.groups, self.heartbeats)
         self.transactions = Transactions()
         self.unreported = Unreported(judge.alike)
         self.made_up = MadeUp(cluster, world, self.transactions)

@@ -9,7 +9,7 @@ does a heartbeat that was told of no change. Source: KIP-62, KIP-848, KIP-932.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import IntEnum
 from heapq import heappop, heappush
 from types import MappingProxyType
@@ -146,6 +146,8 @@ class Shown(NamedTuple):
         last: Group and member -> the last step in which it joins, speaks or leaves.
         unassigned: Steps in which a member is not given partitions, from when it joins until it is.
         parts: Group, member and generation -> the step in which it asks for its part.
+        strangers: Group -> members that speak before anybody is seen to join it.
+        joins: Group -> the first step in which a member of it joins.
     """
 
     unsettled: frozenset[int] = frozenset()
@@ -153,6 +155,8 @@ class Shown(NamedTuple):
     last: Mapping[tuple[str, str], int] = MappingProxyType({})
     unassigned: frozenset[int] = frozenset()
     parts: Mapping[tuple[str, str, int], int] = MappingProxyType({})
+    strangers: Mapping[str, Collection[str]] = MappingProxyType({})
+    joins: Mapping[str, int] = MappingProxyType({})
 
 
 class Turns:
@@ -205,7 +209,23 @@ class Turns:
             self._last(step_of),
             frozenset(self._unassigned(step_of)),
             self._parts(step_of),
+            *self._strangers(step_of),
         )
+
+    def _strangers(
+        self, step_of: NDArray[np.int32]
+    ) -> tuple[dict[str, set[str]], dict[str, int]]:
+        strangers: dict[str, set[str]] = {}
+        joins: dict[str, int] = {}
+        for group, told in self._by_group.items():
+            for number, turn in _in_order(told, step_of):
+                if turn.part is Part.JOINS:
+                    joins[group] = int(step_of[number])
+                    break
+                is_member = turn.member and (turn.is_steady or turn.rebalances)
+                if turn.part is Part.STAYS and is_member:
+                    strangers.setdefault(group, set()).add(turn.member)
+        return strangers, joins
 
     def _parts(self, step_of: NDArray[np.int32]) -> dict[tuple[str, str, int], int]:
         return {
