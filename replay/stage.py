@@ -6,10 +6,11 @@ import asyncio
 import time
 from array import array
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+from replay.absent import Absent
 from replay.arrays import Arrays
 from replay.cluster import Cluster
 from replay.groups import Groups
@@ -66,12 +67,16 @@ class Progress:
         done: Steps that have their outcome.
         total: Steps of all passes together.
         lag_ns: How late the step sent last was.
+        waits: Steps that are asked again until the target is ready, and for what.
+        notices: What people should know at once, in the order in which it came up.
     """
 
     sent: int = 0
     done: int = 0
     total: int = 0
     lag_ns: int = 0
+    waits: dict[int, str] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
 
 
 class Judge(Protocol):
@@ -100,6 +105,7 @@ class Stage:
         shares: Share sessions.
         groups: Who leads which group.
         heartbeats: Keeps members alive.
+        absent: What the target lacks for good.
         strangers: Members of groups whose join the capture does not show.
         transactions: Those that may be open.
         arrays: The steps as kernels take them.
@@ -128,6 +134,8 @@ class Stage:
         self.shares = ShareSessions()
         self.groups = Groups(plan, world)
         self.heartbeats = Heartbeats(cluster, world, self.groups.told)
+        cluster.say = progress.notices.append
+        self.absent = Absent(cluster, world, progress.notices.append)
         self.strangers = Strangers(plan, cluster, world, self.groups, self.heartbeats)
         self.transactions = Transactions()
         self.unreported = Unreported(judge.alike)
