@@ -89,6 +89,7 @@ class Run:
         world = self.world = self._make_world(copy)
         world.captured_topics.learn(self._plan.topic_ids)
         world.brokers.know(self._plan.brokers.values())
+        world.is_partial = self._plan.is_partial
         world.producers.holes = self._plan.holes
         about = self._manner, self.progress, self._judge
         stage = Stage(self._plan, self._cluster, world, *about, copy)

@@ -14,10 +14,10 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from construct import Container
 
@@ -39,9 +39,6 @@ from replay.route import MISROUTED
 from replay.step import Captured
 from replay.turns import REBALANCES
 from replay.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 JOINED = "joined before"
 """The rule by which a member joined whose own join the capture does not show."""
@@ -162,11 +159,15 @@ class Strangers:
         found = api(captured.api_key)
         assert found is not None
         schema = found.request
-        body = Container({field.name: field.zero(schema.versions.high) for field in schema.fields})
-        topics = [self._world.names.topic(each) for each in self._topics(group)]
-        body.update(group_id=self._world.names.other(group), member_id=member, member_epoch=0)
-        body.update(subscribed_topic_names=topics, topic_partitions=[])
-        body.update(rebalance_timeout_ms=_REBALANCE_MS)
+        body = Container(
+            {field.name: field.zero(schema.versions.high) for field in schema.fields},
+            group_id=self._world.names.other(group),
+            member_id=member,
+            member_epoch=0,
+            subscribed_topic_names=[self._world.names.topic(each) for each in self._topics(group)],
+            topic_partitions=[],
+            rebalance_timeout_ms=_REBALANCE_MS,
+        )
         node = await self._cluster.coordinator(Coordinated.GROUP, body.group_id)
         answer = await self._cluster.ask(node, found.name, body, client_id=captured.client_id)
         if answer.error_code:
@@ -212,13 +213,10 @@ class Strangers:
 
     async def _join_as_one(self, strangers: Sequence[_Stranger]) -> None:
         """Join until all are in one generation, and ask for their parts."""
-        async with asyncio.TaskGroup() as joining:
-            for each in strangers:
-                each.answer = None
-                joining.create_task(self._join_until(each, lambda: _are_one(strangers)))
-        async with asyncio.TaskGroup() as asking:
-            for each in strangers:
-                asking.create_task(self._sync(each))
+        for each in strangers:
+            each.answer = None
+        await _all(self._join_until(each, lambda: _are_one(strangers)) for each in strangers)
+        await _all(self._sync(each) for each in strangers)
         for each in strangers:
             assert each.answer is not None
             members = self._world.members
@@ -306,6 +304,16 @@ class Strangers:
 
     def _topics(self, group: str) -> list[str]:
         return sorted(self._plan.group_topics.get(group, ()))
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do several things at once; the first that fails ends the others."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for each in tasks:
+            each.cancel()
 
 
 def _are_one(strangers: Sequence[_Stranger]) -> bool:

@@ -122,7 +122,7 @@ def main() -> int:
             left = report.verdicts[Verdict.LEFT_OUT]
             print(
                 f"{capture.name:44} {damage!s:18} {found.differ:5} of {found.answers:5} differ "
-                f"({found.share:6.1%}), {left:4} left out, {report.elapsed_ns / 1e9:6.1f} s",
+                f"({found.share:6.1%}), {report.verdicts[Verdict.INCOMPLETE]:3} incomplete, {left:4} left out, {report.elapsed_ns / 1e9:6.1f} s",
                 flush=True,
             )
             if options.details:
