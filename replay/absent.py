@@ -52,7 +52,12 @@ class Absent:
         self._said: set[tuple[str, str]] = set()
 
     def knows(
-        self, why: Again, asked: Container, captured: Message | None, answer: Container, version: int
+        self,
+        why: Again,
+        asked: Container,
+        captured: Message | None,
+        answer: Container,
+        version: int,
     ) -> bool:
         """
         Tell whether what a request would be asked again for is known not to come.
@@ -74,7 +79,12 @@ class Absent:
         return bool(found) and all(self._is_lacking(thing) for thing, _ in found)
 
     async def give_up(
-        self, why: Again, asked: Container, captured: Message | None, answer: Container, version: int
+        self,
+        why: Again,
+        asked: Container,
+        captured: Message | None,
+        answer: Container,
+        version: int,
     ) -> None:
         """Remember what did not come in time, and say so; the arguments are those of `knows`."""
         if why not in REMEMBERED or captured is None:
@@ -85,7 +95,9 @@ class Absent:
         refused = list(self._refused(captured, asked, answer, version))
         self._lacks.update((thing, error_name(error)) for thing, error in refused)
         with suppress(ReplayError):  # whoever asks next is told
-            await self._cluster.refresh({topic for topic, partition in self._lacks if partition >= 0})
+            await self._cluster.refresh(
+                {topic for topic, partition in self._lacks if partition >= 0}
+            )
         for thing, error in refused:
             self._tell(thing, error)
 
@@ -125,7 +137,10 @@ class Absent:
         assert captured.body is not None
         schema, version = found.response, captured.api_version or 0
         return [
-            (self._world.names.topic(self._world.topic_of(place.scope) or ""), place.scope.partition)
+            (
+                self._world.names.topic(self._world.topic_of(place.scope) or ""),
+                place.scope.partition,
+            )
             for place in walk(schema, version, captured.body, frozenset({Role.RECORDS}))
             if place.value and place.scope.partition is not None
         ]

@@ -237,7 +237,9 @@ class Cluster(Topology):
             return False
         if kind not in self._said:
             self._said.add(kind)
-            self.say(f"the target has no coordinator of a {kind.name.lower()}; it is asked once each")
+            self.say(
+                f"the target has no coordinator of a {kind.name.lower()}; it is asked once each"
+            )
         return True
 
     async def ask(

@@ -7,8 +7,9 @@ them. Records that both sides have, and positions among those, are held against 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
+from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, parse_records
 from replay.outcome import Difference
@@ -34,11 +35,44 @@ def follow_from_gap(
     """
     if not world.is_partial:
         return False
+    if _is_of_strangers(captured, world) and all(map(_is_of_members, differences)):
+        return True
     lacking = set(_lacking(captured, answered, world))
-    return bool(lacking) and all(
-        any(f"[{topic}]." in each.path and f"[{partition}]" in each.path for topic, partition in lacking)
-        for each in differences
+    return bool(lacking) and all(_is_in(each, lacking) for each in differences)
+
+
+def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool:
+    """Tell whether a difference is in one of these partitions, or no records come beside them."""
+    path = difference.path
+    if path.endswith("records") and str(difference.replayed).startswith("no records"):
+        return True
+    return any(f"[{topic}]." in path and f"[{at}]" in path for topic, at in lacking)
+
+
+def _is_of_strangers(captured: Captured, world: World) -> bool:
+    """Tell whether a request is of a group with members whose join the capture does not show."""
+    body = captured.asked().body
+    group = body.get("group_id") if body is not None else None
+    return any(group == each for each, _ in world.strangers)
+
+
+def _is_of_members(difference: Difference) -> bool:
+    """Tell whether a difference is in who is a member of a group, and has which partitions."""
+    of_members = difference.replayed in _OF_MEMBERS or difference.captured in _OF_MEMBERS
+    return (difference.is_error and of_members) or difference.path.startswith(_PARTS)
+
+
+_OF_MEMBERS = frozenset(
+    error_code(name)
+    for name in (
+        "FENCED_MEMBER_EPOCH",
+        "ILLEGAL_GENERATION",
+        "REBALANCE_IN_PROGRESS",
+        "STALE_MEMBER_EPOCH",
+        "UNKNOWN_MEMBER_ID",
     )
+)
+_PARTS = ("assignment", "members", "leader")
 
 
 def _lacking(captured: Captured, answered: Message, world: World) -> Iterator[tuple[str, int]]:
@@ -49,19 +83,24 @@ def _lacking(captured: Captured, answered: Message, world: World) -> Iterator[tu
             continue
         for place in walk(message.schema, message.api_version or 0, message.body, wanted):
             topic, partition = world.topic_of(place.scope), place.scope.partition
-            if topic is None or partition is None or not place.value:
+            if topic is None or partition is None or place.value is None:
                 continue
-            if place.role is Role.RECORDS:
+            if place.role is Role.RECORDS and place.value:
                 offsets = _data_offsets(place.value)
                 if not all(world.offsets.has_record(topic, partition, each) for each in offsets):
                     yield topic, partition
-            elif place.field.name in _POSITIONS and place.value > 0:
-                if not world.offsets.knows(topic, partition, place.value):
+            elif place.role is Role.OFFSET and place.field.name in _POSITIONS and place.value >= 0:
+                near = range(max(place.value - _MOST_MARKERS, 0), place.value + 1)
+                if not any(world.offsets.has_record(topic, partition, each) for each in near):
                     yield topic, partition
 
 
 _POSITIONS = frozenset({"fetch_offset", "offset", "committed_offset", "end_offset"})
 """Offsets of records; others move while nobody asks."""
+
+
+_MOST_MARKERS = 3
+"""That may lie between a record and the position behind it."""
 
 
 def _data_offsets(data: bytes) -> Iterator[int]:

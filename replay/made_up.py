@@ -89,7 +89,11 @@ class MadeUp:
         self._giving: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def prepare(
-        self, captured: Captured, message: Message, home: int, connect: Callable[[int], Awaitable[Link]]
+        self,
+        captured: Captured,
+        message: Message,
+        home: int,
+        connect: Callable[[int], Awaitable[Link]],
     ) -> list[Change]:
         """
         Do what must have been done before a request that the captured broker took.

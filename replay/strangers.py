@@ -15,6 +15,7 @@ import asyncio
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -54,6 +55,8 @@ _OF_MEMBERS = _BY_EPOCH | {
     "SyncGroup",
     "TxnOffsetCommit",
 }
+
+_JOINING = frozenset({"JoinGroup", "StreamsGroupHeartbeat"})
 
 _ID_REQUIRED = error_code("MEMBER_ID_REQUIRED")
 _SESSION_MS, _REBALANCE_MS = 45_000, 60_000
@@ -106,6 +109,7 @@ class Strangers:
         self._world = world
         self._groups = groups
         self._heartbeats = heartbeats
+        self._begun: set[str] = set()
         self._failed: dict[tuple[str, str], str] = {}
         self._joining: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -121,41 +125,59 @@ class Strangers:
             Refused: One can't join.
         """
         body, changes = message.body, list[Change]()
-        if body is None:
+        if body is None or message.api not in _OF_MEMBERS | _JOINING:
             return changes
+        if message.api == "StreamsGroupHeartbeat":
+            if body.member_epoch > 0 and not self._knows(body.group_id, body.member_id):
+                raise Refused(CAN_NOT_JOIN)
+            return changes
+        if body.get("group_id"):
+            await self._join_first(body.group_id)
         if message.api == "JoinGroup" and not self._knows(body.group_id, body.member_id):
             body.member_id = ""
-        if message.api == "StreamsGroupHeartbeat" and body.member_epoch > 0:
-            if not self._knows(body.group_id, body.member_id):
-                raise Refused(CAN_NOT_JOIN)
-        for group, member, turn in _members(message):
+        for group, member, _ in _members(message):
             if self._knows(group, member) or _is_no_member(captured):
                 continue
             async with self._joining[group]:
                 if not self._knows(group, member):
-                    await self._join(captured, message, (group, member, turn))
+                    await self._join(group, {member: captured})
+            if (group, member) in self._failed:
+                why = self._failed[group, member]
+                raise Refused(f"{CAN_NOT_JOIN}, and could not join: {why}")
             live = self._world.members.live(group, member)
             changes.append(Change("member_id", Role.MEMBER, member, live, JOINED))
         return changes
 
+    async def _join_first(self, group: str) -> None:
+        """Have those join together that were there before anybody is seen to join."""
+        seen = self._plan.groups.strangers.get(group)
+        if not seen or group in self._begun:
+            return
+        async with self._joining[group]:
+            if group not in self._begun:
+                self._begun.add(group)
+                await self._join(
+                    group, {name: self._plan.step(at).captured for name, at in seen.items()}
+                )
+
     def _knows(self, group: str, member: str) -> bool:
         return not member or self._world.members.knows(group, member)
 
-    async def _join(self, captured: Captured, message: Message, who: tuple[str, str, int]) -> None:
-        group, member, turn = who
-        if (group, member) not in self._failed:
-            try:
-                if message.api in _BY_EPOCH:
-                    await self._join_by_epoch(captured, *who)
-                else:
-                    await self._join_together(captured, message, *who)
-            except (ReplayError, TimeoutError) as error:
-                why = str(error) or f"not done in {self._cluster.timeout_s:g} s"
-                self._failed[group, member] = why
-        if (group, member) in self._failed:
-            raise Refused(f"{CAN_NOT_JOIN}, and could not join: {self._failed[group, member]}")
+    async def _join(self, group: str, members: dict[str, Captured]) -> None:
+        """Have members join, each known by a captured request; what fails is noted."""
+        members = {each: by for each, by in members.items() if (group, each) not in self._failed}
+        self._world.strangers.update((group, each) for each in members)
+        try:
+            by_epoch = {each: by for each, by in members.items() if by.api in _BY_EPOCH}
+            for each, captured in by_epoch.items():
+                await self._join_by_epoch(captured, group, each)
+            if len(by_epoch) < len(members):
+                await self._join_together(group, members)
+        except (ReplayError, TimeoutError) as error:
+            why = str(error) or f"not done in {self._cluster.timeout_s:g} s"
+            self._failed.update(dict.fromkeys(((group, each) for each in members), why))
 
-    async def _join_by_epoch(self, captured: Captured, group: str, member: str, turn: int) -> None:
+    async def _join_by_epoch(self, captured: Captured, group: str, member: str) -> None:
         found = api(captured.api_key)
         assert found is not None
         schema = found.request
@@ -174,41 +196,54 @@ class Strangers:
             raise ReplayError(self._cluster.shown, f"{found.name}: {error_name(answer.error_code)}")
         live = answer.member_id or member
         self._world.members.learn(group, member, live)
+        turn = _turn(captured.asked(), member)
         self._world.members.learn_turn(group, member, turn, answer.member_epoch)
         self._heartbeats.joined(captured, Container(body, member_id=live), answer)
 
-    async def _join_together(
-        self, captured: Captured, message: Message, group: str, member: str, turn: int
-    ) -> None:
-        """Have all members join that the capture shows in a generation, and not how they came."""
-        seen = self._plan.groups.strangers.get(group, ())
-        names = sorted(seen) if member in seen else [member]
-        instance = message.body.get("group_instance_id") if message.body is not None else None
+    async def _join_together(self, group: str, members: dict[str, Captured]) -> None:
+        """Have members of a classic group join in one generation."""
         strangers = []
-        for name in names:
-            if not self._world.members.knows(group, name):
-                body = self._joining_with(group, instance if name == member else None)
-                strangers.append(_Stranger(group, name, turn, body, captured))
-        live_group = self._world.names.other(group)
-        with self._heartbeats.while_joining(live_group):
-            async with asyncio.timeout(self._cluster.timeout_s):
-                try:
+        for name, captured in members.items():
+            asked = captured.asked()
+            instance = asked.body.get("group_instance_id") if asked.body is not None else None
+            body = self._joining_with(group, instance)
+            strangers.append(_Stranger(group, name, _turn(asked, name), body, captured))
+        is_done = False
+        try:
+            with self._heartbeats.while_joining(self._world.names.other(group)):
+                async with asyncio.timeout(self._cluster.timeout_s):
                     await self._join_as_one(strangers)
-                finally:
-                    for each in strangers:
-                        if each.link is not None:
-                            each.link.close()
+            is_done = True
+        finally:
+            await self._part(strangers, is_done)
         for each in strangers:
             self._groups.introduce(group, each.name, partial(self._again, each))
 
+    async def _part(self, strangers: Sequence[_Stranger], is_done: bool) -> None:
+        """Close connections; have those leave that others would wait for in vain."""
+        for each in strangers:
+            if each.link is not None:
+                each.link.close()
+            if is_done or not each.body.member_id:
+                continue
+            member = Container(member_id=each.body.member_id, group_instance_id=None, reason=None)
+            leaving = Container(group_id=each.body.group_id, members=[member], **member)
+            with suppress(ReplayError):
+                node = await self._cluster.coordinator(Coordinated.GROUP, each.body.group_id)
+                await self._cluster.ask(node, "LeaveGroup", leaving)
+
     async def _again(self, stranger: _Stranger, number: int, name: str) -> Container | None:
         """Have a member join again that is told of a rebalance."""
+        is_done = False
         try:
             with self._heartbeats.while_joining(stranger.body.group_id):
-                await self._join_as_one([stranger])
+                async with asyncio.timeout(self._cluster.timeout_s):
+                    await self._join_as_one([stranger])
+            is_done = True
+        except TimeoutError:
+            return None
         finally:
-            if stranger.link is not None:
-                stranger.link.close()
+            await self._part([stranger], is_done)
         return stranger.answer
 
     async def _join_as_one(self, strangers: Sequence[_Stranger]) -> None:
@@ -336,6 +371,11 @@ def _members(message: Message) -> Iterator[tuple[str, str, int]]:
         turn = next((of[name] for name in names if name in of), -1)
         if of.get("group_id") and of.get("member_id") and turn > 0:
             yield of.group_id, of.member_id, turn
+
+
+def _turn(message: Message, member: str) -> int:
+    """Return in which generation or epoch a member asks."""
+    return next((turn for _, name, turn in _members(message) if name == member), 1)
 
 
 def _is_no_member(captured: Captured) -> bool:

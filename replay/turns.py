@@ -9,7 +9,7 @@ does a heartbeat that was told of no change. Source: KIP-62, KIP-848, KIP-932.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from heapq import heappop, heappush
 from types import MappingProxyType
@@ -146,7 +146,8 @@ class Shown(NamedTuple):
         last: Group and member -> the last step in which it joins, speaks or leaves.
         unassigned: Steps in which a member is not given partitions, from when it joins until it is.
         parts: Group, member and generation -> the step in which it asks for its part.
-        strangers: Group -> members that speak before anybody is seen to join it.
+        strangers: Group -> members that speak before anybody is seen to join it, with the first
+            step of each.
         joins: Group -> the first step in which a member of it joins.
     """
 
@@ -155,7 +156,7 @@ class Shown(NamedTuple):
     last: Mapping[tuple[str, str], int] = MappingProxyType({})
     unassigned: frozenset[int] = frozenset()
     parts: Mapping[tuple[str, str, int], int] = MappingProxyType({})
-    strangers: Mapping[str, Collection[str]] = MappingProxyType({})
+    strangers: Mapping[str, Mapping[str, int]] = MappingProxyType({})
     joins: Mapping[str, int] = MappingProxyType({})
 
 
@@ -214,8 +215,8 @@ class Turns:
 
     def _strangers(
         self, step_of: NDArray[np.int32]
-    ) -> tuple[dict[str, set[str]], dict[str, int]]:
-        strangers: dict[str, set[str]] = {}
+    ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+        strangers: dict[str, dict[str, int]] = {}
         joins: dict[str, int] = {}
         for group, told in self._by_group.items():
             for number, turn in _in_order(told, step_of):
@@ -224,7 +225,8 @@ class Turns:
                     break
                 is_member = turn.member and (turn.is_steady or turn.rebalances)
                 if turn.part is Part.STAYS and is_member:
-                    strangers.setdefault(group, set()).add(turn.member)
+                    members = strangers.setdefault(group, {})
+                    members.setdefault(turn.member, int(step_of[number]))
         return strangers, joins
 
     def _parts(self, step_of: NDArray[np.int32]) -> dict[tuple[str, str, int], int]:

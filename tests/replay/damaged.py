@@ -51,11 +51,16 @@ def damaged(capture: Path, damage: Damage, folder: Path) -> Path:
     """Write a classic pcap file, also a compressed one, with packets missing; return the new one."""
     data = capture.read_bytes()
     data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    packets = [data[each.start : each.start + _PACKET_BYTES + len(each.data)] for each in walk(data)]
+    packets = [
+        data[each.start : each.start + _PACKET_BYTES + len(each.data)] for each in walk(data)
+    ]
     chance = random.Random(damage.seed)
     kept = packets[int(len(packets) * damage.cut / 100) :]
     kept = [each for each in kept if chance.random() >= damage.lost / 100]
-    path = folder / f"{capture.name.partition('.')[0]}-{damage.cut:g}-{damage.lost:g}-{damage.seed}.pcap"
+    path = (
+        folder
+        / f"{capture.name.partition('.')[0]}-{damage.cut:g}-{damage.lost:g}-{damage.seed}.pcap"
+    )
     path.write_bytes(data[:_FILE_BYTES] + b"".join(kept))
     return path
 
@@ -83,7 +88,9 @@ class Shares(NamedTuple):
 def played(capture: Path, target: str, prefix: str = "", timeout_s: float = 5) -> Shares:
     """Replay a capture and count what differs."""
     with Plan.of(capture) as plan:
-        report = replay(plan, target, prefix=prefix, timeout_s=timeout_s, noise=_UNCHANGED, create_topics=True)
+        report = replay(
+            plan, target, prefix=prefix, timeout_s=timeout_s, noise=_UNCHANGED, create_topics=True
+        )
         assert not report.ended, report.ended
         verdicts = report.verdicts
         answers = sum(verdicts.values()) - verdicts[Verdict.LEFT_OUT] - verdicts[Verdict.EXTRA]
@@ -136,7 +143,9 @@ def _tell(report: Report, most: int) -> None:
         print("      left out:", row["count"], row["reason"])
     told: Counter[str] = Counter()
     for row in report.differences():
-        told[f"{row['api']} {_general(row['path'])}: {str(row['captured'])[:60]} -> {str(row['replayed'])[:60]}"] += 1
+        told[
+            f"{row['api']} {_general(row['path'])}: {str(row['captured'])[:60]} -> {str(row['replayed'])[:60]}"
+        ] += 1
     for what, count in told.most_common(most):
         print("     ", count, what)
 
