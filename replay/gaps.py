@@ -58,8 +58,9 @@ def _is_of_strangers(captured: Captured, world: World) -> bool:
 
 def _is_of_members(difference: Difference) -> bool:
     """Tell whether a difference is in who is a member of a group, and has which partitions."""
-    of_members = difference.replayed in _OF_MEMBERS or difference.captured in _OF_MEMBERS
-    return (difference.is_error and of_members) or difference.path.startswith(_PARTS)
+    if not difference.is_error:
+        return difference.path.startswith(_PARTS)
+    return difference.replayed in _OF_MEMBERS or difference.captured in _OF_MEMBERS
 
 
 _OF_MEMBERS = frozenset(

@@ -60,7 +60,7 @@ _END_THAT_RAISES, _END_THAT_KEEPS = 5, 4
 """Versions of EndTxn."""
 
 
-class _Producer(NamedTuple):
+class Asker(NamedTuple):
     """Who asks, as captured: transactional id (empty for none), producer id and epoch."""
 
     title: str
@@ -108,7 +108,7 @@ class MadeUp:
             Refused: It can't be done, as the capture lacks what it goes on from.
             ReplayError: The target does not answer, or is not ready in time.
         """
-        producer = _producer(message)
+        producer = producer_of(message)
         if producer is None or not producer.title or was_refused(captured):
             return []
         title, known = self._world.names.other(producer.title), self._world.producers
@@ -135,7 +135,7 @@ class MadeUp:
         }
         return not again.isdisjoint(self._transactions.added.get(title, ()))
 
-    def _skip_end(self, producer: _Producer, captured: Captured) -> None:
+    def _skip_end(self, producer: Asker, captured: Captured) -> None:
         """Have the epoch that the left out end gave in the capture be the one that is there."""
         told = captured.answered()
         live = self._world.producers.live(*producer.number)
@@ -145,7 +145,7 @@ class MadeUp:
 
     async def _end(
         self,
-        producer: _Producer,
+        producer: Asker,
         title: str,
         raises: bool,
         where: tuple[int, Callable[[int], Awaitable[Link]]],
@@ -188,7 +188,7 @@ class MadeUp:
         Returns:
             What the report tells; None where there is none now.
         """
-        producer = _producer(message)
+        producer = producer_of(message)
         title = producer.title if producer is not None and producer.producer_id == value[0] else ""
         epoch = value[1] if value[1] is not None else 0
         named = self._world.names.other(title) if title else None
@@ -208,8 +208,8 @@ class MadeUp:
         return change
 
 
-def _producer(message: Message) -> _Producer | None:
-    """Return who asks for something in a transaction; None where nobody does."""
+def producer_of(message: Message) -> Asker | None:
+    """Return the producer that asks for something; None where none does."""
     body = message.body
     if body is None or message.api not in _OF_TRANSACTIONS:
         return None
@@ -219,12 +219,12 @@ def _producer(message: Message) -> _Producer | None:
             for version in ("", "v3_and_below_")
         )
         found = next(((each, epoch) for each, epoch in ids if each >= 0), None)
-        return None if found is None else _Producer(title_of(body) or "", *found)
+        return None if found is None else Asker(title_of(body) or "", *found)
     records = (each.records or b"" for topic in body.topic_data for each in topic.partition_data)
     for each in records:
         piece = next(iter(pieces(each)), None)
         if piece is not None and piece.producer is not None and piece.producer.producer_id >= 0:
-            return _Producer(body.get("transactional_id") or "", *piece.producer[:2])
+            return Asker(body.get("transactional_id") or "", *piece.producer[:2])
     return None
 
 

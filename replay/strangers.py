@@ -110,6 +110,7 @@ class Strangers:
         self._groups = groups
         self._heartbeats = heartbeats
         self._begun: set[str] = set()
+        self._new: set[tuple[str, str]] = set()
         self._failed: dict[tuple[str, str], str] = {}
         self._joining: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -134,9 +135,11 @@ class Strangers:
         if body.get("group_id"):
             await self._join_first(body.group_id)
         if message.api == "JoinGroup" and not self._knows(body.group_id, body.member_id):
-            body.member_id = ""
+            asked = captured.asked().body
+            if asked is not None and body.member_id == asked.member_id:
+                body.member_id = ""  # not the id that the target has just given
         for group, member, _ in _members(message):
-            if self._knows(group, member) or _is_no_member(captured):
+            if _is_no_member(captured):
                 continue
             async with self._joining[group]:
                 if not self._knows(group, member):
@@ -144,8 +147,10 @@ class Strangers:
             if (group, member) in self._failed:
                 why = self._failed[group, member]
                 raise Refused(f"{CAN_NOT_JOIN}, and could not join: {why}")
-            live = self._world.members.live(group, member)
-            changes.append(Change("member_id", Role.MEMBER, member, live, JOINED))
+            if (group, member) in self._new:
+                self._new.remove((group, member))
+                live = self._world.members.live(group, member)
+                changes.append(Change("member_id", Role.MEMBER, member, live, JOINED))
         return changes
 
     async def _join_first(self, group: str) -> None:
@@ -167,6 +172,7 @@ class Strangers:
         """Have members join, each known by a captured request; what fails is noted."""
         members = {each: by for each, by in members.items() if (group, each) not in self._failed}
         self._world.strangers.update((group, each) for each in members)
+        self._new.update((group, each) for each in members)
         try:
             by_epoch = {each: by for each, by in members.items() if by.api in _BY_EPOCH}
             for each, captured in by_epoch.items():
