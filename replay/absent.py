@@ -1,5 +1,5 @@
 """
-What a target lacks for good: topics, partitions, coordinators, rights, and records for want of them.
+What a target lacks for good: topics, partitions, coordinators, rights, and records they hold back.
 
 The target gets time to become what the capture shows (see `again`), but only once for each thing.
 What it then still lacks is remembered and reported once; an answer that has it clears the memory.

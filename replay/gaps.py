@@ -1,8 +1,8 @@
 """
 Which differences follow from what a capture lacks, as it begins midway or has gaps.
 
-The target can't give records that the capture does not show to be produced, nor know positions among
-them. Records that both sides have, and positions among those, are held against the capture as ever.
+The target can't give records that the capture does not show to be produced, nor know positions
+among them. Records that both sides have, and positions among those, are compared as ever.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def follow_from_gap(
     """
     if not world.is_partial:
         return False
+    if world.guessed_ends and all(_is_of_ends(each) for each in differences):
+        return True
     if _is_of_strangers(captured, world) and all(map(_is_of_members, differences)):
         return True
     lacking = set(_lacking(captured, answered, world))
@@ -47,6 +49,11 @@ def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool
     if path.endswith("records") and str(difference.replayed).startswith("no records"):
         return True
     return any(f"[{topic}]." in path and f"[{at}]" in path for topic, at in lacking)
+
+
+def _is_of_ends(difference: Difference) -> bool:
+    """Tell whether a difference is in how transactions ended, or which were aborted."""
+    return difference.path.endswith(".control") or ".aborted_transactions" in difference.path
 
 
 def _is_of_strangers(captured: Captured, world: World) -> bool:

@@ -113,11 +113,11 @@ class HolesSeen:
                 behind.append(step)
         writers = list(self._numbers)
         with_holes = ((writers[at], each) for at, each in known.items() if each.ends)
-        titled = (
-            (producer_id, epoch, name(topic) if isinstance(topic, UUID) else topic, partition, each)
-            for (producer_id, epoch, (topic, partition)), each in with_holes
-        )
-        found = {(*key, topic, at): each for *key, topic, at, each in titled if topic}
+        found: dict[Written, Holes] = {}
+        for (producer_id, epoch, (topic, partition)), each in with_holes:
+            title = name(topic) if isinstance(topic, UUID) else topic
+            if title:
+                found[producer_id, epoch, title, partition] = each
         return found, behind
 
 

@@ -1,8 +1,8 @@
 """
 Makes up for what a capture lacks that begins midway or has gaps: producers and transactions.
 
-A producer whose InitProducerId is not in the capture gets an id, under the transactional id that its
-requests name. A transaction whose end is missing, as its producer has begun the next one, is
+A producer whose InitProducerId is not in the capture gets an id, under the transactional id that
+its requests name. A transaction whose end is missing, as its producer has begun the next one, is
 committed; one whose beginning is missing has nothing that could be ended.
 
 Source: KIP-98; KIP-360, KIP-890 (epochs).
@@ -69,6 +69,7 @@ class Asker(NamedTuple):
 
     @property
     def number(self) -> tuple[int, int]:
+        """Id and epoch."""
         return self.producer_id, self.epoch
 
 
@@ -164,6 +165,7 @@ class MadeUp:
             return None
         await take_effect("EndTxn", body, answer, self._cluster)
         self._transactions.ended(title)
+        self._world.guessed_ends += 1
         if raises:
             now = answer.get("producer_id", live[0]), answer.get("producer_epoch", live[1])
             self._world.producers.learn(producer.number, now)

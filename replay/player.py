@@ -201,13 +201,13 @@ class Player:
             why = why or self._stage.groups.why_again(sent.step, answer, outcome.version)
             if why is None or (key, why) in self._hopeless or is_in_vain(why, sent.step.lacks):
                 break
-            about = outcome.parts[0].request, captured, answer, outcome.version
-            if self._stage.absent.knows(why, *about):
+            exchange = outcome.parts[0].request, captured, answer, outcome.version
+            if self._stage.absent.knows(why, *exchange):
                 break
             if self._loop.time() + pause_s > deadline:
                 if why not in REMEMBERED:
                     self._hopeless.add((key, why))
-                await self._stage.absent.give_up(why, *about)
+                await self._stage.absent.give_up(why, *exchange)
                 break
             self._stage.progress.waits[sent.step.number] = f"{sent.step.captured.api}: {why.value}"
             if why is Again.REST:

@@ -1,10 +1,10 @@
 """
 Members of groups whose join the capture does not show, as it begins midway or has gaps.
 
-They join on the target when the first thing is asked for them: all members of a classic group that
-were in the same generation together, with the subscription that the capture shows of the group, or
-else to the topics that it commits to; members that the broker assigns with an epoch of 0. Members of
-a Streams group can't: nobody knows their topology.
+They join on the target when the first thing is asked for their group: all members of a classic
+group that were there before join together, with the subscription that the capture shows of the
+group, or else to the topics that it commits to; members that the broker assigns with epoch 0.
+Members of a Streams group can't: nobody knows their topology.
 
 Source: KIP-62, KIP-394 (classic groups); KIP-848, KIP-932, KIP-1071.
 """

@@ -62,6 +62,7 @@ class World:
         given: What the target gave for values of the roles in `GIVEN`.
         taken: The reverse.
         strangers: Group and member, as captured, whose join the capture does not show.
+        guessed_ends: How many transactions were committed whose end the capture does not show.
         is_partial: Whether the capture lacks packets.
         roles: Those whose values may change at all.
     """
@@ -86,6 +87,7 @@ class World:
         self.given: dict[tuple[Role, Any], Any] = {}
         self.taken: dict[tuple[Role, Any], Any] = {}
         self.strangers: set[tuple[str, str]] = set()
+        self.guessed_ends = 0
         self.is_partial = False
         self._live: dict[Role, Callable[[Any, Scope], Found]] = _methods(ToLive(self))
         self._captured: dict[Role, Callable[[Any, Scope], Any]] = _methods(ToCaptured(self))

@@ -10,15 +10,12 @@ from __future__ import annotations
 import argparse
 import gzip
 import random
-import struct
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from dissector.protocol.apis import NAMES
 from replay import Plan, replay
 from replay.outcome import Verdict
 from replay.report import Report
@@ -48,7 +45,7 @@ class Damage(NamedTuple):
 
 
 def damaged(capture: Path, damage: Damage, folder: Path) -> Path:
-    """Write a classic pcap file, also a compressed one, with packets missing; return the new one."""
+    """Write a classic pcap file, compressed or not, with packets missing; return the new one."""
     data = capture.read_bytes()
     data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     packets = [
@@ -127,9 +124,11 @@ def main() -> int:
             worst = max(worst, found.share)
             report = found.report
             left = report.verdicts[Verdict.LEFT_OUT]
+            shown = f"{found.differ:5} of {found.answers:5} differ ({found.share:6.1%})"
+            incomplete = f"{report.verdicts[Verdict.INCOMPLETE]:3} incomplete"
             print(
-                f"{capture.name:44} {damage!s:18} {found.differ:5} of {found.answers:5} differ "
-                f"({found.share:6.1%}), {report.verdicts[Verdict.INCOMPLETE]:3} incomplete, {left:4} left out, {report.elapsed_ns / 1e9:6.1f} s",
+                f"{capture.name:44} {damage!s:18} {shown}, {incomplete}, {left:4} left out, "
+                f"{report.elapsed_ns / 1e9:6.1f} s",
                 flush=True,
             )
             if options.details:
@@ -143,15 +142,10 @@ def _tell(report: Report, most: int) -> None:
         print("      left out:", row["count"], row["reason"])
     told: Counter[str] = Counter()
     for row in report.differences():
-        told[
-            f"{row['api']} {_general(row['path'])}: {str(row['captured'])[:60]} -> {str(row['replayed'])[:60]}"
-        ] += 1
+        values = " -> ".join(str(row[name])[:60] for name in ("captured", "replayed"))
+        told[f"{row['api']} {row['path']}: {values}"] += 1
     for what, count in told.most_common(most):
         print("     ", count, what)
-
-
-def _general(path: str) -> str:
-    return path
 
 
 if __name__ == "__main__":
