@@ -19,7 +19,7 @@ from construct import Container
 
 from dissector.errors import ReplayError, UsageError
 from dissector.protocol.apis import KEYS, api, api_name
-from dissector.protocol.error_codes import ERRORS, error_name
+from dissector.protocol.error_codes import ERRORS
 from replay.auth import Security
 from replay.link import CLIENT_ID, TIMEOUT_S, Link
 from replay.topology import NO_ID, Topology
@@ -226,14 +226,15 @@ class Cluster(Topology):
             elif not ERRORS.get(found.error_code, ("", False))[1]:
                 break
             elif self._is_in_vain(kind):
-                raise ReplayError(self.shown, f"{failure} ({error_name(found.error_code)})")
+                what = f"{failure} in {self.timeout_s:g} s"
+                raise ReplayError(self.shown, what, "allow more time")
         return None
 
     def _is_in_vain(self, kind: Coordinated) -> bool:
         """Tell whether no coordinator of a kind was found for as long as anything may take."""
         now = asyncio.get_running_loop().time()
         since = self._no_coordinator.setdefault(kind, now)
-        if now - since < self.timeout_s - _LONGEST_PAUSE_S:
+        if now - since < self.timeout_s:
             return False
         if kind not in self._said:
             self._said.add(kind)
