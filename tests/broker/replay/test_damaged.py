@@ -39,7 +39,8 @@ SMALL = (
     "kafka4-aiokafka-transactions",
     "kafka4-java-clients",
     "kafka4-librdkafka-codecs",
-    "kafka4-librdkafka-group-cooperative",
+    "kafka4-librdkafka-group",
+    "kafka4-librdkafka-group-848",
 )
 
 
