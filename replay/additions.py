@@ -56,7 +56,7 @@ class Addition(NamedTuple):
 
 async def add(
     wanted: Addition, cluster: Cluster, home: int, connect: Callable[[int], Awaitable[Link]]
-) -> bool:
+) -> Container | None:
     """
     Ask for an addition, again while the target is not ready for it.
 
@@ -67,7 +67,7 @@ async def add(
         connect: Returns the connection to a node.
 
     Returns:
-        Whether it was added. Where not, the target will tell why when it is written to.
+        The answer; None where it was refused: the target will tell why when it is written to.
 
     Raises:
         ReplayError: The target does not answer, or is not ready in time.
@@ -76,21 +76,24 @@ async def add(
     assert found is not None
     version = negotiated(found, wanted.version, cluster.versions)
     if version is None:
-        return False
-    errors: set[int] = set()
+        return None
     async for _ in cluster.attempts(f"{wanted.api} was not done"):
         ((node, body),) = await route(found.key, version, wanted.body, cluster, home)
         answer = await (await connect(node)).ask(found.key, version, body)
         assert answer is not None
         errors = set(errors_of(found.response, version, answer))
+        if not errors:
+            return answer
         if not any(ERRORS.get(each, ("", False))[1] for each in errors):
             break
         if errors & MISROUTED:
             cluster.forget_coordinator(Coordinated.TRANSACTION, wanted.title)
-    return not errors
+    return None
 
 
-def addition(name: str, captured: int, version: int, body: Container) -> Addition | None:
+def addition(
+    name: str, captured: int, version: int, body: Container, is_partial: bool = False
+) -> Addition | None:
     """
     Return what a request was to add; None where that is nothing, or its version still adds it.
 
@@ -99,10 +102,21 @@ def addition(name: str, captured: int, version: int, body: Container) -> Additio
         captured: The captured version.
         version: That in which it is sent.
         body: In that version, as it is sent.
+        is_partial: Whether the capture may lack the request by which the client added it.
     """
-    if not version < _ADDS_ITSELF.get(name, 0) <= captured or not body.transactional_id:
+    adds_itself = _ADDS_ITSELF.get(name, 0)
+    is_left = version < adds_itself and (is_partial or adds_itself <= captured)
+    if not is_left or not body.transactional_id:
         return None
     return _partitions(body) if name == "Produce" else _offsets(body)
+
+
+def added(api: str, body: Container) -> frozenset[Hashable]:
+    """Return what a request of a client adds to its transaction, in the terms of `Addition`."""
+    if api == "AddPartitionsToTxn":
+        topics = body.get("v3_and_below_topics") or ()
+        return frozenset((topic.name, index) for topic in topics for index in topic.partitions)
+    return frozenset({body.group_id}) if api == "AddOffsetsToTxn" else frozenset()
 
 
 def _partitions(body: Container) -> Addition | None:

@@ -16,6 +16,7 @@ from replay.again import Again
 from replay.asked import Asked, patience_s
 from replay.cluster import Coordinated
 from replay.link import Link
+from replay.made_up import was_refused
 from replay.outcome import Outcome, Part
 from replay.refusal import Refused
 from replay.rewrite import rewrite
@@ -30,15 +31,6 @@ from replay.versions import negotiated
 _COORDINATED = {
     Role.GROUP: Coordinated.GROUP,
     Role.TRANSACTIONAL_ID: Coordinated.TRANSACTION,
-}
-
-_NEW_PRODUCER = {
-    "transactional_id": None,
-    "transaction_timeout_ms": 60_000,
-    "producer_id": -1,
-    "producer_epoch": -1,
-    "enable2_pc": False,
-    "keep_prepared_txn": False,
 }
 
 _NAMES = frozenset(_COORDINATED)
@@ -102,9 +94,13 @@ class Asking:
         outcome.version = version
         if message.api == "SyncGroup":
             outcome.changes += stage.groups.assign(message)
+        if stage.plan.is_partial:
+            about = step.captured, message, self.home, self.link
+            outcome.changes += await stage.made_up.prepare(*about)
+            outcome.changes += await stage.strangers.introduce(step.captured, message)
         sent.use = sent.use or stage.sessions.begin(step, message)
         rewritten = rewrite(message, outcome.version, stage.world)
-        if rewritten.unknown is not None and await self._give(*rewritten.unknown):
+        if rewritten.unknown is not None and await self._give(sent, *rewritten.unknown):
             rewritten = rewrite(step.captured.asked(), outcome.version, stage.world)
         outcome.changes += rewritten.changes
         if rewritten.refused:
@@ -124,7 +120,7 @@ class Asking:
             for link, (_, body) in zip(links, parts, strict=True)
         ]
 
-    async def _give(self, role: str, value: Any) -> bool:
+    async def _give(self, sent: Sent, role: str, value: Any) -> bool:
         """
         Get a producer an id where the capture does not show where it got its own.
 
@@ -133,23 +129,19 @@ class Asking:
         """
         if role != Role.PRODUCER_ID:
             return False
-        stage = self._stage
-        async with stage.giving:
-            if stage.world.producers.live(*value) is not None:
-                return True
-            given = await stage.cluster.ask(None, "InitProducerId", _NEW_PRODUCER)
-            if given.error_code:
-                return False
-            stage.world.producers.learn(value, (given.producer_id, given.producer_epoch))
-        return True
+        asked = sent.step.captured.asked()
+        change = await self._stage.made_up.give(asked, value, self.home, self.link)
+        sent.outcome.changes += [change] if change else []
+        return change is not None
 
     async def _add(self, outcome: Outcome, body: Container) -> None:
         """Add to a transaction what a request was to add to it, unless that was done before."""
         captured, stage = outcome.step.captured, self._stage
-        wanted = addition(captured.api, captured.api_version, outcome.version, body)
+        about = captured.api, captured.api_version, outcome.version, body
+        wanted = addition(*about, stage.plan.is_partial and not was_refused(captured))
         if wanted is None or wanted.what <= stage.transactions.added[wanted.title]:
             return
-        if await add(wanted, stage.cluster, self.home, self.link):
+        if await add(wanted, stage.cluster, self.home, self.link) is not None:
             stage.transactions.sent(wanted.api, wanted.body)
             stage.transactions.added[wanted.title].update(wanted.what)
             outcome.changes.append(wanted.change)

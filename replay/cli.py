@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -208,7 +207,7 @@ LEARN = "learn"
 
 def _replayed(plan: Plan, setting: Setting, files: list[str]) -> int:
     """Replay, print the report and write it to files; return the exit status."""
-    from replay.drive import INTERRUPTED, drive
+    from replay.drive import ENDINGS, drive
     from replay.progress import Line
     from replay.text import text_lines
     from replay.written import write
@@ -218,8 +217,8 @@ def _replayed(plan: Plan, setting: Setting, files: list[str]) -> int:
     _print(text_lines(report))
     for file in files:
         write(report, file)
-    if report.ended == INTERRUPTED:
-        return 128 + signal.SIGINT
+    if report.ended in ENDINGS:
+        return 128 + ENDINGS[report.ended]
     if report.ended:
         _say(report.ended)
         return UNUSABLE

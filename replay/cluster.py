@@ -57,6 +57,7 @@ class Cluster(Topology):
         silence: What tells that the target as a whole says nothing any more: not even a new
             connection is answered in time, nor anything else meanwhile. None while it does.
         when_silent: Is told of it once.
+        say: Takes a line for people where the target lacks coordinators.
     """
 
     def __init__(
@@ -74,6 +75,9 @@ class Cluster(Topology):
         self.timeout_s = timeout_s
         self.silence: ReplayError | None = None
         self.when_silent: Callable[[ReplayError], None] = lambda _: None
+        self.say: Callable[[str], None] = lambda _: None
+        self._no_coordinator: dict[Coordinated, float] = {}
+        self._said: set[Coordinated] = set()
         self._client_id = client_id
         self._pulse = Pulse()
         self._coordinators: dict[tuple[int, str], int] = {}
@@ -206,12 +210,14 @@ class Cluster(Topology):
 
     async def _find_coordinator(self, kind: Coordinated, key: str) -> int | None:
         body = {"key": key, "key_type": int(kind), "coordinator_keys": [key]}
-        async for _ in self.attempts(f"found no coordinator of {kind.name.lower()} {key!r}"):
+        failure = f"found no coordinator of {kind.name.lower()} {key!r}"
+        async for _ in self.attempts(failure):
             answer = await self.ask(None, "FindCoordinator", body)
             found = first_coordinator(answer)
             if found is None:
                 break
             if not found.error_code:
+                self._no_coordinator.pop(kind, None)
                 if found.node_id not in self.brokers:
                     await self.refresh(())
                 if found.node_id in self.brokers:
@@ -219,7 +225,23 @@ class Cluster(Topology):
                     return int(found.node_id)
             elif not ERRORS.get(found.error_code, ("", False))[1]:
                 break
+            elif self._is_in_vain(kind):
+                what = f"{failure} in {self.timeout_s:g} s"
+                raise ReplayError(self.shown, what, "allow more time")
         return None
+
+    def _is_in_vain(self, kind: Coordinated) -> bool:
+        """Tell whether no coordinator of a kind was found for as long as anything may take."""
+        now = asyncio.get_running_loop().time()
+        since = self._no_coordinator.setdefault(kind, now)
+        if now - since < self.timeout_s:
+            return False
+        if kind not in self._said:
+            self._said.add(kind)
+            self.say(
+                f"the target has no coordinator of a {kind.name.lower()}; it is asked once each"
+            )
+        return True
 
     async def ask(
         self,

@@ -13,6 +13,7 @@ from dissector.protocol.schema import Schema
 from replay.again import rebalances
 from replay.alike import alike
 from replay.bodies import Bodies
+from replay.gaps import follow_from_gap
 from replay.noise import Noise
 from replay.outcome import REJOINED, Difference, Outcome, Verdict
 from replay.roles import Branch, Node, Role, Scope, plan
@@ -83,6 +84,8 @@ def compare(
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
     if noise is not None:
         differences = [each for each in differences if not noise.covers(captured.api, each.path)]
+    if differences and follow_from_gap(captured, answered, differences, world):
+        return Verdict.INCOMPLETE, differences
     if any(each.is_error for each in differences):
         return Verdict.ERROR_CHANGED, differences
     if differences:

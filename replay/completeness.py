@@ -42,6 +42,12 @@ class Completeness:
     skipped_bytes: int = 0
 
     @property
+    def is_partial(self) -> bool:
+        """Whether requests may be missing."""
+        lost = self.gap_bytes or self.cut_bytes or self.skipped_bytes or self.orphans
+        return bool(self.is_midway or lost)
+
+    @property
     def score(self) -> float:
         """
         The part of the conversation that can be replayed, from 0 to 1.

@@ -27,7 +27,9 @@ from replay.world import World
 Watch = Callable[[Run, Report], None]
 """Is told now and then how far a run is."""
 
-INTERRUPTED = "interrupted"
+INTERRUPTED, TERMINATED = "interrupted", "terminated"
+ENDINGS = {INTERRUPTED: signal.SIGINT, TERMINATED: signal.SIGTERM}
+"""Why a replay ended early -> the signal that ended it."""
 
 _WATCH_S = 0.2
 _MOST_BROKERS = 16
@@ -178,8 +180,9 @@ async def _play(run: Run, report: Report, watch: Watch | None) -> None:
     try:
         await run.play()
     finally:
-        if watching is not None:
+        if watching is not None and watch is not None:
             watching.cancel()
+            watch(run, report)
     report.remains += run.remains
 
 
@@ -191,22 +194,24 @@ async def _keep_watching(run: Run, report: Report, watch: Watch) -> None:
 
 @contextlib.contextmanager
 def _interruptible(report: Report) -> Iterator[_Ending]:
-    """Let the first Ctrl-C end the replay; a second one ends the process."""
+    """Let the first Ctrl-C or SIGTERM end the replay; a second one ends the process."""
     loop = asyncio.get_running_loop()
     ending = _Ending(report)
 
-    def stop() -> None:
-        ending.because(INTERRUPTED)
-        loop.remove_signal_handler(signal.SIGINT)
+    def stop(why: str) -> None:
+        ending.because(why)
+        loop.remove_signal_handler(ENDINGS[why])
 
     # In a thread, or where there are no signals, whoever runs us must stop us in another way.
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-        loop.add_signal_handler(signal.SIGINT, stop)
+        for why, number in ENDINGS.items():
+            loop.add_signal_handler(number, stop, why)
     try:
         yield ending
     finally:
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.remove_signal_handler(signal.SIGINT)
+            for number in ENDINGS.values():
+                loop.remove_signal_handler(number)
 
 
 class Worlds:

@@ -40,6 +40,8 @@ _Place = tuple[str, int]
 _TELLS = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit"})
 """APIs by which a member is told that its group rebalances."""
 
+_NO_STEP = -1
+
 _OF_MEMBERS = _TELLS | {"JoinGroup", "LeaveGroup"}
 
 
@@ -49,7 +51,7 @@ class _Member:
     A member that has joined.
 
     Attributes:
-        join: The step by which it did.
+        join: The step by which it did; -1 where the capture does not show it.
         repeat: Asks for it.
         sync: The step by which it was told its part since; -1 for none.
         said: The last step in which it was told that it is one.
@@ -110,6 +112,10 @@ class Groups:
             if name == "SyncGroup":
                 known.sync = step.number
                 self._due.pop(group, None)
+
+    def introduce(self, group: str, member: str, repeat: Repeat) -> None:
+        """Take over a member whose join the capture does not show; `repeat` has it join again."""
+        self._members[group, member] = _Member(_NO_STEP, repeat)
 
     def _join(self, key: _Key, member: _Member) -> None:
         """Note who has joined; who did so again by the same step goes on as it was."""

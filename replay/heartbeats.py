@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,6 +166,35 @@ class Heartbeats:
         self._forget(key)
         self._members[key] = member
         self._wait(member)
+
+    def joined(self, captured: Captured, body: Container, answer: Container) -> None:
+        """
+        Note a member that joined without a step.
+
+        Args:
+            captured: A request by which it is known.
+            body: With what it joined.
+            answer: What came back.
+        """
+        if captured.api in _BY_EPOCH:
+            member = _by_epoch(captured, (body.group_id, answer.member_id), answer)
+            member.news = answer.assignment
+        else:
+            member = _classic(captured, body, answer)
+        member.said_ns = captured.request_time_ns
+        self._forget(member.key)
+        self._members[member.key] = member
+        self._wait(member)
+
+    @contextmanager
+    def while_joining(self, group: str) -> Iterator[None]:
+        """Speak often for the members of a group, which may have to join again too."""
+        self._joining[group] += 1
+        self._haste(group)
+        try:
+            yield
+        finally:
+            self._joining[group] -= 1
 
     def urge(self, groups: Collection[str]) -> None:
         """Speak at once for all members of groups that are not speaking themselves."""

@@ -79,7 +79,7 @@ def _failing(row: Row) -> int:
 
 def _is_skipped(row: Row) -> bool:
     return row["left_out"] > 0 and not any(
-        row[name] for name in ("same", "equivalent", "extra", *FAILING)
+        row[name] for name in ("same", "equivalent", "incomplete", "extra", *FAILING)
     )
 
 

@@ -19,9 +19,11 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
+from replay.arrays import Ints
 from replay.causes import Causes, Model
 from replay.completeness import completeness
 from replay.footprint import Footprint, Log, footprint
+from replay.holes import HolesSeen, taken
 from replay.lacking import lacking
 from replay.names import INTERNAL
 from replay.overlaps import overlaps
@@ -64,7 +66,8 @@ class Maker:
         self._changes: dict[int, frozenset[str]] = {}
         self._talks: dict[int, set[bool]] = {}
         self._controllers: set[str] = set()
-        self._models: dict[int, tuple[str | None, Model]] = {}
+        self._models: dict[int, tuple[str | None, Model, list[Log | None]]] = {}
+        self._holes = HolesSeen()
         self._sessions = SessionsSeen()
         self._shapes = Shapes()
         self._assignments: dict[tuple[str, int], int] = {}
@@ -79,8 +82,10 @@ class Maker:
                 self._note(exchange)
         plan.shapes = self._shapes.known
         self._judge()
-        self._number()
+        steps = self._number()
         self._connect()
+        if plan.is_partial:
+            self._note_holes(steps)
         for topic, count in self._causes.partitions.items():
             title = self._name(topic) if isinstance(topic, UUID) else topic
             if title and title not in INTERNAL:
@@ -122,7 +127,9 @@ class Maker:
         self._counts[connection, "request"] += 1
         self._counts[connection, exchange.status] += 1
         shape = self._shapes.note(connection, request, exchange.response)
+        places = list(taken(request, exchange.response))
         number = self._plan._spool.add(_captured(exchange, request), shape)
+        self._holes.note(number, places)
         reason = why_left_out(request, self._allow)
         reason = reason or why_unsettled(request.api or "", exchange.response)
         if reason:
@@ -133,9 +140,11 @@ class Maker:
         self._note_group(number, request)
         found = footprint(request, exchange.response)
         self._note_unheard_of(number, exchange, found)
+        self._note_group_topics(found)
         self._causes.add(found)
         if shape != NONE:
-            self._models[shape] = request.client_id, self._causes.model(found)
+            logs = [log for log, _ in places]
+            self._models[shape] = request.client_id, self._causes.model(found), logs
 
     def _note_alike(self, table: Exchanges, row: int) -> bool:
         """Note an exchange whose shape is known, without decoding it; False where it is not."""
@@ -147,7 +156,7 @@ class Maker:
         if found is None:
             return False
         shape, batches, offsets = found
-        client_id, model = self._models[shape]
+        client_id, model, logs = self._models[shape]
         self._counts[connection, "request"] += 1
         self._talks.setdefault(connection, set()).add(False)
         spool = self._plan._spool
@@ -164,9 +173,9 @@ class Maker:
             int(table.request.time_ns[row]),
             int(table.response.time_ns[row]),
         )
-        spool.add(captured, shape)
-        producers = {producer_at(request, begin)[0] for begin in batches}
-        self._causes.add_alike(model, offsets, producers)
+        written = [producer_at(request, begin) for begin in batches]
+        self._holes.note(spool.add(captured, shape), zip(logs, written, strict=True))
+        self._causes.add_alike(model, offsets, {producer[0] for producer in written})
         return True
 
     def _note_unheard_of(self, number: int, exchange: Exchange, found: Footprint) -> None:
@@ -180,6 +189,14 @@ class Maker:
         body = request.body
         if body is not None and request.api == "SyncGroup" and body.assignments:
             self._assignments[body.group_id, body.generation_id] = number
+
+    def _note_group_topics(self, found: Footprint) -> None:
+        """Note whose offsets of what are committed or asked for."""
+        named = [thing[:2] for thing in found.reads | found.writes if len(thing) > 1]
+        topics = {name for kind, name in named if kind == "topic" and isinstance(name, str)}
+        for group in (name for kind, name in named if kind == "group"):
+            if topics:
+                self._plan.group_topics.setdefault(group, set()).update(topics)
 
     def _note_brokers(self, exchange: Exchange) -> None:
         """Note which broker has which address, and which addresses are of controllers."""
@@ -215,8 +232,13 @@ class Maker:
         later = (each for each in self._causes.logs.writers(log) if each > number)
         return any(connection(each) == connection(number) for each in later)
 
-    def _number(self) -> None:
-        """Put the exchanges in the order of their requests, and find out what waits for what."""
+    def _number(self) -> Ints:
+        """
+        Put the exchanges in the order of their requests, and find out what waits for what.
+
+        Returns:
+            For each exchange its step.
+        """
         plan, spool = self._plan, self._plan._spool
         order = np.argsort(np.frombuffer(spool.columns["request_time_ns"], np.int64), kind="stable")
         sent = array("q", order.tobytes())
@@ -242,6 +264,14 @@ class Maker:
             plan._by_connection.setdefault(connection, array("i")).append(step)
         for step in plan._reasons:
             spool.columns["shape"][step] = NONE
+        return steps
+
+    def _note_holes(self, steps: Ints) -> None:
+        """Note what the capture lacks of what producers wrote; what comes next is no model's."""
+        plan = self._plan
+        plan.holes, behind = self._holes.found(steps.tolist(), self._name)
+        for step in behind:
+            plan._spool.columns["shape"][step] = NONE
 
     def _connect(self) -> None:
         """Tell how complete the connections are."""

@@ -36,6 +36,10 @@ class Members:
             self._live[group, captured] = live
             self._captured[group, live] = captured
 
+    def knows(self, group: str, member: str) -> bool:
+        """Tell whether the target knows a captured member."""
+        return (group, member) in self._live
+
     def live(self, group: str, member: str) -> str:
         """Return the id on the target: the captured one where the client chose it itself."""
         return self._live.get((group, member), member)

@@ -19,7 +19,8 @@ class Verdict(StrEnum):
 
     `same`: nothing differs but what was substituted. `equivalent`: the same meaning in another
     version or order. `differs`: fields differ. `error_changed`: an error code differs. `missing`:
-    no answer, where one was captured. `extra`: an answer where none was captured. `left_out`: the
+    no answer, where one was captured. `incomplete`: it differs, and goes by what the capture lacks,
+    as it begins midway or has gaps. `extra`: an answer where none was captured. `left_out`: the
     step was not sent, or the replay ended before it was answered.
     """
 
@@ -28,6 +29,7 @@ class Verdict(StrEnum):
     DIFFERS = "differs"
     ERROR_CHANGED = "error_changed"
     MISSING = "missing"
+    INCOMPLETE = "incomplete"
     EXTRA = "extra"
     LEFT_OUT = "left_out"
 

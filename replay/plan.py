@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from itertools import islice
 from mmap import mmap
 from pathlib import Path
@@ -21,6 +22,7 @@ from dissector.filter import Filter, parse
 from replay.arrays import Ints
 from replay.completeness import Completeness
 from replay.footprint import Thing
+from replay.holes import Holes, Written
 from replay.lacking import Lacking
 from replay.maker import Maker
 from replay.policy import allowed
@@ -53,6 +55,8 @@ class Plan:
         lacking: What steps lack of what is left out.
         brokers: `address:port` of captured brokers -> node id, as far as Metadata tells.
         problems: What was wrong with the files.
+        group_topics: Group -> topics whose offsets it commits or asks for.
+        holes: In the sequences of producers: what the capture lacks.
         shapes: What exchanges have in common, by number.
         causes: What each step must come after, one step behind the other.
         cause_ends: Where in it that of each step ends; begins with 0.
@@ -72,6 +76,8 @@ class Plan:
         self.lacking = Lacking()
         self.brokers: dict[str, int] = {}
         self.problems: list[str] = []
+        self.group_topics: dict[str, set[str]] = {}
+        self.holes: dict[Written, Holes] = {}
         self.shapes: list[Shape] = []
         self._spool = Spool()
         self._reasons: dict[int, str] = {}
@@ -138,6 +144,11 @@ class Plan:
             known = self.connections.get(connection)
             end = self.first_after(known.last_ns) if known else numbers[-1] + 1
             yield self._spool.ends[connection][1], numbers, end
+
+    @cached_property
+    def is_partial(self) -> bool:
+        """Whether packets are missing: connections were open before, or have gaps."""
+        return any(known.is_partial for known in self.connections.values())
 
     @property
     def begin_ns(self) -> int:

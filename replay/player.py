@@ -13,6 +13,7 @@ from dissector.errors import DissectorError, ReplayError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
+from replay.absent import REMEMBERED
 from replay.again import FIRST_PAUSE_S, LONGEST_PAUSE_S, SOON_S, Again, is_in_vain, why_again
 from replay.asking import Asking, Sent
 from replay.effects import take_effect
@@ -203,12 +204,18 @@ class Player:
             why = why or self._stage.groups.why_again(sent.step, answer, outcome.version)
             if why is None or (key, why) in self._hopeless or is_in_vain(why, sent.step.lacks):
                 break
+            exchange = outcome.parts[0].request, captured, answer, outcome.version
+            if self._stage.absent.knows(why, *exchange):
+                break
             if why is Again.SOME_RECORDS and not self._stage.caught_up(sent.step):
                 soon = self._loop.time() + SOON_S
             latest = min(soon, deadline) if why is Again.SOME_RECORDS else deadline
             if self._loop.time() + pause_s > latest:
-                self._hopeless.add((key, why))
+                if why not in REMEMBERED:
+                    self._hopeless.add((key, why))
+                await self._stage.absent.give_up(why, *exchange)
                 break
+            self._stage.progress.waits[sent.step.number] = f"{sent.step.captured.api}: {why.value}"
             if why is Again.REST:
                 asked = [part.request.group_ids for part in outcome.parts]
                 self._stage.heartbeats.urge({each for groups in asked for each in groups})
@@ -216,11 +223,14 @@ class Player:
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             answer = await self._ask_again(sent, why, answer)
+        self._stage.progress.waits.pop(sent.step.number, None)
         outcome.response = answer
         outcome.changes += self._stage.groups.rejoined(sent.step)
         if answer is not None:
             if why is None:
                 self._hopeless = {each for each in self._hopeless if each[0] != key}
+            asked = outcome.parts[0].request
+            self._stage.absent.answered(asked, captured, answer, outcome.version)
             self._learn(sent, captured, answer)
             about = sent.step.captured.api, outcome.parts[0].request, answer
             await take_effect(*about, self._stage.cluster)

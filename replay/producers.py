@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
-SEQUENCES = 1 << 31
-"""After 2^31 - 1 a sequence goes on with 0 (Kafka, DefaultRecordBatch.incrementSequence)."""
+from replay.holes import SEQUENCES, Holes, Written
 
 
 @dataclass(slots=True)
@@ -37,13 +38,16 @@ class Producers:
 
     Attributes:
         age: Counts what was learned.
+        holes: In the captured sequences.
     """
 
     def __init__(self) -> None:
         self.age = 0
+        self.holes: Mapping[Written, Holes] = MappingProxyType({})
+        self._missing: dict[Written, int] = {}
         self._live = _Side()
         self._captured = _Side()
-        self._firsts: dict[tuple[int, int, str, int], int] = {}
+        self._firsts: dict[Written, int] = {}
         self._nexts: dict[tuple[tuple[int, int] | None, str, int], int] = {}
 
     def learn(self, captured: tuple[int, int], live: tuple[int, int]) -> None:
@@ -52,6 +56,10 @@ class Producers:
             self.age += 1
             self._live.learn(captured, live)
             self._captured.learn(live, captured)
+
+    def knows(self, producer_id: int, epoch: int) -> bool:
+        """Tell whether it is known, and not counted, who stands for a captured producer."""
+        return (producer_id, epoch) in self._live.others
 
     def live(self, producer_id: int, epoch: int | None) -> tuple[int, int] | None:
         """Return id and epoch on the target; None where they are not known."""
@@ -73,11 +81,18 @@ class Producers:
 
         The first batch of a producer that a partition of the target gets has sequence 0; one that
         still has the epoch with which it wrote under another captured one goes on. A batch that was
-        captured twice gets the same sequence twice: the target must see that too.
+        captured twice gets the same sequence twice: the target must see that too. Behind a hole
+        in the capture the target gets the sequence that it expects.
         """
         if sequence < 0:
             return sequence
         key = (*producer, topic, partition)
+        if key in self.holes:
+            missing = self.holes[key].before(sequence)
+            if self._missing.get(key, 0) != missing:
+                self._missing[key] = missing
+                self.age += 1
+            sequence = (sequence - missing) % SEQUENCES
         if key not in self._firsts:
             due = self._nexts.get((self.live(*producer), topic, partition), 0)
             self._firsts[key] = (sequence - due) % SEQUENCES
@@ -95,5 +110,8 @@ class Producers:
         self, producer: tuple[int, int], topic: str, partition: int, sequence: int
     ) -> int:
         """Return the captured sequence for one of the target."""
-        first = self._firsts.get((*producer, topic, partition), 0)
-        return sequence if sequence < 0 else (sequence + first) % SEQUENCES
+        if sequence < 0:
+            return sequence
+        key = (*producer, topic, partition)
+        captured = (sequence + self._firsts.get(key, 0)) % SEQUENCES
+        return self.holes[key].with_missing(captured) if key in self.holes else captured

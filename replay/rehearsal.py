@@ -14,6 +14,7 @@ from replay.cluster import Cluster
 from replay.connection import written
 from replay.drive import target
 from replay.leeway import is_given
+from replay.made_up import producer_of
 from replay.outcome import Change
 from replay.plan import Plan
 from replay.rewrite import rewrite
@@ -43,19 +44,41 @@ def rehearse(plan: Plan, setting: Setting) -> Iterator[str]:
     """Yield a line for each step of one pass, and at the end the numbers."""
     world = World(None, setting.names(0), setting.offsets)
     world.captured_topics.learn(plan.topic_ids)
-    sent = 0
+    sent, producers = 0, set[int]()
     for step in islice(plan, setting.manner.limit):
         line, is_sent = _line(step, plan.begin_ns, world)
         sent += is_sent
-        yield line
+        yield line + (_added(step, producers) if is_sent else "")
     yield ""
     yield f"{sent:,} requests would be sent, {sum(plan.left_out.values()):,} left out"
     for reason, count in plan.left_out.most_common():
         yield f"  {count:,}  {escaped(reason)}"
+    yield from _joining(plan)
     if plan.topics:
         topics = setting.live_topics(plan.topics)
         yield "topics, with the partitions that the capture shows"
         yield from (f"  {count:,}  {escaped(name)}" for name, count in topics.items())
+
+
+def _added(step: Step, producers: set[int]) -> str:
+    """Return what would be sent before a step, as the capture lacks it."""
+    answer = step.captured.answered()
+    given = answer.body.get("producer_id", -1) if answer is not None and answer.body else -1
+    producers.add(given)
+    asker = producer_of(step.captured.asked())
+    if asker is None or asker.producer_id in producers:
+        return ""
+    producers.add(asker.producer_id)
+    return f"; after InitProducerId for producer {asker.producer_id}, which the capture lacks"
+
+
+def _joining(plan: Plan) -> Iterator[str]:
+    """Yield the members that would join before anything else, as the capture lacks how they did."""
+    strangers = plan.groups.strangers if plan.is_partial else {}
+    if strangers:
+        yield "members that would join first, as the capture lacks their joins"
+        for group, members in strangers.items():
+            yield f"  {len(members):,}  of group {escaped(group)}"
 
 
 def offered(plan: Plan, setting: Setting) -> Iterator[str]:

@@ -90,6 +90,8 @@ class Run:
         world = self.world = self._make_world(copy)
         world.captured_topics.learn(self._plan.topic_ids)
         world.brokers.know(self._plan.brokers.values())
+        world.is_partial = self._plan.is_partial
+        world.producers.holes = self._plan.holes
         about = self._manner, self.progress, self._judge
         stage = Stage(self._plan, self._cluster, world, *about, copy)
         self._players = asyncio.create_task(self._all_play(stage, last))

@@ -6,21 +6,24 @@ import asyncio
 import time
 from array import array
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+from replay.absent import Absent
 from replay.arrays import Arrays
 from replay.cluster import Cluster
 from replay.groups import Groups
 from replay.heartbeats import Heartbeats
 from replay.link import TIMEOUT_S
+from replay.made_up import MadeUp
 from replay.outcome import Alike, Difference, Outcome, Verdict
 from replay.pace import SECOND_NS, Pace
 from replay.plan import Plan
 from replay.sessions import Sessions
 from replay.share_sessions import ShareSessions
 from replay.step import Step
+from replay.strangers import Strangers
 from replay.transactions import Transactions
 from replay.unreported import Unreported
 from replay.world import World
@@ -65,12 +68,16 @@ class Progress:
         done: Steps that have their outcome.
         total: Steps of all passes together.
         lag_ns: How late the step sent last was.
+        waits: Steps that are asked again until the target is ready, and for what.
+        notices: What people should know at once, in the order in which it came up.
     """
 
     sent: int = 0
     done: int = 0
     total: int = 0
     lag_ns: int = 0
+    waits: dict[int, str] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
 
 
 class Judge(Protocol):
@@ -102,10 +109,12 @@ class Stage:
         shares: Share sessions.
         groups: Who leads which group.
         heartbeats: Keeps members alive.
+        absent: What the target lacks for good.
+        strangers: Members of groups whose join the capture does not show.
         transactions: Those that may be open.
         arrays: The steps as kernels take them.
         unreported: What was answered as captured, and is not reported yet.
-        giving: Is held while a producer is given an id that the capture does not show.
+        made_up: Does for producers what the capture lacks.
     """
 
     def __init__(
@@ -129,9 +138,12 @@ class Stage:
         self.shares = ShareSessions()
         self.groups = Groups(plan, world)
         self.heartbeats = Heartbeats(cluster, world, self.groups.told)
+        cluster.say = progress.notices.append
+        self.absent = Absent(cluster, world, progress.notices.append)
+        self.strangers = Strangers(plan, cluster, world, self.groups, self.heartbeats)
         self.transactions = Transactions()
         self.unreported = Unreported(judge.alike)
-        self.giving = asyncio.Lock()
+        self.made_up = MadeUp(cluster, world, self.transactions)
         self._loop = asyncio.get_running_loop()
         self._is_done = bytearray(len(plan))
         self._waiting: dict[int, list[Callable[[], None]]] = {}

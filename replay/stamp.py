@@ -18,7 +18,8 @@ import numpy as np
 from dissector.engine.checksum import checker, crc32c_table
 from replay.arrays import Arrays, Bytes, Int32s, Ints
 from replay.batches import PRODUCER_ROLES
-from replay.producers import SEQUENCES, Producers
+from replay.holes import SEQUENCES
+from replay.producers import Producers
 from replay.shapes import Request
 from replay.stamp_loop import (
     BATCH,

@@ -102,13 +102,16 @@ def _summary(report: Report) -> Iterator[str]:
     told = report.summary()
     yield verdict_line(report)
     yield ""
-    answers = ("same", "equivalent", "differs", "error_changed", "missing", "extra")
+    answers = ["same", "equivalent", "differs", "error_changed", "missing", "extra"]
+    answers += ["incomplete"] if told["incomplete"] else []
     shown = ", ".join(f"{told[name]:,} {name.replace('_', ' ')}" for name in answers)
     split = f", {told['split']:,} of them to several brokers" if told["split"] else ""
     yield f"requests  {told['steps']:,} captured, {told['requests_sent']:,} sent{split}"
     yield f"answers   {shown}"
     if told["lacking"]:
         yield f"lacking   {told['lacking']:,} of those that fail may follow from what was left out"
+    if told["incomplete"]:
+        yield "incomplete  they differ, and go by records or members that the capture lacks"
     rate = f", {told['requests_per_s']:,} requests/s" if told["requests_per_s"] else ""
     yield f"time      {told['elapsed_s']:,} s{rate}"
     if told["lag_max_ms"]:

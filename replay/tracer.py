@@ -143,7 +143,8 @@ class Tracer:
             age,
             self._stage.world,
         )
-        if stencil is not None:
+        may_lack = stencil is not None and stencil.transactional_id and self._plan.is_partial
+        if stencil is not None and not may_lack:
             self._stencils[shape] = stencil
 
     async def play(self, first: int) -> int:

@@ -12,6 +12,7 @@ from construct import Container
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
+from replay.additions import added
 from replay.again import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from replay.cluster import Cluster, Coordinated
 
@@ -30,7 +31,7 @@ class Transactions:
 
     Attributes:
         open: Transactional ids that may have an open transaction.
-        added: Transactional id -> what we added to its transaction that its client did not.
+        added: Transactional id -> what was added to its transaction, by its client or by us.
     """
 
     def __init__(self) -> None:
@@ -39,15 +40,20 @@ class Transactions:
 
     def sent(self, api: str, body: Container) -> None:
         """Note a request as it is sent."""
-        title = _title(body)
+        title = title_of(body)
         if api in _BEGIN and title:
             self.open[title] = None
+            self.added[title] |= added(api, body)
 
     def answered(self, api: str, body: Container, answer: Container) -> None:
         """Note what became of it."""
         if api in _END and not answer.error_code:
-            for known in (self.open, self.added):
-                known.pop(_title(body) or "", None)
+            self.ended(title_of(body) or "")
+
+    def ended(self, title: str) -> None:
+        """Note that nothing of a transactional id is open any more."""
+        self.open.pop(title, None)
+        self.added.pop(title, None)
 
     async def abort(self, cluster: Cluster, timeout_s: float) -> list[str]:
         """
@@ -108,6 +114,7 @@ async def _error(cluster: Cluster, node: int | None, body: dict[str, Any]) -> in
     return error
 
 
-def _title(body: Container) -> str | None:
+def title_of(body: Container) -> str | None:
+    """Return the transactional id that a request names; None or empty where it names none."""
     title: str | None = body.get("transactional_id") or body.get("v3_and_below_transactional_id")
     return title

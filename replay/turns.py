@@ -146,6 +146,9 @@ class Shown(NamedTuple):
         last: Group and member -> the last step in which it joins, speaks or leaves.
         unassigned: Steps in which a member is not given partitions, from when it joins until it is.
         parts: Group, member and generation -> the step in which it asks for its part.
+        strangers: Group -> members that are not seen to join and speak before those that are have
+            their parts, with the first step of each.
+        joins: Group -> the first step in which a member of it joins.
     """
 
     unsettled: frozenset[int] = frozenset()
@@ -153,6 +156,8 @@ class Shown(NamedTuple):
     last: Mapping[tuple[str, str], int] = MappingProxyType({})
     unassigned: frozenset[int] = frozenset()
     parts: Mapping[tuple[str, str, int], int] = MappingProxyType({})
+    strangers: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+    joins: Mapping[str, int] = MappingProxyType({})
 
 
 class Turns:
@@ -205,7 +210,28 @@ class Turns:
             self._last(step_of),
             frozenset(self._unassigned(step_of)),
             self._parts(step_of),
+            *self._strangers(step_of),
         )
+
+    def _strangers(
+        self, step_of: NDArray[np.int32]
+    ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+        strangers: dict[str, dict[str, int]] = {}
+        joins: dict[str, int] = {}
+        for group, told in self._by_group.items():
+            joined: set[str] = set()
+            for number, turn in _in_order(told, step_of):
+                if turn.part is Part.JOINS:
+                    joined.add(turn.member)
+                    joins.setdefault(group, int(step_of[number]))
+                    continue
+                if joins.get(group) is not None and turn.turn > 0 and turn.assigns is None:
+                    break  # those that joined are told their parts: who comes now is late
+                is_member = turn.member not in joined and (turn.is_steady or turn.rebalances)
+                if turn.part is Part.STAYS and turn.member and is_member:
+                    members = strangers.setdefault(group, {})
+                    members.setdefault(turn.member, int(step_of[number]))
+        return strangers, joins
 
     def _parts(self, step_of: NDArray[np.int32]) -> dict[tuple[str, str, int], int]:
         return {

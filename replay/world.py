@@ -63,6 +63,9 @@ class World:
         ended: How many transactions were ended.
         given: What the target gave for values of the roles in `GIVEN`.
         taken: The reverse.
+        strangers: Group and member, as captured, whose join the capture does not show.
+        guessed_ends: How many transactions were committed whose end the capture does not show.
+        is_partial: Whether the capture lacks packets.
         roles: Those whose values may change at all.
     """
 
@@ -86,6 +89,9 @@ class World:
         self.ended = 0
         self.given: dict[tuple[Role, Any], Any] = {}
         self.taken: dict[tuple[Role, Any], Any] = {}
+        self.strangers: set[tuple[str, str]] = set()
+        self.guessed_ends = 0
+        self.is_partial = False
         self._live: dict[Role, Callable[[Any, Scope], Found]] = _methods(ToLive(self))
         self._captured: dict[Role, Callable[[Any, Scope], Any]] = _methods(ToCaptured(self))
         inside = {Role.RECORDS, Role.EMBEDDED}

@@ -101,7 +101,12 @@ def test_a_target_that_is_not_there_is_said_and_reported(
     assert json.loads(file.read_text().splitlines()[0])["passed"] is False
 
 
-def test_ctrl_c_before_anything_is_sent_ends_with_a_report() -> None:
+@pytest.mark.parametrize(
+    ("number", "why"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
+)
+def test_a_signal_before_anything_is_sent_ends_with_a_report(
+    number: signal.Signals, why: str
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(PATIENCE_S)
         address = f"127.0.0.1:{server.getsockname()[1]}"
@@ -110,10 +115,10 @@ def test_ctrl_c_before_anything_is_sent_ends_with_a_report() -> None:
         with subprocess.Popen(command, **pipes) as process, server.accept()[0] as connection:
             connection.settimeout(PATIENCE_S)
             assert connection.recv(1)  # it asks for versions, which nobody tells
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             out, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 128 + signal.SIGINT
-    assert out.startswith(f"{address}: ended early: interrupted\n".encode())
+    assert process.returncode == 128 + number
+    assert out.startswith(f"{address}: ended early: {why}\n".encode())
     assert not err
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.producers import SEQUENCES, Producers
+from replay.holes import SEQUENCES
+from replay.producers import Producers
 
 IDS = st.integers(0, 2**63 - 1)
 EPOCHS = st.integers(0, 2**15 - 1)

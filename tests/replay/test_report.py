@@ -18,6 +18,7 @@ def test_counts_verdicts() -> None:
         Verdict.DIFFERS: 1,
         Verdict.ERROR_CHANGED: 1,
         Verdict.MISSING: 1,
+        Verdict.INCOMPLETE: 0,
         Verdict.EXTRA: 0,
         Verdict.LEFT_OUT: 1,
     }

@@ -1,0 +1,211 @@
+"""
+What a target lacks for good: topics, partitions, coordinators, rights, and records they hold back.
+
+The target gets time to become what the capture shows (see `again`), but only once for each thing.
+What it then still lacks is remembered and reported once; an answer that has it clears the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from construct import Container
+
+from dissector.errors import ReplayError
+from dissector.protocol.apis import Api, api
+from dissector.protocol.error_codes import error_name
+from dissector.protocol.messages import Message
+from replay.again import Again, errors_of
+from replay.cluster import Cluster
+from replay.policy import UNHEARD_OF
+from replay.roles import Place, Role, Scope, plan, walk
+from replay.world import World
+
+_ANSWERED = frozenset({Role.ERROR, Role.RECORDS})
+_NAMED = frozenset({Role.GROUP, Role.TRANSACTIONAL_ID})
+
+_Thing = tuple[str, int]
+"""Topic of the target and partition; -1 where none is told. Groups and transactional ids alike."""
+
+REMEMBERED = frozenset({Again.ABSENT, Again.NOT_READY, Again.NO_RECORDS})
+"""For what a request is asked again, and then not once more."""
+
+
+class Absent:
+    """
+    What is known to be lacking in a pass.
+
+    Args:
+        cluster: The target.
+        world: What it has in the place of what was captured.
+        say: Takes a line for people where something is found to be lacking.
+    """
+
+    def __init__(self, cluster: Cluster, world: World, say: Callable[[str], None]) -> None:
+        self._cluster = cluster
+        self._world = world
+        self._say = say
+        self._lacks: dict[_Thing, str] = {}
+        self._without_records: set[_Thing] = set()
+        self._said: set[tuple[str, str]] = set()
+
+    def knows(
+        self,
+        why: Again,
+        asked: Container,
+        captured: Message | None,
+        answer: Container,
+        version: int,
+    ) -> bool:
+        """
+        Tell whether what a request would be asked again for is known not to come.
+
+        Args:
+            why: It would be asked again.
+            asked: The request as it was sent.
+            captured: The captured answer.
+            answer: That of the target.
+            version: In which it was asked.
+        """
+        if why not in REMEMBERED or captured is None:
+            return False
+        if why is Again.NO_RECORDS:
+            awaited = self._awaited(captured)
+            lacks = self._without_records
+            return all(each in lacks or self._is_lacking(each) for each in awaited)
+        found = list(self._refused(captured, asked, answer, version))
+        return bool(found) and all(self._is_lacking(thing) for thing, _ in found)
+
+    async def give_up(
+        self,
+        why: Again,
+        asked: Container,
+        captured: Message | None,
+        answer: Container,
+        version: int,
+    ) -> None:
+        """Remember what did not come in time, and say so; the arguments are those of `knows`."""
+        if why not in REMEMBERED or captured is None:
+            return
+        if why is Again.NO_RECORDS:
+            self._without_records.update(self._awaited(captured))
+            return
+        refused = list(self._refused(captured, asked, answer, version))
+        self._lacks.update((thing, error_name(error)) for thing, error in refused)
+        with suppress(ReplayError):  # whoever asks next is told
+            await self._cluster.refresh(
+                {topic for topic, partition in self._lacks if partition >= 0}
+            )
+        for thing, error in refused:
+            self._tell(thing, error)
+
+    def answered(
+        self, asked: Container, captured: Message | None, answer: Container, version: int
+    ) -> None:
+        """Take over an answer that is not asked for again."""
+        if captured is None:
+            return
+        found = api(captured.api_key or 0)
+        if found is None:
+            return
+        is_refused = any(errors_of(found.response, version, answer))
+        if self._lacks or self._without_records:
+            for thing, place in self._places(found, asked, answer, version):
+                if place.role is Role.RECORDS and place.value:
+                    self._without_records.discard(thing)
+                elif place.role is Role.ERROR and not place.value:
+                    self._lacks.pop(thing, None)
+        for thing, error in self._refused(captured, asked, answer, version) if is_refused else ():
+            if _is_lasting(error):
+                self._lacks[thing] = error_name(error)
+                self._tell(thing, error)
+
+    def _is_lacking(self, thing: _Thing) -> bool:
+        """Tell whether something is known to be lacking, if only as the rest of its topic is."""
+        if thing in self._lacks:
+            return True
+        topic, partition = thing
+        is_found = partition < 0 or self._cluster.leader(topic, partition) is not None
+        return not is_found and any(known == topic for known, _ in self._lacks)
+
+    def _awaited(self, captured: Message) -> list[_Thing]:
+        """Return the partitions of which the captured answer has records."""
+        found = api(captured.api_key or 0)
+        assert found is not None
+        assert captured.body is not None
+        schema, version = found.response, captured.api_version or 0
+        return [
+            (
+                self._world.names.topic(self._world.topic_of(place.scope) or ""),
+                place.scope.partition,
+            )
+            for place in walk(schema, version, captured.body, frozenset({Role.RECORDS}))
+            if place.value and place.scope.partition is not None
+        ]
+
+    def _refused(
+        self, captured: Message, asked: Container, answer: Container, version: int
+    ) -> Iterator[tuple[_Thing, int]]:
+        """Yield what the target refuses, and the captured broker did not."""
+        found = api(captured.api_key or 0)
+        if found is None or captured.body is None:
+            return
+        before = {
+            place.value
+            for place in walk(found.response, captured.api_version or 0, captured.body, _ANSWERED)
+            if place.role is Role.ERROR
+        }
+        for thing, place in self._places(found, asked, answer, version):
+            if place.role is Role.ERROR and place.value and place.value not in before:
+                yield thing, place.value
+
+    def _places(
+        self, found: Api, asked: Container, answer: Container, version: int
+    ) -> Iterator[tuple[_Thing, Place]]:
+        """Yield errors and records of an answer, and what they are about."""
+        named = next(filter(None, _names(found, asked, version)), "")
+        for place in walk(found.response, version, answer, _ANSWERED):
+            topic = self._topic(place.scope)
+            if topic:
+                partition = place.scope.partition
+                yield (topic, -1 if partition is None else partition), place
+            elif named:
+                yield (named, -1), place
+
+    def _topic(self, scope: Scope) -> str:
+        if scope.topic or scope.topic_id is None:
+            return scope.topic or ""
+        name = self._cluster.topic_name(scope.topic_id)
+        if name is None and (captured := self._world.captured_topics.topic_name(scope.topic_id)):
+            name = self._world.names.topic(captured)
+        return name or ""
+
+    def _tell(self, thing: _Thing, error: int) -> None:
+        """Say once of each topic, group or transactional id what is wrong with it."""
+        what, partition = thing
+        kind = what, error_name(error)
+        if kind in self._said:
+            return
+        self._said.add(kind)
+        text = f"the target refuses {what!r}: {error_name(error)}"
+        if error in UNHEARD_OF:
+            known = self._cluster.topics.get(what)
+            text = f"the target lacks topic {what!r} (--create-topics creates it)"
+            if known is not None and partition >= 0:
+                count = len(known.leaders)
+                text = f"topic {what!r} has no partition {partition} on the target, only {count}"
+        self._say(f"{text}; it is not waited for again")
+
+
+def _is_lasting(error: int) -> bool:
+    """Tell whether an error will be the same next time, whatever is asked."""
+    return error in UNHEARD_OF or error_name(error).endswith("AUTHORIZATION_FAILED")
+
+
+def _names(found: Api, asked: Container, version: int) -> Iterable[Any]:
+    """Yield the group or transactional id of a request."""
+    if not plan(found.request, version, _NAMED).members:
+        return ()
+    return (place.value for place in walk(found.request, version, asked, _NAMED))

@@ -1,0 +1,118 @@
+"""
+Which differences follow from what a capture lacks, as it begins midway or has gaps.
+
+The target can't give records that the capture does not show to be produced, nor know positions
+among them. Records that both sides have, and positions among those, are compared as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.messages import Message
+from dissector.protocol.records import RecordBatch, parse_records
+from replay.outcome import Difference
+from replay.roles import Role, walk
+from replay.step import Captured
+from replay.world import World
+
+_ASKED = frozenset({Role.OFFSET})
+_ANSWERED = frozenset({Role.OFFSET, Role.RECORDS})
+
+
+def follow_from_gap(
+    captured: Captured, answered: Message, differences: Sequence[Difference], world: World
+) -> bool:
+    """
+    Tell whether all differences are in partitions of whose records the capture lacks some.
+
+    Args:
+        captured: What was asked.
+        answered: The captured answer.
+        differences: Where the answer of the target is another.
+        world: What the target has in the place of what was captured.
+    """
+    if not world.is_partial:
+        return False
+    if world.guessed_ends and all(_is_of_ends(each) for each in differences):
+        return True
+    if _is_of_strangers(captured, world) and all(map(_is_of_members, differences)):
+        return True
+    lacking = set(_lacking(captured, answered, world))
+    return bool(lacking) and all(_is_in(each, lacking) for each in differences)
+
+
+def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool:
+    """Tell whether a difference is in one of these partitions, or no records come beside them."""
+    path = difference.path
+    if path.endswith("records") and str(difference.replayed).startswith("no records"):
+        return True
+    return any(f"[{topic}]." in path and f"[{at}]" in path for topic, at in lacking)
+
+
+def _is_of_ends(difference: Difference) -> bool:
+    """Tell whether a difference is in how transactions ended, or which were aborted."""
+    return difference.path.endswith(".control") or ".aborted_transactions" in difference.path
+
+
+def _is_of_strangers(captured: Captured, world: World) -> bool:
+    """Tell whether a request is of a group with members whose join the capture does not show."""
+    body = captured.asked().body
+    group = body.get("group_id") if body is not None else None
+    return any(group == each for each, _ in world.strangers)
+
+
+def _is_of_members(difference: Difference) -> bool:
+    """Tell whether a difference is in who is a member of a group, and has which partitions."""
+    if not difference.is_error:
+        return difference.path.startswith(_PARTS)
+    return difference.replayed in _OF_MEMBERS or difference.captured in _OF_MEMBERS
+
+
+_OF_MEMBERS = frozenset(
+    error_code(name)
+    for name in (
+        "FENCED_MEMBER_EPOCH",
+        "ILLEGAL_GENERATION",
+        "REBALANCE_IN_PROGRESS",
+        "STALE_MEMBER_EPOCH",
+        "UNKNOWN_MEMBER_ID",
+    )
+)
+_PARTS = ("assignment", "members", "leader")
+
+
+def _lacking(captured: Captured, answered: Message, world: World) -> Iterator[tuple[str, int]]:
+    """Yield partitions, as captured, that an exchange is about and of which records are lacking."""
+    asked = captured.asked()
+    for message, wanted in ((asked, _ASKED), (answered, _ANSWERED)):
+        if message.body is None or message.schema is None:
+            continue
+        for place in walk(message.schema, message.api_version or 0, message.body, wanted):
+            topic, partition = world.topic_of(place.scope), place.scope.partition
+            if topic is None or partition is None or place.value is None:
+                continue
+            if place.role is Role.RECORDS and place.value:
+                offsets = _data_offsets(place.value)
+                if not all(world.offsets.has_record(topic, partition, each) for each in offsets):
+                    yield topic, partition
+            elif place.role is Role.OFFSET and place.field.name in _POSITIONS and place.value >= 0:
+                near = range(max(place.value - _MOST_MARKERS, 0), place.value + 1)
+                if not any(world.offsets.has_record(topic, partition, each) for each in near):
+                    yield topic, partition
+
+
+_POSITIONS = frozenset({"fetch_offset", "offset", "committed_offset", "end_offset"})
+"""Offsets of records; others move while nobody asks."""
+
+
+_MOST_MARKERS = 3
+"""That may lie between a record and the position behind it."""
+
+
+def _data_offsets(data: bytes) -> Iterator[int]:
+    """Yield the offsets of the records that are no ends of transactions."""
+    for batch in parse_records(data):
+        if not (isinstance(batch, RecordBatch) and batch.control):
+            yield from (record.offset for record in batch.records)
