@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from dissector.protocol.schema import Schema
-from replay.bodies import is_given
+from replay.leeway import is_given
 from replay.roles import Branch, Leaf, Node, Role, Scope, plan
 from replay.to_captured import ToCaptured
 from replay.treatment import COMPARED, GIVEN, MOVING, OF_THE_CLUSTER

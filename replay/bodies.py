@@ -9,11 +9,11 @@ from typing import Any
 from dissector.protocol.embedded.group_members import Part, read_member
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.error_codes import error_name
-from dissector.protocol.schema import Field
 from dissector.view.values import jsonable
 from replay.contents import compare_contents, data_offsets
 from replay.keyed import key_text, keyed
-from replay.names import INTERNAL, NO_ID
+from replay.leeway import are_as_many, have_failed, is_given, says_nothing
+from replay.names import INTERNAL
 from replay.outcome import Difference
 from replay.overlaps import Overlaps
 from replay.ranges import Ranges
@@ -108,8 +108,8 @@ class Bodies:
             below = f"{path}.{name}" if path else name
             before, after = captured[name], live[name]
             versions = node.version, other.version
-            has_moved = name in MOVING and before != after and _have_failed(node, captured, live)
-            if has_moved or _says_nothing(member.field, versions, before, after):
+            has_moved = name in MOVING and before != after and have_failed(node, captured, live)
+            if has_moved or says_nothing(member.field, versions, before, after):
                 self.is_otherwise = True
             elif isinstance(member, Leaf):
                 if member.role is Role.CONFIG_VALUE and captured.get("name") in OF_A_BROKER:
@@ -267,7 +267,7 @@ class Bodies:
         self, twins: tuple[Branch, Branch], before: Any, after: Any, path: str, scope: Scope
     ) -> None:
         branch, other = twins
-        if branch.name in TASKS and after is not None and _are_as_many(before, after):
+        if branch.name in TASKS and after is not None and are_as_many(before, after):
             self.is_otherwise |= before != after
         elif before is None or after is None:
             if before is not after:
@@ -359,35 +359,6 @@ def _records_of(node: Node) -> Leaf | None:
     return leaf if isinstance(leaf, Leaf) and leaf.role is Role.RECORDS else None
 
 
-def _have_failed(node: Node, captured: _Body, live: _Body) -> bool:
-    """
-    Tell whether both report the same error: where the log begins is then told by chance.
-
-    Source: ReplicaManager.appendToLocalLog, which fills in log_start_offset or -1 by the step in
-    which an append was refused.
-    """
-    errors = [
-        (captured.get(leaf.name), live.get(leaf.name))
-        for leaf in node.members
-        if isinstance(leaf, Leaf) and leaf.role is Role.ERROR
-    ]
-    return any(before and before == after for before, after in errors)
-
-
-def _are_as_many(before: Sequence[_Body] | None, after: Sequence[_Body]) -> bool:
-    """Tell whether as many tasks are given, or none were told in the capture at that time."""
-    if before is None:
-        return True
-    counts = [sum(len(each["partitions"]) for each in tasks) for tasks in (before, after)]
-    return counts[0] == counts[1]
-
-
-def _says_nothing(field: Field, versions: tuple[int, int], before: Any, after: Any) -> bool:
-    """Tell whether one value is null and the other empty, as its version knows no null there."""
-    can_be_null = [version in field.null for version in versions]
-    return can_be_null[0] != can_be_null[1] and before != after and not (before or after)
-
-
 def _is_unordered(node: Node) -> bool:
     """Return whether elements are topics or partitions of a Produce: they come in random order."""
     return any(member.name in UNORDERED for member in node.members)
@@ -402,16 +373,3 @@ def _fails(element: _Body) -> bool:
 def _without_arrays(node: Node) -> Node:
     leaves = tuple(member for member in node.members if isinstance(member, Leaf))
     return Node(node.version, leaves, node.scope, node.keys)
-
-
-_MOCK_TIME = 1234
-"""What librdkafka's mock cluster says for a time of appending, always (rdkafka_mock_handlers.c)."""
-
-
-def is_given(role: Role, value: Any) -> bool:
-    """Tell whether a broker gave a value at all, or says that there is none."""
-    if role is Role.APPEND_TIME:
-        return bool(value >= 0) and value != _MOCK_TIME
-    if isinstance(value, int):
-        return value > 0 if role in (Role.SESSION_ID, Role.MEMBER_EPOCH) else value >= 0
-    return bool(value) and value != NO_ID
