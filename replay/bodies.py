@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dissector.protocol.embedded.group_members import Part, read_member
@@ -13,7 +14,7 @@ from dissector.view.values import jsonable
 from replay.contents import compare_contents
 from replay.keyed import key_text, keyed
 from replay.names import NO_ID
-from replay.outcome import Difference
+from replay.outcome import Difference, Reason
 from replay.roles import Branch, Leaf, Node, Role, Scope, plan
 from replay.treatment import (
     AT_REST,
@@ -46,7 +47,7 @@ class Bodies:
 
     Attributes:
         differences: Found so far.
-        is_otherwise: Whether something is arranged otherwise, and means the same.
+        reasons: Why what is arranged otherwise means the same.
     """
 
     def __init__(
@@ -57,12 +58,17 @@ class Bodies:
         show_secrets: bool = False,
     ) -> None:
         self.differences: list[Difference] = []
-        self.is_otherwise = False
+        self.reasons: set[Reason] = set()
         self._world = world
         self._may_have_more = may_have_more
         self._made = made
         self._show_secrets = show_secrets
         self._protocol: tuple[str | None, str | None] = None, None
+
+    @property
+    def is_otherwise(self) -> bool:
+        """Whether something is arranged otherwise, and means the same."""
+        return bool(self.reasons)
 
     def compare(self, nodes: tuple[Node, Node], captured: _Body, live: _Body, outer: Scope) -> None:
         """
@@ -84,8 +90,8 @@ class Bodies:
         scope = outer.inside(node, captured)
         there = None if node is other else {member.name: member for member in other.members}
         begun = len(self.differences)
-        if self._is_ready_sooner(node, captured, live, scope):
-            self.is_otherwise = True
+        if sooner := self._why_sooner(node, captured, live, scope):
+            self.reasons.add(sooner)
             return
         same_extent = self._records(node, captured, live, path, scope)
         for member in node.members:
@@ -98,7 +104,7 @@ class Bodies:
             versions = node.version, other.version
             has_moved = name in MOVING and before != after and _have_failed(node, captured, live)
             if has_moved or _says_nothing(member.field, versions, before, after):
-                self.is_otherwise = True
+                self.reasons.add(Reason.REFUSED if has_moved else Reason.NULL)
             elif isinstance(member, Leaf):
                 if member.role is Role.CONFIG_VALUE and captured.get("name") in OF_A_BROKER:
                     continue  # every broker has its own
@@ -109,20 +115,25 @@ class Bodies:
         if any("." not in each.path[len(path) + 1 :] for each in errors):
             # What else differs beside another error follows from it.
             self.differences[begun:] = errors
+        if _has_default(captured) and _has_default(live):
+            changed = self.differences[begun:]
+            self.differences[begun:] = [replace(each, is_default=True) for each in changed]
 
-    def _is_ready_sooner(self, node: Node, captured: _Body, live: _Body, scope: Scope) -> bool:
-        """Tell whether the target could do what the captured broker could not: not yet, or ever."""
+    def _why_sooner(self, node: Node, captured: _Body, live: _Body, scope: Scope) -> Reason | None:
+        """Return why the target could do what the captured broker could not: not yet, or ever."""
         for leaf in node.members:
             if isinstance(leaf, Leaf) and leaf.role is Role.ERROR and leaf.name in captured:
                 errors = captured[leaf.name], live.get(leaf.name, 0)
                 if errors[0] and not errors[1] and error_name(errors[0]) in PASSING:
-                    return True
+                    return Reason.READY
                 if errors[0] in ELSEWHERE and errors[1] != errors[0]:
-                    return True
+                    return Reason.ELSEWHERE
                 is_made = tuple(map(error_name, errors)) in OF_MADE
                 if is_made and self._world.topic_of(scope) in self._made:
-                    return True
-        return captured.get("group_state") in ON_THE_WAY and live.get("group_state") == AT_REST
+                    return Reason.MADE
+        if captured.get("group_state") in ON_THE_WAY and live.get("group_state") == AT_REST:
+            return Reason.AT_REST
+        return None
 
     def _records(
         self, node: Node, captured: _Body, live: _Body, path: str, scope: Scope
@@ -140,7 +151,8 @@ class Bodies:
             self._show_secrets,
         )
         self.differences += found.differences
-        self.is_otherwise |= not found.same_extent
+        if not found.same_extent:
+            self.reasons.add(Reason.RECORDS)
         return found.same_extent
 
     def _leaf(self, leaf: Leaf, before: Any, after: Any, path: str, scope: Scope) -> None:
@@ -161,7 +173,7 @@ class Bodies:
         if is_free and is_given(role, before) == is_given(role, after):
             return
         if role is Role.OFFSET and self._world.are_markers(scope, before, after):
-            self.is_otherwise = True
+            self.reasons.add(Reason.MARKERS)
             return
         self._differ(path, before, after, role is Role.ERROR)
 
@@ -172,13 +184,13 @@ class Bodies:
         if leaf.role in OF_THE_CLUSTER:
             return
         if leaf.role in COUNTED and before != after and len(before) == len(after):
-            self.is_otherwise = True
+            self.reasons.add(Reason.COUNT)
             return
         mapped = [self._world.captured(leaf.role, each, scope) for each in after]
         if list(before) == mapped:
             return
         if sorted(before, key=repr) == sorted(mapped, key=repr):
-            self.is_otherwise = True
+            self.reasons.add(Reason.ORDER)
         else:
             self._differ(path, before, mapped)
 
@@ -242,7 +254,7 @@ class Bodies:
             self._differ(f"{path}[{at}]", old, None)
         for at, new in enumerate(after[len(before) :], len(before)):
             if path in self._may_have_more:
-                self.is_otherwise = True
+                self.reasons.add(Reason.MORE)
             else:
                 self._differ(f"{path}[{at}]", None, new)
 
@@ -263,16 +275,17 @@ class Bodies:
             lost = [key for key in old if key not in new]
             for key, stranger in zip(lost, [key for key in new if key not in old], strict=False):
                 new[key] = new.pop(stranger)
-        self.is_otherwise |= [k for k in new if k in old] != [k for k in old if k in new]
+        if [k for k in new if k in old] != [k for k in old if k in new]:
+            self.reasons.add(Reason.ORDER)
         array = path.rpartition(".")[2]
         for key, element in old.items():
             at = f"{path}[{key_text(key)}]"
             if key in new:
                 self._struct(nodes, element, new[key], at, scope)
             elif element.get("is_internal"):
-                self.is_otherwise = True  # a broker makes its own topics when it needs them
+                self.reasons.add(Reason.INTERNAL)
             elif array in self._may_have_more & TOLD_WHEN_NEW and not _tells(element, _OF_NOTE):
-                self.is_otherwise = True
+                self.reasons.add(Reason.MORE)
             else:
                 self._differ(at, element, None)
         for key, element in new.items():
@@ -280,15 +293,29 @@ class Bodies:
                 continue
             fails = array in TOLD_WHEN_NEW and _tells(element, _OF_NOTE[:1])
             if array in self._may_have_more and not fails:
-                self.is_otherwise = True
+                self.reasons.add(Reason.MORE)
             else:
                 self._differ(f"{path}[{key_text(key)}]", None, element)
 
     def _differ(self, path: str, before: Any, after: Any, is_error: bool = False) -> None:
-        self.differences.append(Difference(path, jsonable(before), jsonable(after), is_error))
+        alone = after if before is None else before if after is None else None
+        is_default = isinstance(alone, Mapping) and _has_default(alone)
+        found = Difference(path, jsonable(before), jsonable(after), is_error, is_default)
+        self.differences.append(found)
 
 
 _OF_NOTE = ("error_code", "records")
+_DEFAULT_CONFIG = 5
+
+
+def _has_default(setting: _Body) -> bool:
+    """
+    Tell whether a struct is a setting that nobody has set.
+
+    Source: ConfigSource.DEFAULT_CONFIG, of DescribeConfigs v1+ and CreateTopics v5+ (KIP-226).
+    """
+    source = setting.get("config_source", setting.get("source"))
+    return source == _DEFAULT_CONFIG or setting.get("is_default") is True
 
 
 def _have_failed(node: Node, captured: _Body, live: _Body) -> bool:

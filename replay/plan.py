@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dissector.engine.capture import Capture, Options
 from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.filter import Filter, parse
+from replay.about import Source
 from replay.arrays import Ints
 from replay.completeness import Completeness
 from replay.lacking import Lacking
@@ -49,6 +50,8 @@ class Plan:
         lacking: What steps lack of what is left out.
         brokers: `address:port` of captured brokers -> node id, as far as Metadata tells.
         problems: What was wrong with the files.
+        source: The files, and what was chosen from them.
+        clients: Connection -> software of its client, where that says so (KIP-511).
         shapes: What exchanges have in common, by number.
         causes: What each step must come after, one step behind the other.
         cause_ends: Where in it that of each step ends; begins with 0.
@@ -67,6 +70,8 @@ class Plan:
         self.lacking = Lacking()
         self.brokers: dict[str, int] = {}
         self.problems: list[str] = []
+        self.source = Source()
+        self.clients: dict[int, str] = {}
         self.shapes: list[Shape] = []
         self._spool = Spool()
         self._reasons: dict[int, str] = {}
@@ -106,7 +111,9 @@ class Plan:
         )
         capture = Capture(captures, options)
         chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
-        return Maker(cls(), capture, chosen, allowed(allow)).plan()
+        plan, may_send = cls(), allowed(allow)
+        plan.source = Source.of(captures, chosen.text if chosen else "", may_send, options.ports)
+        return Maker(plan, capture, chosen, may_send).plan()
 
     def __len__(self) -> int:
         return len(self._spool)
@@ -132,6 +139,11 @@ class Plan:
             known = self.connections.get(connection)
             end = bisect_right(self.request_times_ns, known.last_ns) if known else numbers[-1] + 1
             yield self._spool.ends[connection][1], numbers, end
+
+    @property
+    def connection_numbers(self) -> list[int]:
+        """The captured connections that have steps."""
+        return list(self._by_connection)
 
     @property
     def begin_ns(self) -> int:

@@ -68,6 +68,32 @@ EXAMPLES = 2
 """Of each kind of difference."""
 
 
+_MOST_REASONS = 1000
+"""That are told apart."""
+
+OTHER = "other reasons"
+
+
+class Reasons:
+    """Reasons, and how often each went for which API."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Counter[str]] = {}
+
+    def add(self, reason: str, api: str) -> None:
+        """Count a reason."""
+        is_told = reason in self._found or len(self._found) < _MOST_REASONS
+        self._found.setdefault(reason if is_told else OTHER, Counter())[api] += 1
+
+    def rows(self) -> list[Row]:
+        """Return the reasons, the most frequent first."""
+        found = sorted(self._found.items(), key=lambda item: -item[1].total())
+        return [
+            {"reason": reason, "count": apis.total(), "apis": dict(apis.most_common())}
+            for reason, apis in found
+        ]
+
+
 @dataclass(slots=True)
 class Seen:
     """How often something was seen, and how it looked the first times."""
