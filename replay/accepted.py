@@ -48,11 +48,14 @@ class Place(NamedTuple):
         return cls(pattern, *map(error_name, values))
 
     @property
+    def errors(self) -> str:
+        """Both errors; empty where the field is no error code."""
+        return f"{self.captured} -> {self.replayed}" if self.captured else ""
+
+    @property
     def line(self) -> str:
         """The line that stands for it in a file of accepted differences."""
-        if not self.captured:
-            return self.pattern
-        return f"{self.pattern}: {self.captured} -> {self.replayed}"
+        return f"{self.pattern}: {self.errors}" if self.captured else self.pattern
 
 
 class Accepted:

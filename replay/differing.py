@@ -8,11 +8,11 @@ from typing import Any
 
 from dissector.protocol.error_codes import error_name
 from dissector.view.values import jsonable
-from replay.accepted import Accepted, Place
+from replay.accepted import BY_UPGRADE, Accepted, Place
 from replay.kept import Kept
 from replay.outcome import Difference
 from replay.payloads import hidden
-from replay.tallies import EXAMPLES, Row
+from replay.tallies import EXAMPLES, Row, Seen
 
 At = tuple[int, int]
 """Pass and step."""
@@ -113,7 +113,8 @@ class Differing:
         found = sorted(self._places.items(), key=lambda item: item[1].first[0][0])
         return [
             {
-                "place": place.line,
+                "place": place.pattern,
+                "errors": place.errors,
                 "count": seen.count,
                 "first_step": seen.first[0][0][1],
                 "first_pass": seen.first[0][0][0],
@@ -123,9 +124,19 @@ class Differing:
             for (place, accepted), seen in found
         ]
 
-    def places(self) -> list[tuple[Place, str]]:
-        """Return the fields, each with what accepts it."""
-        return list(self._places)
+    @property
+    def places(self) -> dict[str, Seen]:
+        """How often each field differs, by its pattern, with examples."""
+        found: dict[str, Seen] = {}
+        for (place, _), seen in self._places.items():
+            known = found.setdefault(place.pattern, Seen())
+            known.count += seen.count
+            known.examples += [row for _, row in seen.first]
+        return found
+
+    def acceptable(self) -> list[Place]:
+        """Return the fields that differ, but for what an upgrade brings."""
+        return [place for place, accepted in self._places if accepted != BY_UPGRADE]
 
 
 def _told(difference: Difference, value: Any) -> Any:

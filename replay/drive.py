@@ -74,8 +74,7 @@ def learn_noise(plan: Plan, setting: Setting, watch: Watch | None = None) -> tup
     report = drive(plan, twice, watch)
     if report.ended:
         raise ReplayError(setting.to, f"no noise could be learned: {report.ended}")
-    patterns = sorted({place.pattern for place in report.acceptable()})
-    return tuple(pattern for pattern in patterns if not pattern.endswith(NO_ANSWER))
+    return tuple(place for place in sorted(report.places) if not place.endswith(NO_ANSWER))
 
 
 async def _drive(plan: Plan, setting: Setting, addresses: list[str], watch: Watch | None) -> Report:

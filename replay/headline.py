@@ -30,7 +30,8 @@ def _verdict(report: Report) -> str:
         if report.passed:
             found += ", none in a way that --fail-on names"
     elif told["accepted"]:
-        found = f"answers as captured, but for accepted differences in {told['accepted']:,} answers"
+        count = f"{told['accepted']:,} answer{'s' * (told['accepted'] != 1)}"
+        found = f"answers as captured, but for accepted differences in {count}"
     else:
         found = "answers as captured"
     exceeded = told["limits_exceeded"]

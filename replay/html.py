@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import islice
 from typing import Any
 
 from dissector.view.escape import escaped
@@ -39,10 +40,10 @@ td.n, th.n { text-align: right }
 td.zero { opacity: .35 }
 code, pre { font: 12px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; margin: 0;
   white-space: pre-wrap }
-table.facts th { font-weight: 600; white-space: nowrap }
 td { overflow-wrap: anywhere; max-width: 44em }
+table.facts th { font-weight: 600; white-space: nowrap }
+table.facts td { max-width: 76em }
 td.n, th.n { white-space: nowrap }
-th + th.side { font-weight: 400 }
 details { border-bottom: 1px solid var(--line); padding: .3em 0 } summary { cursor: pointer }
 .sides { display: grid; grid-template-columns: 1fr 1fr; gap: 1em; padding: .4em 0 .6em 1.2em }
 .sides h3 { font-size: .85em; margin: 0; opacity: .7 }
@@ -56,7 +57,7 @@ _ELSEWHERE = frozenset({"target", "passed", "ended", "steps"})
 """Of the summary: what stands in the headline or in another number."""
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 300, 150, 58, 22
-_MARKS = (50, 90, 99)
+_MARKS = {50: "middle", 90: "end", 99: "middle"}
 
 
 def html_lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
@@ -182,12 +183,12 @@ def _value(value: Any) -> str:
 
 
 def _differences(report: Report, shown: int) -> Iterator[str]:
-    total = report.difference_count
+    total = report.difference_count - report.accepted_count
     if not total:
         return
     count = f"the first {shown:,} of {total:,}" if total > shown else f"{total:,}"
     yield f"<h2>Differences, {count}</h2>"
-    for row in report.differences(shown):
+    for row in islice((row for row in report.differences() if not row["accepted"]), shown):
         path = _text(row["path"]) or "answer"
         yield f"<details><summary><code>{path}</code> {_text(difference_heading(row))}</summary>"
         yield f'<div class="sides">{_side(row, "captured")}{_side(row, "replayed")}</div></details>'
@@ -218,7 +219,7 @@ def _plot(known: OfApi) -> str:
         for times in (known.captured, known.replayed)
     ]
     top = max(max(line, default=0.0) for line in lines) or 1.0
-    width, height = _WIDTH - _LEFT - 8, _HEIGHT - _BELOW - 8
+    width, height = _WIDTH - _LEFT - 16, _HEIGHT - _BELOW - 8
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img">',
         f'<path d="M{_LEFT} 8V{8 + height}H{_LEFT + width}" fill="none" stroke="currentColor" '
@@ -226,10 +227,10 @@ def _plot(known: OfApi) -> str:
         f'<text x="{_LEFT - 4}" y="14" text-anchor="end">{_duration(top)}</text>',
         f'<text x="{_LEFT - 4}" y="{8 + height}" text-anchor="end">0</text>',
     ]
-    for mark in _MARKS:
+    for mark, anchor in _MARKS.items():
         at = _LEFT + width * mark / 100
         parts.append(
-            f'<text x="{at:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">p{mark}</text>'
+            f'<text x="{at:.0f}" y="{_HEIGHT - 6}" text-anchor="{anchor}">p{mark}</text>'
             f'<path d="M{at:.0f} 8v{height}" stroke="currentColor" opacity=".12"/>'
         )
     for line, colour in zip(lines, ("#888", "var(--blue)"), strict=True):

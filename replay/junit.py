@@ -92,12 +92,12 @@ def _skipped(report: Report) -> Iterator[tuple[str, str]]:
     """Yield name and message of a case for each API that was left out for a reason."""
     for row in report.left_out_rows():
         for api, count in row["apis"].items():
-            yield f"{api}, left out", f"{count:,} requests: {row['reason']}"
+            yield f"{api}, left out", f"{count:,} not sent: {row['reason']}"
     for row in report.not_judged_rows():
         for api, count in row["apis"].items():
-            yield f"{api}, not judged", f"{count:,} answers: {row['reason']}"
+            yield f"{api}, not judged", f"{count:,} sent: {row['reason']}"
     if report.never_reached:
-        yield "requests never reached", f"{report.never_reached:,} requests"
+        yield "requests never reached", f"{report.never_reached:,} not sent"
 
 
 def _told(report: Report) -> defaultdict[str, list[Row]]:

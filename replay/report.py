@@ -9,7 +9,7 @@ from functools import partial
 from dissector.protocol.embedded.sasl import MASK
 from dissector.view.values import jsonable
 from replay.about import About
-from replay.accepted import BY_UPGRADE, Place
+from replay.accepted import Place
 from replay.compare import FAILING
 from replay.differing import Differing
 from replay.kept import Kept
@@ -184,6 +184,11 @@ class Report:
         """How many fields differ, in all answers, those that are accepted too."""
         return len(self._differing)
 
+    @property
+    def accepted_count(self) -> int:
+        """How many of these are accepted."""
+        return self._differing.accepted_count
+
     def differences(self, most: int | None = None) -> Iterator[Row]:
         """Yield differences in the order in which they came up; the first so many."""
         return self._differing.rows(most)
@@ -207,10 +212,10 @@ class Report:
             "never_reached": self.never_reached,
             **{verdict.value: count for verdict, count in self.verdicts.items()},
             "differences": self.difference_count,
-            "accepted_differences": self._differing.accepted_count,
+            "accepted_differences": self.accepted_count,
             "lacking": self.lacking,
             "limits_exceeded": len(self.limit_rows()),
-            "first_difference": first and f"step {first['first_step']}: {first['place']}",
+            "first_difference": first and _first_text(first),
             "requests_sent": self.sent,
             "split": self.split,
             "elapsed_s": round(seconds, 3),
@@ -291,6 +296,16 @@ class Report:
         """
         return self._differing.place_rows()
 
+    @property
+    def places(self) -> dict[str, Seen]:
+        """How often each field differs, by its pattern."""
+        return self._differing.places
+
+    @property
+    def refusals(self) -> Counter[str]:
+        """Why steps could not be sent or their answers not be waited for, and how often."""
+        return Counter(dict(self.left_out[BY_REPLAY])) + Counter(dict(self.not_judged))
+
     def stale_rows(self) -> list[Row]:
         """Return what `--accept` names and did not differ; nothing where not all was reached."""
         whole = not self.ended and not self.never_reached
@@ -307,7 +322,7 @@ class Report:
 
     def acceptable(self) -> list[Place]:
         """Return the fields that differ and that `--upgrade` does not accept."""
-        return [place for place, accepted in self._differing.places() if accepted != BY_UPGRADE]
+        return self._differing.acceptable()
 
     def __str__(self) -> str:
         from replay.text import text_lines
@@ -336,6 +351,11 @@ def _about(plan: Plan, setting: Setting) -> About:
     clients = Counter(plan.clients.get(each, "unknown") for each in plan.connection_numbers)
     options = {**setting.options(), **plan.source.options}
     return About(plan.source, first_ns, last_ns, clients, options)
+
+
+def _first_text(place: Row) -> str:
+    errors = f": {place['errors']}" if place["errors"] else ""
+    return f"step {place['first_step']}: {place['place']}{errors}"
 
 
 def _request(outcome: Outcome) -> Row:
