@@ -39,9 +39,9 @@ class Place(NamedTuple):
     replayed: str = ""
 
     @classmethod
-    def of(cls, api: str, difference: Difference) -> Self:
-        """Return the place of a difference."""
-        pattern = general(api, difference.path)
+    def of(cls, api: str, difference: Difference, by_setting: bool = True) -> Self:
+        """Return the place of a difference; settings have one each, or one for all."""
+        pattern = general(api, difference.path, by_setting)
         values = difference.captured, difference.replayed
         if not difference.is_error or not all(isinstance(value, int) for value in values):
             return cls(pattern)

@@ -10,9 +10,13 @@ from dissector.protocol.error_codes import error_name
 from dissector.view.values import jsonable
 from replay.accepted import BY_UPGRADE, Accepted, Place
 from replay.kept import Kept
+from replay.noise import of_any
 from replay.outcome import Difference
 from replay.payloads import hidden
 from replay.tallies import EXAMPLES, Row, Seen
+
+_MOST_PLACES = 2000
+"""When there are so many, settings, whose names a capture chooses, are no more told apart."""
 
 At = tuple[int, int]
 """Pass and step."""
@@ -77,7 +81,7 @@ class Differing:
         """Return differences in their places."""
         found = []
         for each in differences:
-            place = Place.of(api, each)
+            place = Place.of(api, each, by_setting=len(self._places) < _MOST_PLACES)
             found.append(Found(each, place, self._accepted.by(api, place, each)))
         return found
 
@@ -126,10 +130,10 @@ class Differing:
 
     @property
     def places(self) -> dict[str, Seen]:
-        """How often each field differs, by its pattern, with examples."""
+        """How often each field differs, by the pattern for any setting, with examples."""
         found: dict[str, Seen] = {}
         for (place, _), seen in self._places.items():
-            known = found.setdefault(place.pattern, Seen())
+            known = found.setdefault(of_any(place.pattern), Seen())
             known.count += seen.count
             known.examples += [row for _, row in seen.first]
         return found

@@ -107,6 +107,7 @@ def test_an_upgrade_brings_apis_and_changed_defaults() -> None:
         outcome("ApiVersions", 3, *apis),
         outcome("CreateTopics", 5, created("1"), created("2")),
         outcome("CreateTopics", 5, created("1"), {"topics": [{"name": "orders", "configs": []}]}),
+        outcome("CreateTopics", 5, created("1"), created("1", source=3)),  # KIP-966
         _described(is_default=True),
     ]
     for each in brought:
@@ -116,6 +117,7 @@ def test_an_upgrade_brings_apis_and_changed_defaults() -> None:
         outcome("ApiVersions", 3, apis[0], {"error_code": 35}),
         outcome("CreateTopics", 5, created("1", source=4), created("2", source=4)),
         outcome("CreateTopics", 5, created("1"), created("2", source=4)),
+        outcome("CreateTopics", 5, created("1"), created("2", source=3)),
         _described(is_default=False),
         outcome("CreateTopics", 5, created("1"), {"topics": []}),
     ]
@@ -137,6 +139,14 @@ def _described(is_default: bool) -> Outcome:
         for value in "ab"
     ]
     return outcome("DescribeConfigs", 0, *sides)
+
+
+def test_each_setting_is_accepted_by_its_name(tmp_path: Path) -> None:
+    changed = outcome("CreateTopics", 5, created("1", source=1), created("2", source=1))
+    criteria = _accepting(tmp_path / "accepted", changed)
+    setting = "CreateTopics.topics[*].configs[min.insync.replicas].value"
+    assert criteria.accepted.lines == (setting,)
+    assert list(made(changed).places) == ["CreateTopics.topics[*].configs[*].value"]
 
 
 def test_an_upgrade_is_not_in_the_file(tmp_path: Path) -> None:

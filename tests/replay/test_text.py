@@ -106,7 +106,7 @@ def test_what_was_replayed_stands_above() -> None:
 def test_accepted_differences_have_sections_of_their_own() -> None:
     lines = list(text_lines(full()))
     upgrade, accepted = lines.index(UPGRADE), lines.index(ACCEPTED_HEADING)
-    assert lines[upgrade + 2].endswith("CreateTopics.topics[*].configs[*].value")
+    assert lines[upgrade + 2].endswith("CreateTopics.topics[*].configs[min.insync.replicas].value")
     assert "UNKNOWN_TOPIC_OR_PARTITION" in lines[accepted + 2]
     by_field = lines.index("Differences by field, the first at the top")
     assert not any("UNKNOWN_TOPIC" in line or "configs" in line for line in lines[by_field:])
