@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
 
+_LONGEST_SOFTWARE = 100
+"""Of what a client says that it is, so much is kept."""
+
 _VOTE = KEYS["Vote"]
 """Only controllers offer it (KIP-595)."""
 
@@ -283,7 +286,8 @@ def _software(request: Message) -> str:
     body = request.body if request.api == "ApiVersions" else None
     if body is None or not body.get("client_software_name"):
         return ""
-    return f"{body.client_software_name} {body.client_software_version}".strip()
+    told = f"{body.client_software_name} {body.client_software_version}".strip()
+    return told[:_LONGEST_SOFTWARE]
 
 
 def _plain(table: Exchanges) -> list[bool]:
