@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
+import numpy as np
+
 from dissector.protocol.embedded.sasl import MASK
 from dissector.view.values import jsonable
 from replay.about import About
@@ -17,7 +19,10 @@ from replay.outcome import Alike, Change, Difference, Outcome, Verdict
 from replay.plan import Plan
 from replay.roles import Role
 from replay.setting import Setting
+from replay.step import Step
 from replay.tallies import OfApi, Reasons, Row, Seen, Times
+
+_VERDICTS = tuple(Verdict)
 
 BY_PLAN, BY_REPLAY = "plan", "replay"
 """Who left a request out."""
@@ -74,6 +79,7 @@ class Report:
         self.lacking = 0
         self._passes = setting.manner.loop
         self._verdicts: Counter[Verdict] = Counter()
+        self._verdict_of = bytearray(len(plan))
         self._shows_secrets = setting.show_secrets
         self._differing = Differing(setting.criteria.accepted, setting.show_payloads)
         self._equivalents = Kept()
@@ -91,6 +97,7 @@ class Report:
             verdict = Verdict.ACCEPTED
         self._verdicts[verdict] += 1
         known.verdicts[verdict] += 1
+        self._note(step.number, verdict)
         if verdict is Verdict.LEFT_OUT:
             self.left_out[BY_PLAN if step.left_out else BY_REPLAY].add(outcome.failure, api)
             return
@@ -108,6 +115,7 @@ class Report:
         """Take over steps that were answered as captured; one like them was added before."""
         count = len(alike.numbers)
         self._verdicts[Verdict.SAME] += count
+        np.frombuffer(self._verdict_of, np.uint8)[alike.numbers] = _VERDICTS.index(Verdict.SAME)
         self.sent += count
         known = self.apis[alike.api]
         known.verdicts[Verdict.SAME] += count
@@ -116,6 +124,29 @@ class Report:
         known.captured.add_all(self.plan.latencies_ns(alike.numbers))
         for change, times in alike.changes.items():
             self.changes[change].count += times
+
+    def revise(self, step: Step, copy: int, difference: Difference) -> None:
+        """Take over a difference of a step that was added before, in the same pass."""
+        api = step.captured.api
+        (found,) = self._differing.find(api, [difference])
+        before = _VERDICTS[self._verdict_of[step.number]]
+        verdict = before
+        if before not in FAILING:
+            verdict = Verdict.ACCEPTED if found.accepted else Verdict.DIFFERS
+            for verdicts in (self._verdicts, self.apis[api].verdicts):
+                verdicts[before] -= 1
+                verdicts[verdict] += 1
+            self.lacking += verdict in FAILING and bool(step.lacks)
+            self._note(step.number, verdict)
+        outcome = Outcome(step, copy, version=step.captured.api_version)
+        about = {**_request(outcome), "verdict": verdict.value, "lacks": sorted(step.lacks)}
+        self._differing.add(about, found)
+
+    def _note(self, number: int, verdict: Verdict) -> None:
+        """Note the verdict on a step of the pass: the end of the pass may change it."""
+        if number >= len(self._verdict_of):
+            self._verdict_of.extend(bytes(number + 1 - len(self._verdict_of)))
+        self._verdict_of[number] = _VERDICTS.index(verdict)
 
     def _add_sent(self, outcome: Outcome, known: OfApi) -> None:
         captured = outcome.step.captured

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from replay.outcome import Change, Verdict
+from replay.accepted import Accepted
+from replay.criteria import Criteria
+from replay.outcome import Change, Difference, Verdict
 from replay.stage import Manner
 from replay.tallies import OTHER, Reasons
 from tests.replay.outcomes import outcome
@@ -171,6 +173,25 @@ def test_causes_stand_before_what_follows_from_them() -> None:
     first = report.summary()["first_difference"]
     assert first == "step 4: JoinGroup.error_code: NONE -> INVALID_SESSION_TIMEOUT"
     assert [row["step"] for row in report.place_rows()[1]["examples"]] == [7, 8]
+
+
+def test_the_end_of_a_pass_may_show_that_an_answer_differs() -> None:
+    same, differs = outcomes()[:2]
+    report = made(same, differs)
+    for each in (same, same, differs):
+        report.revise(each.step, 0, Difference("lost", "a record", None))
+    assert (report.verdicts[Verdict.SAME], report.verdicts[Verdict.DIFFERS]) == (0, 2)
+    assert [(row["step"], row["path"]) for row in report.differences()][1:] == [
+        (0, "lost"),
+        (0, "lost"),
+        (1, "lost"),
+    ]
+    (row,) = report.api_rows()
+    assert (row["same"], row["differs"]) == (0, 2)
+    accepting = made(same, criteria=Criteria(accepted=Accepted(["Produce.lost"])))
+    accepting.revise(same.step, 0, Difference("lost", "a record", None))
+    assert accepting.verdicts[Verdict.ACCEPTED] == 1
+    assert accepting.passed
 
 
 def test_one_field_with_several_errors_has_a_row_for_each() -> None:
