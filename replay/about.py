@@ -8,11 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dissector.view.values import time_text
 from replay.negotiation import our_version
 from replay.tallies import Row
+
+if TYPE_CHECKING:
+    from replay.plan import Plan
+    from replay.setting import Setting
 
 MOCK_BROKER = "embedded broker, librdkafka's mock cluster"
 
@@ -96,6 +100,15 @@ class About:
     options: dict[str, Any]
     target: Row = field(default_factory=dict)
     began_ns: int = field(default_factory=time.time_ns)
+
+    @classmethod
+    def of(cls, plan: Plan, setting: Setting) -> About:
+        """Note what is to be replayed, and how."""
+        times_ns = plan.request_times_ns
+        first_ns, last_ns = (times_ns[0], times_ns[-1]) if len(times_ns) else (None, None)
+        clients = Counter(plan.clients.get(each, "unknown") for each in plan.connection_numbers)
+        options = {**setting.options(), **plan.source.options}
+        return cls(plan.source, first_ns, last_ns, clients, options)
 
     def learn_target(
         self, cluster_id: str | None, features: Mapping[str, int], brokers: int, is_mock: bool

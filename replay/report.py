@@ -59,7 +59,7 @@ class Report:
 
     def __init__(self, plan: Plan, setting: Setting) -> None:
         self.plan = plan
-        self.about = _about(plan, setting)
+        self.about = About.of(plan, setting)
         self.target = setting.to
         self.noise = setting.noise
         self.criteria = setting.criteria
@@ -268,22 +268,7 @@ class Report:
 
     def connection_rows(self) -> list[Row]:
         """Return a row for each captured connection: how complete it is."""
-        return [
-            {
-                "connection": known.connection,
-                "client": known.client,
-                "broker": known.broker,
-                "score": round(known.score, 3),
-                "requests": known.requests,
-                "unanswered": known.unanswered,
-                "orphans": known.orphans,
-                "midway": known.is_midway,
-                "gap_bytes": known.gap_bytes,
-                "cut_bytes": known.cut_bytes,
-                "skipped_bytes": known.skipped_bytes,
-            }
-            for known in self.plan.connections.values()
-        ]
+        return [known.row() for known in self.plan.connections.values()]
 
     def left_out_rows(self) -> list[Row]:
         """
@@ -374,14 +359,6 @@ class Report:
             {"pattern": pattern, "count": self.noise.ignored[pattern]}
             for pattern in self.noise.patterns
         ]
-
-
-def _about(plan: Plan, setting: Setting) -> About:
-    times_ns = plan.request_times_ns
-    first_ns, last_ns = (times_ns[0], times_ns[-1]) if len(plan) else (None, None)
-    clients = Counter(plan.clients.get(each, "unknown") for each in plan.connection_numbers)
-    options = {**setting.options(), **plan.source.options}
-    return About(plan.source, first_ns, last_ns, clients, options)
 
 
 def _first_text(place: Row) -> str:
