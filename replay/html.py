@@ -40,7 +40,7 @@ td.n, th.n { text-align: right }
 td.zero { opacity: .35 }
 code, pre { font: 12px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; margin: 0;
   white-space: pre-wrap }
-td { overflow-wrap: anywhere; max-width: 44em }
+td { overflow-wrap: anywhere; max-width: 30em }
 table.facts th { font-weight: 600; white-space: nowrap }
 table.facts td { max-width: 76em }
 td.n, th.n { white-space: nowrap }
