@@ -16,6 +16,7 @@ from replay.keyed import key_text, keyed
 from replay.names import NO_ID
 from replay.outcome import Difference, Reason
 from replay.roles import Branch, Leaf, Node, Role, Scope, plan
+from replay.setting_sources import has_default
 from replay.treatment import (
     AT_REST,
     COMPARED,
@@ -115,7 +116,7 @@ class Bodies:
         if any("." not in each.path[len(path) + 1 :] for each in errors):
             # What else differs beside another error follows from it.
             self.differences[begun:] = errors
-        if _has_default(captured, live):
+        if has_default(captured, live):
             changed = self.differences[begun:]
             self.differences[begun:] = [replace(each, is_default=True) for each in changed]
 
@@ -299,29 +300,12 @@ class Bodies:
 
     def _differ(self, path: str, before: Any, after: Any, is_error: bool = False) -> None:
         alone = after if before is None else before if after is None else None
-        is_default = isinstance(alone, Mapping) and _has_default(alone, alone)
+        is_default = isinstance(alone, Mapping) and has_default(alone, alone)
         found = Difference(path, jsonable(before), jsonable(after), is_error, is_default)
         self.differences.append(found)
 
 
 _OF_NOTE = ("error_code", "records")
-_DEFAULT, _DEFAULT_OF_CLUSTER = 5, 3
-
-
-def _has_default(setting: _Body, other: _Body) -> bool:
-    """
-    Tell whether two structs are one setting that nobody has set on either side.
-
-    Source: ConfigSource of DescribeConfigs v1+ and CreateTopics v5+ (KIP-226). Brokers with
-    eligible leader replicas (KIP-966) write the default of min.insync.replicas down as one of the
-    cluster: ConfigurationControlManager.maybeGenerateElrSafetyRecords.
-    """
-    sources = {each.get("config_source", each.get("source")) for each in (setting, other)}
-    if sources == {_DEFAULT, _DEFAULT_OF_CLUSTER}:
-        return bool(setting.get("value") == other.get("value"))
-    return sources == {_DEFAULT} or (
-        setting.get("is_default") is True and other.get("is_default") is True
-    )
 
 
 def _have_failed(node: Node, captured: _Body, live: _Body) -> bool:
