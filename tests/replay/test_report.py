@@ -161,20 +161,6 @@ def test_why_answers_are_equivalent_is_counted_and_told_of_each() -> None:
     assert (row["step"], row["reasons"]) == (7, ["answered in another version"])
 
 
-def test_causes_stand_before_what_follows_from_them() -> None:
-    """Also where there is more of that, and where its answers come first."""
-    late = [outcome("Heartbeat", 3, {}, {"error_code": 22}, number=each) for each in (9, 8, 7)]
-    cause = outcome("JoinGroup", 5, {}, {"error_code": 26}, number=4)
-    report = made(*late, cause)
-    assert [(row["errors"], row["first_step"]) for row in report.place_rows()] == [
-        ("NONE -> INVALID_SESSION_TIMEOUT", 4),
-        ("NONE -> ILLEGAL_GENERATION", 7),
-    ]
-    first = report.summary()["first_difference"]
-    assert first == "step 4: JoinGroup.error_code: NONE -> INVALID_SESSION_TIMEOUT"
-    assert [row["step"] for row in report.place_rows()[1]["examples"]] == [7, 8]
-
-
 def test_the_end_of_a_pass_may_show_that_an_answer_differs() -> None:
     same, differs = outcomes()[:2]
     report = made(same, differs)
@@ -192,12 +178,3 @@ def test_the_end_of_a_pass_may_show_that_an_answer_differs() -> None:
     accepting.revise(same.step, 0, Difference("lost", "a record", None))
     assert accepting.verdicts[Verdict.ACCEPTED] == 1
     assert accepting.passed
-
-
-def test_one_field_with_several_errors_has_a_row_for_each() -> None:
-    wrong = [outcome("Heartbeat", 3, {}, {"error_code": code}, number=code) for code in (25, 22)]
-    assert [row["errors"] for row in made(*wrong).place_rows()] == [
-        "NONE -> ILLEGAL_GENERATION",
-        "NONE -> UNKNOWN_MEMBER_ID",
-    ]
-    assert made(*wrong).places["Heartbeat.error_code"].count == 2

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from itertools import groupby
 
-from replay.accepted import Accepted
-from replay.criteria import Criteria
-from replay.headline import about_rows, verdict_line
 from replay.text import ACCEPTED as ACCEPTED_HEADING
 from replay.text import SECTIONS, UPGRADE, ndjson_lines, text_lines, value_text
 from tests.replay.outcomes import outcome
-from tests.replay.reports import ACCEPTED, REMAINS, every_kind, full, made, outcomes, produced
+from tests.replay.reports import REMAINS, full, made, outcomes, produced
 
 
 def test_ndjson_has_everything() -> None:
@@ -48,22 +45,6 @@ def test_what_may_follow_from_what_was_left_out() -> None:
     assert heading.endswith("d and 1 more, left out")
 
 
-def test_verdicts() -> None:
-    assert verdict_line(made(outcomes()[0])) == "target:9092: answers as captured"
-    assert verdict_line(full()).startswith(
-        "target:9092: 3 of 8 answers differ from what was captured; 2 latencies are above the limit"
-    )
-    tolerant = made(outcomes()[1], criteria=Criteria.of(["missing"]))
-    assert verdict_line(tolerant).endswith("captured, none in a way that --fail-on names")
-    accepted = made(every_kind()[9], criteria=Criteria(accepted=Accepted([ACCEPTED])))
-    assert accepted.passed
-    assert "but for accepted differences in 1 answer" in verdict_line(accepted)
-    assert verdict_line(made(outcomes()[1])) == (
-        "target:9092: 1 of 1 answers differs from what was captured"
-    )
-    assert verdict_line(made(ended="interrupted")) == "target:9092: ended early: interrupted"
-
-
 def test_only_the_first_differences_are_told() -> None:
     lines = list(text_lines(made(), shown=1))
     assert "1 of 3 differences" in lines
@@ -79,28 +60,6 @@ def test_what_comes_from_others_is_escaped() -> None:
 def test_long_values_are_cut() -> None:
     assert value_text("x" * 200, 10) == "xxxxxxxxx…"
     assert value_text({"a": None}) == '{"a": null}'
-
-
-def test_the_headline_says_what_was_not_sent() -> None:
-    report = made(outcomes()[0], outcomes()[4], outcomes()[5], outcomes()[6], captured=10)
-    assert verdict_line(report) == (
-        "target:9092: answers as captured; 9 of 10 requests were not sent: never reached (6); "
-        "is telemetry (2); other reasons (1)"
-    )
-    (line,) = (line for line in text_lines(report) if line.startswith("requests  "))
-    assert line == "requests  10 captured, 1 sent, 3 left out, 6 never reached"
-
-
-def test_what_was_replayed_stands_above() -> None:
-    facts = {row["what"]: row["value"] for row in about_rows(full())}
-    assert facts["target"] == (
-        "target:9092: Kafka 4.1 (metadata.version 27), cluster c-1, 3 brokers"
-    )
-    assert (
-        "--fail-on 'differs,error,missing,latency:max>0.5ms' --accept 2 --upgrade"
-        in (facts["options"])
-    )
-    assert facts["by"].startswith("kafkashark ")
 
 
 def test_accepted_differences_have_sections_of_their_own() -> None:
