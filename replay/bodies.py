@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -14,11 +15,12 @@ from replay.contents import compare_contents, data_offsets
 from replay.keyed import key_text, keyed
 from replay.leeway import are_as_many, have_failed, is_given, says_nothing
 from replay.names import INTERNAL
-from replay.outcome import Difference
+from replay.outcome import Difference, Reason
 from replay.overlaps import Overlaps
 from replay.ranges import Ranges
 from replay.readers import Given
 from replay.roles import Branch, Leaf, Node, Role, Scope, plan
+from replay.setting_sources import has_default
 from replay.treatment import (
     AT_REST,
     COMPARED,
@@ -54,7 +56,7 @@ class Bodies:
 
     Attributes:
         differences: Found so far.
-        is_otherwise: Whether something is arranged otherwise, and means the same.
+        reasons: Why what is arranged otherwise means the same.
         given: What both bring of each partition of which either brings records.
     """
 
@@ -67,7 +69,7 @@ class Bodies:
         overlaps: Overlaps = MappingProxyType({}),
     ) -> None:
         self.differences: list[Difference] = []
-        self.is_otherwise = False
+        self.reasons: set[Reason] = set()
         self.given: list[Given] = []
         self._world = world
         self._may_have_more = may_have_more
@@ -75,6 +77,11 @@ class Bodies:
         self._show_secrets = show_secrets
         self._overlaps = overlaps
         self._protocol: tuple[str | None, str | None] = None, None
+
+    @property
+    def is_otherwise(self) -> bool:
+        """Whether something is arranged otherwise, and means the same."""
+        return bool(self.reasons)
 
     def compare(self, nodes: tuple[Node, Node], captured: _Body, live: _Body, outer: Scope) -> None:
         """
@@ -96,8 +103,8 @@ class Bodies:
         scope = outer.inside(node, captured)
         there = None if node is other else {member.name: member for member in other.members}
         begun = len(self.differences)
-        if self._is_ready_sooner(node, captured, live, scope):
-            self.is_otherwise = True
+        if sooner := self._why_sooner(node, captured, live, scope):
+            self.reasons.add(sooner)
             return
         same_extent = self._records(node, captured, live, path, scope)
         for member in node.members:
@@ -110,7 +117,7 @@ class Bodies:
             versions = node.version, other.version
             has_moved = name in MOVING and before != after and have_failed(node, captured, live)
             if has_moved or says_nothing(member.field, versions, before, after):
-                self.is_otherwise = True
+                self.reasons.add(Reason.REFUSED if has_moved else Reason.NULL)
             elif isinstance(member, Leaf):
                 if member.role is Role.CONFIG_VALUE and captured.get("name") in OF_A_BROKER:
                     continue  # every broker has its own
@@ -121,21 +128,26 @@ class Bodies:
         if any("." not in each.path[len(path) + 1 :] for each in errors):
             # What else differs beside another error follows from it.
             self.differences[begun:] = errors
+        if has_default(captured, live):
+            changed = self.differences[begun:]
+            self.differences[begun:] = [replace(each, is_default=True) for each in changed]
 
-    def _is_ready_sooner(self, node: Node, captured: _Body, live: _Body, scope: Scope) -> bool:
-        """Tell whether the target could do what the captured broker could not: not yet, or ever."""
+    def _why_sooner(self, node: Node, captured: _Body, live: _Body, scope: Scope) -> Reason | None:
+        """Return why the target could do what the captured broker could not: not yet, or ever."""
         for leaf in node.members:
             if isinstance(leaf, Leaf) and leaf.role is Role.ERROR and leaf.name in captured:
                 errors = captured[leaf.name], live.get(leaf.name, 0)
                 if errors[0] and not errors[1] and error_name(errors[0]) in PASSING:
-                    return True
+                    return Reason.READY
                 if errors[0] in ELSEWHERE and errors[1] != errors[0]:
-                    return True
+                    return Reason.ELSEWHERE
                 is_made = tuple(map(error_name, errors)) in OF_MADE
                 topic = self._world.topic_of(scope)
                 if is_made and (topic in self._made or topic in INTERNAL):
-                    return True
-        return captured.get("group_state") in ON_THE_WAY and live.get("group_state") == AT_REST
+                    return Reason.MADE if topic in self._made else Reason.INTERNAL
+        if captured.get("group_state") in ON_THE_WAY and live.get("group_state") == AT_REST:
+            return Reason.AT_REST
+        return None
 
     def _records(
         self, node: Node, captured: _Body, live: _Body, path: str, scope: Scope
@@ -150,7 +162,8 @@ class Bodies:
         before, after = captured.get("records"), live.get("records")
         found = compare_contents(f"{path}.records", topic, before, after, log, self._show_secrets)
         self.differences += found.differences
-        self.is_otherwise |= not found.same_extent
+        if not found.same_extent:
+            self.reasons.add(Reason.RECORDS)
         self._watermarks(captured, live, path, found.ends)
         if topic is not None and partition is not None:
             owed = Ranges() if live.get("error_code") else found.captured
@@ -202,10 +215,10 @@ class Bodies:
         if is_free and is_given(role, before) == is_given(role, after):
             return
         if role is not Role.ERROR and self._may_be_either(scope, before, after):
-            self.is_otherwise = True
+            self.reasons.add(Reason.OVERLAP)
             return
         if role is Role.OFFSET and self._world.are_markers(scope, before, after):
-            self.is_otherwise = True
+            self.reasons.add(Reason.MARKERS)
             return
         self._differ(path, before, after, role is Role.ERROR)
 
@@ -227,13 +240,13 @@ class Bodies:
         if leaf.role in OF_THE_CLUSTER:
             return
         if leaf.role in COUNTED and before != after and len(before) == len(after):
-            self.is_otherwise = True
+            self.reasons.add(Reason.COUNT)
             return
         mapped = [self._world.captured(leaf.role, each, scope) for each in after]
         if list(before) == mapped:
             return
         if sorted(before, key=repr) == sorted(mapped, key=repr):
-            self.is_otherwise = True
+            self.reasons.add(Reason.ORDER)
         else:
             self._differ(path, before, mapped)
 
@@ -268,7 +281,8 @@ class Bodies:
     ) -> None:
         branch, other = twins
         if branch.name in TASKS and after is not None and are_as_many(before, after):
-            self.is_otherwise |= before != after
+            if before != after:
+                self.reasons.add(Reason.COUNT)
         elif before is None or after is None:
             if before is not after:
                 self._differ(path, before, after)
@@ -297,12 +311,12 @@ class Bodies:
             self._struct(nodes, old, new, f"{path}[{at}]", scope)
         for at, old in enumerate(before[len(after) :], len(after)):
             if path == STATUS:
-                self.is_otherwise = True
+                self.reasons.add(Reason.READY)
             else:
                 self._differ(f"{path}[{at}]", old, None)
         for at, new in enumerate(after[len(before) :], len(before)):
             if path in self._may_have_more:
-                self.is_otherwise = True
+                self.reasons.add(Reason.MORE)
             else:
                 self._differ(f"{path}[{at}]", None, new)
 
@@ -323,34 +337,39 @@ class Bodies:
             lost = [key for key in old if key not in new]
             for key, stranger in zip(lost, [key for key in new if key not in old], strict=False):
                 new[key] = new.pop(stranger)
-        if not _is_unordered(node):
-            self.is_otherwise |= [k for k in new if k in old] != [k for k in old if k in new]
+        is_turned = [k for k in new if k in old] != [k for k in old if k in new]
+        if is_turned and not _is_unordered(node):
+            self.reasons.add(Reason.ORDER)
         array = path.rpartition(".")[2]
         for key, element in old.items():
             at = f"{path}[{key_text(key)}]"
             if key in new:
                 self._struct(nodes, element, new[key], at, scope)
             elif self._may_be_either(scope, None, None):
-                self.is_otherwise = True  # whether anything has been committed yet
+                self.reasons.add(Reason.OVERLAP)  # whether anything has been committed yet
             elif element.get("is_internal"):
-                self.is_otherwise = True  # a broker makes its own topics when it needs them
+                self.reasons.add(Reason.INTERNAL)
             elif array in self._may_have_more & TOLD_WHEN_NEW and not _fails(element):
-                self.is_otherwise = True  # what it has may come with the next poll
+                self.reasons.add(Reason.MORE)  # what it has may come with the next poll
                 self._alone(node, element, scope, is_live=False)
             else:
                 self._differ(at, element, None)
         for key, element in new.items():
             if key in old:
                 continue
-            may_be_more = array in self._may_have_more or self._may_be_either(scope, None, None)
+            may_be_either = self._may_be_either(scope, None, None)
+            may_be_more = array in self._may_have_more or may_be_either
             if may_be_more and not (array in TOLD_WHEN_NEW and _fails(element)):
-                self.is_otherwise = True
+                self.reasons.add(Reason.OVERLAP if may_be_either else Reason.MORE)
                 self._alone(other, element, scope, is_live=True)
             else:
                 self._differ(f"{path}[{key_text(key)}]", None, element)
 
     def _differ(self, path: str, before: Any, after: Any, is_error: bool = False) -> None:
-        self.differences.append(Difference(path, jsonable(before), jsonable(after), is_error))
+        alone = after if before is None else before if after is None else None
+        is_default = isinstance(alone, Mapping) and has_default(alone, alone)
+        found = Difference(path, jsonable(before), jsonable(after), is_error, is_default)
+        self.differences.append(found)
 
 
 def _records_of(node: Node) -> Leaf | None:

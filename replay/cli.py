@@ -123,6 +123,29 @@ def replay(
             "More than once.",
         ),
     ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="differs|error|missing|latency:p99>2x|nothing",
+            help="What makes the exit status 1, separated by commas or more than once; "
+            "differs,error,missing by default. latency:Produce:p99>2x is of one API, "
+            "latency:max>500ms absolute.",
+        ),
+    ] = None,
+    accept: Annotated[
+        Text, typer.Option(metavar="FILE", help="Differences that are accepted: they fail nothing.")
+    ] = None,
+    write_accepted: Annotated[
+        Text, typer.Option(metavar="FILE", help="Write the differences found, for --accept.")
+    ] = None,
+    upgrade: Annotated[
+        bool,
+        typer.Option(
+            "--upgrade",
+            help="The APIs that the target offers and changed defaults of settings fail nothing, "
+            "and stand in a section of their own.",
+        ),
+    ] = False,
     report: Annotated[
         list[str] | None,
         typer.Option(
@@ -144,15 +167,23 @@ def replay(
         bool,
         typer.Option("--show-secrets", help="Show passwords, tokens and salts instead of ***."),
     ] = False,
+    show_payloads: Annotated[
+        bool,
+        typer.Option(
+            "--show-payloads", help="Show keys, values and headers of records in the report."
+        ),
+    ] = False,
 ) -> int:
     """Send the captured requests to another broker, with its state; compare the answers."""
+    from replay.accepted import Accepted
     from replay.auth import Security
+    from replay.criteria import Criteria
     from replay.noise import Noise
     from replay.pace import Pace
     from replay.plan import Plan
     from replay.setting import Setting
     from replay.stage import Manner
-    from replay.written import checked
+    from replay.written import check_writable, checked
 
     if to is None and not dry_run:
         raise UsageError("where to? --to HOST:PORT, or --to mock")
@@ -160,6 +191,8 @@ def replay(
         raise UsageError("--reference goes with --noise learn")
     for file in report or ():
         checked(file)
+    if write_accepted is not None:
+        check_writable(write_accepted)
     setting = Setting(
         to=to or "",
         security=Security.read(
@@ -185,6 +218,8 @@ def replay(
         ),
         noise=Noise(ignore or ()) if noise in (None, LEARN) else Noise.read(noise, ignore or ()),
         show_secrets=show_secrets,
+        criteria=Criteria.of(fail_on or (), Accepted.of(accept, upgrade)),
+        show_payloads=show_payloads,
     )
     with Plan.of(*captures, filter=filter_text, allow=allow or (), ports=ports or ()) as plan:
         for problem in plan.problems:
@@ -199,25 +234,32 @@ def replay(
                 _print(patterns)
                 return 0
             setting = _with_noise(setting, patterns)
-        return _replayed(plan, setting, report or [])
+        return _replayed(plan, setting, report or [], write_accepted)
 
 
 LEARN = "learn"
 
 
-def _replayed(plan: Plan, setting: Setting, files: list[str]) -> int:
+def _replayed(plan: Plan, setting: Setting, files: list[str], accepted_file: str | None) -> int:
     """Replay, print the report and write it to files; return the exit status."""
+    from replay.accepted import accepted_lines
     from replay.drive import ENDINGS, drive
     from replay.progress import Line
     from replay.text import text_lines
-    from replay.written import write
+    from replay.written import write, write_lines
 
     with Line() as line:
         report = drive(plan, setting, line.show)
-    _print(text_lines(report))
+    is_interrupted = report.ended in ENDINGS
+    if report.is_begun or is_interrupted:
+        _print(text_lines(report))
     for file in files:
         write(report, file)
-    if report.ended in ENDINGS:
+    if accepted_file is not None and report.is_begun:
+        write_lines(accepted_lines(report.acceptable()), accepted_file)
+    for row in report.stale_rows():
+        _say(f"--accept: not found any more: {row['stale']}")
+    if is_interrupted:
         return 128 + ENDINGS[report.ended]
     if report.ended:
         _say(report.ended)

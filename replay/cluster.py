@@ -52,6 +52,7 @@ class Cluster(Topology):
 
     Attributes:
         versions: The APIs that the broker asked last offers: key -> (lowest, highest version).
+        features: The features that this broker supports, with their newest versions.
         shown: The targets as they were given.
         timeout_s: How long a broker may take for anything.
         silence: What tells that the target as a whole says nothing any more: not even a new
@@ -69,6 +70,7 @@ class Cluster(Topology):
     ) -> None:
         super().__init__()
         self.versions: dict[int, tuple[int, int]] = {}
+        self.features: dict[str, int] = {}
         self._targets = [address(target) for target in targets]
         self.shown = ",".join(targets)
         self._security = security
@@ -298,7 +300,7 @@ class Cluster(Topology):
                 failures.append(failure)
                 continue
             self._links[node] = link
-            self.versions = link.versions
+            self.versions, self.features = link.versions, link.features
             return link
         if len(failures) == 1:
             raise failures[0]

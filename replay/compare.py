@@ -15,7 +15,7 @@ from replay.alike import alike
 from replay.bodies import Bodies
 from replay.gaps import follow_from_gap
 from replay.noise import Noise
-from replay.outcome import REJOINED, Difference, Outcome, Verdict
+from replay.outcome import REJOINED, Difference, Outcome, Reason, Verdict
 from replay.roles import Branch, Node, Role, Scope, plan
 from replay.sessions import FINAL
 from replay.step import Captured
@@ -55,6 +55,8 @@ def compare(
     """
     Compare an answer with the captured one; the world must have learned from both before.
 
+    Why an answer is equivalent is put into `outcome.reasons`.
+
     Args:
         outcome: What became of a step.
         world: What the target has in the place of what was captured.
@@ -66,7 +68,7 @@ def compare(
     captured, live = outcome.step.captured, outcome.response
     was_sent = outcome.parts or captured.response is not None
     if outcome.step.left_out or outcome.is_refused or not was_sent:
-        return Verdict.LEFT_OUT, []
+        return (Verdict.NOT_JUDGED if outcome.parts else Verdict.LEFT_OUT), []
     if live is None:
         is_missing = captured.is_due and captured.response is not None
         return (Verdict.MISSING if is_missing else Verdict.SAME), []
@@ -74,26 +76,34 @@ def compare(
     if answered is None or answered.body is None or answered.schema is None:
         return Verdict.EXTRA, []
     if outcome.step.is_unsettled and rebalances(answered.schema, outcome.version, live):
-        return Verdict.EQUIVALENT, []  # it is told sooner: what the capture shows comes next
+        outcome.reasons = frozenset({Reason.REBALANCE})  # what the capture shows comes next
+        return Verdict.EQUIVALENT, []
     there = shown if _creates(captured) else made
     found = _bodies(outcome, answered, live, world, there, show_secrets)
-    differences = found.differences
+    differences, reasons = found.differences, found.reasons
     for given in found.given:
         world.readers.note(_reader(captured), outcome.step.number, given)
     if outcome.step.is_unassigned:  # it may be assigned sooner: what the capture shows comes later
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
+        if len(differences) < len(found.differences):
+            reasons.add(Reason.ASSIGNED)
     if noise is not None:
-        differences = [each for each in differences if not noise.covers(captured.api, each.path)]
+        counted = [each for each in differences if not noise.covers(captured.api, each.path)]
+        if len(counted) < len(differences):
+            reasons.add(Reason.IGNORED)
+        differences = counted
     if differences and follow_from_gap(captured, answered, differences, world):
         return Verdict.INCOMPLETE, differences
     if any(each.is_error for each in differences):
         return Verdict.ERROR_CHANGED, differences
     if differences:
         return Verdict.DIFFERS, differences
-    other_version = outcome.version != captured.api_version
-    has_rejoined = any(each.why == REJOINED for each in outcome.changes)
-    is_otherwise = found.is_otherwise or other_version or has_rejoined or bool(found.differences)
-    return (Verdict.EQUIVALENT if is_otherwise else Verdict.SAME), []
+    if outcome.version != captured.api_version:
+        reasons.add(Reason.VERSION)
+    if any(each.why == REJOINED for each in outcome.changes):
+        reasons.add(Reason.REJOINED)
+    outcome.reasons = frozenset(reasons)
+    return (Verdict.EQUIVALENT if reasons else Verdict.SAME), []
 
 
 def _bodies(
@@ -125,11 +135,12 @@ def _bodies(
         more |= TOLD_WHEN_NEW
     bodies = Bodies(world, more, made, show_secrets, outcome.step.overlaps)
     if captured.api == "Fetch" and "session_id" in live and not _in_session(outcome):
-        bodies.is_otherwise |= bool(body.get("session_id"))
+        if body.get("session_id"):
+            bodies.reasons.add(Reason.SESSION)
         live = Container({**live, "session_id": body.get("session_id", 0)})
     if captured.api == "JoinGroup" and _leads(body) != _leads(live):
         # The members are told to the leader, and who that is the coordinator decides.
-        bodies.is_otherwise = True
+        bodies.reasons.add(Reason.LEADER)
         body = Container({**body, "members": []})
         live = Container({**live, "members": []})
     scope = _scope(asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from dissector.engine.capture import Reading
 
@@ -61,6 +62,22 @@ class Completeness:
         of_messages = 1 - halves / max(self.requests + self.orphans, 1)
         whole = max(of_bytes, 0.0) * of_messages
         return min(whole, _MIDWAY) if self.is_midway else whole
+
+    def row(self) -> dict[str, Any]:
+        """Return it as reports have it."""
+        return {
+            "connection": self.connection,
+            "client": self.client,
+            "broker": self.broker,
+            "score": round(self.score, 3),
+            "requests": self.requests,
+            "unanswered": self.unanswered,
+            "orphans": self.orphans,
+            "midway": self.is_midway,
+            "gap_bytes": self.gap_bytes,
+            "cut_bytes": self.cut_bytes,
+            "skipped_bytes": self.skipped_bytes,
+        }
 
 
 _MIDWAY = 0.9

@@ -13,6 +13,7 @@ from dataclasses import replace
 from dissector.errors import ReplayError
 from replay.cluster import Cluster
 from replay.compare import compare
+from replay.criteria import Criteria
 from replay.embedded import Embedded
 from replay.noise import NO_ANSWER, Noise
 from replay.outcome import Difference, Outcome, Verdict
@@ -70,7 +71,8 @@ def learn_noise(plan: Plan, setting: Setting, watch: Watch | None = None) -> tup
     Raises:
         ReplayError: The reference does not play along to the end.
     """
-    twice = replace(setting, manner=replace(setting.manner, loop=2), noise=Noise())
+    manner = replace(setting.manner, loop=2)
+    twice = replace(setting, manner=manner, noise=Noise(), criteria=Criteria())
     report = drive(plan, twice, watch)
     if report.ended:
         raise ReplayError(setting.to, f"no noise could be learned: {report.ended}")
@@ -78,7 +80,7 @@ def learn_noise(plan: Plan, setting: Setting, watch: Watch | None = None) -> tup
 
 
 async def _drive(plan: Plan, setting: Setting, addresses: list[str], watch: Watch | None) -> Report:
-    report = Report(plan, setting.to, setting.noise, setting.show_secrets)
+    report = Report(plan, setting)
     with _interruptible(report) as ending:
         work = asyncio.create_task(_work(plan, setting, addresses, watch, report, ending))
         ending.stop = work.cancel
@@ -122,6 +124,9 @@ async def _work(
         report.ended = str(error)
         return
     try:
+        report.about.learn_target(
+            cluster.cluster_id, cluster.features, len(cluster.brokers), setting.to == MOCK
+        )
         worlds = await _worlds(plan, setting, cluster)
         warm_up(plan.alike * setting.manner.loop)
         gc.freeze()  # going over the plan again and again would make requests late

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import islice
 from typing import Any
 
 from dissector.view.escape import escaped
 from dissector.view.values import json_text
+from replay.accepted import BY_FILE, BY_GAP, BY_UPGRADE
+from replay.headline import about_rows, verdict_line
 from replay.report import Report
 from replay.tallies import OfApi, Row
-from replay.text import difference_heading, verdict_line
+from replay.text import (
+    ACCEPTED,
+    INCOMPLETE,
+    STALE,
+    UPGRADE,
+    apis_text,
+    difference_heading,
+    latencies,
+    places,
+    verdict_columns,
+)
 
 SHOWN = 500
 """So many differences are told one by one."""
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #2a7d3a; --bad: #c0392b; --blue: #2f6fb0 }
-body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 76em; padding: 0 1em }
+body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 92em; padding: 0 1em }
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
 .good { color: var(--good) } .bad { color: var(--bad) }
 .wide { overflow-x: auto }
@@ -28,6 +41,10 @@ td.n, th.n { text-align: right }
 td.zero { opacity: .35 }
 code, pre { font: 12px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; margin: 0;
   white-space: pre-wrap }
+td { overflow-wrap: anywhere; max-width: 30em }
+table.facts th { font-weight: 600; white-space: nowrap }
+table.facts td { max-width: 76em }
+td.n, th.n { white-space: nowrap }
 details { border-bottom: 1px solid var(--line); padding: .3em 0 } summary { cursor: pointer }
 .sides { display: grid; grid-template-columns: 1fr 1fr; gap: 1em; padding: .4em 0 .6em 1.2em }
 .sides h3 { font-size: .85em; margin: 0; opacity: .7 }
@@ -36,8 +53,12 @@ figure { margin: 0 } figcaption { font-weight: 600 }
 svg text { font: 10px system-ui, sans-serif; fill: currentColor }
 """
 
-_WIDTH, _HEIGHT, _LEFT, _BELOW = 300, 150, 52, 22
-_MARKS = (50, 90, 99)
+_PERCENTILES = ("p50", "p95", "p99", "max")
+_ELSEWHERE = frozenset({"target", "passed", "ended", "steps"})
+"""Of the summary: what stands in the headline or in another number."""
+
+_WIDTH, _HEIGHT, _LEFT, _BELOW = 300, 150, 58, 22
+_MARKS = {50: "middle", 90: "end", 99: "middle"}
 
 
 def html_lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
@@ -52,19 +73,25 @@ def html_lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
     yield f'<html lang="en"><meta charset="utf-8"><title>Replay to {_text(report.target)}</title>'
     yield f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
     yield f'<h1 class="{"good" if report.passed else "bad"}">{_text(verdict_line(report))}</h1>'
-    summary = {name: value for name, value in report.summary().items() if value is not None}
-    late = {name: value for name, value in summary.items() if name.startswith("lag_")}
-    yield from _table("Summary", [{name: summary[name] for name in summary if name not in late}])
-    if late.get("lag_max_ms"):
-        percentiles = {name.removeprefix("lag_"): value for name, value in late.items()}
-        yield from _table("How much later than planned requests were sent", [percentiles])
-    yield from _table("Per API", report.api_rows())
-    yield from _plots(report)
-    yield from _table("Left out", report.left_out_rows())
-    yield from _table("No answer", report.failure_rows())
+    yield from _facts("Replay", about_rows(report))
+    yield from _facts("Summary", _summary(report))
+    yield from _lags(report)
+    yield from _table("Answers", verdict_columns(report))
+    yield from _table("Latency in ms, captured and replayed", latencies(report, _PERCENTILES))
+    yield from _table("Latency above the limit", report.limit_rows())
+    yield from _table("Left out", _reasons(report.left_out_rows()))
+    yield from _table("Sent, and the answer not waited for", _reasons(report.not_judged_rows()))
+    yield from _table("No answer", _reasons(report.failure_rows()))
     yield from _table("Left behind on the target", report.remains_rows())
-    yield from _table("Differences by field", [_place(row) for row in report.place_rows()])
+    first = "Differences by field, the first at the top"
+    yield from _table(first, [_place(row) for row in places(report)])
     yield from _differences(report, shown)
+    by_no_fault = ((UPGRADE, BY_UPGRADE), (INCOMPLETE, BY_GAP), (ACCEPTED, BY_FILE))
+    for heading, by in by_no_fault:
+        yield from _table(heading, [_place(row) for row in places(report, by)])
+    yield from _table(STALE, report.stale_rows())
+    yield from _table("Why answers are equivalent", _reasons(report.reason_rows()))
+    yield from _plots(report)
     yield from _table("Sent in another version", report.version_rows())
     yield from _table("Substituted", report.change_rows())
     yield from _table("Ignored", report.ignored_rows())
@@ -72,14 +99,45 @@ def html_lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
     yield "</html>"
 
 
+def _summary(report: Report) -> list[Row]:
+    """Return the numbers that say something, a row for each."""
+    told = report.summary()
+    names = [name for name in told if name not in _ELSEWHERE and not name.startswith("lag_")]
+    return [
+        {"what": name.replace("_", " "), "value": told[name]}
+        for name in names
+        if told[name] not in (None, "", 0)
+    ]
+
+
+def _lags(report: Report) -> Iterator[str]:
+    late = report.lags.row("lag")
+    if late["lag_max_ms"]:
+        percentiles = {name.removeprefix("lag_"): value for name, value in late.items()}
+        yield from _table("How much later than planned requests were sent", [percentiles])
+
+
+def _reasons(rows: Sequence[Row]) -> list[Row]:
+    return [{**row, "apis": apis_text(row["apis"])} for row in rows]
+
+
 def _place(row: Row) -> Row:
     first = row["examples"][0]
     return {
         "count": row["count"],
-        "place": row["place"],
+        "first step": row["first_step"],
+        "field": row["place"],
         "captured, for instance": first["captured"],
         "replayed": first["replayed"],
     }
+
+
+def _facts(heading: str, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a table of names and values."""
+    yield f'<h2>{_text(heading)}</h2><table class="facts">'
+    for row in rows:
+        yield f"<tr><th>{_text(row['what'])}</th><td>{_value(row['value'])}</td></tr>"
+    yield "</table>"
 
 
 def _table(heading: str, rows: Sequence[Row]) -> Iterator[str]:
@@ -127,12 +185,12 @@ def _value(value: Any) -> str:
 
 
 def _differences(report: Report, shown: int) -> Iterator[str]:
-    total = report.difference_count
+    total = report.difference_count - report.accepted_count
     if not total:
         return
     count = f"the first {shown:,} of {total:,}" if total > shown else f"{total:,}"
     yield f"<h2>Differences, {count}</h2>"
-    for row in report.differences(shown):
+    for row in islice((row for row in report.differences() if not row["accepted"]), shown):
         path = _text(row["path"]) or "answer"
         yield f"<details><summary><code>{path}</code> {_text(difference_heading(row))}</summary>"
         yield f'<div class="sides">{_side(row, "captured")}{_side(row, "replayed")}</div></details>'
@@ -163,18 +221,18 @@ def _plot(known: OfApi) -> str:
         for times in (known.captured, known.replayed)
     ]
     top = max(max(line, default=0.0) for line in lines) or 1.0
-    width, height = _WIDTH - _LEFT - 8, _HEIGHT - _BELOW - 8
+    width, height = _WIDTH - _LEFT - 16, _HEIGHT - _BELOW - 8
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img">',
         f'<path d="M{_LEFT} 8V{8 + height}H{_LEFT + width}" fill="none" stroke="currentColor" '
         'opacity=".4"/>',
-        f'<text x="{_LEFT - 4}" y="14" text-anchor="end">{top:.3g} ms</text>',
+        f'<text x="{_LEFT - 4}" y="14" text-anchor="end">{_duration(top)}</text>',
         f'<text x="{_LEFT - 4}" y="{8 + height}" text-anchor="end">0</text>',
     ]
-    for mark in _MARKS:
+    for mark, anchor in _MARKS.items():
         at = _LEFT + width * mark / 100
         parts.append(
-            f'<text x="{at:.0f}" y="{_HEIGHT - 6}" text-anchor="middle">p{mark}</text>'
+            f'<text x="{at:.0f}" y="{_HEIGHT - 6}" text-anchor="{anchor}">p{mark}</text>'
             f'<path d="M{at:.0f} 8v{height}" stroke="currentColor" opacity=".12"/>'
         )
     for line, colour in zip(lines, ("#888", "var(--blue)"), strict=True):
@@ -186,6 +244,14 @@ def _plot(known: OfApi) -> str:
             f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>'
         )
     return "".join([*parts, "</svg>"])
+
+
+def _duration(ms: float) -> str:
+    """Return a time as an axis has room for it."""
+    seconds = ms / 1000
+    if ms < 999.5:
+        return f"{ms:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
 
 
 def _text(text: str) -> str:

@@ -1,5 +1,8 @@
 """
-The report as JUnit XML, for what runs tests: an API is a test case, and fails if an answer differs.
+The report as JUnit XML, for what runs tests: an API is a test case, and fails by `--fail-on`.
+
+What was not sent is a skipped case for each API and reason; a latency above a limit fails a case
+of its own.
 
 Source: the schema that Jenkins' xUnit plugin checks (junit-10.xsd).
 """
@@ -9,14 +12,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import islice
 from xml.sax.saxutils import escape, quoteattr
 
 from dissector.view.escape import escaped
 from replay.compare import FAILING
+from replay.headline import about_rows, verdict_line
+from replay.outcome import Verdict
 from replay.report import Report
 from replay.tallies import Row
-from replay.text import SHOWN, difference_heading, value_text, verdict_line
+from replay.text import SHOWN, difference_heading, value_text
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 can't hold even escaped."""
@@ -25,19 +29,31 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def junit_lines(report: Report) -> Iterator[str]:
     """Yield the lines of the file."""
     told = _told(report)
-    rows = report.api_rows()
-    failing = [row for row in rows if _failing(row)]
+    rows = [row for row in report.api_rows() if _is_sent(row)]
+    failing = [row for row in rows if _failing(report, row)]
+    skipped, limits = list(_skipped(report)), report.limit_rows()
     early = bool(report.ended)
     seconds = f"{report.elapsed_ns / 1e9:.3f}"
     totals = (
-        f'tests="{len(rows) + early}" failures="{len(failing)}" errors="{int(early)}" '
-        f'skipped="{sum(_is_skipped(row) for row in rows)}" time="{seconds}"'
+        f'tests="{len(rows) + len(skipped) + len(limits) + early}" '
+        f'failures="{len(failing) + len(limits)}" errors="{int(early)}" '
+        f'skipped="{len(skipped)}" time="{seconds}"'
     )
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield f"<testsuites {totals}>"
     yield f"<testsuite name={_attribute(f'kafkashark replay to {report.target}')} {totals}>"
+    yield "<properties>"
+    for row in about_rows(report):
+        yield f"<property name={_attribute(row['what'])} value={_attribute(row['value'])}/>"
+    yield "</properties>"
     for row in rows:
-        yield from _case(row, told[row["api"]])
+        yield from _case(report, row, told[row["api"]])
+    for row in limits:
+        yield from _limit(row)
+    for name, why in skipped:
+        yield f'<testcase classname="kafkashark.replay" name={_attribute(name)}>'
+        yield f"<skipped message={_attribute(why)}/>"
+        yield "</testcase>"
     if early:
         yield '<testcase classname="kafkashark.replay" name="the whole replay">'
         yield f"<error message={_attribute(report.ended)}/>"
@@ -50,9 +66,9 @@ def junit_lines(report: Report) -> Iterator[str]:
     yield "</testsuites>"
 
 
-def _case(row: Row, differences: list[Row]) -> Iterator[str]:
+def _case(report: Report, row: Row, differences: list[Row]) -> Iterator[str]:
     yield f'<testcase classname="kafkashark.replay" name={_attribute(row["api"])}>'
-    if _failing(row):
+    if _failing(report, row):
         shown = ", ".join(f"{row[v.value]} {v.value}" for v in sorted(FAILING) if row[v.value])
         yield f"<failure message={_attribute(shown)}>"
         for each in differences:
@@ -60,27 +76,47 @@ def _case(row: Row, differences: list[Row]) -> Iterator[str]:
             yield _text(f"    captured  {value_text(each['captured'])}")
             yield _text(f"    replayed  {value_text(each['replayed'])}")
         yield "</failure>"
-    elif _is_skipped(row):
-        yield '<skipped message="left out"/>'
     yield "</testcase>"
+
+
+def _limit(row: Row) -> Iterator[str]:
+    name, captured = f"{row['api']} {row['limit']}", row["captured_ms"]
+    before = "nothing" if captured is None else f"{captured:.3f} ms"
+    yield f'<testcase classname="kafkashark.replay" name={_attribute(name)}>'
+    shown = f"{row['replayed_ms']:.3f} ms replayed, {before} captured"
+    yield f"<failure message={_attribute(shown)}/>"
+    yield "</testcase>"
+
+
+def _skipped(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield name and message of a case for each API that was left out for a reason."""
+    for row in report.left_out_rows():
+        for api, count in row["apis"].items():
+            yield f"{api}, left out", f"{count:,} not sent: {row['reason']}"
+    for row in report.not_judged_rows():
+        for api, count in row["apis"].items():
+            yield f"{api}, not judged", f"{count:,} sent: {row['reason']}"
+    if report.never_reached:
+        yield "requests never reached", f"{report.never_reached:,} not sent"
 
 
 def _told(report: Report) -> defaultdict[str, list[Row]]:
     """Return the differences of each API that are told."""
     told: defaultdict[str, list[Row]] = defaultdict(list)
-    for api in (row["api"] for row in report.api_rows() if _failing(row)):
-        told[api] = list(islice((r for r in report.differences() if r["api"] == api), SHOWN))
+    failing = {row["api"] for row in report.api_rows() if _failing(report, row)}
+    for each in report.differences() if failing else ():
+        if each["api"] in failing and not each["accepted"] and len(told[each["api"]]) < SHOWN:
+            told[each["api"]].append(each)
     return told
 
 
-def _failing(row: Row) -> int:
-    return sum(row[verdict.value] for verdict in FAILING)
+def _failing(report: Report, row: Row) -> int:
+    return sum(row[verdict.value] for verdict in report.criteria.verdicts)
 
 
-def _is_skipped(row: Row) -> bool:
-    return row["left_out"] > 0 and not any(
-        row[name] for name in ("same", "equivalent", "incomplete", "extra", *FAILING)
-    )
+def _is_sent(row: Row) -> bool:
+    unsent = (Verdict.LEFT_OUT, Verdict.NOT_JUDGED)
+    return any(row[verdict.value] for verdict in Verdict if verdict not in unsent)
 
 
 def _text(text: str) -> str:

@@ -35,6 +35,7 @@ class Link:
     Attributes:
         address: `host:port`.
         versions: The APIs that the broker offers: key -> (lowest, highest version).
+        features: The features that the broker supports, with their newest versions (KIP-584).
         failure: Why it can't be used any more; None while it can.
     """
 
@@ -49,6 +50,7 @@ class Link:
     ) -> None:
         self.address = written(host, port)
         self.versions: dict[int, tuple[int, int]] = {}
+        self.features: dict[str, int] = {}
         self.failure: ReplayError | None = None
         self._security = security
         self._client_id = client_id

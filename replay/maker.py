@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
 
+_LONGEST_SOFTWARE = 100
+"""Of what a client says that it is, so much is kept."""
+
 _VOTE = KEYS["Vote"]
 """Only controllers offer it (KIP-595)."""
 
@@ -119,6 +122,8 @@ class Maker:
             (topic_id, name) for facts in exchange.facts for topic_id, name in facts.names.items()
         )
         self._note_brokers(exchange)
+        if software := _software(request):
+            self._plan.clients[connection] = software
         if not is_neutral(request):
             self._talks.setdefault(connection, set()).add(is_between_brokers(request))
         if self._filter is not None and not self._filter.matches(exchange):
@@ -307,6 +312,15 @@ def _captured(exchange: Exchange, request: Message) -> Captured:
         request_time_ns=exchange.request_time_ns,
         response_time_ns=exchange.response_time_ns if response is not None else None,
     )
+
+
+def _software(request: Message) -> str:
+    """Return what a client says that it is, from ApiVersions v3 on (KIP-511); empty: nothing."""
+    body = request.body if request.api == "ApiVersions" else None
+    if body is None or not body.get("client_software_name"):
+        return ""
+    told = f"{body.client_software_name} {body.client_software_version}".strip()
+    return told[:_LONGEST_SOFTWARE]
 
 
 def _plain(table: Exchanges) -> list[bool]:

@@ -23,7 +23,8 @@ async def negotiate(link: Link) -> dict[int, tuple[int, int]]:
     """
     Ask for the versions: in our newest, else in what the refusal offers or in v0 (KIP-511).
 
-    A refusal may come in any shape; only its error code is relied upon.
+    A refusal may come in any shape; only its error code is relied upon. The features of the broker
+    are put into `link.features`.
 
     Returns:
         API key -> lowest and highest version.
@@ -39,6 +40,7 @@ async def negotiate(link: Link) -> dict[int, tuple[int, int]]:
     why = offer.problem or (error_name(offer.error_code) if offer.error_code else "")
     if why:
         raise ReplayError(link.address, f"ApiVersions failed: {why}")
+    link.features = offer.features
     return offer.versions
 
 
@@ -47,11 +49,12 @@ class _Offer(NamedTuple):
 
     error_code: int
     versions: dict[int, tuple[int, int]]
+    features: dict[str, int]
     problem: str
 
 
 async def _ask(link: Link, version: int) -> _Offer:
-    about = {"client_software_name": "kafkashark", "client_software_version": _our_version()}
+    about = {"client_software_name": "kafkashark", "client_software_version": our_version()}
     asked = link.send(API_VERSIONS, version, about)
     assert asked.frame is not None
     return _read((await asked.frame)[4:], version)
@@ -63,11 +66,14 @@ def _read(answer: bytes, version: int) -> _Offer:
     message = decode_response(bytes(4) + answer, API_VERSIONS, version)
     body, error_code = message.body, int.from_bytes(answer[:2], "big", signed=True)
     if body is None:
-        return _Offer(error_code, {}, str(message.problems[0]))
+        return _Offer(error_code, {}, {}, str(message.problems[0]))
     keys = {each.api_key: (each.min_version, each.max_version) for each in body.api_keys}
-    return _Offer(error_code, keys, "")
+    offered = body.get("supported_features") or ()
+    features = {each.name: int(each.max_version) for each in offered}
+    return _Offer(error_code, keys, features, "")
 
 
 @cache
-def _our_version() -> str:
+def our_version() -> str:
+    """Return the version of kafkashark."""
     return version_of("kafkashark")

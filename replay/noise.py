@@ -15,6 +15,7 @@ from dissector.protocol.apis import NAMES
 NO_ANSWER = ": no answer"
 
 _KEY = re.compile(r"\[[^\]]*\]")
+_KEY_BUT_SETTINGS = re.compile(r"(?<!configs)(?<!synonyms)\[[^\]]*\]")
 _PATTERN = re.compile(r"(\w+|\*)((\.|\[).*)?", re.DOTALL)
 _WILD = {"[*]": r"\[[^\]]*\]", "*": r"[^.\[\]]*"}
 
@@ -74,13 +75,24 @@ class Noise:
 
 
 @lru_cache(maxsize=4096)
-def general(api: str, path: str) -> str:
+def general(api: str, path: str, by_setting: bool = False) -> str:
     """
     Return the pattern of all differences in the same field: any element of each array.
 
     Where there is no answer there is no field, and this is no pattern.
+
+    Args:
+        api: The name of the API.
+        path: Of the difference.
+        by_setting: Whether each setting of a topic or broker has a pattern of its own.
     """
-    return f"{api}.{_KEY.sub('[*]', path)}" if path else f"{api}{NO_ANSWER}"
+    keys = _KEY_BUT_SETTINGS if by_setting else _KEY
+    return f"{api}.{keys.sub('[*]', path)}" if path else f"{api}{NO_ANSWER}"
+
+
+def of_any(pattern: str) -> str:
+    """Return a pattern for any element where it names one."""
+    return _KEY.sub("[*]", pattern)
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from replay.appended import Appended
+from replay.ranges import Range
 
 Policy = Literal["kept", "earliest", "latest"]
 
@@ -82,6 +83,16 @@ class _Side:
         """Tell whether a record that both sides have is at an offset."""
         at = bisect_right(self.starts, offset) - 1
         return at >= 0 and offset - self.starts[at] < self.stretches[at][1]
+
+    def held(self, start: int, end: int) -> Iterator[Range]:
+        """Yield the parts of a range with records that both sides have."""
+        at = max(bisect_right(self.starts, start) - 1, 0)
+        while at < len(self.starts) and self.starts[at] < end:
+            begin = max(self.starts[at], start)
+            behind = min(self.starts[at] + self.stretches[at][1], end)
+            if begin < behind:
+                yield Range(begin, behind)
+            at += 1
 
 
 @dataclass(slots=True)

@@ -18,20 +18,48 @@ class Verdict(StrEnum):
     How an answer compares with the captured one.
 
     `same`: nothing differs but what was substituted. `equivalent`: the same meaning in another
-    version or order. `differs`: fields differ. `error_changed`: an error code differs. `missing`:
-    no answer, where one was captured. `incomplete`: it differs, and goes by what the capture lacks,
-    as it begins midway or has gaps. `extra`: an answer where none was captured. `left_out`: the
-    step was not sent, or the replay ended before it was answered.
+    version or order; `Reason` says why. `accepted`: it differs only as `--accept` or `--upgrade`
+    allow. `differs`: fields differ. `error_changed`: an error code differs. `missing`: no answer,
+    where one was captured. `incomplete`: it differs, and goes by what the capture lacks, as it
+    begins midway or has gaps. `extra`: an answer where none was captured. `not_judged`: it was
+    sent, and the replay ended or gave up before the answer. `left_out`: it was not sent.
     """
 
     SAME = "same"
     EQUIVALENT = "equivalent"
+    ACCEPTED = "accepted"
     DIFFERS = "differs"
     ERROR_CHANGED = "error_changed"
     MISSING = "missing"
     INCOMPLETE = "incomplete"
     EXTRA = "extra"
+    NOT_JUDGED = "not_judged"
     LEFT_OUT = "left_out"
+
+
+class Reason(StrEnum):
+    """Why an answer that is not the captured one means the same."""
+
+    VERSION = "answered in another version"
+    OVERLAP = "of before or after a change that went on meanwhile"
+    SESSION = "asked without a fetch session, as several brokers are asked"
+    ORDER = "the same elements in another order"
+    RECORDS = "more or fewer records of the same log"
+    MARKERS = "an offset before or after markers of transactions"
+    MORE = "more or fewer elements where the broker chooses what it lists"
+    INTERNAL = "an internal topic that the broker makes when it needs it"
+    READY = "done at once where the captured broker was not ready"
+    ELSEWHERE = "the captured broker was not the one to ask"
+    MADE = "the topic was created for the replay before"
+    AT_REST = "the group had come to rest sooner"
+    ASSIGNED = "partitions assigned sooner"
+    REBALANCE = "a rebalance announced sooner"
+    REJOINED = "the member had to join again"
+    LEADER = "another member leads the group"
+    COUNT = "other partitions for a member, but as many"
+    NULL = "null in one version, empty in the other"
+    REFUSED = "refused alike, with another offset beside the error"
+    IGNORED = "differs only in what --ignore or --noise name"
 
 
 REJOINED = "rejoined"
@@ -93,6 +121,7 @@ class Outcome:
         failure: Why it was not sent or has no answer; empty where it has.
         is_refused: Whether we would not send it, or not wait for its answer, rather than the target
             not take or answer it.
+        reasons: Why its answer is equivalent, as `compare` found.
     """
 
     step: Step
@@ -105,6 +134,7 @@ class Outcome:
     lag_ns: int = 0
     failure: str = ""
     is_refused: bool = False
+    reasons: frozenset[Reason] = frozenset()
 
 
 @dataclass(slots=True)
@@ -138,9 +168,12 @@ class Difference:
         captured: The captured value, or None where it is not there.
         replayed: The live value, with what was substituted turned back; None likewise.
         is_error: Whether the field is an error code.
+        is_default: Whether it is about a setting that has its default on both sides, or is only
+            known to one.
     """
 
     path: str
     captured: Any
     replayed: Any
     is_error: bool = False
+    is_default: bool = False

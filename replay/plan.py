@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dissector.engine.capture import Capture, Options
 from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.filter import Filter, parse
+from replay.about import Source
 from replay.arrays import Ints
 from replay.completeness import Completeness
 from replay.footprint import Thing
@@ -57,6 +58,8 @@ class Plan:
         problems: What was wrong with the files.
         group_topics: Group -> topics whose offsets it commits or asks for.
         holes: In the sequences of producers: what the capture lacks.
+        source: The files, and what was chosen from them.
+        clients: Connection -> software of its client, where that says so (KIP-511).
         shapes: What exchanges have in common, by number.
         causes: What each step must come after, one step behind the other.
         cause_ends: Where in it that of each step ends; begins with 0.
@@ -78,6 +81,8 @@ class Plan:
         self.problems: list[str] = []
         self.group_topics: dict[str, set[str]] = {}
         self.holes: dict[Written, Holes] = {}
+        self.source = Source()
+        self.clients: dict[int, str] = {}
         self.shapes: list[Shape] = []
         self._spool = Spool()
         self._reasons: dict[int, str] = {}
@@ -117,7 +122,9 @@ class Plan:
         )
         capture = Capture(captures, options)
         chosen = parse(filter) if isinstance(filter, str) and filter else filter or None
-        return Maker(cls(), capture, chosen, allowed(allow)).plan()
+        plan, may_send = cls(), allowed(allow)
+        plan.source = Source.of(captures, chosen.text if chosen else "", may_send, options.ports)
+        return Maker(plan, capture, chosen, may_send).plan()
 
     def __len__(self) -> int:
         return len(self._spool)
@@ -149,6 +156,11 @@ class Plan:
     def is_partial(self) -> bool:
         """Whether packets are missing: connections were open before, or have gaps."""
         return any(known.is_partial for known in self.connections.values())
+
+    @property
+    def connection_numbers(self) -> list[int]:
+        """The captured connections that have steps."""
+        return list(self._by_connection)
 
     @property
     def begin_ns(self) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from replay.accepted import Accepted, accepted_lines
 from replay.auth import Security
+from replay.criteria import Criteria
 from replay.drive import drive
 from replay.link import TIMEOUT_S
 from replay.noise import Noise
@@ -15,7 +17,7 @@ from replay.plan import Plan
 from replay.report import Report
 from replay.setting import MOCK, Setting
 from replay.stage import Manner
-from replay.written import checked, write
+from replay.written import check_writable, checked, write, write_lines
 
 AS_FAST_AS_ANSWERED = Pace(speed=0)
 
@@ -38,6 +40,11 @@ def replay(
     noise: Noise | Iterable[str] = (),
     report_file: str | Path | None = None,
     show_secrets: bool = False,
+    show_payloads: bool = False,
+    fail_on: Iterable[str] = (),
+    accept: str | Path | None = None,
+    write_accepted: str | Path | None = None,
+    upgrade: bool = False,
 ) -> Report:
     """
     Replay a plan at a target and return the report; it must not be called where a loop runs.
@@ -62,6 +69,12 @@ def replay(
         noise: Differences that do not count, or their patterns.
         report_file: The report is written there too, in the form that its name asks for.
         show_secrets: Whether secrets are compared and shown.
+        show_payloads: Whether keys, values and headers of records are shown in the report.
+        fail_on: What `Report.passed` depends on: `differs`, `error`, `missing`, `nothing`, limits
+            as `latency:p99>2x`; the first three by default.
+        accept: A file of differences that fail nothing.
+        write_accepted: Such a file, written with the differences of this replay.
+        upgrade: Whether the APIs that the target offers and changed defaults fail nothing either.
 
     Raises:
         ReplayError: The embedded broker can't be started.
@@ -69,6 +82,8 @@ def replay(
     """
     if report_file is not None:
         checked(report_file)
+    if write_accepted is not None:
+        check_writable(write_accepted)
     setting = Setting(
         to,
         security,
@@ -79,8 +94,12 @@ def replay(
         Manner(pace, loop, limit, duration_s, timeout_s, honours_throttle),
         noise if isinstance(noise, Noise) else Noise(noise),
         show_secrets,
+        Criteria.of(fail_on, Accepted.of(accept, upgrade)),
+        show_payloads,
     )
     report = drive(plan, setting)
+    if write_accepted is not None:
+        write_lines(accepted_lines(report.acceptable()), write_accepted)
     if report_file is not None:
         write(report, report_file)
     return report

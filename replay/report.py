@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from dissector.protocol.embedded.sasl import MASK
-from dissector.protocol.error_codes import error_name
 from dissector.view.values import jsonable
+from replay.about import About
+from replay.accepted import Place
 from replay.compare import FAILING
-from replay.noise import Noise, general
+from replay.differing import Differing
+from replay.kept import Kept
 from replay.outcome import Alike, Change, Difference, Outcome, Verdict
 from replay.plan import Plan
 from replay.roles import Role
+from replay.setting import Setting
 from replay.step import Step
-from replay.tallies import OfApi, Row, Seen, Times
-
-_IN_MEMORY_BYTES = 16 << 20
-"""Differences beyond this are in a temporary file."""
-
-_MOST_KINDS = 1000
-"""Of failures, that are told apart."""
-
-OTHER = "other failures"
+from replay.tallies import OfApi, Reasons, Row, Seen, Times
 
 _VERDICTS = tuple(Verdict)
+
+BY_PLAN, BY_REPLAY = "plan", "replay"
+"""Who left a request out."""
 
 
 class Report:
@@ -41,18 +34,21 @@ class Report:
 
     Args:
         plan: What was to be replayed.
-        target: Whom it was replayed to, as people call it.
-        noise: What was not counted as a difference.
-        show_secrets: Whether secrets may be shown.
+        setting: At whom, and how.
 
     Attributes:
+        about: Captures, options and target.
+        target: Whom it was replayed to, as people call it.
+        noise: What was not counted as a difference.
+        criteria: What makes it fail.
         ended: Why the replay ended before its time, or sent nothing; else empty.
         elapsed_ns: How long it took.
         apis: By API, in the order in which they came up.
         lags: How much later than planned requests were sent.
-        places: By pattern of their path: differences.
         failures: Why steps had no answer, and how often.
-        refusals: Why steps could not be sent or their answers not be waited for, and how often.
+        left_out: By whom and why steps were left out.
+        not_judged: Why answers were not waited for.
+        reasons: Why answers are equivalent.
         changes: By role and rule: what was substituted.
         versions: API, captured version, version sent -> how often.
         split: How many requests were sent to more than one broker.
@@ -61,52 +57,59 @@ class Report:
         lacking: How many of those that fail go by what was left out.
     """
 
-    def __init__(
-        self, plan: Plan, target: str, noise: Noise | None = None, show_secrets: bool = False
-    ) -> None:
+    def __init__(self, plan: Plan, setting: Setting) -> None:
         self.plan = plan
-        self.target = target
-        self.noise = noise or Noise()
+        self.about = About.of(plan, setting)
+        self.target = setting.to
+        self.noise = setting.noise
+        self.criteria = setting.criteria
         self.ended = ""
         self.elapsed_ns = 0
         self.apis: dict[str, OfApi] = {}
         self.lags = Times()
-        self.places: dict[str, Seen] = {}
-        self.failures: Counter[str] = Counter()
-        self.refusals: Counter[str] = Counter()
+        self.failures = Reasons()
+        self.left_out = {BY_PLAN: Reasons(), BY_REPLAY: Reasons()}
+        self.not_judged = Reasons()
+        self.reasons = Reasons()
         self.changes: dict[tuple[str, str], Seen] = {}
         self.versions: Counter[tuple[str, int, int]] = Counter()
         self.remains: list[str] = []
         self.split = 0
         self.sent = 0
-        self.difference_count = 0
         self.lacking = 0
+        self._passes = setting.manner.loop
         self._verdicts: Counter[Verdict] = Counter()
         self._verdict_of = bytearray(len(plan))
-        self._show_secrets = show_secrets
-        self._spool = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, "w+")  # noqa: SIM115
-        weakref.finalize(self, self._spool.close)
+        self._shows_secrets = setting.show_secrets
+        self._differing = Differing(setting.criteria.accepted, setting.show_payloads)
+        self._equivalents = Kept()
 
     def add(self, outcome: Outcome, verdict: Verdict, differences: Iterable[Difference]) -> None:
         """Take over what became of a step."""
-        captured = outcome.step.captured
+        step = outcome.step
+        api = step.captured.api
+        known = self.apis.setdefault(api, OfApi())
+        if verdict is Verdict.MISSING:
+            self.failures.add(outcome.failure, api)
+            differences = [Difference("", "an answer", f"none: {outcome.failure}")]
+        found = self._differing.find(api, differences, verdict is Verdict.INCOMPLETE)
+        if verdict in FAILING and found and all(each.accepted for each in found):
+            verdict = Verdict.ACCEPTED
         self._verdicts[verdict] += 1
-        self._note(outcome.step.number, verdict)
-        self.sent += len(outcome.parts)
-        self.split += len(outcome.parts) > 1
-        known = self.apis.setdefault(captured.api, OfApi())
         known.verdicts[verdict] += 1
-        self.lacking += verdict in FAILING and bool(outcome.step.lacks)
+        self._note(step.number, verdict)
         if verdict is Verdict.LEFT_OUT:
-            if not outcome.step.left_out:
-                _count(self.refusals, outcome.failure)
+            self.left_out[BY_PLAN if step.left_out else BY_REPLAY].add(outcome.failure, api)
             return
         self._add_sent(outcome, known)
-        if verdict is Verdict.MISSING:
-            _count(self.failures, outcome.failure)
-            differences = [Difference("", "an answer", f"none: {outcome.failure}")]
-        for each in differences:
-            self._differs(outcome, verdict, each)
+        self.lacking += verdict in FAILING and bool(step.lacks)
+        if verdict is Verdict.NOT_JUDGED:
+            self.not_judged.add(outcome.failure, api)
+        elif verdict is Verdict.EQUIVALENT:
+            self._add_equivalent(outcome)
+        about = {**_request(outcome), "verdict": verdict.value, "lacks": sorted(step.lacks)}
+        for each in found:
+            self._differing.add(about, each)
 
     def add_alike(self, alike: Alike) -> None:
         """Take over steps that were answered as captured; one like them was added before."""
@@ -122,26 +125,33 @@ class Report:
         for change, times in alike.changes.items():
             self.changes[change].count += times
 
+    def revise(self, step: Step, copy: int, difference: Difference) -> None:
+        """Take over a difference of a step that was added before, in the same pass."""
+        api = step.captured.api
+        (found,) = self._differing.find(api, [difference])
+        before = _VERDICTS[self._verdict_of[step.number]]
+        verdict = before
+        if before not in FAILING:
+            verdict = Verdict.ACCEPTED if found.accepted else Verdict.DIFFERS
+            for verdicts in (self._verdicts, self.apis[api].verdicts):
+                verdicts[before] -= 1
+                verdicts[verdict] += 1
+            self.lacking += verdict in FAILING and bool(step.lacks)
+            self._note(step.number, verdict)
+        outcome = Outcome(step, copy, version=step.captured.api_version)
+        about = {**_request(outcome), "verdict": verdict.value, "lacks": sorted(step.lacks)}
+        self._differing.add(about, found)
+
     def _note(self, number: int, verdict: Verdict) -> None:
         """Note the verdict on a step of the pass: the end of the pass may change it."""
         if number >= len(self._verdict_of):
             self._verdict_of.extend(bytes(number + 1 - len(self._verdict_of)))
         self._verdict_of[number] = _VERDICTS.index(verdict)
 
-    def revise(self, step: Step, copy: int, difference: Difference) -> None:
-        """Take over a difference of a step that was added before, in the same pass."""
-        before = _VERDICTS[self._verdict_of[step.number]]
-        if before not in FAILING:
-            for verdicts in (self._verdicts, self.apis[step.captured.api].verdicts):
-                verdicts[before] -= 1
-                verdicts[Verdict.DIFFERS] += 1
-            self.lacking += bool(step.lacks)
-            self._note(step.number, Verdict.DIFFERS)
-        outcome = Outcome(step, copy, version=step.captured.api_version)
-        self._differs(outcome, _VERDICTS[self._verdict_of[step.number]], difference)
-
     def _add_sent(self, outcome: Outcome, known: OfApi) -> None:
         captured = outcome.step.captured
+        self.sent += len(outcome.parts)
+        self.split += len(outcome.parts) > 1
         self.lags.add(outcome.lag_ns)
         if outcome.latency_ns is not None:
             known.replayed.add(outcome.latency_ns)
@@ -155,33 +165,14 @@ class Report:
 
     def _change(self, api: str, change: Change) -> Row:
         values = {"captured": jsonable(change.captured), "sent": jsonable(change.sent)}
-        if change.role == Role.TOKEN and not self._show_secrets:
+        if change.role == Role.TOKEN and not self._shows_secrets:
             values = dict.fromkeys(values, MASK)
         return {"path": f"{api}.{change.path}", **values}
 
-    def _differs(self, outcome: Outcome, verdict: Verdict, difference: Difference) -> None:
-        captured = outcome.step.captured
-        row = {
-            "step": outcome.step.number,
-            "copy": outcome.copy,
-            "connection": captured.connection,
-            "client": captured.client,
-            "broker": captured.broker,
-            "client_id": captured.client_id,
-            "api": captured.api,
-            "api_version": captured.api_version,
-            "version_sent": outcome.version,
-            "correlation_id": captured.correlation_id,
-            "request_time_ns": captured.request_time_ns,
-            "verdict": verdict.value,
-            "lacks": sorted(outcome.step.lacks),
-            "path": difference.path,
-            "captured": _told(difference, difference.captured),
-            "replayed": _told(difference, difference.replayed),
-        }
-        self.difference_count += 1
-        self.places.setdefault(general(captured.api, difference.path), Seen()).add(lambda: row)
-        self._spool.write(json.dumps(jsonable(row)) + "\n")
+    def _add_equivalent(self, outcome: Outcome) -> None:
+        for reason in outcome.reasons:
+            self.reasons.add(reason, outcome.step.captured.api)
+        self._equivalents.add({**_request(outcome), "reasons": sorted(outcome.reasons)})
 
     @property
     def verdicts(self) -> Mapping[Verdict, int]:
@@ -190,33 +181,72 @@ class Report:
 
     @property
     def failing(self) -> int:
-        """How many steps say that the target does not do what was captured."""
+        """How many answers are not as captured, and not accepted."""
         return sum(self._verdicts[verdict] for verdict in FAILING)
 
     @property
     def passed(self) -> bool:
-        """Whether the target did all that was captured."""
-        return not self.failing and not self.ended
+        """Whether nothing happened that is to fail, and the replay came to its end."""
+        fails = any(self._verdicts[verdict] for verdict in self.criteria.verdicts)
+        return not fails and not self.ended and not self.limit_rows()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether anything became of a request, if only that it was left out."""
+        return bool(sum(self._verdicts.values()))
+
+    @property
+    def captured(self) -> int:
+        """How many requests were to be sent or left out, in all passes."""
+        return len(self.plan) * self._passes
+
+    @property
+    def answers(self) -> int:
+        """How many captured requests were sent."""
+        return sum(self._verdicts.values()) - self._verdicts[Verdict.LEFT_OUT]
+
+    @property
+    def never_reached(self) -> int:
+        """How many captured requests the replay did not come to."""
+        return max(self.captured - sum(self._verdicts.values()), 0)
+
+    @property
+    def difference_count(self) -> int:
+        """How many fields differ, in all answers, those that are accepted too."""
+        return len(self._differing)
+
+    @property
+    def accepted_count(self) -> int:
+        """How many of these are accepted."""
+        return self._differing.accepted_count
 
     def differences(self, most: int | None = None) -> Iterator[Row]:
         """Yield differences in the order in which they came up; the first so many."""
-        self._spool.seek(0)
-        try:
-            yield from map(json.loads, islice(self._spool, most))
-        finally:
-            self._spool.seek(0, 2)
+        return self._differing.rows(most)
+
+    def equivalents(self, most: int | None = None) -> Iterator[Row]:
+        """Yield equivalent answers with the reasons; the first so many."""
+        return self._equivalents.rows(most)
 
     def summary(self) -> Row:
         """Return the replay in numbers."""
         seconds = self.elapsed_ns / 1e9
+        first = next((row for row in self.place_rows() if not row["accepted"]), None)
         return {
             "target": self.target,
             "passed": self.passed,
             "ended": self.ended,
             "steps": len(self.plan),
+            "passes": self._passes,
+            "captured": self.captured,
+            "sent": self.answers,
+            "never_reached": self.never_reached,
             **{verdict.value: count for verdict, count in self.verdicts.items()},
             "differences": self.difference_count,
+            "accepted_differences": self.accepted_count,
             "lacking": self.lacking,
+            "limits_exceeded": len(self.limit_rows()),
+            "first_difference": first and _first_text(first),
             "requests_sent": self.sent,
             "split": self.split,
             "elapsed_s": round(seconds, 3),
@@ -238,35 +268,26 @@ class Report:
 
     def connection_rows(self) -> list[Row]:
         """Return a row for each captured connection: how complete it is."""
-        return [
-            {
-                "connection": known.connection,
-                "client": known.client,
-                "broker": known.broker,
-                "score": round(known.score, 3),
-                "requests": known.requests,
-                "unanswered": known.unanswered,
-                "orphans": known.orphans,
-                "midway": known.is_midway,
-                "gap_bytes": known.gap_bytes,
-                "cut_bytes": known.cut_bytes,
-                "skipped_bytes": known.skipped_bytes,
-            }
-            for known in self.plan.connections.values()
-        ]
+        return [known.row() for known in self.plan.connections.values()]
 
     def left_out_rows(self) -> list[Row]:
         """
-        Return why requests do not count: by plan, and because of what the replay came to.
+        Return why requests were not sent, the most frequent reason first.
 
-        They could not be rewritten, or it ended before they were answered.
+        By plan, and because of what the replay came to: they could not be rewritten, or the target
+        does not offer their API. As many as the verdict `left_out` has.
         """
-        rows = [("plan", self.plan.left_out), ("replay", self.refusals)]
         return [
-            {"by": by, "reason": reason, "count": count}
-            for by, reasons in rows
-            for reason, count in reasons.most_common()
+            {"by": by, **row} for by, reasons in self.left_out.items() for row in reasons.rows()
         ]
+
+    def not_judged_rows(self) -> list[Row]:
+        """Return why answers to what was sent were not waited for."""
+        return self.not_judged.rows()
+
+    def reason_rows(self) -> list[Row]:
+        """Return why answers are equivalent; one answer may have several reasons."""
+        return self.reasons.rows()
 
     def change_rows(self) -> list[Row]:
         """Return what was substituted: by role and rule, with an example."""
@@ -283,12 +304,41 @@ class Report:
         ]
 
     def place_rows(self) -> list[Row]:
-        """Return the differences by field, the most frequent first, with examples."""
-        found = sorted(self.places.items(), key=lambda item: -item[1].count)
-        return [
-            {"place": place, "count": seen.count, "examples": seen.examples}
-            for place, seen in found
-        ]
+        """
+        Return what differs, with examples: by field, error codes also by both errors.
+
+        In the order of the first request whose answer differs there: causes stand before what
+        follows from them.
+        """
+        return self._differing.place_rows()
+
+    @property
+    def places(self) -> dict[str, Seen]:
+        """How often each field differs, by its pattern."""
+        return self._differing.places
+
+    @property
+    def refusals(self) -> Counter[str]:
+        """Why steps could not be sent or their answers not be waited for, and how often."""
+        return Counter(dict(self.left_out[BY_REPLAY])) + Counter(dict(self.not_judged))
+
+    def stale_rows(self) -> list[Row]:
+        """Return what `--accept` names and did not differ; nothing where not all was reached."""
+        whole = not self.ended and not self.never_reached
+        return [{"stale": line} for line in self.criteria.accepted.stale] if whole else []
+
+    def limit_rows(self) -> list[Row]:
+        """Return which limits of latency were exceeded, by which APIs."""
+        found = (
+            limit.exceeded(name, known.captured, known.replayed)
+            for limit in self.criteria.limits
+            for name, known in sorted(self.apis.items())
+        )
+        return [row for row in found if row is not None]
+
+    def acceptable(self) -> list[Place]:
+        """Return the fields that differ and that `--upgrade` does not accept."""
+        return self._differing.acceptable()
 
     def __str__(self) -> str:
         from replay.text import text_lines
@@ -297,7 +347,7 @@ class Report:
 
     def failure_rows(self) -> list[Row]:
         """Return why captured answers had no counterpart."""
-        return [{"failure": why, "count": count} for why, count in self.failures.most_common()]
+        return self.failures.rows()
 
     def remains_rows(self) -> list[Row]:
         """Return what could not be tidied up on the target."""
@@ -311,13 +361,24 @@ class Report:
         ]
 
 
-def _count(reasons: Counter[str], reason: str) -> None:
-    known = reason in reasons or len(reasons) < _MOST_KINDS
-    reasons[reason if known else OTHER] += 1
+def _first_text(place: Row) -> str:
+    errors = f": {place['errors']}" if place["errors"] else ""
+    return f"step {place['first_step']}: {place['place']}{errors}"
 
 
-def _told(difference: Difference, value: Any) -> Any:
-    """Return a value as it is told: error codes by their names."""
-    if difference.is_error and isinstance(value, int):
-        return error_name(value)
-    return jsonable(value)
+def _request(outcome: Outcome) -> Row:
+    """Return which request an outcome is about."""
+    captured = outcome.step.captured
+    return {
+        "step": outcome.step.number,
+        "copy": outcome.copy,
+        "connection": captured.connection,
+        "client": captured.client,
+        "broker": captured.broker,
+        "client_id": captured.client_id,
+        "api": captured.api,
+        "api_version": captured.api_version,
+        "version_sent": outcome.version,
+        "correlation_id": captured.correlation_id,
+        "request_time_ns": captured.request_time_ns,
+    }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dissector.errors import UsageError
 from replay.auth import Security
+from replay.criteria import Criteria
 from replay.names import Names
 from replay.noise import Noise
 from replay.offsets import Policy
@@ -31,6 +33,8 @@ class Setting:
         manner: How fast, how often, how long.
         noise: Differences that do not count.
         show_secrets: Whether secrets are compared and shown.
+        criteria: What makes the replay fail.
+        show_payloads: Whether keys, values and headers of records are shown in reports.
     """
 
     to: str
@@ -42,6 +46,35 @@ class Setting:
     manner: Manner = Manner()  # noqa: RUF009 (frozen)
     noise: Noise = field(default_factory=Noise)
     show_secrets: bool = False
+    criteria: Criteria = field(default_factory=Criteria)
+    show_payloads: bool = False
+
+    def options(self) -> dict[str, Any]:
+        """Return what is not by default, and target and speed, as the command line has them."""
+        manner, pace = self.manner, self.manner.pace
+        accepted = self.criteria.accepted
+        given = {
+            "topic-map": [f"{old}={new}" for old, new in self.topic_map.items()],
+            "prefix": self.prefix,
+            "offsets": self.offsets if self.offsets != "kept" else "",
+            "create-topics": self.create_topics,
+            "rate": pace.rate,
+            "max-wait": pace.max_wait_s,
+            "loop": manner.loop if manner.loop > 1 else None,
+            "limit": manner.limit,
+            "duration": manner.duration_s,
+            "ignore-throttle": not manner.honours_throttle,
+            "tls": self.security.tls is not None,
+            "sasl": self.security.mechanism,
+            "ignore": list(self.noise.patterns),
+            "fail-on": ",".join(self.criteria.words),
+            "accept": len(accepted.lines),
+            "upgrade": accepted.upgrade,
+            "show-secrets": self.show_secrets,
+            "show-payloads": self.show_payloads,
+        }
+        first = {"to": self.to, "speed": pace.speed or "max", "timeout": manner.timeout_s}
+        return first | {name: value for name, value in given.items() if value}
 
     def names(self, copy: int) -> Names:
         """Return the names of a pass."""

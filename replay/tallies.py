@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,41 @@ class OfApi:
 
 EXAMPLES = 2
 """Of each kind of difference."""
+
+
+_MOST_REASONS = 1000
+"""That are told apart."""
+
+OTHER = "other reasons"
+
+
+class Reasons(Mapping[str, int]):
+    """Reasons with how often each was given, in all and for each API; their number is bounded."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Counter[str]] = {}
+
+    def add(self, reason: str, api: str) -> None:
+        """Count a reason."""
+        is_told = reason in self._found or len(self._found) < _MOST_REASONS
+        self._found.setdefault(reason if is_told else OTHER, Counter())[api] += 1
+
+    def __getitem__(self, reason: str) -> int:
+        return self._found[reason].total()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def rows(self) -> list[Row]:
+        """Return the reasons, the most frequent first."""
+        found = sorted(self._found.items(), key=lambda item: -item[1].total())
+        return [
+            {"reason": reason, "count": apis.total(), "apis": dict(apis.most_common())}
+            for reason, apis in found
+        ]
 
 
 @dataclass(slots=True)

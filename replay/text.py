@@ -2,58 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dissector.view.escape import escaped
 from dissector.view.table import table_lines
 from dissector.view.values import json_text
+from replay.accepted import BY_FILE, BY_GAP, BY_UPGRADE
+from replay.headline import about_rows, verdict_line
+from replay.outcome import Verdict
 from replay.report import Report
 from replay.tallies import Row
 
 SHOWN = 20
 """In so many fields differences are told one by one to people; ndjson has all."""
 
-_LEFT_TO_FILES = ("captured_max_ms", "replayed_max_ms")
-"""Columns that a terminal has no room for."""
-
 _LONGEST = 120
 
 _NAMED = 4
 
-SECTIONS = (
-    "api",
-    "left_out",
-    "failure",
-    "remains",
-    "version",
-    "change",
-    "ignored",
-    "place",
-    "connection",
-    "difference",
-)
+_APIS = 2
+
+SECTIONS: Mapping[str, Callable[[Report], Iterable[Row]]] = {
+    "about": lambda report: [report.about.row()],
+    "api": lambda report: report.api_rows(),
+    "limit": lambda report: report.limit_rows(),
+    "left_out": lambda report: report.left_out_rows(),
+    "not_judged": lambda report: report.not_judged_rows(),
+    "failure": lambda report: report.failure_rows(),
+    "remains": lambda report: report.remains_rows(),
+    "version": lambda report: report.version_rows(),
+    "change": lambda report: report.change_rows(),
+    "ignored": lambda report: report.ignored_rows(),
+    "reason": lambda report: report.reason_rows(),
+    "upgrade": lambda report: places(report, BY_UPGRADE),
+    "incomplete": lambda report: places(report, BY_GAP),
+    "accepted": lambda report: places(report, BY_FILE),
+    "stale": lambda report: report.stale_rows(),
+    "place": lambda report: places(report),
+    "connection": lambda report: report.connection_rows(),
+    "equivalent": lambda report: report.equivalents(),
+    "difference": lambda report: report.differences(),
+}
 """Sections of the ndjson report, after the summary, in their order."""
+
+_RARE = (Verdict.ACCEPTED, Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
+"""Verdicts that are not named where no answer has them."""
+
+UPGRADE = "Changed by the upgrade: fails nothing"
+INCOMPLETE = "Differences that follow from what the capture lacks: fail nothing"
+ACCEPTED = "Accepted differences: fail nothing"
+STALE = "Accepted, and not found any more"
 
 
 def ndjson_lines(report: Report) -> Iterator[str]:
     """Yield the report as JSON, a line for each fact: `section` says of what kind it is."""
-    yield json_text({"section": "summary", **report.summary()})
-    rows: Mapping[str, Iterable[Row]] = {
-        "api": report.api_rows(),
-        "left_out": report.left_out_rows(),
-        "failure": report.failure_rows(),
-        "remains": report.remains_rows(),
-        "version": report.version_rows(),
-        "change": report.change_rows(),
-        "ignored": report.ignored_rows(),
-        "place": report.place_rows(),
-        "connection": report.connection_rows(),
-        "difference": report.differences(),
-    }
-    for section in SECTIONS:
-        for row in rows[section]:
+    yield json_text({"section": "summary", "verdict": verdict_line(report), **report.summary()})
+    for section, rows in SECTIONS.items():
+        for row in rows(report):
             yield json_text({"section": section, **row})
+
+
+def places(report: Report, accepted: str = "") -> list[Row]:
+    """Return the fields that differ and that are accepted by this; by default by nothing."""
+    return [row for row in report.place_rows() if row["accepted"] == accepted]
 
 
 def text_lines(
@@ -69,51 +81,56 @@ def text_lines(
     """
     yield from _summary(report)
     tables = (
-        ("Per API", _apis(report)),
-        ("Left out", report.left_out_rows()),
-        ("No answer", report.failure_rows()),
+        ("Answers", _verdicts(report)),
+        ("Latency in ms", latencies(report)),
+        ("Latency above the limit", report.limit_rows()),
+        ("Left out", _reasons(report.left_out_rows())),
+        ("Sent, and the answer not waited for", _reasons(report.not_judged_rows())),
+        ("No answer", _reasons(report.failure_rows())),
         ("Left behind on the target", report.remains_rows()),
+        ("Equivalent answers", _reasons(report.reason_rows())),
         ("Sent in another version", report.version_rows()),
         ("Substituted", _changes(report)),
-        ("Ignored", [row for row in report.ignored_rows() if row["count"]]),
+        ("Ignored", [_last(row, "pattern") for row in report.ignored_rows() if row["count"]]),
         ("Incomplete connections", [r for r in report.connection_rows() if r["score"] < 1]),
-        ("Differences by field", _places(report)),
+        (UPGRADE, _places(places(report, BY_UPGRADE))),
+        (INCOMPLETE, _places(places(report, BY_GAP))),
+        (ACCEPTED, _places(places(report, BY_FILE))),
+        (STALE, report.stale_rows()),
+        ("Differences by field, the first at the top", _places(places(report))),
     )
     for heading, rows in tables:
         yield from _table(heading, rows, terminal_width)
     yield from _differences(report, shown)
 
 
-def verdict_line(report: Report) -> str:
-    """Return the verdict in one line."""
-    told = report.summary()
-    if report.ended:
-        return f"{escaped(report.target)}: ended early: {escaped(report.ended)}"
-    if not report.passed:
-        count = report.failing
-        return (
-            f"{escaped(report.target)}: {count:,} of {told['steps']:,} answers "
-            f"differ{'s' * (count == 1)} from what was captured"
-        )
-    return f"{escaped(report.target)}: answers as captured"
-
-
 def _summary(report: Report) -> Iterator[str]:
     told = report.summary()
     yield verdict_line(report)
     yield ""
-    answers = ["same", "equivalent", "differs", "error_changed", "missing", "extra"]
-    answers += ["incomplete"] if told["incomplete"] else []
-    shown = ", ".join(f"{told[name]:,} {name.replace('_', ' ')}" for name in answers)
+    for row in about_rows(report):
+        yield f"{row['what']:<9} {row['value']}"
+    yield ""
+    passes = f" in {told['passes']:,} passes" if told["passes"] > 1 else ""
     split = f", {told['split']:,} of them to several brokers" if told["split"] else ""
-    yield f"requests  {told['steps']:,} captured, {told['requests_sent']:,} sent{split}"
-    yield f"answers   {shown}"
+    yield (
+        f"requests  {told['captured']:,} captured, {told['sent']:,} sent{split}, "
+        f"{told['left_out']:,} left out, {told['never_reached']:,} never reached{passes}"
+    )
+    shown = (
+        f"{told[verdict.value]:,} {verdict.value.replace('_', ' ')}"
+        for verdict in Verdict
+        if verdict is not Verdict.LEFT_OUT and (told[verdict.value] or verdict not in _RARE)
+    )
+    yield f"answers   {', '.join(shown)}"
     if told["lacking"]:
-        yield f"lacking   {told['lacking']:,} of those that fail may follow from what was left out"
-    if told["incomplete"]:
-        yield "incomplete  they differ, and go by records or members that the capture lacks"
-    rate = f", {told['requests_per_s']:,} requests/s" if told["requests_per_s"] else ""
-    yield f"time      {told['elapsed_s']:,} s{rate}"
+        what = "may follow from what was left out"
+        yield f"lacking   {told['lacking']:,} of those that fail {what}"
+    if told["first_difference"]:
+        yield f"first     {escaped(told['first_difference'])}"
+    rate = told["requests_per_s"]
+    speed = f", {rate:,} requests/s" if rate is not None else ""
+    yield f"time      {told['elapsed_s']:,} s{speed}"
     if told["lag_max_ms"]:
         lags = ", ".join(
             f"{name} {told[f'lag_{name}_ms']:.3f} ms" for name in ("p50", "p95", "p99", "max")
@@ -128,12 +145,58 @@ def _table(heading: str, rows: Sequence[Row], width: int | None) -> Iterator[str
         yield from table_lines(rows, list(rows[0]), terminal_width=width)
 
 
-def _apis(report: Report) -> list[Row]:
-    """Return the rows of APIs without the columns in which nothing is."""
+def verdict_columns(report: Report) -> list[Row]:
+    """Return a row for each API with the verdicts that any of them has."""
     rows = report.api_rows()
-    empty = {name for name in (rows[0] if rows else ()) if not any(row[name] for row in rows)}
-    empty.update(_LEFT_TO_FILES)
-    return [{name: row[name] for name in row if name not in empty} for row in rows]
+    names = [each.value for each in Verdict if any(row[each.value] for row in rows)]
+    return [{"api": row["api"], **{name: row[name] for name in names}} for row in rows]
+
+
+def _verdicts(report: Report) -> list[Row]:
+    return [
+        {name.replace("_", " "): value for name, value in row.items()}
+        for row in verdict_columns(report)
+    ]
+
+
+def latencies(report: Report, percentiles: Sequence[str] = ("p50", "p95", "p99")) -> list[Row]:
+    """Return a row for each API that was answered: each percentile as captured and replayed."""
+    return [
+        {
+            "api": row["api"],
+            **{
+                f"{percentile} {side}": row[f"{side}_{percentile}_ms"]
+                for percentile in percentiles
+                for side in ("captured", "replayed")
+            },
+        }
+        for row in report.api_rows()
+        if row["replayed_max_ms"] is not None
+    ]
+
+
+def _reasons(rows: list[Row]) -> list[Row]:
+    """Return reasons with their APIs in a few words; the longest text comes last."""
+    return [
+        {
+            **{name: row[name] for name in ("count", "by") if name in row},
+            "apis": apis_text(row["apis"]),
+            "reason": row["reason"],
+        }
+        for row in rows
+    ]
+
+
+def apis_text(counts: Mapping[str, int]) -> str:
+    """Return APIs with their counts, the first of them."""
+    named = [f"{api} {count:,}" for api, count in list(counts.items())[:_APIS]]
+    more = len(counts) - _APIS
+    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _last(row: Row, name: str) -> Row:
+    """Return a row with a column at its end, where it may be as long as it is."""
+    return {**{each: row[each] for each in row if each != name}, name: row[name]}
 
 
 def _changes(report: Report) -> list[Row]:
@@ -150,24 +213,26 @@ def _changes(report: Report) -> list[Row]:
     ]
 
 
-def _places(report: Report) -> list[Row]:
+def _places(rows: list[Row]) -> list[Row]:
     return [
         {
             "count": row["count"],
-            "place": row["place"],
-            "captured": value_text(row["examples"][0]["captured"], 40),
-            "replayed": value_text(row["examples"][0]["replayed"], 40),
+            "first step": row["first_step"],
+            "captured": value_text(row["examples"][0]["captured"], 32),
+            "replayed": value_text(row["examples"][0]["replayed"], 32),
+            "field": row["place"],
         }
-        for row in report.place_rows()
+        for row in rows
     ]
 
 
 def _differences(report: Report, shown: int) -> Iterator[str]:
-    rows = [row for place in report.place_rows()[:shown] for row in place["examples"]]
+    fields = places(report)
+    rows = [row for place in fields[:shown] for row in place["examples"]]
     if not rows:
         return
     yield ""
-    total = report.difference_count
+    total = sum(place["count"] for place in fields)
     what = f"{len(rows):,} of {total:,} differences" if total > len(rows) else "Differences"
     yield what
     for row in rows:

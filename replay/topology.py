@@ -52,6 +52,7 @@ class Topology:
         brokers: By node id.
         topics: By name: those that exist, as far as is known.
         controller: Node id; -1 where it is not told.
+        cluster_id: The id of the cluster; None where it is not told.
         age: Is another when any of these may be others.
     """
 
@@ -59,6 +60,7 @@ class Topology:
         self.brokers: dict[int, Broker] = {}
         self.topics: dict[str, Topic] = {}
         self.controller = -1
+        self.cluster_id: str | None = None
         self.age = 0
         self._names: dict[UUID, str] = {}
 
@@ -90,6 +92,7 @@ class Topology:
             self.brokers = brokers
         controller = body.get("controller_id", -1)
         self.controller = controller if controller in self.brokers else -1
+        self.cluster_id = body.get("cluster_id") or self.cluster_id
         for topic in body.topics:
             if topic.name is not None and not topic.error_code:
                 self._learn_topic(topic)

@@ -42,6 +42,16 @@ def checked(file: str | Path) -> None:
         UsageError: The file's name says nothing of the form, or it can't be written where it is.
     """
     form_of(file)
+    check_writable(file)
+
+
+def check_writable(file: str | Path) -> None:
+    """
+    See whether a file can be written.
+
+    Raises:
+        UsageError: It can't.
+    """
     path = Path(file)
     if not path.parent.is_dir():
         raise UsageError(f"{file}: there is no folder of that name")
@@ -56,6 +66,10 @@ def write(report: Report, file: str | Path) -> None:
     Raises:
         UsageError: The file's name says nothing of the form.
     """
-    lines = form_of(file)(report)
+    write_lines(form_of(file)(report), file)
+
+
+def write_lines(lines: Iterable[str], file: str | Path) -> None:
+    """Write lines of text to a file."""
     with Path(file).open("w", encoding="utf-8", errors="backslashreplace") as out:
         out.writelines(f"{line}\n" for line in lines)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from replay.accepted import Accepted
 from replay.compare import compare
 from replay.completeness import Completeness
+from replay.criteria import Criteria
 from replay.noise import Noise
 from replay.outcome import Change, Outcome
 from replay.plan import Plan
 from replay.report import Report
+from replay.setting import Setting
 from replay.world import World
 from tests.replay.outcomes import outcome
 
@@ -23,7 +26,7 @@ def produced(error_code: int = 0, base_offset: int = 0, topic: str = "orders") -
 
 
 def outcomes() -> list[Outcome]:
-    """One that is the same, one that differs, one with another error, one missing, one refused."""
+    """Same, differs, another error, missing, refused, and two that the plan leaves out."""
     changes = [Change("topic_data[0].name", "topic", "orders", "x-orders")]
     return [
         outcome("Produce", 7, produced(), produced(), changes=changes, lag_ns=3_000_000),
@@ -33,17 +36,74 @@ def outcomes() -> list[Outcome]:
         outcome(
             "CreateTopics", 2, {}, None, number=4, parts=[], is_refused=True, failure="can't be"
         ),
+        *(_left_out(number, "is telemetry") for number in (5, 6)),
     ]
 
 
-def made(*of: Outcome, noise: Noise | None = None, ended: str = "") -> Report:
-    """A report of these outcomes, by default one of each kind."""
-    plan = Plan()
-    plan.left_out["is telemetry"] = 2
+def every_kind() -> list[Outcome]:
+    """Beside `outcomes`: equivalent, not judged, accepted by a file and by an upgrade."""
+    stopped = {"failure": "ended", "is_refused": True, "latency_ns": None}
+    return [
+        *outcomes(),
+        outcome("Produce", 7, produced(), produced(), number=7, live_version=6),
+        outcome("Produce", 7, produced(), None, number=8, **stopped),
+        outcome("Produce", 7, produced(), produced(error_code=3), number=9),
+        outcome("CreateTopics", 5, created("1"), created("2"), number=10),
+    ]
+
+
+def created(value: str, source: int = 5) -> dict[str, Any]:
+    """An answer to CreateTopics v5 with one setting; source 5 is the default of Kafka."""
+    setting = {"name": "min.insync.replicas", "value": value, "config_source": source}
+    return {"topics": [{"name": "orders", "configs": [setting]}]}
+
+
+ACCEPTED = (
+    "Produce.responses[*].partition_responses[*].error_code: NONE -> UNKNOWN_TOPIC_OR_PARTITION"
+)
+STALE = "Fetch.responses[*]"
+
+
+def full() -> Report:
+    """A report with something in each of its sections."""
+    criteria = Criteria.of(
+        ["differs,error", "missing", "latency:max>0.5ms"], Accepted([ACCEPTED, STALE], True)
+    )
+    report = made(*every_kind(), noise=Noise(["Fetch"]), criteria=criteria)
+    report.about.learn_target("c-1", {"metadata.version": 27}, 3, False)
+    return report
+
+
+def _left_out(number: int, why: str) -> Outcome:
+    found = outcome("PushTelemetry", 0, {}, None, number=number, parts=[], failure=why)
+    found.step.left_out = why
+    return found
+
+
+class _Sized(Plan):
+    """A plan that has so many steps, none of which can be read."""
+
+    size = 0
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def made(
+    *of: Outcome,
+    noise: Noise | None = None,
+    ended: str = "",
+    captured: int = 0,
+    **setting: Any,
+) -> Report:
+    """A report of these outcomes, by default one of each kind, of a plan of so many steps."""
+    noise = noise or Noise()
+    plan = _Sized()
     plan.connections[3] = Completeness(3, "c:1", "b:1", requests=4, unanswered=1)
-    report = Report(plan, "target:9092", noise)
+    report = Report(plan, Setting("target:9092", noise=noise, **setting))
     for each in of or outcomes():
         report.add(each, *compare(each, World(), noise))
+    plan.size = captured
     report.elapsed_ns = 2_000_000_000
     report.ended = ended
     report.remains = [REMAINS]

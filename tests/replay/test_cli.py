@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from dissector.cli import main
+from dissector.protocol.apis import KEYS
+from dissector.protocol.messages import Message
+from tests.frames import request, response
+from tests.packets import Wire
+from tests.replay.captures import exchange, saved
+from tests.replay.scripted import Answer, alone, scripted
 
 PATIENCE_S = 60.0
 
@@ -87,7 +95,7 @@ def test_names_of_topics_are_those_of_the_capture(capsys: pytest.CaptureFixture[
     assert "the same name" in capsys.readouterr().err
 
 
-def test_a_target_that_is_not_there_is_said_and_reported(
+def test_a_target_that_is_not_there_is_said_and_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -95,10 +103,12 @@ def test_a_target_that_is_not_there_is_said_and_reported(
     file = tmp_path / "report.ndjson"
     assert _run(PRODUCED, "--to", address, "--report", str(file)) == 2
     out, err = capsys.readouterr()
-    assert out.startswith(f"{address}: ended early: {address}")
+    assert not out
     assert err.startswith(f"kafkashark: {address}")
     assert len(err.splitlines()) == 1
-    assert json.loads(file.read_text().splitlines()[0])["passed"] is False
+    summary = _summary(file)
+    assert summary["passed"] is False
+    assert summary["never_reached"] == summary["captured"] == 18
 
 
 @pytest.mark.parametrize(
@@ -118,8 +128,115 @@ def test_a_signal_before_anything_is_sent_ends_with_a_report(
             process.send_signal(number)
             out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + number
-    assert out.startswith(f"{address}: ended early: {why}\n".encode())
+    said = f"ended early: {why}; 18 of 18 requests were not sent: never reached (18)\n"
+    assert out.startswith(f"{address}: {said}".encode())
     assert not err
+
+
+def _summary(file: Path) -> dict[str, Any]:
+    row: dict[str, Any] = json.loads(file.read_text().splitlines()[0])
+    return row
+
+
+def _rows(file: Path, section: str) -> list[dict[str, Any]]:
+    rows = map(json.loads, file.read_text().splitlines())
+    return [row for row in rows if row["section"] == section]
+
+
+@pytest.mark.parametrize(
+    ("options", "sent", "left_out", "never_reached"),
+    [
+        (["--loop", "3"], 3 * 37, 3, 0),
+        (["--loop", "3", "--limit", "5"], 4, 1, 3 * 38 - 5),
+        (["--limit", "5"], 4, 1, 33),
+    ],
+)
+def test_captured_is_sent_and_left_out_and_never_reached(
+    tmp_path: Path, options: list[str], sent: int, left_out: int, never_reached: int
+) -> None:
+    capture, file = str(CAPTURES / "kafka4-errors.pcap"), tmp_path / "report.ndjson"
+    given = ("--to", "mock", "--speed", "max", "--report", str(file), *options)
+    assert _run(capture, *given) in (0, 1)
+    row = _summary(file)
+    assert row["captured"] == row["sent"] + row["left_out"] + row["never_reached"]
+    assert (row["sent"], row["left_out"], row["never_reached"]) == (sent, left_out, never_reached)
+    assert sum(each["count"] for each in _rows(file, "left_out")) == left_out
+
+
+def test_ctrl_c_in_the_middle_counts_what_was_never_reached(tmp_path: Path) -> None:
+    wire = Wire()
+    key = KEYS["Heartbeat"]
+    talk = wire.talk().syn()
+    for number in range(20):
+        asked = request(key, 3, number, group_id="g", member_id="m")
+        exchange(talk, asked, response(key, 3, number))
+    path, file = saved(tmp_path, wire), tmp_path / "report.ndjson"
+
+    async def main() -> tuple[int | None, bytes]:
+        ports: list[int] = []
+        beats: list[Message] = []
+
+        def beat(asked: Message) -> Answer:
+            beats.append(asked)
+            if len(beats) < 8:
+                return {}
+            process.send_signal(signal.SIGINT)
+            return None
+
+        async with scripted({**alone(ports), "Heartbeat": beat}) as broker:
+            ports.append(broker.port)
+            command = ["-m", "dissector", "replay", path, "--to", f"127.0.0.1:{broker.port}"]
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, *command, "--report", str(file), stdout=subprocess.PIPE
+            )
+            out, _ = await process.communicate()
+            return process.returncode, out
+
+    status, out = asyncio.run(main())
+    assert status == 128 + signal.SIGINT
+    row = _summary(file)
+    assert row["same"] == 7
+    assert row["not_judged"] == row["sent"] - 7 >= 1
+    assert row["captured"] == row["sent"] + row["left_out"] + row["never_reached"] == 20
+    assert f"never reached ({row['never_reached']})".encode() in out.splitlines()[0]
+
+
+ACKS = str(CAPTURES / "kafka4-librdkafka-acks.pcap")
+
+
+def test_what_is_accepted_fails_no_more_and_what_is_stale_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, given = str(tmp_path / "accepted"), ("--to", "mock", "--speed", "max")
+    assert _run(ACKS, *given, "--write-accepted", file) == 1
+    assert "ApiVersions.error_code: NONE -> UNSUPPORTED_VERSION" in Path(file).read_text()
+    assert _run(ACKS, *given, "--accept", file) == 0
+    out, err = capsys.readouterr()
+    assert "Accepted differences: fail nothing" in out
+    assert not err
+    assert _run(PRODUCED, *given, "--accept", file) == 0
+    assert "--accept: not found any more: ApiVersions.error_code" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "status"),
+    [("error", 1), ("differs,missing", 0), ("nothing", 0), ("nothing,latency:max>0ms", 1)],
+)
+def test_the_status_is_what_fail_on_says(fail_on: str, status: int) -> None:
+    assert _run(ACKS, "--to", "mock", "--speed", "max", "--fail-on", fail_on) == status
+
+
+def test_an_upgrade_has_its_own_section_and_fails_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    chosen = ("-Y", "api == ApiVersions and api_version == 0", "--to", "mock", "--speed", "max")
+    demo = str(CAPTURES / "demo.pcap")  # has clients that ask in v0
+    assert _run(demo, *chosen) == 1
+    assert "Differences by field" in capsys.readouterr().out
+    assert _run(demo, *chosen, "--upgrade") == 0
+    out = capsys.readouterr().out
+    assert "Changed by the upgrade: fails nothing" in out
+    assert "Differences by field" not in out
 
 
 @pytest.mark.parametrize(
@@ -138,6 +255,10 @@ def test_a_signal_before_anything_is_sent_ends_with_a_report(
         (["--to", "mock", "--reference", "mock"], "--noise learn"),
         (["--to", "mock", "--allow", "Nothing"], "can not be allowed"),
         (["--to", "mock", "-Y", "api =="], "filter:"),
+        (["--to", "mock", "--fail-on", "all"], "--fail-on takes differs, error, missing"),
+        (["--to", "mock", "--fail-on", "latency:fast"], "is no limit"),
+        (["--to", "mock", "--accept", "nowhere"], "can not be read"),
+        (["--to", "mock", "--write-accepted", "nowhere/a"], "there is no folder"),
     ],
 )
 def test_bad_usage_is_one_line(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from replay.html import html_lines
+from replay.html import _duration, html_lines
 from replay.report import Report
 from tests.replay.outcomes import outcome
-from tests.replay.reports import made, outcomes, produced
+from tests.replay.reports import full, made, outcomes, produced
 
 _EMPTY = {"meta", "path", "polyline"}
 
@@ -47,7 +47,7 @@ def _page(report: Report, shown: int = 500) -> _Page:
 
 def test_shows_what_a_report_has() -> None:
     page = _page(made())
-    for text in ("3 of 0 answers differ", "MESSAGE_TOO_LARGE", "is telemetry", "x-orders", "p99"):
+    for text in ("3 of 4 answers differ", "MESSAGE_TOO_LARGE", "is telemetry", "x-orders", "p99"):
         assert text in page.text
     assert page.tags.count("details") == 3
     assert page.tags.count("svg") == 1
@@ -80,3 +80,19 @@ def test_says_how_late_requests_were() -> None:
     assert "How much later than planned requests were sent" in late
     assert re.search(r"p50 ms\s*p95 ms\s*p99 ms\s*max ms\s*(3\.0\d+\s*){3}3\.000", late)
     assert "later than planned" not in _page(made(outcomes()[1])).text
+
+
+def test_latencies_stand_side_by_side_and_differences_before_the_plots() -> None:
+    text = _page(full()).text
+    assert re.search(r"p50 captured\s*p50 replayed\s*p95 captured\s*p95 replayed", text)
+    headings = ["Answers", "Latency in ms", "Differences by field", "Differences, 3", "How long"]
+    places = [text.index(heading) for heading in headings]
+    assert places == sorted(places)
+    for fact in ("cluster c-1", "Kafka 4.1", "answered in another version", "the upgrade"):
+        assert fact in text
+
+
+def test_an_axis_has_room_for_its_label() -> None:
+    labels = [_duration(ms) for ms in (0.0123, 0.5, 42.4242, 999.4, 999.9, 2360.0, 5e6)]
+    assert labels == ["0.0123 ms", "0.5 ms", "42.4 ms", "999 ms", "1 s", "2.36 s", "5,000 s"]
+    assert max(map(len, labels)) <= 9

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from replay.criteria import Criteria
 from replay.junit import junit_lines
 from replay.report import Report
 from tests.replay.outcomes import outcome
-from tests.replay.reports import REMAINS, made, outcomes, produced
+from tests.replay.reports import REMAINS, every_kind, full, made, outcomes, produced
 
 
 def _suite(report: Report) -> ElementTree.Element:
@@ -16,16 +17,46 @@ def _suite(report: Report) -> ElementTree.Element:
     return suite
 
 
+def _names(suite: ElementTree.Element, what: str) -> list[str | None]:
+    """The names of the cases with an element of this kind."""
+    return [case.get("name") for case in suite.iter("testcase") if case.find(what) is not None]
+
+
 def test_an_api_is_a_case() -> None:
     suite = _suite(made())
     counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": "2", "failures": "1", "errors": "0", "skipped": "1"}
+    assert counts == {"tests": "3", "failures": "1", "errors": "0", "skipped": "2"}
     cases = {case.get("name"): case for case in suite.iter("testcase")}
     failure = cases["Produce"].find("failure")
     assert failure is not None
     assert failure.get("message") == "1 differs, 1 error_changed, 1 missing"
     assert "MESSAGE_TOO_LARGE" in (failure.text or "")
-    assert cases["CreateTopics"].find("skipped") is not None
+    skipped = {name: case.find("skipped") for name, case in cases.items()}
+    messages = {name: each.get("message") for name, each in skipped.items() if each is not None}
+    assert messages == {
+        "CreateTopics, left out": "1 not sent: can't be",
+        "PushTelemetry, left out": "2 not sent: is telemetry",
+    }
+
+
+def test_all_that_was_not_sent_or_judged_is_skipped() -> None:
+    suite = _suite(made(*every_kind(), captured=20))
+    names = _names(suite, "skipped")
+    assert names[-2:] == ["Produce, not judged", "requests never reached"]
+    assert suite.get("skipped") == str(len(names))
+    assert suite.get("tests") == str(len(list(suite.iter("testcase"))))
+
+
+def test_what_is_accepted_fails_no_case_and_latencies_do() -> None:
+    suite = _suite(full())
+    failing = _names(suite, "failure")
+    limit = "latency:max>0.5ms"
+    assert failing == ["Produce", f"CreateTopics {limit}", f"Produce {limit}"]
+    assert "configs" not in ElementTree.tostring(suite, "unicode")
+    tolerant = _suite(made(*outcomes()[:3], criteria=Criteria.of(["nothing"])))
+    assert tolerant.get("failures") == "0"
+    properties = {each.get("name"): each.get("value") for each in suite.iter("property")}
+    assert "cluster c-1" in (properties["target"] or "")
 
 
 def test_what_was_left_behind_is_told() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import replay as package
+from dissector.errors import UsageError
 from replay import Noise, Plan, replay
 from replay.drive import learn_noise
 from replay.mock import Mock
@@ -17,6 +19,7 @@ from replay.stage import Manner
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 PRODUCED = CAPTURES / "librdkafka-idempotent.pcap"
+ACKS = CAPTURES / "kafka4-librdkafka-acks.pcap"
 
 
 def test_the_public_face_is_what_it_says() -> None:
@@ -58,7 +61,38 @@ def test_an_error_of_the_target_is_found_and_named() -> None:
 
 
 def test_noise_is_what_differs_at_a_reference() -> None:
-    with Plan.of(CAPTURES / "kafka4-librdkafka-acks.pcap") as plan:
+    with Plan.of(ACKS) as plan:
         noise = learn_noise(plan, Setting("mock", manner=Manner(timeout_s=10)))
         assert "ApiVersions.error_code" in noise
         assert replay(plan, "mock", noise=Noise(noise)).passed
+
+
+def test_a_report_has_in_python_what_it_has_in_files(tmp_path: Path) -> None:
+    known, file = tmp_path / "known.txt", tmp_path / "report.ndjson"
+    with Plan.of(ACKS, filter="api != Metadata") as plan:
+        assert not replay(plan, "mock", write_accepted=known).passed
+        report = replay(
+            plan, "mock", accept=known, report_file=file, fail_on=["error"], show_payloads=True
+        )
+    assert report.passed, report
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    about = report.about.row()
+    assert {"section": "about", **about} in rows
+    assert about["captures"][0]["bytes"] == (ACKS).stat().st_size
+    assert about["clients"][0]["software"].startswith("confluent-kafka-python ")
+    assert about["target"]["cluster_id"].startswith("mockCluster")
+    assert about["options"]["filter"] == "api != Metadata"
+    assert about["options"]["fail-on"] == "error"
+    assert rows[0]["accepted"] == report.summary()["accepted"]
+    accepted = [row["place"] for row in rows if row["section"] == "accepted"]
+    assert accepted == ["ApiVersions.error_code"]
+    for row in report.differences():
+        assert {"section": "difference", **row} in rows
+
+
+def test_a_bad_word_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+    with Plan.of(PRODUCED) as plan:
+        with pytest.raises(UsageError, match="--fail-on"):
+            replay(plan, "nowhere:1", fail_on=["everything"])
+        with pytest.raises(UsageError, match="can not be read"):
+            replay(plan, "nowhere:1", accept=tmp_path / "nothing")

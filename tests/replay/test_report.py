@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from replay.outcome import Change, Verdict
-from replay.report import OTHER, _count
+from replay.accepted import Accepted
+from replay.criteria import Criteria
+from replay.outcome import Change, Difference, Verdict
+from replay.stage import Manner
+from replay.tallies import OTHER, Reasons
 from tests.replay.outcomes import outcome
-from tests.replay.reports import NOT_THERE, made, outcomes, produced
+from tests.replay.reports import NOT_THERE, every_kind, full, made, outcomes, produced
 
 OFFSET = "Produce.responses[*].partition_responses[*].base_offset"
 
@@ -15,12 +18,14 @@ def test_counts_verdicts() -> None:
     assert report.verdicts == {
         Verdict.SAME: 1,
         Verdict.EQUIVALENT: 0,
+        Verdict.ACCEPTED: 0,
         Verdict.DIFFERS: 1,
         Verdict.ERROR_CHANGED: 1,
         Verdict.MISSING: 1,
         Verdict.INCOMPLETE: 0,
         Verdict.EXTRA: 0,
-        Verdict.LEFT_OUT: 1,
+        Verdict.NOT_JUDGED: 0,
+        Verdict.LEFT_OUT: 3,
     }
     assert report.failing == 3
     assert not report.passed
@@ -74,8 +79,8 @@ def test_differences_are_counted_by_field() -> None:
 
 def test_says_what_was_left_out_and_why() -> None:
     assert made().left_out_rows() == [
-        {"by": "plan", "reason": "is telemetry", "count": 2},
-        {"by": "replay", "reason": "can't be", "count": 1},
+        {"by": "plan", "reason": "is telemetry", "count": 2, "apis": {"PushTelemetry": 2}},
+        {"by": "replay", "reason": "can't be", "count": 1, "apis": {"CreateTopics": 1}},
     ]
 
 
@@ -84,9 +89,10 @@ def test_what_was_sent_counts_also_where_nobody_waited_for_the_answer() -> None:
         "Produce", 7, produced(), None, failure="ended", is_refused=True, latency_ns=None
     )
     report = made(stopped)
-    assert report.verdicts[Verdict.LEFT_OUT] == report.sent == 1
+    assert report.verdicts[Verdict.NOT_JUDGED] == report.answers == report.sent == 1
     assert report.passed
-    assert {"by": "replay", "reason": "ended", "count": 1} in report.left_out_rows()
+    assert report.not_judged_rows() == [{"reason": "ended", "count": 1, "apis": {"Produce": 1}}]
+    assert not report.left_out_rows()
 
 
 def test_says_what_was_substituted_and_sent_otherwise() -> None:
@@ -123,10 +129,53 @@ def test_how_complete_connections_are() -> None:
 
 
 def test_kinds_of_failures_are_bounded() -> None:
-    from collections import Counter
-
-    reasons: Counter[str] = Counter()
+    reasons = Reasons()
     for number in range(3000):
-        _count(reasons, str(number))
-    assert len(reasons) <= 1001
-    assert reasons[OTHER] == 2000
+        reasons.add(str(number), "Produce")
+    rows = reasons.rows()
+    assert len(rows) <= 1001
+    assert (rows[0]["reason"], rows[0]["count"]) == (OTHER, 2000)
+
+
+def test_captured_is_sent_and_left_out_and_never_reached() -> None:
+    row = made(*every_kind(), captured=20).summary()
+    assert (row["captured"], row["sent"], row["left_out"], row["never_reached"]) == (20, 8, 3, 9)
+    sent = ("same", "equivalent", "accepted", "differs", "error_changed", "missing", "extra")
+    assert sum(row[name] for name in sent) + row["not_judged"] == row["sent"]
+    report = made(*every_kind(), captured=20)
+    assert sum(each["count"] for each in report.left_out_rows()) == row["left_out"]
+    for name in (*sent, "not_judged", "left_out"):
+        assert sum(each[name] for each in report.api_rows()) == row[name]
+
+
+def test_passes_count_each() -> None:
+    manner = Manner(loop=3)
+    assert made(outcomes()[0], captured=20, manner=manner).summary()["never_reached"] == 59
+
+
+def test_why_answers_are_equivalent_is_counted_and_told_of_each() -> None:
+    report = full()
+    (reason,) = report.reason_rows()
+    assert reason["reason"] == "answered in another version"
+    assert reason["apis"] == {"Produce": 1}
+    (row,) = report.equivalents()
+    assert (row["step"], row["reasons"]) == (7, ["answered in another version"])
+
+
+def test_the_end_of_a_pass_may_show_that_an_answer_differs() -> None:
+    same, differs = outcomes()[:2]
+    report = made(same, differs)
+    for each in (same, same, differs):
+        report.revise(each.step, 0, Difference("lost", "a record", None))
+    assert (report.verdicts[Verdict.SAME], report.verdicts[Verdict.DIFFERS]) == (0, 2)
+    assert [(row["step"], row["path"]) for row in report.differences()][1:] == [
+        (0, "lost"),
+        (0, "lost"),
+        (1, "lost"),
+    ]
+    (row,) = report.api_rows()
+    assert (row["same"], row["differs"]) == (0, 2)
+    accepting = made(same, criteria=Criteria(accepted=Accepted(["Produce.lost"])))
+    accepting.revise(same.step, 0, Difference("lost", "a record", None))
+    assert accepting.verdicts[Verdict.ACCEPTED] == 1
+    assert accepting.passed

@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 from itertools import groupby
 
-from replay.noise import Noise
-from replay.text import SECTIONS, ndjson_lines, text_lines, value_text, verdict_line
+from replay.text import ACCEPTED as ACCEPTED_HEADING
+from replay.text import SECTIONS, UPGRADE, ndjson_lines, text_lines, value_text
 from tests.replay.outcomes import outcome
-from tests.replay.reports import REMAINS, made, outcomes, produced
+from tests.replay.reports import REMAINS, full, made, outcomes, produced
 
 
 def test_ndjson_has_everything() -> None:
-    report = made(noise=Noise(["Fetch"]))
+    report = full()
     rows = [json.loads(line) for line in ndjson_lines(report)]
     sections = [section for section, _ in groupby(row["section"] for row in rows)]
     assert sections == ["summary", *SECTIONS]
-    assert sum(row["section"] == "difference" for row in rows) == 3
+    assert sum(row["section"] == "difference" for row in rows) == 5
     assert rows[0]["passed"] is False
 
 
 def test_text_says_the_verdict_first() -> None:
     lines = list(text_lines(made()))
-    assert lines[0] == "target:9092: 3 of 0 answers differ from what was captured"
+    assert lines[0] == "target:9092: 3 of 4 answers differ from what was captured"
     assert "answers   1 same, 0 equivalent, 1 differs, 1 error changed, 1 missing, 0 extra" in lines
     assert any("MESSAGE_TOO_LARGE" in line for line in lines)
     assert "  step 2: Produce v7 sent as v6 of tester, connection 3, id 7" in lines
@@ -45,14 +45,6 @@ def test_what_may_follow_from_what_was_left_out() -> None:
     assert heading.endswith("d and 1 more, left out")
 
 
-def test_verdicts() -> None:
-    assert verdict_line(made(outcomes()[0])) == "target:9092: answers as captured"
-    assert verdict_line(made(outcomes()[1])) == (
-        "target:9092: 1 of 0 answers differs from what was captured"
-    )
-    assert verdict_line(made(ended="interrupted")) == "target:9092: ended early: interrupted"
-
-
 def test_only_the_first_differences_are_told() -> None:
     lines = list(text_lines(made(), shown=1))
     assert "1 of 3 differences" in lines
@@ -68,3 +60,20 @@ def test_what_comes_from_others_is_escaped() -> None:
 def test_long_values_are_cut() -> None:
     assert value_text("x" * 200, 10) == "xxxxxxxxx…"
     assert value_text({"a": None}) == '{"a": null}'
+
+
+def test_accepted_differences_have_sections_of_their_own() -> None:
+    lines = list(text_lines(full()))
+    upgrade, accepted = lines.index(UPGRADE), lines.index(ACCEPTED_HEADING)
+    assert lines[upgrade + 2].endswith("CreateTopics.topics[*].configs[min.insync.replicas].value")
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in lines[accepted + 2]
+    by_field = lines.index("Differences by field, the first at the top")
+    assert not any("UNKNOWN_TOPIC" in line or "configs" in line for line in lines[by_field:])
+
+
+def test_long_reasons_move_no_numbers() -> None:
+    long, short = outcomes()[4], outcomes()[4]
+    long.failure = "x" * 200
+    lines = list(text_lines(made(long, short)))
+    at = lines.index("Left out")
+    assert [line[:15] for line in lines[at + 2 : at + 4]] == ["    1  replay  "] * 2

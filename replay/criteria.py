@@ -1,0 +1,137 @@
+"""What makes a replay fail: verdicts, limits of latency; and the differences that do not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from dissector.errors import UsageError
+from dissector.protocol.apis import NAMES
+from replay.accepted import Accepted
+from replay.outcome import Verdict
+from replay.tallies import Row
+
+FAIL_ON = {
+    "differs": Verdict.DIFFERS,
+    "error": Verdict.ERROR_CHANGED,
+    "missing": Verdict.MISSING,
+}
+"""Word of `--fail-on` -> the verdict that it means; all of them by default."""
+
+NOTHING = "nothing"
+"""The word of `--fail-on` for a replay that never fails by its answers."""
+
+_LEAST_EXCESS_MS = 1.0
+"""Less than this above a multiple of the captured latency is the noise of a scheduler's clock."""
+
+_LIMIT = re.compile(r"latency:(?:(\w+):)?(max|p\d{1,3})>(\d+(?:\.\d+)?)(x|ms)", re.IGNORECASE)
+
+
+class Latencies(Protocol):
+    """Latencies of which percentiles are known."""
+
+    def ms(self, percent: int) -> float | None:
+        """Return a percentile in milliseconds; None without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """
+    How long answers may take.
+
+    Attributes:
+        text: As it was given.
+        api: Name of the API whose answers are meant; empty for each API.
+        percent: The percentile that is limited; 100 for the maximum.
+        most: The limit.
+        is_factor: Whether it is a multiple of the captured percentile; else it is milliseconds.
+    """
+
+    text: str
+    api: str
+    percent: int
+    most: float
+    is_factor: bool
+
+    def exceeded(self, api: str, captured: Latencies, replayed: Latencies) -> Row | None:
+        """Return how the answers of an API exceed the limit; None where they do not."""
+        before_ms, after_ms = captured.ms(self.percent), replayed.ms(self.percent)
+        if (self.api and self.api != api) or after_ms is None:
+            return None
+        if self.is_factor and before_ms is None:
+            return None
+        limit_ms = (before_ms or 0.0) * self.most if self.is_factor else self.most
+        least_ms = limit_ms + (_LEAST_EXCESS_MS if self.is_factor else 0.0)
+        if after_ms <= least_ms:
+            return None
+        return {
+            "limit": self.text,
+            "api": api,
+            "captured_ms": before_ms,
+            "replayed_ms": after_ms,
+            "limit_ms": limit_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """
+    What makes a replay fail.
+
+    Attributes:
+        verdicts: Those of which a single one does.
+        limits: Of latencies.
+        accepted: Differences that do not.
+    """
+
+    verdicts: frozenset[Verdict] = frozenset(FAIL_ON.values())
+    limits: tuple[Limit, ...] = ()
+    accepted: Accepted = field(default_factory=Accepted)
+
+    @property
+    def words(self) -> list[str]:
+        """What `--fail-on` would be given for it; nothing for the default."""
+        plain = [word for word, verdict in FAIL_ON.items() if verdict in self.verdicts]
+        words = plain + [limit.text for limit in self.limits]
+        return [] if words == list(FAIL_ON) else words or [NOTHING]
+
+    @classmethod
+    def of(cls, fail_on: Iterable[str] = (), accepted: Accepted | None = None) -> Criteria:
+        """
+        Read what is to fail.
+
+        Args:
+            fail_on: Words, several of them separated by commas; the default where there are none.
+            accepted: Differences that do not fail.
+
+        Raises:
+            UsageError: A word is not known.
+        """
+        words = [word.strip() for text in fail_on for word in text.split(",") if word.strip()]
+        known = accepted or Accepted()
+        if not words:
+            return cls(accepted=known)
+        limits = tuple(_limit(word) for word in words if word.lower().startswith("latency"))
+        plain = [word.lower() for word in words if not word.lower().startswith("latency")]
+        for word in plain:
+            if word not in FAIL_ON and word != NOTHING:
+                names = ", ".join([*FAIL_ON, NOTHING, "latency:p99>2x"])
+                raise UsageError(f"--fail-on takes {names}, not {word!r}")
+        return cls(frozenset(FAIL_ON[word] for word in plain if word != NOTHING), limits, known)
+
+
+def _limit(text: str) -> Limit:
+    found = _LIMIT.fullmatch(text)
+    names = {name.lower(): name for name in NAMES.values()}
+    percent = 0 if found is None else 100 if found[2].lower() == "max" else int(found[2][1:])
+    if found is None or not 1 <= percent <= 100:
+        raise UsageError(
+            f"--fail-on {text!r} is no limit: write latency:p99>2x, latency:max>500ms or "
+            "latency:Produce:p50>1.5x"
+        )
+    if found[1] and found[1].lower() not in names:
+        raise UsageError(f"--fail-on {text!r} names no API")
+    api = names[found[1].lower()] if found[1] else ""
+    return Limit(text, api, percent, float(found[3]), found[4].lower() == "x")

@@ -1,0 +1,39 @@
+"""Rows kept until the report is written: in memory, beyond that in a temporary file."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import weakref
+from collections.abc import Iterator
+from itertools import islice
+
+from dissector.view.values import jsonable
+from replay.tallies import Row
+
+_IN_MEMORY_BYTES = 16 << 20
+
+
+class Kept:
+    """Rows in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._spool = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, "w+")  # noqa: SIM115
+        weakref.finalize(self, self._spool.close)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, row: Row) -> None:
+        """Keep a row."""
+        self._count += 1
+        self._spool.write(json.dumps(jsonable(row)) + "\n")
+
+    def rows(self, most: int | None = None) -> Iterator[Row]:
+        """Yield the rows; the first so many."""
+        self._spool.seek(0)
+        try:
+            yield from map(json.loads, islice(self._spool, most))
+        finally:
+            self._spool.seek(0, 2)
