@@ -81,6 +81,9 @@ def produced_is_added(turn: Turn, say: Say) -> None:
     who = ending(turn)
     if turn.told.error_code or not (written := produced.pop(who, None)):
         return
+    if turn.world.is_disordered:
+        say.unjudged("a response was captured before its request")
+        return
     if known is None:
         say.unjudged("the beginning of the transaction is not in the capture")
         return
