@@ -32,6 +32,17 @@ CLIENTS = {
     ),
     "G06|client||ConsumerGroupHeartbeat|topic_partitions|"
     "joins, but does not say that it holds no partitions": "The sweep, as above.",
+    "A01|broker||ShareGroupDescribe|groups[]|# stands in the list twice": (
+        "Kafka 4.0, whose share groups are a preview, answers each group twice: as it is found, "
+        "and with GROUP_ID_NOT_FOUND."
+    ),
+    "H01|client||ShareGroupHeartbeat|member_id|no member id": "The sweep, as above.",
+    "H02|client||ShareAcknowledge|share_session_epoch|a session is begun by ShareAcknowledge": (
+        "The sweep, as above; the answer is an error."
+    ),
+    "H02|client||ShareFetch|share_session_epoch|"
+    "the request that begins a session acknowledges records": "The sweep, as above.",
+    "R01|client||StreamsGroupHeartbeat|member_id|no member id": "The sweep, as above.",
     "M02|client||Metadata|topics[]|v# asks for a topic by its id": "The sweep, as above.",
     "Q01|client||Produce||a request comes # ms before the time is over": (
         "librdkafka tells its application of the throttle time and does not wait."
