@@ -88,6 +88,7 @@ class Talk(Remembers):
             stream, and its correlation id; -1 before the first.
         unanswered: The first exchanges of those that never were, as they come to their end.
         orphans: The first responses that no request waited for.
+        cut: The first exchanges with a frame whose end never came.
         has_tokens: Whether raw SASL tokens may be sent, which only their order tells apart.
         repeats: Whether the client gives several requests one correlation id.
         is_disordered: Whether a response was captured that no request waited for then, or a
@@ -105,6 +106,7 @@ class Talk(Remembers):
         self.newest: tuple[int, int | None] = (-1, None)
         self.unanswered: list[Turn] = []
         self.orphans: list[Turn] = []
+        self.cut: list[Turn] = []
         self.has_tokens = self.repeats = self.is_disordered = False
 
     def doubt(self, turn: Turn) -> str:
@@ -126,6 +128,8 @@ class Talk(Remembers):
     def note(self, turn: Turn) -> None:
         """Note what became of an exchange."""
         exchange = turn.exchange
+        if not self.partial and len(self.cut) < MOST_ODD and turn.cut is not None:
+            self.cut.append(turn.kept())
         if exchange.is_token or (turn.api_key == SASL_HANDSHAKE and turn.version == 0):
             self.has_tokens = True
         if exchange.status == "answered":
@@ -223,6 +227,12 @@ class Turn(Closing):
         whole = [each for each in self.declared if each.size == len(each.frame)]
         found = [(message, misfit(message)) for message in whole]
         return [(message, why) for message, why in found if why is not None]
+
+    @property
+    def cut(self) -> Message | None:
+        """The message whose end was not captured; None where both are all there."""
+        messages = self.exchange.messages
+        return next((each for each in messages if each.size > len(each.frame)), None)
 
     def kept(self) -> Turn:
         """Return the same with its own bytes: it may be kept when its window is gone."""

@@ -11,6 +11,7 @@ from conform.rules import (
     consumer_groups,
     contents,
     encoding,
+    fencing,
     fetch,
     fetch_sessions,
     framing,
@@ -28,6 +29,7 @@ from conform.rules import (
     strangers,
     streams_groups,
     telemetry,
+    topics,
     transactions,
     versions,
 )
@@ -41,6 +43,7 @@ __all__ = [
     "consumer_groups",
     "contents",
     "encoding",
+    "fencing",
     "fetch",
     "fetch_sessions",
     "framing",
@@ -58,6 +61,7 @@ __all__ = [
     "strangers",
     "streams_groups",
     "telemetry",
+    "topics",
     "transactions",
     "versions",
 ]

@@ -42,6 +42,9 @@ CLIENTS = {
     ),
     "H02|client||ShareFetch|share_session_epoch|"
     "the request that begins a session acknowledges records": "The sweep, as above.",
+    "S03|client||SaslAuthenticate||there was no handshake before": (
+        "The sweep, as above, on listeners without a login; the answer is ILLEGAL_SASL_STATE."
+    ),
     "R01|client||StreamsGroupHeartbeat|member_id|no member id": "The sweep, as above.",
     "M02|client||Metadata|topics[]|v# asks for a topic by its id": "The sweep, as above.",
     "Q01|client||Produce||a request comes # ms before the time is over": (
@@ -72,6 +75,9 @@ MOCK = {
     "G06|broker||ConsumerGroupHeartbeat|member_epoch|a member's epoch is #": (
         "Who joins while others still hold the partitions is answered with member epoch 00 00 00 "
         "00, by which it would join again; Kafka gives it an epoch, and no partitions yet."
+    ),
+    "M06|broker||Metadata|controller_id|controller # is none of the brokers [#]": (
+        "The mock's controller_id is 00 00 00 00 while its brokers are numbered from 1."
     ),
     "V01|broker||ApiVersions||the refusal is in version #, not #": (
         "See F02: what it answers fits version 3 rather than 0, and neither to the end."
