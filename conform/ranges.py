@@ -25,7 +25,6 @@ _FROM_0 = frozenset(
 """Fields that have no -1."""
 
 _LEAST = {
-    "member_epoch": -2,
     "generation_id_or_member_epoch": -2,
     "replica_id": -3,
     "timeout_ms": -1,
@@ -33,7 +32,7 @@ _LEAST = {
 """Fields that go below -1: epochs with which static members leave, replicas of tools."""
 
 _ANY = frozenset(
-    "timestamp subscription_id topic_authorized_operations cluster_authorized_operations "
+    "member_epoch finalized_features_epoch timestamp subscription_id topic_authorized_operations cluster_authorized_operations "
     "authorized_operations expiry_time_period_ms renew_period_ms acks value offset_lag lag "
     "source_topics source_topic_regex repartition_source_topics leader".split()
 )

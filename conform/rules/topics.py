@@ -63,7 +63,7 @@ class _Ids(Newest[str, UUID]):
     "A topic id must stand for one topic, and stay",
     Severity.ERROR,
     source="KIP-516: ids are random and never given again; a topic that is made anew has another, "
-    "which the capture may not show, so a new id on one connection is a warning",
+    "which the capture may not show, so a new id alone is a note",
     asks="Two topics do not have the same id. A topic does not get back an id that it had before "
     "another one, and its id changes only where it is deleted.",
     example="topics 'a' and 'b' have one id",
@@ -94,7 +94,7 @@ def ids_stay(turn: Turn, say: Say) -> None:
                 say.broken(Side.BROKER, found, path=path)
             elif (name, NO_ID) not in world.gone and turn.whole:
                 found = f"topic {quoted(name)} has another id than before"
-                say.broken(Side.BROKER, found, path=path, severity=Severity.WARNING)
+                say.broken(Side.BROKER, found, path=path, severity=Severity.NOTE)
             here.gone[name, before] = None
         here[name] = topic_id
 

@@ -69,8 +69,8 @@ _HIDDEN = (71, 72)
 """Telemetry: Kafka does not offer it where nobody takes it up, and answers it all the same."""
 
 
-class _OfBrokers(Newest[str, dict[int, tuple[int, int]]]):
-    """The versions that each broker offered last, on whatever connection."""
+class _OfBrokers(Newest[str, tuple[int, dict[int, tuple[int, int]]]]):
+    """The versions that each broker offered last, on whatever connection, and in which packet."""
 
 
 @rule(
@@ -90,12 +90,12 @@ def answers_what_it_offers(turn: Turn, say: Say) -> None:
     if key == API_VERSIONS:
         offer = offer_of(turn)
         if offer is not None:
-            offers[broker] = offer.ranges
+            offers[broker] = turn.exchange.response_packet or 0, offer.ranges
         return
-    ranges = offers.get(broker)
+    told, ranges = offers.get(broker, (0, None))
     if key is None or version is None or ranges is None or not turn.whole:
         return
-    if turn.exchange.status != "answered":
+    if turn.exchange.status != "answered" or (turn.exchange.request_packet or 0) < told:
         return
     say.judged()
     least, most = ranges.get(key, (0, -1))

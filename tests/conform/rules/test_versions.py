@@ -35,12 +35,12 @@ def offered_version() -> Scene:
     return _metadata(_negotiated(), 12)
 
 
-@breaks("F14")
+@breaks("F14", "F17")
 def newer_than_offered() -> Scene:
     return _metadata(_negotiated(), 13)
 
 
-@breaks("F14")
+@breaks("F14", "F17")
 def not_offered_at_all() -> Scene:
     return _metadata(_negotiated(api_keys=OFFER[1:]), 12)
 
