@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from uuid import UUID
 from weakref import ref
 
 from conform.appends import Place
@@ -63,17 +64,20 @@ class Log:
         ranges: The newest appends.
         end: The newest high watermark that was told, or that an append to all replicas proves.
         start: The newest log start.
+        topic_id: Of the topic, where it was told.
     """
 
     ranges: deque[Range] = field(default_factory=lambda: deque(maxlen=_MOST_RANGES))
     end: Bound | None = None
     start: Bound | None = None
+    topic_id: UUID | None = None
 
 
 class Claim(NamedTuple):
     """What an exchange says of a log: its end or start as the broker tells it, or an append."""
 
     place: Place
+    topic_id: UUID | None
     path: str
     end: int | None = None
     start: int | None = None
@@ -100,10 +104,18 @@ class Logs(Newest[Place, Log]):
                 self.clear()
         return self._claims
 
+    def of(self, place: Place, topic_id: UUID | None) -> Log | None:
+        """Return the log at a place; None where the topic was made anew since."""
+        log = self.get(place)
+        if log is not None and topic_id and log.topic_id and topic_id != log.topic_id:
+            return None
+        return log
+
     def _take(self, claim: Claim) -> None:
-        log = self.get(claim.place)
+        log = self.of(claim.place, claim.topic_id)
         if log is None:
             log = self[claim.place] = Log()
+        log.topic_id = claim.topic_id or log.topic_id
         told_ns, talk = self._told
         if claim.append is not None:
             log.ranges.append(claim.append)
@@ -129,6 +141,7 @@ def _claims(turn: Turn) -> list[Claim]:
         return [
             Claim(
                 (broker, topic.name, each.partition_index),
+                None,
                 f"topics[{at}].partitions[{number}].low_watermark",
                 start=each.low_watermark,
             )
@@ -160,11 +173,13 @@ def _of_produce(turn: Turn, asked: Any, told: Any) -> list[Claim]:
             producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
             told_ns = turn.exchange.response_time_ns or 0
             made = Range(answer.base_offset, end, turn.talk.number, told_ns, producer)
-            place = turn.talk.broker.address, topic, carried.partition
+            name = turn.topic_name(carried.topic, carried.topic_id)
+            place = turn.talk.broker.address, name, carried.partition
             start = answer.get("log_start_offset", -1)
             found.append(
                 Claim(
                     place,
+                    carried.topic_id,
                     path,
                     end if asked.acks == _ALL else None,
                     start if start >= 0 else None,
@@ -177,13 +192,16 @@ def _of_produce(turn: Turn, asked: Any, told: Any) -> list[Claim]:
 def _of_fetch(turn: Turn, told: Any) -> list[Claim]:
     found = []
     for at, topic in enumerate(told.responses or ()):
-        for number, ((name, partition), each) in enumerate(partitions([topic])):
+        topic_id = topic.get("topic_id")
+        name = turn.topic_name(topic.get("topic"), topic_id)
+        for number, ((_, partition), each) in enumerate(partitions([topic])):
             if each.error_code or each.high_watermark < 0:
                 continue
             start = each.get("log_start_offset", -1)
             place = turn.talk.broker.address, name, partition
             path = f"responses[{at}].partitions[{number}]"
-            found.append(Claim(place, path, each.high_watermark, start if start >= 0 else None))
+            first = start if start >= 0 else None
+            found.append(Claim(place, topic_id, path, each.high_watermark, first))
     return found
 
 
@@ -202,7 +220,7 @@ def _of_list_offsets(turn: Turn, asked: Any, told: Any) -> list[Claim]:
             place = turn.talk.broker.address, topic.name, each.partition_index
             path = f"topics[{at}].partitions[{number}].offset"
             if time == _LATEST and not asked.get("isolation_level"):
-                found.append(Claim(place, path, end=each.offset))
+                found.append(Claim(place, None, path, end=each.offset))
             elif time == _EARLIEST:
-                found.append(Claim(place, path, start=each.offset))
+                found.append(Claim(place, None, path, start=each.offset))
     return found

@@ -22,7 +22,7 @@ _FROM_0 = frozenset(
     "session_timeout_ms max_records batch_size first_offset delivery_count record_limit "
     "response_partition_limit".split()
 )
-"""Fields that have no -1."""
+"""Fields that have no -1; nor has what tells the items of a list apart."""
 
 _LEAST = {
     "generation_id_or_member_epoch": -2,
@@ -32,7 +32,7 @@ _LEAST = {
 """Fields that go below -1: epochs with which static members leave, replicas of tools."""
 
 _ANY = frozenset(
-    "member_epoch finalized_features_epoch timestamp subscription_id topic_authorized_operations cluster_authorized_operations "
+    "api_key member_epoch finalized_features_epoch timestamp subscription_id topic_authorized_operations cluster_authorized_operations "
     "authorized_operations expiry_time_period_ms renew_period_ms acks value offset_lag lag "
     "source_topics source_topic_regex repartition_source_topics leader".split()
 )
@@ -109,4 +109,4 @@ def least_of(each: Field) -> int | None:
     """Return the least that a field can hold; None where that is not known."""
     if each.name in _ANY:
         return None
-    return 0 if each.name in _FROM_0 else _LEAST.get(each.name, -1)
+    return 0 if each.key or each.name in _FROM_0 else _LEAST.get(each.name, -1)

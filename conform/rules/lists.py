@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from conform.asked_for import COVERS, names
@@ -13,8 +14,11 @@ from conform.turn import Turn
 from dissector.protocol.messages import Message
 from dissector.view.escape import quoted
 
-_OTHERS_JUDGE = ("Metadata", "ApiVersions")
-"""APIs of whose outer lists other rules say that an item stands twice (M01, V02)."""
+_OTHERS_JUDGE = {
+    "Metadata": re.compile(r"topics\[\d+\]"),
+    "ApiVersions": re.compile(r"api_keys\[\d+\]"),
+}
+"""Lists of which other rules say that an item stands twice: M01, V02."""
 
 _MOST_TOLD = 3
 """Findings of one rule in one message."""
@@ -50,8 +54,8 @@ def each_once(turn: Turn, say: Say) -> None:
         say.judged()
         assert message.schema is not None
         found_twice = twice(message.schema, message.api_version or 0, body)
-        if turn.exchange.api in _OTHERS_JUDGE:
-            found_twice = [each for each in found_twice if each[0].count("[") > 1]
+        if side is Side.BROKER and (other := _OTHERS_JUDGE.get(turn.exchange.api or "")):
+            found_twice = [each for each in found_twice if not other.fullmatch(each[0])]
         for path, name in found_twice[:_MOST_TOLD]:
             found = f"{quoted(str(name))} stands in the list twice"
             severity = Severity.WARNING if _is_preview(turn) else _severity(side)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
-
 from conform.appended import Bound, Claim, Logs, Range
 from conform.rule import Severity, Side, rule
 from conform.rules.fetch_sessions import replica_of
@@ -44,7 +42,7 @@ def offsets_are_own(turn: Turn, say: Say) -> None:
         return
     sent_ns = turn.exchange.request_time_ns or 0
     for claim in claims:
-        made, log = claim.append, logs.get(claim.place)
+        made, log = claim.append, logs.of(claim.place, claim.topic_id)
         if made is None or log is None:
             continue
         say.judged()
@@ -63,7 +61,7 @@ def offsets_are_own(turn: Turn, say: Say) -> None:
 
 def _say_of_log(turn: Turn, say: Say, claim: Claim, before: Range | Bound, found: str) -> None:
     """Say what a broker says wrong of a log: certain where it said otherwise on this connection."""
-    is_certain = before.talk == turn.talk.number or not isinstance(claim.place[1], str)
+    is_certain = before.talk == turn.talk.number or claim.topic_id is not None
     severity = None if is_certain else Severity.WARNING
     say.broken(Side.BROKER, found, path=claim.path, severity=severity)
 
@@ -87,7 +85,7 @@ def never_back(turn: Turn, say: Say) -> None:
         return
     sent_ns = turn.exchange.request_time_ns or 0
     for claim in claims:
-        log = logs.get(claim.place)
+        log = logs.of(claim.place, claim.topic_id)
         if log is None:
             continue
         say.judged()
@@ -159,8 +157,8 @@ def as_appended(turn: Turn, say: Say) -> None:
     logs.at(turn)
     for message, field in turn.carried:
         batches = [b for b in field.batches if isinstance(b, RecordBatch) and not b.problems]
-        topic: Any = field.topic_id if field.topic is None else field.topic
-        log = logs.get((turn.talk.broker.address, topic, field.partition))
+        name = turn.topic_name(field.topic, field.topic_id)
+        log = logs.of((turn.talk.broker.address, name, field.partition), field.topic_id)
         say.judged()
         found = _epoch_falls(batches) or (_differs(batches, list(log.ranges)) if log else "")
         if found:

@@ -245,3 +245,52 @@ def _judge_times(say: Say, told: Any) -> None:
         if not issue <= end <= last:
             found = f"issued at {issue}, ends at {end}, at {last} at the latest"
             say.broken(Side.BROKER, found)
+
+
+_GROUP_STATES = frozenset(
+    "PreparingRebalance CompletingRebalance Stable Dead Empty Assigning Reconciling NotReady "
+    "Unknown".split()
+)
+_STATES: Mapping[str, tuple[str, str, frozenset[str]]] = {
+    "ListGroups": ("groups", "group_state", _GROUP_STATES),
+    "DescribeGroups": ("groups", "group_state", _GROUP_STATES),
+    "ConsumerGroupDescribe": ("groups", "group_state", _GROUP_STATES),
+    "ShareGroupDescribe": ("groups", "group_state", _GROUP_STATES),
+    "StreamsGroupDescribe": ("groups", "group_state", _GROUP_STATES),
+    "ListTransactions": (
+        "transaction_states",
+        "transaction_state",
+        frozenset(
+            "Empty Ongoing PrepareCommit PrepareAbort CompleteCommit CompleteAbort Dead "
+            "PrepareEpochFence Unknown".split()
+        ),
+    ),
+}
+_TYPES = frozenset(("classic", "consumer", "share", "streams", "unknown"))
+
+
+@rule(
+    "C09",
+    "A state must be one that Kafka knows",
+    Severity.WARNING,
+    source="GroupState.java, GroupType.java, TransactionState.java: parse takes any other for "
+    "UNKNOWN",
+    asks="States of groups and transactions, and types of groups, are those of Kafka.",
+    example="ListGroups: group_state 'Running'",
+    apis=tuple(_STATES),
+)
+def states_are_known(turn: Turn, say: Say) -> None:
+    """Look up states and types."""
+    told = turn.told
+    if told is None:
+        say.unjudged(turn.lacks(request=False))
+        return
+    say.judged()
+    name, field, known = _STATES[turn.exchange.api or ""]
+    for at, each in enumerate(told[name] or ()):
+        if each.get(field) and each[field] not in known:
+            found = f"the state is {quoted(each[field])}"
+            say.broken(Side.BROKER, found, path=f"{name}[{at}].{field}")
+        if each.get("group_type") and each.group_type.lower() not in _TYPES:
+            found = f"the type is {quoted(each.group_type)}"
+            say.broken(Side.BROKER, found, path=f"{name}[{at}].group_type")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -230,11 +231,11 @@ def acquires_what_is_given(turn: Turn, say: Say) -> None:
                 say.broken(Side.BROKER, found, path=f"{path}.acquired_records")
 
 
-class _Delivered(Newest[tuple[str, Place, int], tuple[int, int]]):
-    """By broker, place and first offset: how often a range was delivered, and when."""
+class _Delivered(Newest[tuple[str, Place], "deque[tuple[int, int, int, int]]"]):
+    """By broker and place the ranges that were delivered: how often, and when."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST_RANGES)
+        super().__init__(_MOST_RANGES // _MOST_OF_ONE)
 
 
 @rule(
@@ -258,15 +259,21 @@ def counts_deliveries(turn: Turn, say: Say) -> None:
     for at, topic in enumerate(told.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
             place = asked.group_id or "", topic.topic_id, each.partition_index
+            ranges = known.get((broker, place))
+            if ranges is None:
+                ranges = known[broker, place] = deque(maxlen=_MOST_OF_ONE)
             for index, one in enumerate(each.acquired_records or ()):
-                key = broker, place, one.first_offset
-                count, heard_ns = known.get(key, (0, 0))
-                known[key] = one.delivery_count, told_ns
-                if not count:
+                before = [
+                    count
+                    for first, last, count, heard_ns in ranges
+                    if first <= one.last_offset and one.first_offset <= last and heard_ns < sent_ns
+                ]
+                ranges.append((one.first_offset, one.last_offset, one.delivery_count, told_ns))
+                if not before:
                     continue
                 say.judged()
-                if one.delivery_count <= count and heard_ns < sent_ns:
-                    found = f"offset {one.first_offset} is delivered again, count {count}"
+                if one.delivery_count <= max(before):
+                    found = f"offset {one.first_offset} is delivered again, count {max(before)}"
                     path = f"responses[{at}].partitions[{number}].acquired_records[{index}]"
                     say.broken(Side.BROKER, found, path=path)
 

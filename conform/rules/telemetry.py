@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
+from conform.memory import Newest
 from conform.rule import Severity, Side, rule
 from conform.say import Say
 from conform.turn import Turn
@@ -37,11 +39,15 @@ def keeps_its_id(turn: Turn, say: Say) -> None:
         say.broken(Side.BROKER, found, path="client_instance_id")
 
 
-class _Subscription:
-    """What the broker of a connection wants to be pushed."""
+class _Subscriptions(Newest[tuple[str, UUID], Any]):
+    """By broker and client instance what is to be pushed."""
+
+
+class _Instance:
+    """The instance id that a connection was given."""
 
     def __init__(self) -> None:
-        self.told: Any = None
+        self.id: UUID | None = None
 
 
 @rule(
@@ -59,19 +65,23 @@ class _Subscription:
 def follows_its_subscription(turn: Turn, say: Say) -> None:
     """Note subscriptions; hold pushes against them."""
     asked, told = turn.asked, turn.told
-    known = turn.talk.state(_Subscription)
+    known, here = turn.world.state(_Subscriptions), turn.talk.state(_Instance)
+    broker = turn.talk.broker.address
     if asked is None or told is None or not turn.whole:
         say.unjudged(turn.lacks() or turn.talk.partial)
-        known.told = None
+        known.clear()
         return
     if turn.exchange.api == "GetTelemetrySubscriptions":
-        known.told = None if told.error_code else told
+        if not told.error_code:
+            known[broker, told.client_instance_id] = told
+            here.id = told.client_instance_id
         return
-    if known.told is None:
+    subscription = known.get((broker, here.id or asked.client_instance_id))
+    if subscription is None:
         say.unjudged("the subscription is not in the capture")
         return
     say.judged()
-    path, found = _wrong(asked, known.told)
+    path, found = _wrong(asked, subscription)
     if not found:
         return
     say.broken(Side.CLIENT, found, path=path)

@@ -49,13 +49,16 @@ class _Ids(Newest[str, UUID]):
 
     Attributes:
         names: The topic of each id; an id is given once, in whatever cluster.
-        changed: Topics that the capture shows to be made or deleted.
+        gone: Topics with ids that they had before; with the zero id those that the capture shows
+            to be made or deleted.
+        replaced: By broker and id the topic that was told to have another one, and when.
     """
 
     def __init__(self) -> None:
         super().__init__(_MOST_TOPICS)
         self.names: Newest[UUID, str] = Newest(_MOST_TOPICS)
         self.gone: Newest[tuple[str, UUID], None] = Newest(_MOST_TOPICS)
+        self.replaced: Newest[tuple[str, UUID], tuple[str, int]] = Newest(_MOST_TOPICS)
 
 
 @rule(
@@ -67,7 +70,7 @@ class _Ids(Newest[str, UUID]):
     asks="Two topics do not have the same id. A topic does not get back an id that it had before "
     "another one, and its id changes only where it is deleted.",
     example="topics 'a' and 'b' have one id",
-    apis=("Metadata", "DescribeTopicPartitions", *_TOPICS_CHANGE),
+    apis=("Metadata", "DescribeTopicPartitions", "Produce", "Fetch", *_TOPICS_CHANGE),
 )
 def ids_stay(turn: Turn, say: Say) -> None:
     """Hold the ids of topics against those that were told before."""
@@ -76,6 +79,9 @@ def ids_stay(turn: Turn, say: Say) -> None:
         say.unjudged(turn.lacks(request=False))
         return
     world, here = turn.world.state(_Ids), turn.talk.state(_Ids)
+    if turn.exchange.api in ("Produce", "Fetch"):
+        _judge_use(turn, say, world, told)
+        return
     if turn.exchange.api in _TOPICS_CHANGE:
         for topic in told.get("topics") or told.get("responses") or ():
             world[topic.name or ""] = NO_ID  # from here on another id is no wonder
@@ -96,7 +102,26 @@ def ids_stay(turn: Turn, say: Say) -> None:
                 found = f"topic {quoted(name)} has another id than before"
                 say.broken(Side.BROKER, found, path=path, severity=Severity.NOTE)
             here.gone[name, before] = None
+            told_ns = turn.exchange.response_time_ns or 0
+            world.replaced[turn.talk.broker.address, before] = name, told_ns
         here[name] = topic_id
+
+
+def _judge_use(turn: Turn, say: Say, world: _Ids, told: Any) -> None:
+    """Look for topics that are served by an id which the same broker replaced by another."""
+    if not world.replaced:
+        return
+    sent_ns = turn.exchange.request_time_ns or 0
+    for at, topic in enumerate(told.responses or ()):
+        parts = topic.get("partitions", topic.get("partition_responses")) or ()
+        replaced = world.replaced.get((turn.talk.broker.address, topic.get("topic_id", NO_ID)))
+        if replaced is None or all(each.error_code for each in parts):
+            continue
+        say.judged()
+        if replaced[1] < sent_ns:
+            found = f"topic {quoted(replaced[0])} is served by an id that it has no more"
+            path = f"responses[{at}].topic_id"
+            say.broken(Side.BROKER, found, path=path, severity=Severity.WARNING)
 
 
 def _named(turn: Turn, told: Any) -> Iterator[tuple[int, tuple[str, UUID]]]:

@@ -148,3 +148,15 @@ def rebatch(path: str, edit: Callable[[list[Any]], Any], least: int = 1) -> Chan
         return True
 
     return change
+
+
+def where(asks: Callable[[Any], Any], then: Change) -> Change:
+    """Change a response only where its request is one of those that are meant."""
+
+    def change(body: Any, said: Said, script: Script) -> Any:
+        partner = script.partner(said)
+        if partner is None or partner.body is None or not asks(partner.body):
+            return False
+        return then(body, said, script)
+
+    return change

@@ -18,6 +18,7 @@ from tests.conform.study.changes import (
     put,
     rebatch,
     told,
+    where,
 )
 
 _P = "topic_data.0.partition_data.0.records"
@@ -128,13 +129,14 @@ FETCH = [
     told("fetch", "offset not covered", "Fetch",
          rebatch(_F, _edit(base_offset=-9)), DATA),
     told("fetch", "another session id", "Fetch",
-         put("session_id", 4711, lambda b: b.session_id and not b.error_code), _SETS),
+         where(lambda b: b.session_epoch > 0, put("session_id", 4711, fine)), _SETS),
     told("fetch", "nothing for a partition below the high watermark, twice told", "Fetch",
          double("responses.0"), DATA),
     told("fetch", "negative throttle time", "Fetch", put("throttle_time_ms", -20), DATA),
     told("fetch", "aborted transactions for level 0", "Fetch",
-         put(f"{_FP}.aborted_transactions", [{"producer_id": 1, "first_offset": 0}]),
-         ("demo", "kafka4-sweep-data"), range(4, 99)),
+         where(lambda b: b.isolation_level == 0, put(f"{_FP}.aborted_transactions",
+                                                     [{"producer_id": 1, "first_offset": 0}])),
+         ("kafka4-java-clients", "kafka4-sweep-data"), range(4, 99)),
     told("fetch", "aborted transactions left out", "Fetch",
          put(f"{_FP}.aborted_transactions", [],
              lambda b: b.responses[0].partitions[0].aborted_transactions), _READERS),
@@ -162,9 +164,7 @@ PRODUCE = [
     told("produce", "an offset given twice", "Produce",
          put(f"{_PP}.base_offset", 0, lambda b: b.responses[0].partition_responses[0].base_offset
              > 0), _AGES),
-    told("produce", "unknown error code", "Produce",
-         put("responses.0.partition_responses.0",
-             lambda p: p.update(error_code=999, base_offset=-1) or p), DATA),
+    told("produce", "unknown error code", "Produce", put(f"{_PP}.error_code", 999), DATA),
     told("produce", "log start below -1", "Produce", put(f"{_PP}.log_start_offset", -4), DATA),
     told("produce", "append time below -1", "Produce", put(f"{_PP}.log_append_time_ms", -4), DATA),
     told("produce", "another topic", "Produce", put("responses.0.name", "x"), DATA, range(13)),
@@ -204,8 +204,12 @@ OFFSETS = [
          put(f"{_TP}.offset", -1, lambda b: b.topics[0].partitions[0].timestamp == -1
              and b.topics[0].partitions[0].offset >= 0), DATA, range(1, 7)),
     told("offsets", "ListOffsets an older record than asked", "ListOffsets",
-         put(f"{_TP}.timestamp", 1), ("kafka4-sweep-clients-1", "kafka4-java-admin", *DATA,
-                                      "kafka4-librdkafka-admin"), range(1, 99)),
+         where(lambda b: b.topics[0].partitions[0].timestamp > 0, put(f"{_TP}.timestamp", 0)),
+         ("kafka4-sweep-clients-1", "kafka4-java-admin", *DATA, "kafka4-librdkafka-admin",
+          "kafka4-kafka-python-as-2.4"), range(1, 99)),
+    told("offsets", "ListOffsets a timestamp beside the end", "ListOffsets",
+         where(lambda b: b.topics[0].partitions[0].timestamp in (-1, -2),
+               put(f"{_TP}.timestamp", 5, each_fine(_TP))), DATA, range(1, 99)),
     told("offsets", "ListOffsets the latest goes back", "ListOffsets",
          put(f"{_TP}.offset", 0, lambda b: b.topics[0].partitions[0].offset > 0), _AGES,
          range(1, 99)),
@@ -222,7 +226,7 @@ OFFSETS = [
     told("offsets", "OffsetForLeaderEpoch leaves out a partition", "OffsetForLeaderEpoch",
          drop(_TP), ("kafka4-leader-change", *DATA)),
     told("offsets", "OffsetForLeaderEpoch offset beside an error", "OffsetForLeaderEpoch",
-         put(_TP, lambda p: p.update(error_code=6, end_offset=3) or p),
+         put(f"{_TP}.end_offset", 3, lambda b: b.topics[0].partitions[0].error_code),
          ("kafka4-leader-change", *DATA)),
 ]
 

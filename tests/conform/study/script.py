@@ -166,11 +166,10 @@ class Fault:
                 return name, found
         raise LookupError(f"no capture has a place for {self.family}: {self.name}")
 
-    def found(self) -> list[str]:
-        """Return the rules that find it, and blame who did it."""
+    def found(self) -> list[Finding]:
+        """Return what is found because of it."""
         name, script = self.script()
-        new = {key: each for key, each in accused(judged(script)).items() if key not in _sound(name)}
-        return sorted({each.rule.id for (side, _, _), each in new.items() if side is self.side})
+        return [each for key, each in accused(judged(script)).items() if key not in _sound(name)]
 
 
 def body_fault(
