@@ -17,7 +17,6 @@ from uuid import UUID
 
 from conform.memory import MOST_KEPT, Newest
 from conform.turn import Turn
-from dissector.protocol.carried import Carried
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch
 
@@ -133,17 +132,13 @@ def appends(turn: Turn) -> list[Append]:
     }
     found = []
     for message, carried in turn.carried:
-        topic = _topic(carried)
+        topic = carried.topic_id if carried.topic is None else carried.topic
+        if topic is None:
+            continue
         answer = answers.get((topic, carried.partition))
         for batch in carried.batches:
             if answer is not None and isinstance(batch, RecordBatch) and batch.producer_id >= 0:
                 place = turn.talk.broker.address, topic, carried.partition
                 error, offset = answer.error_code, answer.base_offset
                 found.append(Append(message, carried.path, place, batch, error, offset))
-    return found
-
-
-def _topic(carried: Carried) -> str | UUID:
-    found = carried.topic_id if carried.topic is None else carried.topic
-    assert found is not None
     return found

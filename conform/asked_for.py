@@ -92,9 +92,7 @@ COVERS: Mapping[str, Cover] = {
         "replica_election_results[topic].partition_result[partition_id]",
     ),
     "IncrementalAlterConfigs": Cover(*_RESOURCES),
-    "AlterPartitionReassignments": Cover(
-        _TOPICS, "responses[name].partitions[partition_index]"
-    ),
+    "AlterPartitionReassignments": Cover(_TOPICS, "responses[name].partitions[partition_index]"),
     "ListPartitionReassignments": Cover("topics[name].partition_indexes[]", _TOPICS, True),
     "OffsetDelete": Cover(_TOPICS, _TOPICS),
     "DescribeUserScramCredentials": Cover("users[name]", "results[user]", empty_is_all=True),
@@ -104,9 +102,7 @@ COVERS: Mapping[str, Cover] = {
     "EndQuorumEpoch": Cover(_RAFT, _RAFT),
     "DescribeQuorum": Cover(_RAFT, _RAFT),
     "DescribeProducers": Cover("topics[name].partition_indexes[]", _TOPICS),
-    "DescribeTransactions": Cover(
-        "transactional_ids[]", "transaction_states[transactional_id]"
-    ),
+    "DescribeTransactions": Cover("transactional_ids[]", "transaction_states[transactional_id]"),
     "ConsumerGroupDescribe": Cover("group_ids[]", "groups[group_id]"),
     "DescribeTopicPartitions": Cover("topics[name]", "topics[name]", True, True),
     "ShareGroupDescribe": Cover("group_ids[]", "groups[group_id]"),

@@ -136,9 +136,7 @@ def _each(inner: _Look) -> _Look:
     return look_at
 
 
-def _name_of(
-    fields: tuple[Field, ...], version: int
-) -> Callable[[Any], tuple[Any, ...]] | None:
+def _name_of(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[Any, ...]] | None:
     """Return what gives the name of a struct in its list; None where nothing names it."""
     there = [each for each in fields if version in each.versions]
     topic = [name for name in _TOPIC if any(each.name == name for each in there)]

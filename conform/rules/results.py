@@ -124,7 +124,9 @@ def sensitive_is_null(turn: Turn, say: Say) -> None:
     if told is None:
         say.unjudged(turn.lacks(request=False))
         return
-    way = ("results", "configs") if turn.exchange.api == "DescribeConfigs" else ("topics", "configs")
+    way = (
+        ("results", "configs") if turn.exchange.api == "DescribeConfigs" else ("topics", "configs")
+    )
     if way[0] not in told or not any("configs" in each for each in told[way[0]] or ()):
         return
     for path, config in structs(told, way):
@@ -174,9 +176,7 @@ _FILTERS = {
         ("state", "state_filters", "transaction_states", "transaction_state"),
         ("producer", "producer_id_filters", "transaction_states", "producer_id"),
     ),
-    "ListConfigResources": (
-        ("type", "resource_types", "config_resources", "resource_type"),
-    ),
+    "ListConfigResources": (("type", "resource_types", "config_resources", "resource_type"),),
 }
 
 
@@ -237,8 +237,9 @@ def _judge_times(say: Say, told: Any) -> None:
     for token in told.get("tokens", [told]):
         if token.get("error_code"):
             continue
-        issue, end = token.get("issue_timestamp_ms", token.get("issue_timestamp")), token.get(
-            "expiry_timestamp_ms", token.get("expiry_timestamp")
+        issue, end = (
+            token.get("issue_timestamp_ms", token.get("issue_timestamp")),
+            token.get("expiry_timestamp_ms", token.get("expiry_timestamp")),
         )
         last = token.get("max_timestamp_ms", token.get("max_timestamp"))
         say.judged()

@@ -85,9 +85,7 @@ def members_only(turn: Turn, say: Say) -> None:
         say.broken(Side.BROKER, found)
 
 
-def _note(
-    turn: Turn, state: _Members, group: GroupId, asked: Any, told: Any, told_ns: int
-) -> None:
+def _note(turn: Turn, state: _Members, group: GroupId, asked: Any, told: Any, told_ns: int) -> None:
     """Note the members that a leader is told of, and that who comes back has not left."""
     if asked.get("group_instance_id") is not None:
         state.static[group] = None

@@ -41,8 +41,13 @@ def invents_one() -> Scene:
 
 
 def test_a_topic_may_be_told_of_in_parts() -> None:
-    asks = [{"name": "t", "partitions": [{"partition_index": each, "timestamp": -1}]} for each in (0, 1)]
-    parts = [{"partition_index": each, "timestamp": -1, "offset": 5, "leader_epoch": -1} for each in (0, 1)]
+    asks = [
+        {"name": "t", "partitions": [{"partition_index": each, "timestamp": -1}]} for each in (0, 1)
+    ]
+    parts = [
+        {"partition_index": each, "timestamp": -1, "offset": 5, "leader_epoch": -1}
+        for each in (0, 1)
+    ]
     tells = [{"name": "t", "partitions": parts}]
     verdict = said((2, 4, {"replica_id": -1, "topics": asks}, {"topics": tells})).judge()
     assert broken(verdict) == []

@@ -17,7 +17,12 @@ COOPERATIVE = ("kafka4-librdkafka-group-cooperative", "kafka4-static-members")
 NEW_GROUPS = ("kafka4-librdkafka-group-848", "kafka4-sweep-groups")
 TRANSACTIONS = ("kafka4-librdkafka-transactions", "kafka4-kafkajs", "kafka4-sweep-transactions")
 NEW_TRANSACTIONS = ("kafka4-sweep-transactions", "kafka4-java-clients")
-ADMIN = ("kafka4-java-admin", "kafka4-sweep-admin", "kafka4-sweep-quorum", "kafka4-librdkafka-admin")
+ADMIN = (
+    "kafka4-java-admin",
+    "kafka4-sweep-admin",
+    "kafka4-sweep-quorum",
+    "kafka4-librdkafka-admin",
+)
 SASL = ("kafka4-librdkafka-sasl", "kafka4-sweep-sasl", "kafka4-denied")
 SHARE = ("kafka4-java-share-group", "kafka4-sweep-share")
 STREAMS = ("kafka4-sweep-groups",)
