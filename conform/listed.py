@@ -18,9 +18,30 @@ from dissector.protocol.facts import NO_ID
 from dissector.protocol.schema import Field, Schema, split
 
 _NAMING = frozenset(
-    "partition_index partition partition_id index node_id broker_id id member_id group_instance_id "
-    "group_id api_key transactional_id resource_type resource_name producer_id first_offset source "
-    "user log_dir path subtopology_id batch_index".split()
+    [
+        "partition_index",
+        "partition",
+        "partition_id",
+        "index",
+        "node_id",
+        "broker_id",
+        "id",
+        "member_id",
+        "group_instance_id",
+        "group_id",
+        "api_key",
+        "transactional_id",
+        "resource_type",
+        "resource_name",
+        "producer_id",
+        "first_offset",
+        "source",
+        "user",
+        "log_dir",
+        "path",
+        "subtopology_id",
+        "batch_index",
+    ]
 )
 """Fields that name a thing, where the declaration does not say which field does."""
 
@@ -28,7 +49,7 @@ _TOPIC = ("name", "topic", "topic_name", "topic_id", "key")
 """The first of these that is not null names a topic, a setting, a coordinator."""
 
 _MAY_REPEAT = frozenset(
-    "acknowledge_types old_style_offsets log_dirs directories replica_directory_id".split()
+    ["acknowledge_types", "old_style_offsets", "log_dirs", "directories", "replica_directory_id"]
 )
 """Lists of plain values in which one may stand twice."""
 

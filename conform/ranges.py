@@ -15,12 +15,37 @@ from typing import Any
 from dissector.protocol.schema import Field, Schema, split
 
 _FROM_0 = frozenset(
-    "throttle_time_ms partition_index partition partition_id partitions partition_indexes index "
-    "replica_nodes isr_nodes offline_replicas broker_id broker_ids fetch_offset max_wait_ms "
-    "min_bytes max_bytes partition_max_bytes heartbeat_interval_ms session_lifetime_ms "
-    "push_interval_ms telemetry_max_bytes acquisition_lock_timeout_ms "
-    "session_timeout_ms max_records batch_size first_offset delivery_count record_limit "
-    "response_partition_limit".split()
+    [
+        "throttle_time_ms",
+        "partition_index",
+        "partition",
+        "partition_id",
+        "partitions",
+        "partition_indexes",
+        "index",
+        "replica_nodes",
+        "isr_nodes",
+        "offline_replicas",
+        "broker_id",
+        "broker_ids",
+        "fetch_offset",
+        "max_wait_ms",
+        "min_bytes",
+        "max_bytes",
+        "partition_max_bytes",
+        "heartbeat_interval_ms",
+        "session_lifetime_ms",
+        "push_interval_ms",
+        "telemetry_max_bytes",
+        "acquisition_lock_timeout_ms",
+        "session_timeout_ms",
+        "max_records",
+        "batch_size",
+        "first_offset",
+        "delivery_count",
+        "record_limit",
+        "response_partition_limit",
+    ]
 )
 """Fields that have no -1; nor has what tells the items of a list apart."""
 
@@ -32,9 +57,26 @@ _LEAST = {
 """Fields that go below -1: epochs with which static members leave, replicas of tools."""
 
 _ANY = frozenset(
-    "api_key member_epoch finalized_features_epoch timestamp subscription_id topic_authorized_operations cluster_authorized_operations "
-    "authorized_operations expiry_time_period_ms renew_period_ms acks value offset_lag lag "
-    "source_topics source_topic_regex repartition_source_topics leader".split()
+    [
+        "api_key",
+        "member_epoch",
+        "finalized_features_epoch",
+        "timestamp",
+        "subscription_id",
+        "topic_authorized_operations",
+        "cluster_authorized_operations",
+        "authorized_operations",
+        "expiry_time_period_ms",
+        "renew_period_ms",
+        "acks",
+        "value",
+        "offset_lag",
+        "lag",
+        "source_topics",
+        "source_topic_regex",
+        "repartition_source_topics",
+        "leader",
+    ]
 )
 """Fields of which other rules judge, or that hold any number."""
 

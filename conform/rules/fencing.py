@@ -1,4 +1,4 @@
-"""T, third part: producers that are fenced, unknown or not their own, and offsets in transactions."""
+"""T, third part: producers that are fenced or unknown, and offsets in transactions."""
 
 from __future__ import annotations
 

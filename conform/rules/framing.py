@@ -9,7 +9,6 @@ from conform.say import Say
 from conform.turn import Closing, Turn
 from dissector.protocol.headers import API_VERSIONS
 
-
 MOST_REQUEST_BYTES = 100 << 20
 """The default of socket.request.max.bytes."""
 

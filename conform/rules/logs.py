@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+
 from conform.appended import Bound, Claim, Logs, Range
 from conform.rule import Severity, Side, rule
 from conform.rules.fetch_sessions import replica_of

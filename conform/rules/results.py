@@ -249,8 +249,17 @@ def _judge_times(say: Say, told: Any) -> None:
 
 
 _GROUP_STATES = frozenset(
-    "PreparingRebalance CompletingRebalance Stable Dead Empty Assigning Reconciling NotReady "
-    "Unknown".split()
+    [
+        "PreparingRebalance",
+        "CompletingRebalance",
+        "Stable",
+        "Dead",
+        "Empty",
+        "Assigning",
+        "Reconciling",
+        "NotReady",
+        "Unknown",
+    ]
 )
 _STATES: Mapping[str, tuple[str, str, frozenset[str]]] = {
     "ListGroups": ("groups", "group_state", _GROUP_STATES),
@@ -262,8 +271,17 @@ _STATES: Mapping[str, tuple[str, str, frozenset[str]]] = {
         "transaction_states",
         "transaction_state",
         frozenset(
-            "Empty Ongoing PrepareCommit PrepareAbort CompleteCommit CompleteAbort Dead "
-            "PrepareEpochFence Unknown".split()
+            [
+                "Empty",
+                "Ongoing",
+                "PrepareCommit",
+                "PrepareAbort",
+                "CompleteCommit",
+                "CompleteAbort",
+                "Dead",
+                "PrepareEpochFence",
+                "Unknown",
+            ]
         ),
     ),
 }

@@ -134,8 +134,8 @@ class _Protocols(Newest[tuple[GroupId, int], "tuple[str | None, str | None]"]):
     "SyncGroup must go by the protocol of its generation",
     Severity.ERROR,
     source="KIP-559; GroupMetadataManager.classicGroupSync: INCONSISTENT_GROUP_PROTOCOL",
-    asks="From SyncGroup v5 on the request has the type and the name of the protocol that JoinGroup "
-    "answered for the generation, and so has the answer; brokers refuse another.",
+    asks="From SyncGroup v5 on the request has the type and the name of the protocol that "
+    "JoinGroup answered for the generation, and so has the answer; brokers refuse another.",
     example="protocol_name 'sticky', where JoinGroup answered 'range'",
     apis=("JoinGroup", "SyncGroup"),
 )

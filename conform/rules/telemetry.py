@@ -56,9 +56,9 @@ class _Instance:
     Severity.ERROR,
     source="KIP-714; ClientMetricsManager.java (validatePushRequest): UNKNOWN_SUBSCRIPTION_ID, "
     "UNSUPPORTED_COMPRESSION_TYPE, TELEMETRY_TOO_LARGE, THROTTLING_QUOTA_EXCEEDED",
-    asks="PushTelemetry has the instance id and the subscription id that the connection was told, a "
-    "compression that the broker accepts, and no more bytes than it takes; the broker refuses the "
-    "rest.",
+    asks="PushTelemetry has the instance id and the subscription id that the connection was told, "
+    "a compression that the broker accepts, and no more bytes than it takes; the broker refuses "
+    "the rest.",
     example="subscription_id 7, where 9 was told",
     apis=("GetTelemetrySubscriptions", "PushTelemetry"),
 )

@@ -8,10 +8,10 @@ from uuid import UUID
 from tests.conform.scene import Said, Scene, breaks, keeps, said
 
 SUBSCRIPTIONS, PUSH = 71, 72
-MINE, OTHER = UUID(int=5), UUID(int=6)
+NONE, MINE, OTHER = UUID(int=0), UUID(int=5), UUID(int=6)
 
 
-def _subscribes(asked: UUID = UUID(int=0), told: UUID = MINE) -> Said:
+def _subscribes(asked: UUID = NONE, told: UUID = MINE) -> Said:
     answer = {"client_instance_id": told, "subscription_id": 9, "push_interval_ms": 1000}
     answer |= {"accepted_compression_types": [1], "telemetry_max_bytes": 10}
     return SUBSCRIPTIONS, 0, {"client_instance_id": asked}, answer

@@ -489,13 +489,6 @@ OFFSETS = [
         drop(_TP),
         ("kafka4-leader-change", *DATA),
     ),
-    told(
-        "offsets",
-        "OffsetForLeaderEpoch offset beside an error",
-        "OffsetForLeaderEpoch",
-        put(f"{_TP}.end_offset", 3, lambda b: b.topics[0].partitions[0].error_code),
-        ("kafka4-leader-change", *DATA),
-    ),
 ]
 
 PRODUCERS = [

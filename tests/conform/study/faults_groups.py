@@ -224,22 +224,6 @@ NEW = [
     asked("groups 848", "epoch -5", "ConsumerGroupHeartbeat", put("member_epoch", -5), NEW_GROUPS),
     asked(
         "groups 848",
-        "joins without topics",
-        "ConsumerGroupHeartbeat",
-        put(
-            "subscribed_topic_names",
-            None,
-            lambda b: (
-                b.member_epoch == 0
-                and not b.get("subscribed_topic_regex")
-                and b.update(subscribed_topic_regex=None) is None
-            ),
-        ),
-        NEW_GROUPS,
-        range(1, 99),
-    ),
-    asked(
-        "groups 848",
         "joins without a timeout",
         "ConsumerGroupHeartbeat",
         put("rebalance_timeout_ms", -1, lambda b: b.member_epoch == 0),
@@ -382,18 +366,6 @@ OF_SHARES = [
         "ShareAcknowledge",
         put(f"{_B}.acknowledge_types", [1] * 50),
         SHARE,
-    ),
-    told(
-        "share",
-        "acquired, but no records",
-        "ShareFetch",
-        put(
-            "responses.0.partitions.0.records",
-            None,
-            lambda b: b.responses[0].partitions[0].acquired_records,
-        ),
-        SHARE,
-        range(1),
     ),
     told(
         "share", "acquired behind the records", "ShareFetch", put(f"{_A}.last_offset", 999), SHARE
@@ -675,14 +647,6 @@ METADATA = [
     ),
     told("metadata", "leader epoch -9", "Metadata", put(f"{_T}.leader_epoch", -9), CLIENTS),
     asked("metadata", "a topic twice asked", "Metadata", double("topics.0"), CLIENTS),
-    asked(
-        "metadata",
-        "a topic by id in v10",
-        "Metadata",
-        put("topics.0.topic_id", _OTHER),
-        ("kafka4-kafka-python-as-2.7", *CLIENTS),
-        range(10, 12),
-    ),
     told(
         "metadata",
         "DescribeCluster without a cluster id",
@@ -841,22 +805,6 @@ OF_ADMIN = [
         "codes", "an unknown error code in Heartbeat", "Heartbeat", put("error_code", 777), GROUPS
     ),
     told("codes", "error code -9", "Heartbeat", put("error_code", -9), GROUPS),
-    told(
-        "codes",
-        "a cursor that stays",
-        "DescribeTopicPartitions",
-        where(
-            lambda b: b.cursor is not None,
-            put("next_cursor", {"topic_name": "", "partition_index": 0}),
-        ),
-        (
-            "kafka4-java-tools",
-            "kafka4-sweep-clients-1",
-            "kafka4-sweep-clients-2",
-            "kafka4-sweep-clients-3",
-            *ADMIN,
-        ),
-    ),
 ]
 
 LOGIN = [
