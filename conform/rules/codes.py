@@ -16,7 +16,7 @@ from dissector.view.escape import quoted
 _UNKNOWN = "ERROR_"
 """How `error_name` begins for a code that nobody knows."""
 
-_EMPTY = (None, b"", [])
+_EMPTY: tuple[Any, ...] = (None, b"", [])
 
 _NOTHING: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "Produce": (("responses", "partition_responses"), {"base_offset": -1}),

@@ -131,9 +131,9 @@ def sensitive_is_null(turn: Turn, say: Say) -> None:
         return
     for path, config in structs(told, way):
         say.judged()
-        values = [config.value, *(each.value for each in config.get("synonyms") or ())]
-        if config.is_sensitive and any(values):
-            found = f"{quoted(config.name)} is sensitive, and has a value"
+        values = [config["value"], *(each.value for each in config.get("synonyms") or ())]
+        if config["is_sensitive"] and any(values):
+            found = f"{quoted(config['name'])} is sensitive, and has a value"
             say.broken(Side.BROKER, found, path=path)
 
 
