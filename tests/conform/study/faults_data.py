@@ -335,7 +335,13 @@ PRODUCE = [
         put("topic_data.0.partition_data.0.index", -1),
         DATA,
     ),
-    asked("produce", "partition twice", "Produce", double("topic_data.0.partition_data.0"), DATA),
+    asked(
+        "produce",
+        "a partition asked twice",
+        "Produce",
+        double("topic_data.0.partition_data.0"),
+        DATA,
+    ),
     asked(
         "produce",
         "topic name with a slash",
@@ -458,7 +464,7 @@ OFFSETS = [
         range(1, 99),
     ),
     asked("offsets", "ListOffsets timestamp -9", "ListOffsets", put(f"{_TP}.timestamp", -9), DATA),
-    asked("offsets", "ListOffsets a partition twice", "ListOffsets", double(_TP), DATA),
+    asked("offsets", "ListOffsets asks for one twice", "ListOffsets", double(_TP), DATA),
     asked(
         "offsets",
         "OffsetCommit of offset -5",

@@ -331,7 +331,7 @@ OF_SHARES = [
     ),
     told(
         "share",
-        "a partition twice",
+        "assigned a partition twice",
         "ShareGroupHeartbeat",
         double("assignment.topic_partitions.0.partitions.0"),
         SHARE,
