@@ -133,7 +133,7 @@ def appends(turn: Turn) -> list[Append]:
     found = []
     for message, carried in turn.carried:
         topic = carried.topic_id if carried.topic is None else carried.topic
-        if topic is None:
+        if topic is None:  # a null name, which E09 judges
             continue
         answer = answers.get((topic, carried.partition))
         for batch in carried.batches:

@@ -1,12 +1,13 @@
 """
 A baseline: findings that are known, a line each, so that they fail no build.
 
-A line is what equal findings have in common, without addresses, numbers and versions of software:
-it stays the same from run to run. Lines that begin with `#` say something to people.
+A line is what equal findings of one version of an API have in common, without addresses, numbers
+and versions of software: it stays the same from run to run. Lines that begin with `#` are comments.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,23 +17,28 @@ from dissector.view.escape import escaped
 
 _HEADING = (
     "# Findings of `kafkashark conform` that are known and fail no build.",
-    "# rule | who | software | API | field | what",
+    "# rule | who | software | API and version | field | what",
 )
+_LINE = re.compile(r"[A-Z]\d\d\|(client|broker)\|[^|]*\|[^|]*\|[^|]*\|.")
 
 
-def line_of(kind: Kind) -> str:
-    """Return the line that stands for a kind of findings."""
+def line_of(kind: Kind, version: int | None = None) -> str:
+    """Return the line of a kind of findings in a version of the API; without: of any version."""
     first = kind.first
     software = first.software.partition(" ")[0]
-    return escaped(
-        finding_key(first.rule, first.side, software, first.api, first.path, first.found)
-    )
+    api = first.api if version is None else f"{first.api} v{version}"
+    return escaped(finding_key(first.rule, first.side, software, api, first.path, first.found))
+
+
+def lines_of(kind: Kind) -> set[str]:
+    """Return the lines of a kind of findings, one for each version in which it was found."""
+    return {line_of(kind, version) for version in kind.versions}
 
 
 def baseline_lines(verdict: Verdict) -> Iterator[str]:
     """Yield a baseline that knows all findings of a verdict."""
     yield from _HEADING
-    yield from sorted({line_of(kind) for kind in verdict})
+    yield from sorted({line for kind in verdict for line in lines_of(kind)})
 
 
 def read_baseline(file: Path) -> set[str]:
@@ -40,21 +46,32 @@ def read_baseline(file: Path) -> set[str]:
     Read the lines of a baseline.
 
     Raises:
-        UsageError: It can't be read.
+        UsageError: It can't be read, or is no baseline.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         what = error.strerror if isinstance(error, OSError) else "is no text"
         raise UsageError(f"{file}: {what}") from error
-    return {line.strip() for line in lines if line.strip() and not line.startswith("#")}
+    found = set()
+    for number, line in enumerate(map(str.strip, lines), 1):
+        if line and not line.startswith("#"):
+            if not _LINE.match(line):
+                raise UsageError(
+                    f"{file}: line {number} is not a line of a baseline; "
+                    "--write-baseline writes one"
+                )
+            found.add(line)
+    if not found and _HEADING[0] not in lines:
+        raise UsageError(f"{file}: is no baseline; --write-baseline writes one")
+    return found
 
 
 def apply(verdict: Verdict, lines: set[str]) -> set[str]:
     """Mark the findings that are known; return the lines that none of them matched."""
     met = set()
     for kind in verdict:
-        line = line_of(kind)
-        kind.known = line in lines
-        met.add(line)
+        needed = lines_of(kind)
+        kind.known = needed <= lines
+        met |= needed
     return lines - met

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -17,11 +17,12 @@ from dissector.view.escape import escaped
 from replay import secured
 
 if TYPE_CHECKING:
-    from conform.rule import Rule
+    from conform.rule import Rule, Severity
     from conform.verdict import Verdict
+    from dissector.engine.reading import Reading
 
 FORMATS = ("text", "ndjson", "junit", "sarif", "html")
-BROKEN = 1
+BROKEN, TOO_FEW = 1, 2
 
 
 def conform(
@@ -57,6 +58,16 @@ def conform(
         Path | None,
         typer.Option(metavar="FILE", help="Write the findings as a baseline; the status is 0."),
     ] = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(metavar="SEVERITY", help="error|warning|note: from where on the status is 1."),
+    ] = "error",
+    require_judged: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, help="The status is 2 where fewer rules than these were judged."
+        ),
+    ] = 1,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
     jobs: options.Jobs = None,
@@ -86,14 +97,17 @@ def conform(
 
     A rule whose evidence the capture lacks is not judged. With --target a running broker is asked
     for what no capture can show, and compared with the releases of Kafka. The exit status is 1
-    where an error is found, not for warnings and notes.
+    where an error is found (--fail-on), and 2 where no rule could be judged (--require-judged).
     """
     import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
     from conform.choose import chosen, known, ordered
+    from conform.rule import Severity
     from conform.rules import REGISTRY
     from conform.text import rule_lines
 
     options.one_of(form, FORMATS, "-T")
+    options.one_of(fail_on, tuple(Severity), "--fail-on")
+    wanted = _Wanted(form, output, baseline, write_baseline, Severity(fail_on), require_judged)
     if explain is not None:
         write_lines(rule_lines(known(explain)), output)
         return 0
@@ -117,50 +131,73 @@ def conform(
             key_file=tls_key,
         )
         outcome = probed(target, rules, security, timeout, allow_writes, _say)
-        more = release_lines(outcome.match, form)
-        return _told(outcome.verdict, target, form, output, baseline, write_baseline, more)
+        return _written(outcome.verdict, target, wanted, None, release_lines(outcome.match, form))
     if not captures:
         raise UsageError("what shall be judged? CAPTURE..., --target HOST:PORT, or --list")
     source = options.source(captures, None, ports, max_frame_bytes, output, jobs)
-    verdict = _judged(rules, source)
+    verdict = _judged(rules, source, timed=form == "junit")
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
-    return _told(verdict, subject, form, output, baseline, write_baseline)
+    return _written(verdict, subject, wanted, source.capture.reading)
 
 
-def _judged(rules: Iterable[Rule], source: options.Source) -> Verdict:
+class _Wanted(NamedTuple):
+    """What becomes of a verdict: the options of these names."""
+
+    form: str
+    output: str | None
+    baseline: Path | None
+    write_baseline: Path | None
+    fail_on: Severity
+    require_judged: int
+
+
+def _judged(rules: Iterable[Rule], source: options.Source, *, timed: bool) -> Verdict:
     from conform.judge import Judge
 
-    judge = Judge(rule for rule in rules if rule.on != "live")
+    judge = Judge((rule for rule in rules if rule.on != "live"), timed=timed)
     for window in source.each_window():
         judge.window(source.capture, window)
     return judge.finish()
 
 
-def _told(
+def _written(
     verdict: Verdict,
     subject: str,
-    form: str,
-    output: str | None,
-    baseline: Path | None,
-    write_baseline: Path | None,
+    wanted: _Wanted,
+    reading: Reading | None,
     more: Iterable[str] = (),
 ) -> int:
     """Write a verdict as the options ask, and more lines behind it; return the exit status."""
     from conform.baseline import apply, baseline_lines, read_baseline
-    from conform.rule import Severity
     from conform.written import FORMS
 
-    if baseline is not None:
-        for line in sorted(apply(verdict, read_baseline(baseline))):
-            _say(f"{baseline}: nothing was found of {line}")
-    if write_baseline is not None:
-        write_lines(baseline_lines(verdict), str(write_baseline))
-    write_lines(chain(FORMS[form](verdict, subject), more), output)
-    return BROKEN if verdict.count(Severity.ERROR) and write_baseline is None else 0
+    verdict.fail_on = wanted.fail_on
+    if wanted.baseline is not None:
+        for line in sorted(apply(verdict, read_baseline(wanted.baseline))):
+            _say(f"{wanted.baseline}: nothing was found of {line}")
+    if wanted.write_baseline is not None:
+        write_lines(baseline_lines(verdict), str(wanted.write_baseline))
+    write_lines(chain(FORMS[wanted.form](verdict, subject), more), wanted.output)
+    for fault in verdict.faults.values():
+        _say(f"a mistake in kafkashark itself: {fault} ({fault.where}); the other rules went on")
+    if verdict.fails and wanted.write_baseline is None:
+        return BROKEN
+    return 0 if _is_enough(verdict, subject, wanted.require_judged, reading) else TOO_FEW
+
+
+def _is_enough(verdict: Verdict, subject: str, least: int, reading: Reading | None) -> bool:
+    """Return whether as many rules were judged as are asked for; if not, say why."""
+    from conform.nothing import why_nothing
+
+    judged = verdict.rules_judged
+    if judged < least:
+        why = f"fewer than {least}" if judged else why_nothing(verdict, reading)
+        _say(f"{subject}: {judged} of {len(verdict.rules)} rules judged: {why}")
+    return judged >= least
 
 
 def _listed(rules: Iterable[Rule]) -> Iterable[str]:
-    return (f"{rule.id}  {rule.severity:<7}  {rule.title}" for rule in rules)
+    return (f"{rule.id}  {rule.severity:<7}  {rule.rank:<18}  {rule.title}" for rule in rules)
 
 
 def _say(text: str) -> None:

@@ -8,13 +8,14 @@ is bounded, so memory does not grow with the capture.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from time import perf_counter_ns
 from typing import NamedTuple
 
 import numpy as np
 
 from conform.plain_batches import PlainBatches
 from conform.rule import Call, Glance, Rule
-from conform.say import Say, Seen
+from conform.say import Say, Seen, where_text
 from conform.software import learn_software
 from conform.turn import BatchTurn, Closing, Talk, Turn, World
 from conform.verdict import Tally, Verdict
@@ -31,13 +32,18 @@ class Judge:
     """
     Asks rules of a capture.
 
+    Args:
+        rules: The rules.
+        timed: Whether to measure how long each takes.
+
     Attributes:
         verdict: What came of it so far.
     """
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], *, timed: bool = False) -> None:
         chosen = sorted(rules, key=lambda rule: rule.order)
         self.verdict = Verdict(chosen)
+        self._timed = timed
         self._seen = Seen()
         self._says = {rule.id: Say(rule, self.verdict, self._seen) for rule in chosen}
         self._by_api: dict[tuple[str, int | None], list[_Group]] = {}
@@ -55,6 +61,7 @@ class Judge:
         """Judge the exchanges that ended in one window of a capture."""
         reading, table = capture.reading, window.exchanges
         assert reading is not None
+        self.verdict.captures = capture.paths
         for number in self._connections(window):
             self._note_losses(reading, number)
         self._note_repeats(table)
@@ -123,6 +130,13 @@ class Judge:
             )
 
     def _judge(self, turn: Turn) -> None:
+        """Ask the rules of an exchange, and of its batches, and note what became of it."""
+        try:
+            self._judge_exchange(turn)
+        except Exception as error:
+            self.verdict.fault("", error, where_text(turn))
+
+    def _judge_exchange(self, turn: Turn) -> None:
         exchange, key = turn.exchange, turn.api_key
         if key == API_VERSIONS:
             learn_software(turn)
@@ -144,13 +158,24 @@ class Judge:
         """Ask rules of one thing."""
         self._seen.turn = turn
         for glance, members, tallies in groups:
-            kept = None if glance is None else glance(turn)
+            kept = None if glance is None else self._glanced(glance, turn)
             if kept is not None:
                 for tally in tallies:
                     tally.judged += kept
                 continue
             for call, say in members:
-                call(turn, say)
+                try:
+                    call(turn, say)
+                except Exception as error:
+                    say.failed(error)
+
+    def _glanced(self, glance: Glance, turn: Closing) -> int | None:
+        """Return what a glance shows; where it fails, its rules look for themselves."""
+        try:
+            return glance(turn)
+        except Exception as error:
+            self.verdict.fault("", error, where_text(turn))
+            return None
 
     def _groups(self, on: str, key: int | None) -> list[_Group]:
         """Return the rules to be called for something of an API, by their glance."""
@@ -161,8 +186,10 @@ class Judge:
             for rule in self.verdict.rules:
                 if rule.on == on and (not rule.apis or api in rule.apis):
                     group = groups.setdefault(rule.glance, _Group(rule.glance, [], []))
-                    group.members.append((rule.call, self._says[rule.id]))
-                    group.tallies.append(self.verdict.tallies[rule.id])
+                    tally = self.verdict.tallies[rule.id]
+                    call = _timed(rule.call, tally) if self._timed else rule.call
+                    group.members.append((call, self._says[rule.id]))
+                    group.tallies.append(tally)
             found = self._by_api[on, key] = list(groups.values())
         return found
 
@@ -178,6 +205,19 @@ class _Group(NamedTuple):
     glance: Glance | None
     members: list[tuple[Call, Say]]
     tallies: list[Tally]
+
+
+def _timed(call: Call, tally: Tally) -> Call:
+    """Return a rule that adds up how long it takes."""
+
+    def measured(turn: Closing, say: Say) -> None:
+        begun_ns = perf_counter_ns()
+        try:
+            call(turn, say)
+        finally:
+            tally.seconds += (perf_counter_ns() - begun_ns) / 1e9
+
+    return measured
 
 
 def losses(reading: Reading, number: int) -> str:

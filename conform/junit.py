@@ -1,5 +1,8 @@
 """
-A verdict as JUnit XML: a rule is a test case, which fails by errors and is skipped when not judged.
+A verdict as JUnit XML: a rule is a test case.
+
+It fails by findings as severe as `--fail-on` says. With milder ones, and where it could not be
+judged, it is skipped, and the message says why: readers of JUnit show neither as a success.
 
 Source: the schema that Jenkins' xUnit plugin checks (junit-10.xsd).
 """
@@ -8,67 +11,114 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
-from conform.rule import Rule, Severity
+from conform.rule import Rule
 from conform.text import place_text, summary_line, times_text, who_text
-from conform.verdict import Kind, Verdict
+from conform.verdict import Fault, Kind, Tally, Verdict
 from dissector.view.escape import escaped
+
+
+@dataclass(slots=True)
+class _Case:
+    """
+    A test case.
+
+    Attributes:
+        rule: The rule.
+        tally: How often it was asked.
+        failing: The findings that make it fail, each with the id of the rule that has reported
+            their cause already, which is mostly empty.
+        mild: Those that do not.
+        faults: Mistakes of ours.
+    """
+
+    rule: Rule
+    tally: Tally
+    failing: list[tuple[Kind, str]] = field(default_factory=list)
+    mild: list[tuple[Kind, str]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def skipped(self) -> str:
+        """Why it neither fails nor passes; empty where it does."""
+        if self.failing or self.faults:
+            return ""
+        if self.mild:
+            kind = self.mild[0][0]
+            return f"{kind.first.severity}, {times_text(kind.count)}: {kind.first.found}"
+        if self.tally.judged or self.tally.broken:
+            return ""
+        return "; ".join(self.tally.unjudged) or "nothing of the kind was there"
 
 
 def junit_lines(verdict: Verdict, subject: str) -> Iterator[str]:
     """Yield the lines of the file."""
-    found = defaultdict(list)
-    for kind in verdict:
-        if not kind.known:
-            found[kind.first.rule.id].append(kind)
-    cases = [(rule, found[rule.id]) for rule in verdict.rules]
-    failing = sum(any(map(_fails, kinds)) for _, kinds in cases)
-    skipped = sum(_is_skipped(verdict, rule) for rule in verdict.rules)
-    totals = f'tests="{len(cases)}" failures="{failing}" errors="0" skipped="{skipped}" time="0"'
+    cases = _cases(verdict)
+    totals = (
+        f'tests="{len(cases)}" failures="{sum(bool(case.failing) for case in cases)}" '
+        f'errors="{sum(bool(case.faults) for case in cases)}" '
+        f'skipped="{sum(bool(case.skipped) for case in cases)}" '
+        f'time="{sum(case.tally.seconds for case in cases):.3f}"'
+    )
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield f"<testsuites {totals}>"
     yield f"<testsuite name={_attribute(f'kafkashark conform {subject}')} {totals}>"
-    for rule, kinds in cases:
-        yield from _case(verdict, rule, kinds)
+    for case in cases:
+        yield from _case_lines(case)
     yield f"<system-out>{_text(summary_line(verdict, subject))}</system-out>"
     yield "</testsuite>"
     yield "</testsuites>"
 
 
-def _fails(kind: Kind) -> bool:
-    return kind.first.severity is Severity.ERROR
+def _cases(verdict: Verdict) -> list[_Case]:
+    found: dict[str, list[tuple[Kind, str]]] = defaultdict(list)
+    for cause in verdict.causes():
+        if not cause.kind.known:
+            found[cause.kind.first.rule.id].append((cause.kind, ""))
+            for kind in cause.others:
+                found[kind.first.rule.id].append((kind, cause.kind.first.rule.id))
+    cases = []
+    for rule in verdict.rules:
+        case = _Case(rule, verdict.tallies[rule.id])
+        case.faults += [fault for fault in verdict.faults.values() if fault.rule == rule.id]
+        for kind, cause_of in found[rule.id]:
+            fails = verdict.is_failing(kind.first.severity)
+            (case.failing if fails else case.mild).append((kind, cause_of))
+        cases.append(case)
+    return cases
 
 
-def _is_skipped(verdict: Verdict, rule: Rule) -> bool:
-    tally = verdict.tallies[rule.id]
-    return not tally.judged and not tally.broken
-
-
-def _case(verdict: Verdict, rule: Rule, kinds: list[Kind]) -> Iterator[str]:
-    name = _attribute(f"{rule.id} {rule.title}")
-    yield f'<testcase classname="kafkashark.conform" name={name}>'
-    if _is_skipped(verdict, rule):
-        reasons = "; ".join(verdict.tallies[rule.id].unjudged) or "nothing of the kind was there"
-        yield f"<skipped message={_attribute(reasons)}/>"
-    failing = [kind for kind in kinds if _fails(kind)]
-    if failing:
-        yield f"<failure message={_attribute(rule.asks)}>"
-        for kind in failing:
-            yield from _told(kind)
+def _case_lines(case: _Case) -> Iterator[str]:
+    name = _attribute(f"{case.rule.id} {case.rule.title}")
+    seconds = f"{case.tally.seconds:.6f}"
+    yield f'<testcase classname="kafkashark.conform" name={name} time="{seconds}">'
+    if case.skipped:
+        yield f"<skipped message={_attribute(case.skipped)}/>"
+    if case.faults:
+        yield f"<error message={_attribute('a mistake of kafkashark')}>"
+        for fault in case.faults:
+            yield _text(f"{fault}, {times_text(fault.count)} ({fault.where})")
+        yield "</error>"
+    if case.failing:
+        rank = case.failing[0][0].first.rank
+        yield f"<failure type={_attribute(rank)} message={_attribute(case.rule.asks)}>"
+        for kind, cause in case.failing:
+            yield from _kind_lines(kind, cause)
         yield "</failure>"
-    others = [kind for kind in kinds if not _fails(kind)]
-    if others:
+    if case.mild:
         yield "<system-out>"
-        for kind in others:
-            yield from _told(kind)
+        for kind, cause in case.mild:
+            yield from _kind_lines(kind, cause)
         yield "</system-out>"
     yield "</testcase>"
 
 
-def _told(kind: Kind) -> Iterator[str]:
+def _kind_lines(kind: Kind, cause: str) -> Iterator[str]:
     first = kind.first
-    yield _text(f"{first.severity}, {times_text(kind.count)}: {first.found}")
+    same = f" (the same cause as {cause})" if cause else ""
+    yield _text(f"{first.severity}, {times_text(kind.count)}: {first.found}{same}")
     yield _text(f"  {who_text(first)}: {place_text(first)}")
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
+from conform.rank import Rank
 from conform.rule import Rule, Severity
 from conform.verdict import Finding, Kind, Verdict
 from dissector.view.values import json_text
+
+_SHOWN_BYTES = 4096
 
 
 def ndjson_lines(verdict: Verdict, subject: str) -> Iterator[str]:
@@ -17,12 +21,18 @@ def ndjson_lines(verdict: Verdict, subject: str) -> Iterator[str]:
             "section": "summary",
             "subject": subject,
             **{f"{severity}s": verdict.count(severity) for severity in Severity},
+            "errors_that_break_clients": verdict.count(Severity.ERROR, Rank.BREAKS),
             "not_told_apart": verdict.uncounted,
+            "rules": len(verdict.rules),
+            "rules_judged": verdict.rules_judged,
+            "faults": len(verdict.faults),
         }
     )
     for kind in verdict:
         for finding in kind.findings:
             yield json_text({"section": "finding", **finding_row(kind, finding)})
+    for fault in verdict.faults.values():
+        yield json_text({"section": "fault", **asdict(fault)})
     for rule in verdict.rules:
         tally = verdict.tallies[rule.id]
         counts = {"judged": tally.judged, "broken": tally.broken, "unjudged": dict(tally.unjudged)}
@@ -35,13 +45,14 @@ def finding_row(kind: Kind, finding: Finding) -> dict[str, Any]:
         "rule": finding.rule.id,
         "title": finding.rule.title,
         "severity": finding.severity.value,
+        "rank": finding.rank.value,
         "side": finding.side.value,
         "software": finding.software or None,
         "capture": finding.capture or None,
         "connection": finding.connection,
         "client": finding.client,
         "broker": finding.broker,
-        "packet": finding.packet,
+        "packet": None if finding.packet is None else finding.packet + 1,
         "message": finding.message or None,
         "api": finding.api or None,
         "api_version": finding.version,
@@ -49,6 +60,8 @@ def finding_row(kind: Kind, finding: Finding) -> dict[str, Any]:
         "path": finding.path or None,
         "span": list(finding.span) if finding.span else None,
         "found": finding.found,
+        "request": finding.request[:_SHOWN_BYTES].hex() or None,
+        "cause": finding.cause or None,
         "asks": finding.rule.asks,
         "count": kind.count,
         "known": kind.known,
@@ -61,6 +74,7 @@ def rule_row(rule: Rule) -> dict[str, Any]:
         "rule": rule.id,
         "title": rule.title,
         "severity": rule.severity.value,
+        "rank": rule.rank.value,
         "source": rule.source,
         "asks": rule.asks,
         "example": rule.example,

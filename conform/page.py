@@ -41,7 +41,8 @@ def rules_text() -> str:
         rules = [rule for rule in ordered(REGISTRY.values()) if rule.id[0] == letter]
         if rules:
             lines += ["", f"### {letter}: {heading}", ""]
-            lines += ["| rule | severity | asks | breaks it | source |", "|---|---|---|---|---|"]
+            lines += ["| rule | severity | rank | asks | breaks it | source |"]
+            lines += ["|---|---|---|---|---|---|"]
             lines += map(_row, rules)
     return "\n".join(lines)
 
@@ -61,7 +62,8 @@ def written_into(text: str) -> str:
 
 
 def _row(rule: Rule) -> str:
-    cells = (f"{rule.id} {rule.title}", rule.severity, rule.asks, rule.example, rule.source)
+    name = f"{rule.id} {rule.title}"
+    cells = (name, rule.severity, rule.rank, rule.asks, rule.example, rule.source)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

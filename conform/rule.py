@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
+from conform.rank import Rank, rank_of
+
 On: TypeAlias = Literal["exchange", "batch", "close", "live"]
 """What a rule is called for."""
 
@@ -70,6 +72,11 @@ class Rule:
     apis: tuple[str, ...]
     call: Call
     glance: Glance | None = None
+
+    @property
+    def rank(self) -> Rank:
+        """What it means for clients that it is broken."""
+        return rank_of(self.id, self.severity)
 
     @property
     def order(self) -> tuple[str, int]:

@@ -7,16 +7,19 @@ Source: SARIF 2.1.0, OASIS standard; https://docs.oasis-open.org/sarif/sarif/v2.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
 from conform.baseline import line_of
 from conform.ndjson import finding_row
+from conform.regions import Region, regions_of
 from conform.rule import Rule
-from conform.text import place_text, who_text
-from conform.verdict import Finding, Kind, Verdict
+from conform.text import others_text, place_text, who_text
+from conform.verdict import Cause, Finding, Verdict
 from dissector.view.escape import escaped
 from dissector.view.values import json_text
 
@@ -26,36 +29,69 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def sarif_lines(verdict: Verdict, subject: str) -> Iterator[str]:
     """Yield the file, which is one line."""
     places = {rule.id: at for at, rule in enumerate(verdict.rules)}
-    results = [_result(kind, places[kind.first.rule.id], subject) for kind in verdict]
-    driver = {"name": "kafkashark", "rules": [_rule(rule) for rule in verdict.rules]}
+    regions = regions_of(verdict)
+    results = [
+        _result(cause, places[cause.kind.first.rule.id], subject, regions)
+        for cause in verdict.causes()
+    ]
+    driver = {
+        "name": "kafkashark",
+        "version": version("kafkashark"),
+        "semanticVersion": version("kafkashark"),
+        "informationUri": "https://kafka.apache.org/protocol.html",
+        "rules": [_rule(rule) for rule in verdict.rules],
+    }
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
+        "invocations": [_invocation(verdict)],
         "results": results,
     }
     yield json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
+def _invocation(verdict: Verdict) -> dict[str, Any]:
+    """Return how it went: the mistakes of ours, and what came of the rules."""
+    faults = [
+        {"level": "error", "message": {"text": escaped(f"{fault} ({fault.where})")}}
+        for fault in verdict.faults.values()
+    ]
+    return {"executionSuccessful": not faults, "toolExecutionNotifications": faults}
+
+
 def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.id,
+        "name": _pascal_case(rule.title),
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.asks},
         "help": {"text": f"{rule.asks} Breaks it: {rule.example}. Source: {rule.source}"},
         "defaultConfiguration": {"level": rule.severity.value},
+        "properties": {"rank": rule.rank.value, "tags": [rule.rank.value]},
     }
 
 
-def _result(kind: Kind, place: int, subject: str) -> dict[str, Any]:
+def _pascal_case(text: str) -> str:
+    """Return a name for programs: `TheCrcOfARecordBatchIsRight`."""
+    return "".join(word[0].upper() + word[1:] for word in re.findall(r"[A-Za-z0-9]+", text))
+
+
+def _result(
+    cause: Cause, place: int, subject: str, regions: Mapping[Finding, Region]
+) -> dict[str, Any]:
+    kind = cause.kind
     first = kind.first
-    text = escaped(f"{first.found} ({who_text(first)})")
+    also = f"; of the same cause, {others_text(cause)}" if cause.others else ""
+    text = escaped(f"{first.found} ({who_text(first)}){also}")
     result: dict[str, Any] = {
         "ruleId": first.rule.id,
         "ruleIndex": place,
         "level": first.severity.value,
         "message": {"text": text},
-        "locations": [_location(finding, subject) for finding in kind.findings],
-        "occurrenceCount": kind.count,
+        "locations": [
+            _location(finding, subject, regions.get(finding)) for finding in kind.findings
+        ],
+        "occurrenceCount": cause.count,
         "partialFingerprints": {
             "kafkashark/v1": hashlib.sha256(line_of(kind).encode()).hexdigest()[:32]
         },
@@ -66,11 +102,21 @@ def _result(kind: Kind, place: int, subject: str) -> dict[str, Any]:
     return result
 
 
-def _location(finding: Finding, subject: str) -> dict[str, Any]:
+def _location(finding: Finding, subject: str, region: Region | None) -> dict[str, Any]:
     location: dict[str, Any] = {
         "logicalLocations": [{"fullyQualifiedName": place_text(finding) or escaped(subject)}]
     }
+    physical: dict[str, Any] = {}
     if finding.capture and finding.capture != "-":
-        uri = quote(PurePath(finding.capture).as_posix())
-        location["physicalLocation"] = {"artifactLocation": {"uri": uri}}
+        physical["artifactLocation"] = {"uri": quote(PurePath(finding.capture).as_posix())}
+        if region is not None:
+            physical["region"] = {"byteOffset": region[0], "byteLength": region[1]}
+    elif finding.connection is None and finding.broker:
+        # Readers want a file: the address stands for it, and bytes count in the answer.
+        physical["artifactLocation"] = {"uri": quote(finding.broker, safe="")}
+        if finding.span is not None:
+            start, end = finding.span
+            physical["region"] = {"byteOffset": start, "byteLength": end - start}
+    if physical:
+        location["physicalLocation"] = physical
     return location

@@ -8,10 +8,13 @@ from conform.rule import Rule, Severity, Side
 from conform.turn import Closing, Turn, span_of
 from conform.verdict import PARTICULARS, Finding, Verdict, finding_key
 from dissector.protocol.embedded.sasl import MASK
-from dissector.protocol.embedded.secrets import carries_secrets, secret_ranges
+from dissector.protocol.embedded.secrets import secret_ranges
 
 if TYPE_CHECKING:
     from dissector.protocol.messages import Message
+
+_HEAD_BYTES = 16
+"""What a frame is found again by: it holds the correlation id."""
 
 
 class Seen:
@@ -46,6 +49,10 @@ class Say:
         """Count one case that could not be judged."""
         self._tally.unjudged[why] += 1
 
+    def failed(self, error: Exception) -> None:
+        """Note that the rule itself failed."""
+        self._verdict.fault(self._rule.id, error, where_text(self._seen.turn))
+
     def broken(
         self,
         side: Side,
@@ -76,7 +83,9 @@ class Say:
         peer = talk.client if side is Side.CLIENT else talk.broker
         api = (exchange.api or "") if exchange else ""
         self._tally.broken += 1
-        kind = self._verdict.kind(finding_key(self._rule, side, peer.software, api, path, found))
+        version = exchange.api_version if exchange else None
+        key = finding_key(self._rule, side, peer.software, api, path, found)
+        kind = self._verdict.kind(key, version)
         if kind is None:
             return
         if message is None and isinstance(turn, Turn):
@@ -102,19 +111,30 @@ class Say:
                 packet,
                 exchange.correlation_id if exchange else None,
                 api,
-                exchange.api_version if exchange else None,
+                version,
                 message.kind if message else "",
                 path,
                 span,
                 exchange.capture if exchange else "",
+                frame=(message.frame[:_HEAD_BYTES], message.size) if message else None,
             )
         )
 
 
+def where_text(turn: Closing) -> str:
+    """Return which connection, and which exchange on it, a rule looks at."""
+    parts = [f"connection {turn.talk.number}"]
+    if isinstance(turn, Turn):
+        exchange = turn.exchange
+        packets = (exchange.request_packet, exchange.response_packet)
+        shown = [str(packet + 1) for packet in packets if packet is not None]
+        version = "" if exchange.api_version is None else f" v{exchange.api_version}"
+        parts = [f"{exchange.api or 'unknown'}{version}", *parts, f"packet {' and '.join(shown)}"]
+    return ", ".join(parts)
+
+
 def _is_secret(message: Message, span: tuple[int, int], turn: Closing) -> bool:
     """Tell whether a place in a message holds a secret, in part at least."""
-    if message.schema is None or not carries_secrets(message.schema.fields):
-        return False
     request = turn.request if isinstance(turn, Turn) and message.kind == "response" else None
     start, end = span
     return any(first < end and start < last for first, last in secret_ranges(message, request))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
+from conform.rank import Rank
 from conform.rule import Rule, Severity
-from conform.verdict import Finding, Kind, Verdict
+from conform.verdict import Cause, Fault, Finding, Verdict
 from dissector.view.escape import escaped
+
+_SHOWN_BYTES = 64
+_SHOWN_OTHERS = 12
 
 
 def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
@@ -17,32 +22,62 @@ def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
         verdict: The verdict.
         subject: What was judged: files, or an address.
     """
-    for kind in verdict:
-        if not kind.known:
-            yield from _kind_lines(kind)
+    for cause in verdict.causes():
+        if not cause.kind.known:
+            yield from _cause_lines(cause)
             yield ""
     reasons = list(_unjudged_lines(verdict))
     if reasons:
         yield "Not judged"
         yield from reasons
         yield ""
+    if verdict.faults:
+        yield "Mistakes of kafkashark: please report them"
+        yield from map(fault_text, verdict.faults.values())
+        yield ""
     yield summary_line(verdict, subject)
 
 
 def summary_line(verdict: Verdict, subject: str) -> str:
     """Return the sum of a verdict in one line."""
+    breaking = verdict.count(Severity.ERROR, Rank.BREAKS)
     counts = ", ".join(
         f"{verdict.count(severity):,} {severity}{'s' * (verdict.count(severity) != 1)}"
+        + f" ({breaking:,} break{'s' * (breaking == 1)} clients)"
+        * (severity is Severity.ERROR and breaking > 0)
         for severity in Severity
     )
     known = sum(kind.count for kind in verdict if kind.known)
     of_baseline = f", {known:,} known by the baseline" * bool(known)
     more = f", {verdict.uncounted:,} more not told apart" * bool(verdict.uncounted)
-    judged = [tally.judged for tally in verdict.tallies.values() if tally.judged]
+    faults = len({fault.rule for fault in verdict.faults.values()})
+    failed = f"; {faults} rule{'s' * (faults != 1)} failed" * bool(faults)
+    judged = sum(tally.judged for tally in verdict.tallies.values())
     return (
-        f"{escaped(subject)}: {counts}{of_baseline}{more}; {len(judged)} of "
-        f"{len(verdict.rules)} rules were judged, {sum(judged):,} times"
+        f"{escaped(subject)}: {counts}{of_baseline}{more}; {verdict.rules_judged} of "
+        f"{len(verdict.rules)} rules were judged, {judged:,} times{failed}"
     )
+
+
+def fault_text(fault: Fault) -> str:
+    """Return which rule failed, how often, and where first."""
+    return f"  {times_text(fault.count)}: {escaped(f'{fault} ({fault.where})')}"
+
+
+def sent_text(request: bytes) -> str:
+    """Return the bytes that were sent to a live broker, the first of them where they are many."""
+    dots = f" ... ({len(request):,} bytes)" if len(request) > _SHOWN_BYTES else ""
+    return f"{request[:_SHOWN_BYTES].hex(' ')}{dots}"
+
+
+def others_text(cause: Cause) -> str:
+    """Return the other findings of a cause: how often, of which rules and APIs."""
+    named = Counter[str]()
+    for kind in cause.others:
+        named[" ".join(filter(None, (kind.first.rule.id, kind.first.api)))] += kind.count
+    shown = ", ".join(f"{name} ({count:,})" for name, count in named.most_common(_SHOWN_OTHERS))
+    more = f", and {len(named) - _SHOWN_OTHERS} more" * (len(named) > _SHOWN_OTHERS)
+    return f"{times_text(cause.count - cause.kind.count)} more: {shown}{more}"
 
 
 def place_text(finding: Finding) -> str:
@@ -80,20 +115,26 @@ def rule_lines(rule: Rule) -> Iterator[str]:
     yield f"{rule.id} {rule.title}"
     yield ""
     yield f"severity  {rule.severity}"
+    yield f"rank      {rule.rank}"
     yield f"asks      {rule.asks}"
     yield f"breaks    {rule.example}"
     yield f"source    {rule.source}"
     yield f"judged    {'by asking a live broker' if rule.on == 'live' else 'from a capture'}"
 
 
-def _kind_lines(kind: Kind) -> Iterator[str]:
+def _cause_lines(cause: Cause) -> Iterator[str]:
+    kind = cause.kind
     first = kind.first
     rule = first.rule
-    yield f"{first.severity} {rule.id} {rule.title} ({times_text(kind.count)})"
+    yield f"{first.severity} {rule.id} {rule.title} ({times_text(kind.count)}; {first.rank})"
     yield f"  asks   {rule.asks}"
     for finding in kind.findings:
         yield f"  found  {escaped(finding.found)}"
-        yield f"         {who_text(finding)}: {place_text(finding)}"
+        yield f"         {': '.join(filter(None, (who_text(finding), place_text(finding))))}"
+        if finding.request:
+            yield f"  sent   {sent_text(finding.request)}"
+    if cause.others:
+        yield f"  also   {others_text(cause)}"
 
 
 def _unjudged_lines(verdict: Verdict) -> Iterator[str]:

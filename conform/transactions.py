@@ -146,7 +146,7 @@ class Produced(Newest[Who, "Newest[Topic, int]"]):
             place = carried.topic or "", carried.partition
             for batch in carried.batches:
                 if place in fine and getattr(batch, "transactional", False):
-                    who = _who(turn, asked.transactional_id or "", batch)
+                    who = _who(turn, asked.get("transactional_id") or "", batch)
                     found = self.get(who)
                     if found is None:
                         found = self[who] = Newest(_MOST_PRODUCED)

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from conform.rank import Rank, rank_of
 from conform.rule import Rule, Severity, Side
+from dissector.errors import mistake_place
 
 SHOWN = 3
 """How many equal findings are kept in full."""
@@ -15,10 +17,14 @@ SHOWN = 3
 MOST_KINDS = 10_000
 """Kinds of findings that are kept; more are only counted."""
 
+_MOST_VERSIONS = 100
+
 PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
 """What differs from one finding to an equal one: quoted words, ids, numbers."""
 
-_BAD = tuple(Severity)
+FAILED = "the rule failed, which is a mistake of kafkashark"
+
+_BAD, _RANKS = tuple(Severity), tuple(Rank)
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -44,6 +50,10 @@ class Finding:
         message: `request`, `response`, or empty.
         found: What was found.
         capture: The file; empty for a live broker.
+        cause: What findings of many rules may come from, such as a broker that closes each
+            connection; empty: a finding of its own.
+        request: What was sent to a live broker, without its size; empty for a capture.
+        frame: The first bytes of the message's frame, and its size; None for a live broker.
     """
 
     rule: Rule
@@ -62,6 +72,17 @@ class Finding:
     path: str = ""
     span: tuple[int, int] | None = None
     capture: str = ""
+    cause: str = ""
+    request: bytes = b""
+    frame: tuple[bytes, int] | None = None
+
+    @property
+    def rank(self) -> Rank:
+        """The rule's, unless this case is another one."""
+        if self.cause:
+            return Rank.BREAKS
+        is_usual = self.severity is self.rule.severity
+        return self.rule.rank if is_usual else rank_of("", self.severity)
 
     @property
     def key(self) -> str:
@@ -85,17 +106,38 @@ class Kind:
         findings: The first of them.
         count: How many there were.
         known: Whether a baseline has them.
+        versions: Those of the API in which they were found.
     """
 
     key: str
     findings: list[Finding] = field(default_factory=list)
     count: int = 0
     known: bool = False
+    versions: set[int | None] = field(default_factory=set)
 
     @property
     def first(self) -> Finding:
         """The first of them."""
         return self.findings[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """
+    Findings that have one cause.
+
+    Attributes:
+        kind: The first, by which it is reported.
+        others: The other kinds, mostly of other rules.
+    """
+
+    kind: Kind
+    others: list[Kind]
+
+    @property
+    def count(self) -> int:
+        """How many findings there are."""
+        return self.kind.count + sum(kind.count for kind in self.others)
 
 
 @dataclass(slots=True)
@@ -107,11 +149,34 @@ class Tally:
         judged: How often it could say.
         broken: How often it was broken.
         unjudged: How often it could not say, by the reason.
+        seconds: How long it took; 0 where that was not measured.
     """
 
     judged: int = 0
     broken: int = 0
     unjudged: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Fault:
+    """
+    A mistake of ours: a rule failed, and judged nothing there.
+
+    Attributes:
+        rule: Its id; empty where what prepares exchanges for the rules failed.
+        error: The exception, and the line of ours that raised it.
+        where: What it was asked about first.
+        count: How often.
+    """
+
+    rule: str
+    error: str
+    where: str
+    count: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.rule or 'conform'} failed: {self.error}"
 
 
 class Verdict:
@@ -123,6 +188,9 @@ class Verdict:
         tallies: By id of the rule.
         kinds: Findings by their key.
         uncounted: Findings whose kinds were too many to be kept.
+        captures: The files that were judged.
+        fail_on: The mildest severity that makes a build fail.
+        faults: Mistakes of ours, by rule and place in our code.
     """
 
     def __init__(self, rules: list[Rule]) -> None:
@@ -130,8 +198,19 @@ class Verdict:
         self.tallies = {rule.id: Tally() for rule in rules}
         self.kinds: dict[str, Kind] = {}
         self.uncounted = 0
+        self.captures: list[str] = []
+        self.fail_on = Severity.ERROR
+        self.faults: dict[tuple[str, str], Fault] = {}
 
-    def kind(self, key: str) -> Kind | None:
+    def fault(self, rule: str, error: Exception, where: str) -> None:
+        """Note that a rule failed: it judged nothing of what it was asked about."""
+        # Its text is left out: it may quote what the capture keeps secret.
+        what = f"{type(error).__name__} in {mistake_place(error)}"
+        self.faults.setdefault((rule, what), Fault(rule, what, where)).count += 1
+        if rule:
+            self.tallies[rule].unjudged[FAILED] += 1
+
+    def kind(self, key: str, version: int | None = None) -> Kind | None:
         """Count one more finding of a kind; return the kind if it still wants it in full."""
         kind = self.kinds.get(key)
         if kind is None:
@@ -140,15 +219,18 @@ class Verdict:
                 return None
             kind = self.kinds[key] = Kind(key)
         kind.count += 1
+        if len(kind.versions) < _MOST_VERSIONS:
+            kind.versions.add(version)
         return kind if len(kind.findings) < SHOWN else None
 
     def __iter__(self) -> Iterator[Kind]:
-        """Yield the kinds of findings: the worst first, then by rule, then the most first."""
+        """Yield the kinds of findings: the worst first, then by rule, then the most frequent."""
         return iter(
             sorted(
                 self.kinds.values(),
                 key=lambda kind: (
                     _BAD.index(kind.first.severity),
+                    _RANKS.index(kind.first.rank),
                     kind.first.rule.order,
                     -kind.count,
                     kind.key,
@@ -156,10 +238,39 @@ class Verdict:
             )
         )
 
-    def count(self, severity: Severity) -> int:
-        """Return how many findings of a severity there are that no baseline has."""
+    def causes(self) -> list[Cause]:
+        """Return the kinds of findings in their order, those of one cause together."""
+        found: list[Cause] = []
+        firsts: dict[tuple[str, bool], Cause] = {}
+        for kind in self:
+            first = firsts.get((kind.first.cause, kind.known)) if kind.first.cause else None
+            if first is not None:
+                first.others.append(kind)
+                continue
+            found.append(Cause(kind, []))
+            firsts[kind.first.cause, kind.known] = found[-1]
+        return found
+
+    def count(self, severity: Severity, rank: Rank | None = None) -> int:
+        """Return how many findings of a severity, and rank, there are that no baseline has."""
         return sum(
             kind.count
             for kind in self.kinds.values()
-            if kind.first.severity is severity and not kind.known
+            if kind.first.severity is severity
+            and rank in (None, kind.first.rank)
+            and not kind.known
         )
+
+    @property
+    def fails(self) -> bool:
+        """Whether anything as severe as `fail_on` was found that no baseline has."""
+        return any(self.count(each) for each in Severity if self.is_failing(each))
+
+    def is_failing(self, severity: Severity) -> bool:
+        """Return whether findings of a severity make a build fail."""
+        return _BAD.index(severity) <= _BAD.index(self.fail_on)
+
+    @property
+    def rules_judged(self) -> int:
+        """How many rules were judged at least once."""
+        return sum(bool(tally.judged) for tally in self.tallies.values())

@@ -11,11 +11,19 @@ Bytes never leave this library as any exception other than a `DissectorError`.
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 SHOWN_FILTER = 160
 """How much of a filter is shown around the place where it goes wrong."""
+
+
+def mistake_place(error: BaseException) -> str:
+    """Return file and line of the code that raised an exception which is a mistake of ours."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(place.filename).name} line {place.lineno}"
 
 
 class DissectorError(Exception):

@@ -55,6 +55,8 @@ LOCAL_SETTINGS = {
 HASTE = "-XX:TieredStopAtLevel=1"
 """Java compiles at once, and not well: it only shares out work, and took half as long again."""
 
+PREFIX = "kafkashark-spark-"
+
 LOG = "spark.log"
 
 NO_FAULT = re.compile(r"\s*(WARNING: |[0-9:]+ WARN |at |\.\.\. )")
@@ -108,7 +110,11 @@ def open_session(
             yield spark
         return
     conf = _conf(master or LOCAL, wanted)
-    folder = Path(tempfile.mkdtemp(prefix="kafkashark-spark-"))
+    sweep()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    if conf.get("spark.master", "").startswith("local"):
+        # What Spark writes aside holds bytes of captures.
+        conf.setIfMissing("spark.local.dir", str(folder / "spill"))
     log = folder / LOG
     try:
         with told(log), _java(conf, folder) as java, told(log), _opened(conf, java) as spark:
@@ -119,6 +125,30 @@ def open_session(
         shutil.rmtree(folder)
         raise
     shutil.rmtree(folder)
+
+
+def sweep() -> None:
+    """
+    Remove what sessions left that were killed: their folders, but for the logs.
+
+    The name of a folder has the number of its process.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        process = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if process.isdecimal() and not _is_alive(int(process)):
+            for inner in folder.iterdir():
+                if inner.is_dir():
+                    shutil.rmtree(inner, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def has_reader(spark: SparkSession, path: str) -> bool:

@@ -1,6 +1,8 @@
 """
 What tasks leave for the tasks after them: files in a folder that all of them reach.
 
+They hold bytes of the capture, secrets too, so that only their owner may read them.
+
 Payload does not go through Spark: a shuffle takes ten times as long for a byte as writing it once
 and reading it once. What Spark shuffles is where it lies.
 """
@@ -73,7 +75,8 @@ class Leaving:
         """Leave rows of a table."""
         writer = self._tables.get(table)
         if writer is None:
-            file = self._open.enter_context(written(_path(self._folder, table, self._source)))
+            path = _path(self._folder, table, self._source)
+            file = self._open.enter_context(written(path, private=True))
             writer = ipc.new_stream(file, batch.schema, options=_OPTIONS)
             self._tables[table] = self._open.enter_context(writer)
         writer.write_batch(batch)
@@ -82,7 +85,7 @@ class Leaving:
         """Leave a parcel."""
         if self._parcels is None:
             path = _path(self._folder, _PARCELS, self._source)
-            self._parcels = self._open.enter_context(written(path))
+            self._parcels = self._open.enter_context(written(path, private=True))
         message = batch.serialize()
         self._parcels.write(message)
         lies = Lies(

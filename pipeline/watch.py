@@ -116,6 +116,7 @@ class Watch:
                 )
         if not (has_magic(self.folder) or is_folder(self.folder)):
             raise UsageError(f"--watch {self.folder}: there is no such folder")
+        removed(self._setting.work)  # of a watch that was killed
         watch = replace(self, parts=self._settled(spark.sparkContext.defaultParallelism))
         for name, value in SETTINGS.items():
             spark.conf.set(name, value)

@@ -16,17 +16,21 @@ WHOLE = ("s3://", "s3a://", "gs://", "gcs://", "abfs://", "abfss://")
 
 
 @contextmanager
-def written(path: str) -> Iterator[IO[bytes]]:
+def written(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
     """
     Open a file for a `with`, which appears under its name at the end, over one that was there.
 
     A task that is tried again writes the same names, so that nothing is there twice.
 
+    Args:
+        path: A path or URI.
+        private: On this machine, nobody else may read it.
+
     Raises:
         PipelineError: It can't be written.
     """
     try:
-        with _remote(path) if is_uri(path) else _local(Path(path)) as file:
+        with _remote(path) if is_uri(path) else _local(Path(path), private) as file:
             yield file
     except OSError as error:
         what = error.strerror or reason(error)
@@ -34,10 +38,11 @@ def written(path: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _local(path: Path) -> Iterator[IO[bytes]]:
+def _local(path: Path, private: bool) -> Iterator[IO[bytes]]:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"_{uuid4().hex}")
     try:
+        part.touch(0o600 if private else 0o666)
         with part.open("wb") as file:
             yield file
         part.replace(path)

@@ -208,7 +208,9 @@ class Cluster(Topology):
         body = {"key": key, "key_type": int(kind), "coordinator_keys": [key]}
         async for _ in self.attempts(f"found no coordinator of {kind.name.lower()} {key!r}"):
             answer = await self.ask(None, "FindCoordinator", body)
-            (found,) = answer.get("coordinators") or [answer]
+            found = first_coordinator(answer)
+            if found is None:
+                break
             if not found.error_code:
                 if found.node_id not in self.brokers:
                     await self.refresh(())
@@ -298,6 +300,18 @@ class Cluster(Topology):
             task = self._under_way[key] = asyncio.ensure_future(do())
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(task)
+
+
+def first_coordinator(answer: Container) -> Container | None:
+    """
+    Return what an answer to FindCoordinator says of the first key; None where it says nothing.
+
+    Source: FindCoordinatorResponse.json: an array of coordinators from v4 on.
+    """
+    listed = answer.get("coordinators")
+    if listed is None:
+        return answer if "node_id" in answer else None
+    return listed[0] if listed else None
 
 
 def address(text: str) -> tuple[str, int]:

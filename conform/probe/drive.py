@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -9,21 +10,15 @@ from conform.offer import release_of
 from conform.probe.own import Own
 from conform.probe.probe import Probed
 from conform.probe.releases import Match, best_match
+from conform.probe.said import request_text
 from conform.probe.say import LiveSay
-from conform.probe.target import NotJudged, Target
+from conform.probe.target import Gone, NotJudged, Target, Unanswered
 from conform.rule import Rule
 from conform.verdict import Verdict
-from dissector.errors import EncodeError, ReplayError
+from dissector.errors import ReplayError
 from replay.auth import Security
 
 TIMEOUT_S = 10.0
-
-SENSELESS = "the broker's answers make no sense together"
-_SENSELESS = (AttributeError, IndexError, KeyError, TypeError, ValueError, EncodeError)
-"""
-What a probe may stumble upon where an answer has the form that it should have and says null, or
-nothing, where Kafka never does.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +72,61 @@ async def probe_broker(
     broker = await Target.connect(target, security, timeout_s, allow_writes)
     own = Own(broker)
     left: list[str] = []
+    gone = ""
     try:
         for rule in chosen:
+            if gone:
+                verdict.tallies[rule.id].unjudged[gone] += 1
+                continue
             tell(f"{rule.id} {rule.title}")
-            await _ask(rule, Probed(broker, own), verdict)
+            if not await _ask(rule, Probed(broker, own), verdict):
+                gone = f"the broker did not come back after {rule.id}"
     finally:
         if allow_writes:
             tell("removing what was made")
-            left = await own.remove()
+            left = own.all_left(gone) if gone else await own.remove()
             for each in left:
                 warn(f"left behind: {each}")
         broker.close()
     return Outcome(verdict, best_match(broker.offered), tuple(left))
 
 
-async def _ask(rule: Rule, probed: Probed, verdict: Verdict) -> None:
-    say = LiveSay(rule, verdict, probed.target.shown, release_of(probed.target.offered))
-    probed.target.silences = 0
+async def _ask(rule: Rule, probed: Probed, verdict: Verdict) -> bool:
+    """Ask one rule; return whether the broker is still there, or is there again."""
+    target, tally = probed.target, verdict.tallies[rule.id]
+    say = LiveSay(rule, verdict, target.shown, release_of(target.offered))
+    target.begin()
+    begun_ns = time.perf_counter_ns()
     try:
-        await rule.call(probed, say)
-    except (NotJudged, ReplayError) as why:
+        await _survived(rule, probed, say)
+    except Gone as why:
         say.unjudged(str(why))
-    except _SENSELESS as why:
-        say.unjudged(f"{SENSELESS}: {type(why).__name__} {why}")
-    tally = verdict.tallies[rule.id]
+        return False
+    finally:
+        tally.seconds = (time.perf_counter_ns() - begun_ns) / 1e9
     if not tally.judged and not tally.unjudged:
         say.unjudged("the broker offers nothing that can be asked about it")
+    return True
+
+
+async def _survived(rule: Rule, probed: Probed, say: LiveSay) -> None:
+    """Ask one rule, and see whether the broker is still there where it hung up."""
+    target, refused = probed.target, ""
+    try:
+        await rule.call(probed, say)
+    except Gone:
+        raise
+    except Unanswered as why:
+        say.unanswered(why.said)
+    except NotJudged as why:
+        say.unjudged(str(why))
+    except ReplayError as why:
+        refused = str(why)
+    except Exception as error:
+        say.failed(error)
+    if not (refused or target.losses):
+        return
+    if not await probed.survives(say, target.sent, request_text(target.sent)):
+        say.unjudged("the rest of the rule was not asked: the broker went away")
+    elif refused:
+        say.unjudged(refused)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from construct import Container
@@ -26,6 +26,8 @@ class Line:
         versions: What the broker offers, as far as authentication must know it.
         lost: Why nothing comes any more; empty while something may.
         timeout_s: How long an answer may take.
+        on_sent: Gets what is sent, after authentication; a frame without its size.
+        on_lost: Called when the peer ends the connection.
     """
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
@@ -33,6 +35,8 @@ class Line:
         self.versions: dict[int, tuple[int, int]] = {}
         self.lost = ""
         self.timeout_s = timeout_s
+        self.on_sent: Callable[[bytes], None] = lambda _: None
+        self.on_lost: Callable[[], None] = lambda: None
         self._arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._connection = Connection(self._arrived.put_nowait, self._lose)
         self._next_id = _FIRST_ID
@@ -77,10 +81,13 @@ class Line:
 
     def write(self, data: bytes) -> None:
         """Send bytes as they are."""
+        is_frame = int.from_bytes(data[:4], "big") == len(data) - 4
+        self.on_sent(data[4:] if is_frame else data)
         self._connection.send_bytes(data)
 
     def send(self, frame: bytes) -> None:
         """Send a frame, with its size."""
+        self.on_sent(frame)
         self._connection.send(frame)
 
     async def flushed(self) -> None:
@@ -94,6 +101,8 @@ class Line:
         Raises:
             TimeoutError: Neither comes in time.
         """
+        if self.lost and self._arrived.empty():
+            return None
         async with asyncio.timeout(self.timeout_s if patience_s is None else patience_s):
             return await self._arrived.get()
 
@@ -137,3 +146,4 @@ class Line:
     def _lose(self, what: str, advice: str) -> None:
         self.lost = f"{what} ({advice})" if advice else what
         self._arrived.put_nowait(None)
+        self.on_lost()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from conform.probe.said import Said
-from conform.probe.target import NotJudged, Target
+from conform.probe.target import NotJudged, Target, answered
 from dissector.errors import ReplayError
 from dissector.protocol.error_codes import error_code, error_name
 from replay.cluster import Coordinated
@@ -52,6 +52,7 @@ class Own:
         topics: Names that were asked to be made.
         groups: Likewise.
         transactional_ids: Likewise; brokers forget them when they expire, nobody can remove them.
+        filled: Names of topics that hold the records which rules expect there.
     """
 
     def __init__(self, target: Target) -> None:
@@ -59,8 +60,16 @@ class Own:
         self.topics: dict[str, None] = {}
         self.groups: dict[str, None] = {}
         self.transactional_ids: dict[str, None] = {}
+        self.filled: set[str] = set()
         self._target = target
         self._made: dict[str, Topic] = {}
+        self._lives = 1
+        self._refusal = ""
+
+    def renew(self) -> None:
+        """Make topics anew when they are next asked for: the broker may have lost the old ones."""
+        self._made.clear()
+        self._lives += 1
 
     def name(self, what: str) -> str:
         """Return a name for what is never made: to ask for what there is not."""
@@ -86,10 +95,11 @@ class Own:
         Return a topic of one partition that has a leader; it is made when it is first asked for.
 
         Raises:
+            Unanswered: The broker does not answer.
             NotJudged: The broker does not make it.
         """
         if what not in self._made:
-            name = self.new_topic(what)
+            name = self.new_topic(what if self._lives == 1 else f"{what}-{self._lives}")
             if self._target.versions("CreateTopics"):
                 await self._create(name, configs or {})
             elif configs:
@@ -98,6 +108,8 @@ class Own:
         return self._made[what]
 
     async def _create(self, name: str, configs: Mapping[str, str]) -> None:
+        if self._refusal:
+            raise NotJudged(self._refusal)
         version = self._target.newest("CreateTopics")
         wanted = {
             "name": name,
@@ -109,9 +121,11 @@ class Own:
         said = await self._target.ask(
             "CreateTopics", {"topics": [wanted], "timeout_ms": int(self._target.timeout_s * 1000)}
         )
-        error = said.at("topics[0].error_code", -1)
+        if said.is_silence:  # it would cost each rule the timeout
+            self._refusal = f"{said}: {said.nothing}"
+        error = answered(said).at("topics[0].error_code", -1)
         if error:
-            raise NotJudged(f"the broker makes no topic: {said.nothing or error_name(error)}")
+            raise NotJudged(f"the broker makes no topic: {error_name(error)}")
 
     async def _led(self, name: str) -> Topic:
         """Wait until a topic has a leader; where topics can't be created, asking makes it."""
@@ -122,7 +136,7 @@ class Own:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._target.timeout_s
         while loop.time() < deadline:
-            said = await self._target.ask("Metadata", wanted)
+            said = answered(await self._target.ask("Metadata", wanted))
             leader = said.at("topics[0].partitions[0].leader_id", -1)
             if leader >= 0 and not said.at("topics[0].error_code"):
                 for each in said.at("brokers") or ():
@@ -142,6 +156,11 @@ class Own:
         fields = {"replica_id": -1, "topics": [{"name": topic.name, "partitions": [partition]}]}
         said = await self._target.ask("ListOffsets", fields, versions[-1], topic.node)
         return said.at("topics[0].partitions[0].error_code") not in _UNKNOWN
+
+    def all_left(self, why: str) -> list[str]:
+        """Return what is left behind where nothing can be removed."""
+        named = [f"group {name}" for name in self.groups] + [f"topic {n}" for n in self.topics]
+        return [f"{what}: {why}" for what in named]
 
     async def remove(self) -> list[str]:
         """Remove it all; return what is left behind, and why."""

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from conform.probe.own import Own
 from conform.probe.say import LiveSay
-from conform.probe.target import Target
+from conform.probe.target import Gone, Target
 from conform.rule import Severity, rule
 
 
@@ -25,6 +25,27 @@ class Probed:
 
     target: Target
     own: Own
+
+    async def survives(self, say: LiveSay, request: bytes, what: str) -> bool:
+        """
+        Judge whether the broker still serves others after a request; if not, wait for its return.
+
+        Args:
+            say: Takes that it went away.
+            request: What it was sent last.
+            what: What that is.
+
+        Raises:
+            Gone: It did not come back.
+        """
+        why = await self.target.why_gone()
+        if not why:
+            return True
+        say.went_away(why, request, what)
+        if not await self.target.comes_back():
+            raise Gone("the broker went away and did not come back")
+        self.own.renew()
+        return False
 
 
 Probe: TypeAlias = Callable[[Probed, LiveSay], Awaitable[None]]

@@ -139,4 +139,6 @@ def _written(bounds: Range | None) -> str:
     if bounds is None:
         return "nothing"
     low, high = bounds
+    if not 0 <= low <= high:
+        return f"{low} to {high}, which is no range"
     return f"v{low}" if low == high else f"v{low}-{high}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from construct import Container
 
 from conform.probe.bodies import body_of
-from dissector.protocol.apis import KEYS, api, api_name
+from dissector.protocol.apis import KEYS, NAMES, api, api_name
 from dissector.protocol.headers import RequestHeader, request_header_version
 from dissector.protocol.messages import Message, decode_response
 
@@ -78,6 +79,14 @@ class Said:
                 at = int(index)
                 found = found[at] if isinstance(found, list) and at < len(found) else default
         return found
+
+
+def request_text(frame: bytes) -> str:
+    """Return which API and version a request frame asks."""
+    if len(frame) < 4:
+        return "these bytes"
+    key, version = struct.unpack_from(">hh", frame)
+    return f"{api_name(key)} v{version}" if key in NAMES else "these bytes"
 
 
 def request_frame(

@@ -44,6 +44,8 @@ class LiveSay:
         said: Said | None = None,
         path: str = "",
         severity: Severity | None = None,
+        request: bytes = b"",
+        cause: str = "",
     ) -> None:
         """
         Say that the broker broke the rule; the case counts as judged by `judged` alone.
@@ -53,11 +55,13 @@ class LiveSay:
             said: The exchange that shows it.
             path: The field of the answer.
             severity: Where it is not the rule's.
+            request: What was sent, where that is no exchange.
+            cause: What other findings may come from too; by default that no answer came.
         """
         self._tally.broken += 1
         api = said.api if said else ""
         key = finding_key(self._rule, Side.BROKER, self._software, api, path, found)
-        kind = self._verdict.kind(key)
+        kind = self._verdict.kind(key, said.version if said else None)
         if kind is None:
             return
         message = said.answer if said else None
@@ -75,8 +79,26 @@ class LiveSay:
                 message="response" if message else "",
                 path=path,
                 span=span_of(message, path) if message and path else None,
+                cause=cause or _cause(said),
+                request=said.request if said else request,
             )
         )
+
+    def went_away(self, why: str, request: bytes, what: str) -> None:
+        """Say that the broker serves nobody any more, and since what."""
+        self.judged()
+        found = f"the broker went away when it was sent {what}: {why}"
+        cause = f"the broker goes away when it is sent {what}"
+        self.broken(found, severity=Severity.ERROR, request=request, cause=cause)
+
+    def unanswered(self, said: Said) -> None:
+        """Say that a request was not answered on which the rest of the rule depends."""
+        self.judged()
+        self.broken(f"{said}: {said.nothing}", said, severity=Severity.ERROR)
+
+    def failed(self, error: Exception) -> None:
+        """Note that the rule itself failed."""
+        self._verdict.fault(self._rule.id, error, self._broker)
 
     def holds(
         self,
@@ -85,11 +107,12 @@ class LiveSay:
         said: Said | None = None,
         path: str = "",
         severity: Severity | None = None,
+        request: bytes = b"",
     ) -> bool:
         """Judge one case: whether something holds, and else what was found instead."""
         self.judged()
         if not holds:
-            self.broken(found, said, path, severity)
+            self.broken(found, said, path, severity, request)
         return holds
 
     def answers(self, said: Said) -> bool:
@@ -115,6 +138,13 @@ class LiveSay:
         found = f"{said}: answered {error_name(code)} ({code}), not {wanted}"
         fine = code in {error_code(name) for name in names}
         return self.holds(fine, found, said, path, severity)
+
+
+def _cause(said: Said | None) -> str:
+    """Return what other findings may have in common with one: that no answer came."""
+    if said is None or not said.nothing:
+        return ""
+    return "the broker does not answer" if said.is_silence else "the broker closes the connection"
 
 
 def start_of(said: Said) -> str:

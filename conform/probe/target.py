@@ -13,7 +13,7 @@ from dissector.protocol.apis import KEYS, api
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import Facts, collect
 from replay.auth import Security
-from replay.cluster import Coordinated, address
+from replay.cluster import Coordinated, address, first_coordinator
 
 ABOUT = {"client_software_name": "kafkashark", "client_software_version": "conform"}
 """What ApiVersions wants to know of a client."""
@@ -30,6 +30,30 @@ NOT_YET = frozenset(
 )
 """Errors of a broker that will know better in a moment."""
 
+OF_CONTROLLER = frozenset(
+    {
+        "CreateTopics",
+        "DeleteTopics",
+        "CreatePartitions",
+        "AlterConfigs",
+        "IncrementalAlterConfigs",
+        "ElectLeaders",
+        "AlterPartitionReassignments",
+        "ListPartitionReassignments",
+        "AlterClientQuotas",
+        "AlterUserScramCredentials",
+        "UpdateFeatures",
+    }
+)
+"""
+APIs that the controller answers; a broker that is not may refuse them. Since KIP-590 any broker of
+Kafka passes them on, and Metadata names one of these as the controller.
+"""
+
+_NOT_CONTROLLER = "NOT_CONTROLLER"
+RETURNS_IN = 3
+"""How many timeouts a broker that went away is given to come back."""
+
 _PAUSE_S = 0.1
 _LONGEST_WAIT_FOR_END_S = 3.0
 _MOST_SILENCES = 3
@@ -37,6 +61,35 @@ _MOST_SILENCES = 3
 
 class NotJudged(Exception):
     """What a probe wants to know can't be found out here; the text says why."""
+
+
+class Unanswered(NotJudged):
+    """
+    A request on which the rest of a probe depends was not answered.
+
+    Attributes:
+        said: The request.
+    """
+
+    def __init__(self, said: Said) -> None:
+        super().__init__(f"{said}: {said.nothing}")
+        self.said = said
+
+
+def answered(said: Said) -> Said:
+    """
+    Return an exchange on which the rest of a probe depends.
+
+    Raises:
+        Unanswered: Nothing came back.
+    """
+    if said.nothing:
+        raise Unanswered(said)
+    return said
+
+
+class Gone(NotJudged):
+    """The broker went away, and did not come back in time."""
 
 
 class Target:
@@ -49,8 +102,11 @@ class Target:
         timeout_s: How long an answer may take.
         allow_writes: Whether topics, groups and transactions of our own may be made.
         offered: API key -> lowest and highest version.
-        nodes: Node id -> host and port, as Metadata tells.
-        silences: How often it did not answer, since whoever asks set it to 0.
+        nodes: Node id -> host and port, from Metadata.
+        controller: Node id of the controller, from Metadata; None where that is unknown.
+        silences: How often it did not answer, since `begin`.
+        losses: How many connections the brokers ended since `begin`.
+        sent: What was sent last, since `begin`.
     """
 
     def __init__(
@@ -62,7 +118,10 @@ class Target:
         self.allow_writes = allow_writes
         self.offered: dict[int, tuple[int, int]] = {}
         self.nodes: dict[int, tuple[str, int]] = {}
-        self.silences = 0
+        self.controller: int | None = None
+        self.silences = self.losses = 0
+        self.sent = b""
+        self._hello = 3
         self._place = address(target)
         self._lines: dict[int | None, Line] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
@@ -89,6 +148,37 @@ class Target:
         for line in self._lines.values():
             line.close()
         self._lines.clear()
+
+    def begin(self) -> None:
+        """Forget what happened while another rule was asked."""
+        self.silences = self.losses = 0
+        self.sent = b""
+
+    async def why_gone(self) -> str:
+        """Return why the broker serves nobody any more; empty: it answers on a new connection."""
+        try:
+            host, port = self._place
+            line = await Line.open(host, port, Security(self.security.tls), self.timeout_s)
+        except ReplayError as error:
+            return f"it {error.what}"
+        try:
+            said = await line.ask("ApiVersions", self._hello, ABOUT)
+        finally:
+            line.close()
+        return f"{said} on a new connection: {said.nothing}" if said.nothing else ""
+
+    async def comes_back(self) -> bool:
+        """Wait for a broker that went away; return whether it came back, with its peers known."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + RETURNS_IN * self.timeout_s
+        self.close()
+        self._coordinators.clear()
+        while await self.why_gone():
+            if loop.time() > deadline:
+                return False
+            await asyncio.sleep(_PAUSE_S)
+        await self._meet()
+        return True
 
     @property
     def end_patience_s(self) -> float:
@@ -129,7 +219,15 @@ class Target:
         """
         host, port = self._place if node is None else self.nodes.get(node, self._place)
         security = self.security if authenticated else Security(self.security.tls)
-        return await Line.open(host, port, security, self.timeout_s, self.offered)
+        line = await Line.open(host, port, security, self.timeout_s, self.offered)
+        line.on_sent, line.on_lost = self._note_sent, self._note_loss
+        return line
+
+    def _note_sent(self, data: bytes) -> None:
+        self.sent = data
+
+    def _note_loss(self) -> None:
+        self.losses += 1
 
     async def ask(
         self,
@@ -147,7 +245,8 @@ class Target:
             name: Of the API.
             fields: Of any version.
             version: The newest by default.
-            node: Whom to ask; None: the address that was given.
+            node: Whom to ask; None: the controller where only that answers, else the address that
+                was given.
             patient: Whether to ask again.
 
         Raises:
@@ -157,12 +256,19 @@ class Target:
         number = self.newest(name) if version is None else version
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.timeout_s
+        is_routed = node is None and name in OF_CONTROLLER
         while True:
-            said = await (await self._kept(node)).ask(name, number, fields)
+            whom = self.controller if is_routed else node
+            said = await (await self._kept(whom)).ask(name, number, fields)
             if said.nothing:
-                self._lines.pop(node).close()
+                self._lines.pop(whom).close()
                 self._note_silence(said)
-            if not (patient and errors_of(said) & NOT_YET) or loop.time() > deadline:
+            errors = errors_of(said)
+            if is_routed and _NOT_CONTROLLER in errors and loop.time() < deadline:
+                await self._meet()
+                if self.controller != whom:
+                    continue
+            if not (patient and errors & NOT_YET) or loop.time() > deadline:
                 return said
             await asyncio.sleep(_PAUSE_S)
 
@@ -178,7 +284,8 @@ class Target:
         Return who coordinates a group or a transactional id.
 
         Raises:
-            NotJudged: The broker does not say.
+            Unanswered: The broker does not answer.
+            NotJudged: The broker names none.
         """
         known = self._coordinators.get((kind, key))
         if known is not None:
@@ -187,9 +294,10 @@ class Target:
         version = self.newest("FindCoordinator", since)
         fields = {"key": key, "key_type": int(kind), "coordinator_keys": [key]}
         said = await self.ask("FindCoordinator", fields, version)
-        found = (said.at("coordinators") or [said.body])[0]
+        answered(said)
+        found = None if said.body is None else first_coordinator(said.body)
         if found is None or found.error_code:
-            why = said.nothing or error_name(found.error_code if found else -1)
+            why = error_name(found.error_code) if found is not None else "the answer names none"
             raise NotJudged(f"there is no coordinator of a {kind.name.lower()}: {why}")
         self._coordinators[kind, key] = found.node_id
         self.nodes.setdefault(found.node_id, (found.host, found.port))
@@ -205,10 +313,11 @@ class Target:
         """Ask for the versions in v3, in what the refusal offers, or in v0."""
         line = await self.line(authenticated=False)
         try:
-            said = await line.ask("ApiVersions", 3, ABOUT)
+            said = await line.ask("ApiVersions", self._hello, ABOUT)
             if said.at("error_code") == 35 or said.body is None:
                 line.close()
                 line = await self.line(authenticated=False)
+                self._hello = 0
                 said = await line.ask("ApiVersions", 0, ABOUT)
         finally:
             line.close()
@@ -220,8 +329,11 @@ class Target:
         }
 
     async def _meet(self) -> None:
+        """Learn who the brokers are, and which of them is the controller."""
         said = await self.ask("Metadata", {"topics": []})
         self.nodes = {each.node_id: (each.host, each.port) for each in said.at("brokers") or ()}
+        controller = said.at("controller_id")
+        self.controller = controller if controller in self.nodes else None
 
 
 def errors_of(said: Said) -> set[str]:

@@ -164,8 +164,8 @@ _encoding(
     "E05",
     "A tag is not repeated",
     Severity.WARNING,
-    "RawTaggedFieldWriter.java: 'Attempted to define tag ... twice'; brokers of Kafka 3.9 and 4.3 "
-    "take it in requests",
+    "RawTaggedFieldWriter.java: 'Invalid raw tag field list: tag ... comes after tag ...'; "
+    "brokers of Kafka 3.9 and 4.3 take it in requests",
     "A tag stands once in its section, be it known or not.",
     "tag 0 twice in one section",
     True,

@@ -25,7 +25,8 @@ class _Asked(Newest[str, str]):
     "G01",
     "A member without an id is given one first, and joins with it",
     Severity.WARNING,
-    source="KIP-394; GroupMetadataManager.classicGroupJoinToGroup (requireKnownMemberId)",
+    source="KIP-394; GroupMetadataManager.classicGroupJoinToClassicGroup; "
+    "JoinGroupRequest.requiresKnownMemberId",
     asks="From JoinGroup v4 on, an empty member id that is not a static member's is answered with "
     "MEMBER_ID_REQUIRED (79) and an id, and the client comes back with that.",
     example="JoinGroup v5 with an empty member id is answered with a generation",

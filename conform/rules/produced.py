@@ -198,8 +198,7 @@ def transaction_is_named(turn: BatchTurn, say: Say) -> None:
     "B20",
     "Control records have a key and a value that can be read",
     Severity.ERROR,
-    source="ControlRecordType.java (parse, recordVersion); EndTransactionMarker.java "
-    "(deserializeValue)",
+    source="ControlRecordType.java (parseTypeId); EndTransactionMarker.java (deserializeValue)",
     asks="The key of a control record is a version of 0 or more and a type; the value of ABORT "
     "and COMMIT has 6 bytes at least: a version and the coordinator's epoch.",
     example="a COMMIT marker with an empty value",

@@ -49,6 +49,7 @@ class Packets:
         file: Index of the path it came from.
         problems: What was wrong with the files as far as this window reads them: the name of the
             file and what is wrong, with the position in the (decompressed) file.
+        base: Offset of `data` in the (decompressed) file.
     """
 
     data: Bytes
@@ -60,6 +61,7 @@ class Packets:
     link: Int32s
     file: Int32s
     problems: list[tuple[str, Problem]] = field(default_factory=list)
+    base: int = 0
 
     def __len__(self) -> int:
         return len(self.start)

@@ -156,7 +156,10 @@ def _windows(
         if source.ended:
             _report_end(source, base, len(carry), rows)
         if rows.count or rows.problems:
-            yield _packets(window[:filled], first, rows, number, source.name)
+            packets = _packets(window[:filled], first, rows, number, source.name)
+            packets.base = base - used
+            yield packets
+            del packets
             first += rows.count
         del window
     return first

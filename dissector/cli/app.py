@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -15,7 +14,7 @@ from typing import Any
 import typer
 
 from dissector.cli.output import OutputClosed
-from dissector.errors import DissectorError, FilterError
+from dissector.errors import DissectorError, FilterError, mistake_place
 from dissector.view.escape import escaped
 
 Plugins = list[tuple[str, Callable[..., Any]]]
@@ -148,8 +147,7 @@ def _usage(error: Any) -> int:
 
 def _bug(error: Exception) -> int:
     """Say in one line where this program failed."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(place.filename).name} line {place.lineno}"
+    where = mistake_place(error)
     _say(f"a mistake in kafkashark itself: {type(error).__name__} in {where}: {error}")
     return BUG
 

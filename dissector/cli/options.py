@@ -76,9 +76,22 @@ MaxFrame = Annotated[
         help="Larger messages are passed over as a problem.",
     ),
 ]
+
+
+def _keep_private(show_secrets: bool) -> bool:
+    """Let nobody else read the files that this process writes, if they show secrets."""
+    if show_secrets:
+        os.umask(0o077)
+    return show_secrets
+
+
 ShowSecrets = Annotated[
     bool,
-    typer.Option("--show-secrets", help="Show passwords, tokens and salts instead of ***."),
+    typer.Option(
+        "--show-secrets",
+        callback=_keep_private,
+        help="Show passwords, tokens and salts instead of ***; files are then mode 0600.",
+    ),
 ]
 Jobs = Annotated[
     int | None,

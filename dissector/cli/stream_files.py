@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import OrderedDict
 from pathlib import Path
 from typing import BinaryIO
@@ -13,6 +14,8 @@ from dissector.protocol.messages import Message
 MAX_OPEN_FILES = 100
 SIZE_BYTES = 4
 BLANK = b"*"
+BLANKS = 1 << 16
+"""As many are written at a time."""
 
 
 class StreamFiles:
@@ -20,9 +23,9 @@ class StreamFiles:
     Writes `CONNECTION-a.bin` and `CONNECTION-b.bin`: what each side of a connection sent.
 
     Gaps are left out, so a place in a file is a place in the stream less the gaps before it.
-    Secrets are blanked when all is written, because a frame is known only after its bytes. A
-    context that is left before `close` takes its files away, because nobody knows then what in
-    them is secret.
+    Secrets are blanked when all is written, because a frame is known only after its bytes; so is
+    what belongs to no frame of a connection that speaks Kafka, such as the rest of a message behind
+    a gap. A context that is left before `close` removes its files.
     """
 
     def __init__(self, folder: Path, show_secrets: bool) -> None:
@@ -32,8 +35,10 @@ class StreamFiles:
         self._open: OrderedDict[tuple[int, int], BinaryIO] = OrderedDict()
         self._known: set[tuple[int, int]] = set()
         self._sizes: dict[tuple[int, int], int] = {}
-        self._gaps: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        # Of each gap: where it begins, how long it is, how much is missing before it.
+        self._gaps: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
         self._hidden: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._framed: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self._closed = False
 
     def __enter__(self) -> StreamFiles:
@@ -47,7 +52,9 @@ class StreamFiles:
         """Write the next bytes of a stream; None is a gap."""
         key = connection, side
         if data is None:
-            self._gaps.setdefault(key, []).append((self._sizes.get(key, 0), length))
+            gaps = self._gaps.setdefault(key, [])
+            missing = gaps[-1][1] + gaps[-1][2] if gaps else 0
+            gaps.append((self._sizes.get(key, 0), length, missing))
         elif data:
             self._file(key).write(data)
         self._sizes[key] = self._sizes.get(key, 0) + length
@@ -56,12 +63,15 @@ class StreamFiles:
         """Take note of the secrets in an exchange."""
         if self._show_secrets:
             return
+        for side in range(2):
+            self._framed.setdefault((exchange.connection, side), [])
         for message in exchange.messages:
             offset, side = exchange.place_of(message)
+            key = exchange.connection, side
+            begin = offset + SIZE_BYTES
+            _add(self._framed[key], offset, begin + len(message.frame))
             for start, end in _secret(exchange, message):
-                begin = offset + SIZE_BYTES
-                hidden = self._hidden.setdefault((exchange.connection, side), [])
-                hidden.append((begin + start, begin + end))
+                self._hidden.setdefault(key, []).append((begin + start, begin + end))
 
     def close(self, keep: set[int]) -> None:
         """Close the files, take away those of other connections, and blank the secrets."""
@@ -71,9 +81,10 @@ class StreamFiles:
         for key in [key for key in self._known if key[0] not in keep]:
             self._known.discard(key)
             self._path(key).unlink()
-        for key, ranges in self._hidden.items():
+        for key, framed in self._framed.items():
             if key in self._known:
-                self._blank(key, ranges)
+                outside = _outside(framed, self._sizes[key])
+                self._blank(key, [*self._hidden.get(key, ()), *outside])
         self._closed = True
 
     def _blank(self, key: tuple[int, int], ranges: list[tuple[int, int]]) -> None:
@@ -83,15 +94,17 @@ class StreamFiles:
             for start, end in ranges:
                 first, last = self._place(key, start), min(self._place(key, end), size)
                 file.seek(first)
-                file.write(BLANK * max(0, last - first))
+                for at in range(first, last, BLANKS):
+                    file.write(BLANK * min(BLANKS, last - at))
 
     def _place(self, key: tuple[int, int], offset: int) -> int:
         """Return where a byte of the stream lies in the file."""
-        missing = 0
-        for at, length in self._gaps.get(key, ()):
-            if at < offset:
-                missing += min(length, offset - at)
-        return offset - missing
+        gaps = self._gaps.get(key)
+        number = bisect_left(gaps, (offset, 0, 0)) if gaps else 0
+        if not gaps or number == 0:
+            return offset
+        at, length, missing = gaps[number - 1]
+        return offset - missing - min(length, offset - at)
 
     def _path(self, key: tuple[int, int]) -> Path:
         return self._folder / f"{key[0]}-{'ab'[key[1]]}.bin"
@@ -113,3 +126,21 @@ def _secret(exchange: Exchange, message: Message) -> list[tuple[int, int]]:
     if exchange.is_token:
         return [(0, len(message.frame))]
     return secret_ranges(message, exchange.request if message.kind == "response" else None)
+
+
+def _add(ranges: list[tuple[int, int]], start: int, end: int) -> None:
+    """Add a range; what continues the last one becomes a part of it."""
+    if ranges and ranges[-1][1] == start:
+        ranges[-1] = ranges[-1][0], end
+    else:
+        ranges.append((start, end))
+
+
+def _outside(ranges: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
+    """Return what of [0, size) is in none of some ranges."""
+    out, at = [], 0
+    for start, end in sorted(ranges):
+        if start > at:
+            out.append((at, start))
+        at = max(at, end)
+    return [*out, (at, size)] if at < size else out

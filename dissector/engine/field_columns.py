@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.columns import Buffers, Slices
+from dissector.engine.credential_loop import may_hold_credential
 from dissector.engine.exchanges import NONE, Exchanges, Ints
 from dissector.engine.field_looks import (
+    BYTES,
     COUNT,
     FLOAT,
     NUMBER,
@@ -25,7 +27,7 @@ from dissector.engine.field_looks import (
     UUID,
     Looks,
 )
-from dissector.engine.field_secrets import secret_values
+from dissector.engine.field_secrets import credentials, secret_values
 from dissector.engine.table import clean
 from dissector.engine.tape import Tape
 from dissector.kernel import Kernel
@@ -84,7 +86,9 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
     valued = np.empty(count, np.uint8)
     text_start, text_length = np.empty(count, np.int64), np.empty(count, np.int64)
     made, odd = np.empty(count, np.int64), np.empty(count, np.int64)
-    found = np.zeros(3, np.int64)
+    # With secrets shown there are none to look for.
+    suspects = np.empty(0 if looks.show_secrets else count, np.int64)
+    found = np.zeros(4, np.int64)
     arena_at = len(table.data) + len(table.held)
     _lay(
         table.data,
@@ -104,6 +108,7 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
         text_length,
         made,
         odd,
+        suspects,
         found,
         work=count * 2,
     )
@@ -125,7 +130,10 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
     text = Slices(text_start, text_length, Buffers(table.data, table.held, arena))
     set_texts(text, odd, [_odd_text(table, tape, looks.kinds, row) for row in odd.tolist()])
     if not looks.show_secrets:
-        secret = secret_values(table, tape, looks.roles)
+        suspects = suspects[: int(found[_SUSPECTS])]
+        secret = np.concatenate(
+            (secret_values(table, tape, looks.roles), credentials(table, tape, suspects))
+        )
         text_start[secret], text_length[secret] = arena_at, len(MASK)
     return FieldColumns(
         tape.message,
@@ -165,8 +173,11 @@ def _odd_text(table: Exchanges, tape: Tape, kinds: NDArray[np.uint8], row: int) 
     return content.decode("utf-8", "surrogateescape")
 
 
-_MADE, _ODD, _FILLED = range(3)
-"""What the loop finds: rows whose text is to be made by a loop, by Python; bytes of the arena."""
+_MADE, _ODD, _FILLED, _SUSPECTS = range(4)
+"""
+What the loop finds: rows whose text is made by a loop, by Python; bytes of the arena; rows that may
+hold a credential.
+"""
 
 _MASK_LETTERS = len(MASK)
 
@@ -190,11 +201,14 @@ def _lay(
     text_lengths: Any,
     made: Any,
     odd: Any,
+    suspects: Any,
     found: Any,
 ) -> None:
     """Fill the columns of rows; take note of those whose texts have yet to be made."""
     made_count = 0
     odd_count = 0
+    suspect_count = 0
+    beyond = arena_at - len(held)
     filled = _MASK_LETTERS
     for row in range(len(fields)):
         field = fields[row]
@@ -219,11 +233,11 @@ def _lay(
             elif kind == TEXT:
                 # Of ASCII only: eight letters are looked at by their highest bits in any order.
                 seen = 0
-                if at < arena_at - len(held):
+                if at < beyond:
                     for i in range(at, at + value):
                         seen |= data[i]
                 else:
-                    first = at - (arena_at - len(held))
+                    first = at - beyond
                     for i in range(first, first + value):
                         seen |= held[i]
                 if seen < 128:
@@ -241,6 +255,15 @@ def _lay(
                 filled += text_length
                 made[made_count] = row
                 made_count += 1
+            if kind in (TEXT, BYTES) and len(suspects) > 0:
+                may_hold = (
+                    may_hold_credential(data, at, value)
+                    if at < beyond
+                    else may_hold_credential(held, at - beyond, value)
+                )
+                if may_hold:
+                    suspects[suspect_count] = row
+                    suspect_count += 1
         lengths[row] = length
         valued[row] = there
         text_starts[row] = text_at
@@ -248,6 +271,7 @@ def _lay(
     found[_MADE] = made_count
     found[_ODD] = odd_count
     found[_FILLED] = filled
+    found[_SUSPECTS] = suspect_count
 
 
 @Kernel

@@ -1,11 +1,12 @@
 """
-Which values of configuration entries are secret, found among rows of the tape.
+Values of settings that are secret, and texts that hold credentials, among the rows of the tape.
 
-An entry is sensitive if its name says so, if it is marked so, or if the entry around it is.
+The rules are those of `dissector.protocol.embedded.secrets`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache, lru_cache
 
 import numpy as np
@@ -14,28 +15,31 @@ from numpy.typing import NDArray
 from dissector.engine.exchanges import Exchanges, Ints
 from dissector.engine.tape import Tape
 from dissector.protocol.apis import Kind, api
-from dissector.protocol.embedded.secrets import is_config, is_sensitive
+from dissector.protocol.embedded.credentials import holds_credential
+from dissector.protocol.embedded.secrets import entry_name
+from dissector.protocol.embedded.settings import PASSWORD_TYPE, is_sensitive
 from dissector.protocol.program import Place
 from dissector.protocol.schema import Field
 
-_NOTHING, _NAME, _MARK, _VALUE = range(4)
+_NOTHING, _NAME, _MARKED_NAME, _MARK, _TYPE, _VALUE = range(6)
+"""What a field is of a setting; the name of a marked one need not be known to Kafka."""
 
-_ROLES = {"name": _NAME, "is_sensitive": _MARK, "value": _VALUE}
+_ROLES = {"is_sensitive": _MARK, "config_type": _TYPE, "value": _VALUE}
 
 
 def roles_of(places: list[Place | None]) -> NDArray[np.uint8]:
-    """Tell of fields what they are in an entry of a configuration."""
+    """Return for each field what it is of a setting."""
     return np.array([_role(each) for each in places], np.uint8)
 
 
 def secret_values(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) -> Ints:
     """
-    Return the rows of a tape that hold secret values of configuration entries.
+    Return the rows of a tape that hold secret values of settings.
 
     Args:
         table: What the messages are of.
         tape: Their fields.
-        roles: What `roles_of` tells of each field number.
+        roles: `roles_of` the field numbers.
     """
     rows = np.flatnonzero(roles[tape.field])
     if not len(rows):
@@ -43,10 +47,16 @@ def secret_values(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) -> Int
     role = roles[tape.field[rows]]
     message = tape.message[rows].astype(np.int64) << 32
     entry, outer = message | tape.item[rows], message | tape.around[rows]
-    names = np.flatnonzero(role == _NAME)
-    told = [_is_secret_name(table, tape, row) for row in rows[names].tolist()]
+    names = np.flatnonzero((role == _NAME) | (role == _MARKED_NAME))
+    by_name = [
+        _is_sensitive(_content(table, tape, row), is_marked)
+        for row, is_marked in zip(
+            rows[names].tolist(), (role[names] == _MARKED_NAME).tolist(), strict=True
+        )
+    ]
     marked = (role == _MARK) & (tape.value[rows] != 0)
-    found = np.concatenate((entry[names[np.array(told, np.bool_)]], entry[marked]))
+    marked |= (role == _TYPE) & (tape.value[rows] == PASSWORD_TYPE)
+    found = np.concatenate((entry[names[np.array(by_name, np.bool_)]], entry[marked]))
     inside = entry[names[np.isin(outer[names], found)]]
     while not np.isin(inside, found).all():
         found = np.union1d(found, inside)
@@ -56,31 +66,46 @@ def secret_values(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) -> Int
     return out
 
 
-def _is_secret_name(table: Exchanges, tape: Tape, row: int) -> bool:
-    return _is_sensitive(table.bytes_at(int(tape.start[row]), max(int(tape.value[row]), 0)))
+def credentials(table: Exchanges, tape: Tape, rows: Ints) -> Ints:
+    """Return those of some rows, texts or bytes, that hold a credential."""
+    found = [holds_credential(_content(table, tape, row)) for row in rows.tolist()]
+    out: Ints = rows[np.array(found, np.bool_)]
+    return out
+
+
+def _content(table: Exchanges, tape: Tape, row: int) -> bytes:
+    return table.bytes_at(int(tape.start[row]), max(int(tape.value[row]), 0))
 
 
 @lru_cache(maxsize=4096)
-def _is_sensitive(name: bytes) -> bool:
-    return is_sensitive(name.decode("utf-8", "surrogateescape"))
+def _is_sensitive(name: bytes, marked: bool) -> bool:
+    return is_sensitive(name.decode("utf-8", "surrogateescape"), marked=marked)
 
 
 def _role(place: Place | None) -> int:
     if place is None or place.key < 0:
         return _NOTHING
     around, _, name = place.path.rpartition(".")
-    return _ROLES.get(name, _NOTHING) if around in _entries(place.key, place.kind) else _NOTHING
+    named, is_marked = _settings(place.key, place.kind).get(around, ("", False))
+    if not named:
+        return _NOTHING
+    return (_MARKED_NAME if is_marked else _NAME) if name == named else _ROLES.get(name, _NOTHING)
 
 
 @cache
-def _entries(key: int, kind: Kind) -> frozenset[str]:
-    """Return the paths of the arrays of configuration entries in a message."""
+def _settings(key: int, kind: Kind) -> dict[str, tuple[str, bool]]:
+    """Return by the path of each array of settings: the field of the name; is there a mark."""
     found = api(key)
-    return frozenset(_entry_paths(found.schema(kind).fields, "")) if found else frozenset()
+    return dict(_settings_below(found.schema(kind).fields, "", False)) if found else {}
 
 
-def _entry_paths(fields: tuple[Field, ...], around: str) -> list[str]:
-    paths = [around] if is_config(fields) else []
+def _settings_below(
+    fields: tuple[Field, ...], path: str, marked: bool
+) -> Iterator[tuple[str, tuple[str, bool]]]:
+    name = entry_name(fields)
+    if name is not None:
+        marked |= name == "key" or any(each.name == "is_sensitive" for each in fields)
+        yield path, (name, marked)
     for each in fields:
-        paths += _entry_paths(each.fields, f"{around}.{each.name}".removeprefix("."))
-    return paths
+        inner = f"{path}.{each.name}".removeprefix(".")
+        yield from _settings_below(each.fields, inner, marked or name is not None)

@@ -14,7 +14,7 @@ from dissector.protocol.embedded.secrets import (
     mask,
     mask_record,
 )
-from dissector.protocol.facts import CLUSTER_METADATA
+from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
 from dissector.protocol.messages import Message
 from dissector.view.escape import safe_json
 from dissector.view.values import jsonable
@@ -57,12 +57,13 @@ def body_text(
 def _batches(field: Carried, show_secrets: bool) -> list[Any]:
     """Return the batches of a `records` field; secret records without key and value."""
     batches = [batch.to_dict() for batch in field.batches]
-    if not show_secrets and is_secret_topic(field.topic or field.topic_id):
+    topic = CLUSTER_METADATA if field.topic_id == CLUSTER_METADATA_ID else field.topic
+    if not show_secrets and is_secret_topic(topic):
         for batch in batches:
             if "bytes" in batch:
                 batch["bytes"] = MASK
             for record in batch["records"]:
-                mask_record_row(CLUSTER_METADATA, record)
+                mask_record_row(topic or "", record)
     return [jsonable(batch) for batch in batches]
 
 

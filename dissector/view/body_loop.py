@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dissector.engine.credential_loop import may_hold_credential
 from dissector.engine.wire import int16_at, length_at, number_at, varint_at
 from dissector.kernel import Kernel, part
 from dissector.protocol.messages import UNSUPPORTED_VERSION
@@ -128,6 +129,8 @@ def _body(
         elif op in (TEXT, BYTES, RECORDS):
             length, at = length_at(source, at, end, code[step, 1])
             if at < 0 or length < -1 or length > end - at:
+                return LEFT, to
+            if op != RECORDS and code[step, 2] != 0 and may_hold_credential(source, at, length):
                 return LEFT, to
             if length < 0:
                 to = fragment(NULL, pool, offsets, out, to)

@@ -35,7 +35,8 @@ from dissector.view.values import json_text
 # a length.
 # A number of `a` bytes, signed if `b`; one byte that is a boolean; 16 that are a uuid.
 NUMBER, BOOLEAN, UUID = 0, 1, 2
-# A length, and so many bytes: text; bytes, written as hex; record batches.
+# A length, and so many bytes: text; bytes, written as hex; record batches. With `a` text and bytes
+# are looked at for signs of a credential.
 TEXT, BYTES, RECORDS = 3, 4, 5
 # A count, and so many items of at least `b` bytes; `a` is the step behind the last.
 ARRAY, NEXT = 6, 7
@@ -133,6 +134,11 @@ class _Writer:
     carries: bool
     pending: str = ""
 
+    @property
+    def looks(self) -> int:
+        """Whether text is looked at for signs of a credential."""
+        return int(not self.programs.show_secrets)
+
     def step(self, op: int, how: int = 0, a: int = 0, b: int = 0) -> int:
         """Add a step and return its number."""
         before = self.programs.fragment(self.pending)
@@ -213,10 +219,10 @@ class _Writer:
     def _plain(self, word: str, flexible: bool) -> None:
         match word:
             case "string":
-                self.step(TEXT, BYTES_COMPACT if flexible else BYTES16)
+                self.step(TEXT, BYTES_COMPACT if flexible else BYTES16, self.looks)
             case "bytes" | "records":
                 op = RECORDS if word == "records" and self.carries else BYTES
-                self.step(op, BYTES_COMPACT if flexible else BYTES32)
+                self.step(op, BYTES_COMPACT if flexible else BYTES32, self.looks)
             case "uuid":
                 self.step(UUID)
             case "bool":

@@ -15,8 +15,12 @@ from dissector.protocol.embedded.fields import ENVELOPE, decode_field, enveloped
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.embedded.records import Decoded, decode_record
 from dissector.protocol.embedded.sasl import decode_token
-from dissector.protocol.embedded.secrets import is_secret_record, secret_ranges, secret_spans
-from dissector.protocol.facts import CLUSTER_METADATA
+from dissector.protocol.embedded.secrets import (
+    is_secret_record,
+    is_secret_topic,
+    secret_ranges,
+    secret_spans,
+)
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.spans import Span, spans
@@ -173,7 +177,7 @@ class _Tree:
 
     def records(self, data: bytes, base: int, topic: str | None) -> list[str]:
         """Show the batches of a `records` field."""
-        masks = topic == CLUSTER_METADATA and not self.show_secrets
+        masks = is_secret_topic(topic) and not self.show_secrets
 
         def own(record: AnyRecord, control: bool) -> tuple[bool, list[str]]:
             if control:
@@ -182,7 +186,8 @@ class _Tree:
                 found = decode_record(topic, record.key, record.value) if topic else None
             if found is None:
                 return False, []
-            return masks and is_secret_record(CLUSTER_METADATA, found), self.own_record(found)
+            secret = not self.show_secrets and is_secret_record(topic or "", found)
+            return secret, self.own_record(found)
 
         batches = parse_records(data, may_be_cut=self.message.kind == "response")
         return batch_lines(batches, base, RecordLook(masks, own))

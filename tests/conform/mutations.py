@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from conform.judge import Judge
+from conform.turn import span_of
 from conform.verdict import Finding, Verdict, finding_key
 from dissector import open_capture
+from dissector.errors import EncodeError
+from dissector.protocol.messages import Message, decode_request, decode_response
+from dissector.protocol.schema import Field
+from tests import packets
 from tests.conform.scene import capture_rules
 
 _FILE_BYTES, _PACKET_BYTES = 24, 16
@@ -112,6 +119,11 @@ def judged(file: bytes) -> Verdict:
     return Judge(capture_rules()).capture(open_capture("-", stdin=io.BytesIO(file)))
 
 
+def judged_file(path: Path) -> Verdict:
+    """Judge a capture by all rules."""
+    return Judge(capture_rules()).capture(open_capture(path))
+
+
 def accused(verdict: Verdict) -> set[str]:
     """Return what was found."""
     return {key_of(kind.first) for kind in verdict}
@@ -120,3 +132,103 @@ def accused(verdict: Verdict) -> set[str]:
 def key_of(finding: Finding) -> str:
     """Return what tells a finding from others, without the software, which may not be known."""
     return finding_key(finding.rule, finding.side, "", finding.api, finding.path, finding.found)
+
+
+class Spoken(NamedTuple):
+    """A message of a capture: the packet that completed it, its connection, its side."""
+
+    packet: int
+    connection: int
+    side: int
+    message: Message
+
+
+@cache
+def spoken_in(path: Path) -> tuple[Spoken, ...]:
+    """Return the messages of a capture in their order."""
+    found = []
+    for exchange in open_capture(path):
+        for message in exchange.messages:
+            is_asked = message.kind == "request"
+            packet = exchange.request_packet if is_asked else exchange.response_packet
+            side = 0 if is_asked else 1
+            found.append(Spoken(packet or 0, exchange.connection, side, message))
+    return tuple(sorted(found, key=lambda it: it.packet))
+
+
+def with_odd_fields(path: Path, random: Random) -> bytes:
+    """Return a capture in which the same is said, but for some fields that have odd values."""
+    spoken = spoken_in(path)
+    odd = set(random.sample(range(len(spoken)), min(len(spoken), random.choice((1, 5, 40)))))
+    wire = packets.Wire()
+    talks: dict[int, packets.Talk] = {}
+    for at, each in enumerate(spoken):
+        frame = _odd_frame(each.message, random) if at in odd else each.message.frame
+        if each.connection not in talks:
+            talks[each.connection] = wire.talk(50000 + each.connection).syn()
+        talk = talks[each.connection]
+        say = talk.broker if each.side else talk.client
+        say(len(frame).to_bytes(4, "big") + frame)
+    return packets.pcap_file(wire.packets)
+
+
+def _odd_frame(message: Message, random: Random) -> bytes:
+    """Return the frame of a message one of whose fields has another value, or the same frame."""
+    schema, body, version = message.schema, message.body, message.api_version
+    if schema is None or body is None or version is None:
+        return message.frame
+    body = copy.deepcopy(body)
+    holders = list(_holders(schema.fields, body, version, ""))
+    if not holders:
+        return message.frame
+    field, holder, path = random.choice(holders)
+    holder[field.name], is_null = _odd_value(field, holder[field.name], random)
+    try:
+        frame = message.frame[: message.body_start] + schema.codec(version).build(body)
+    except EncodeError:
+        return message.frame
+    return _nulled(message, frame, path) if is_null else frame
+
+
+def _holders(
+    fields: tuple[Field, ...], body: Any, version: int, path: str
+) -> Iterator[tuple[Field, Any, str]]:
+    """Yield each field of a body with what holds it, and its path."""
+    for field in fields:
+        if field.name not in body:
+            continue
+        yield field, body, path + field.name
+        value = body[field.name]
+        if field.fields and isinstance(value, list):
+            for at, item in enumerate(value):
+                yield from _holders(field.fields, item, version, f"{path}{field.name}[{at}].")
+        elif field.fields and value is not None:
+            yield from _holders(field.fields, value, version, f"{path}{field.name}.")
+
+
+def _odd_value(field: Field, value: Any, random: Random) -> tuple[Any, bool]:
+    """Return another value for a field, and whether it is to be null in the bytes."""
+    if field.type == "string":
+        return "", random.random() < 0.7
+    if isinstance(value, list):
+        return random.choice(([], value[:1], value * 2)), random.random() < 0.2
+    if isinstance(value, bytes):
+        return random.choice((b"", value[: len(value) // 2], bytes(len(value)))), False
+    if isinstance(value, bool):
+        return not value, False
+    if isinstance(value, int):
+        return random.choice((-1, 0, 1, value + 1, 127, -128)), False
+    return value, False
+
+
+def _nulled(message: Message, frame: bytes, path: str) -> bytes:
+    """Return a frame in which an empty text or array is null, whether or not it may be."""
+    changed = decode_request(frame) if message.kind == "request" else None
+    if changed is None:
+        changed = decode_response(frame, message.api_key or 0, message.api_version or 0)
+    found = span_of(changed, path)
+    if found is None:
+        return frame
+    start, end = found
+    size = min(end - start, 4)
+    return frame[:start] + (b"\0" if size == 1 else b"\xff" * size) + frame[start + size :]

@@ -14,6 +14,7 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 MOCK = str(CAPTURES / "librdkafka-acks.pcap")
 """Recorded at the mock cluster, which breaks rules."""
 GOOD = str(CAPTURES / "kafka4-java-clients.pcap")
+TLS = str(CAPTURES / "kafka4-aiokafka-tls.pcap")
 
 
 def _run(*arguments: str) -> int:
@@ -71,7 +72,7 @@ def test_a_baseline_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("--list", "--select", "F") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "F01  error    A stream is cut into frames"
+    assert lines[0] == "F01  error    breaks clients      A stream is cut into frames"
     assert all(line.startswith("F") for line in lines)
     assert _run("--explain", "f03") == 0
     assert "SocketServer" in capsys.readouterr().out
@@ -86,6 +87,8 @@ def test_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> N
         (["--explain", "F99"], "there is no rule 'F99'"),
         ([GOOD, "--baseline", "nowhere"], "nowhere: No such file"),
         (["nowhere.pcap"], "nowhere.pcap"),
+        ([GOOD, "--fail-on", "never"], "--fail-on takes error"),
+        ([GOOD, "--baseline", GOOD], f"{GOOD}: is no text"),
     ],
 )
 def test_bad_usage_is_said_in_a_line(
@@ -96,3 +99,38 @@ def test_bad_usage_is_said_in_a_line(
     assert said in err
     assert len(err.splitlines()) == 1
     assert not out
+
+
+def test_fail_on_decides_the_status() -> None:
+    demo = str(CAPTURES / "demo.pcap")
+    assert [_run(demo, "--fail-on", each) for each in ("error", "warning", "note")] == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([TLS], f"{TLS}: 0 of 97 rules judged: 5 of 5 TCP connections are encrypted (TLS), "),
+        ([GOOD, "--port", "9999"], "TCP connections speaks Kafka on port 9999"),
+        ([GOOD, "--select", "P01"], "0 of 0 rules judged: the rules that are selected judge run"),
+        ([GOOD, "--select", "S02"], "the capture has nothing that the selected rules are about"),
+        ([GOOD, "--require-judged", "97"], "of 97 rules judged: fewer than 97"),
+    ],
+)
+def test_too_few_rules_judged_is_no_success(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(*words) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_an_error_outdoes_what_was_not_judged() -> None:
+    assert _run(MOCK, "--require-judged", "97") == 1
+    assert _run(MOCK, "--require-judged", "20") == 1
+    assert _run(GOOD, "--require-judged", "20") == 0
+
+
+def test_a_rule_is_explained_with_its_rank(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("--explain", "b08") == 0
+    assert "rank      differs from Kafka" in capsys.readouterr().out

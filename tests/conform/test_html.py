@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from conform.html import html_lines
-from tests.conform.verdicts import verdict
+from tests.conform.verdicts import of_one_cause, verdict
 
 
 class _Texts(HTMLParser):
@@ -41,3 +41,10 @@ def test_a_page_without_errors_is_good() -> None:
     good = verdict()
     good.kinds.clear()
     assert '<h1 class="good">' in "\n".join(html_lines(good, "a.pcap"))
+
+
+def test_findings_of_one_cause_are_told_once() -> None:
+    page = "\n".join(html_lines(of_one_cause(), "it"))
+    assert page.count("<details") == 1
+    assert "2 times more: V03 Metadata (2)" in page
+    assert "once, breaks clients" in page

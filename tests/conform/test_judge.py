@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gc
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conform.judge import Judge
-from conform.text import text_lines
+from conform.rules import REGISTRY
+from conform.text import text_lines, times_text
 from conform.turn import Turn
 from conform.verdict import Verdict
+from conform.written import FORMS
 from dissector import Capture, Options
 from tests import packets
 from tests.conform.scene import Scene, broken, capture_rules, findings
@@ -125,3 +128,39 @@ def test_rules_do_not_hold_what_they_have_seen(name: str) -> None:
     held = [it for it in gc.get_objects() if isinstance(it, Turn) and len(it.exchange._table.data)]
     assert len({id(it.exchange) for it in held}) <= 2
     judge.finish()
+
+
+def _fails(turn: object, say: object) -> None:
+    raise ZeroDivisionError("quotes what may be secret")
+
+
+def test_a_rule_that_fails_does_not_end_it() -> None:
+    fails = replace(REGISTRY["F01"], call=_fails, glance=None, id="F99")
+    verdict = _out_of_order().judge([*capture_rules(), fails])
+    assert "F03" in broken(verdict)
+    (fault,) = verdict.faults.values()
+    assert (fault.rule, fault.count) == ("F99", verdict.tallies["F99"].unjudged.total())
+    assert fault.error.startswith("ZeroDivisionError in test_judge.py line ")
+    lines = list(text_lines(verdict, "it"))
+    assert any(line.startswith(f"  {times_text(fault.count)}: F99 failed: Zero") for line in lines)
+    assert lines[-1].endswith("; 1 rule failed")
+    for write in FORMS.values():
+        text = "\n".join(write(verdict, "it"))
+        assert "F99 failed" in text or '"section": "fault"' in text
+        assert "secret" not in text
+
+
+def test_a_glance_that_fails_leaves_its_rules_to_look() -> None:
+    def fails(turn: object) -> int:
+        raise ZeroDivisionError
+
+    order = replace(REGISTRY["F03"], glance=fails)
+    verdict = _out_of_order().judge([order])
+    assert broken(verdict) == ["F03"]
+    assert [fault.rule for fault in verdict.faults.values()] == [""]
+
+
+def test_the_time_of_a_rule_is_measured_where_it_is_wanted() -> None:
+    for timed in (False, True):
+        verdict = Judge(capture_rules(), timed=timed).capture(Capture([CAPTURES / "demo.pcap"]))
+        assert any(tally.seconds for tally in verdict.tallies.values()) is timed

@@ -11,7 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conform.written import FORMS
-from tests.conform.mutations import MUTATIONS, accused, file_of, judged, packets_of, spoil
+from tests.conform.mutations import (
+    MUTATIONS,
+    accused,
+    file_of,
+    judged,
+    judged_file,
+    packets_of,
+    spoil,
+    with_odd_fields,
+)
 
 CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap"))
 
@@ -49,3 +58,33 @@ def test_mutations_damage(mutation) -> None:
     head, packets = packets_of(CAPTURES[0])
     assert any(mutation(packets, Random(seed)) != packets for seed in range(9))
     assert file_of(head, packets) == CAPTURES[0].read_bytes()
+
+
+SMALL = [path for path in CAPTURES if path.stat().st_size < 60_000]
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_no_value_of_a_field_makes_a_rule_fail(seed: int) -> None:
+    random = Random(seed)
+    path = random.choice(SMALL)
+    verdict = judged(with_odd_fields(path, random))
+    assert [str(fault) for fault in verdict.faults.values()] == []
+    for write in FORMS.values():
+        assert list(write(verdict, "it"))
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("crash-produce-null-topic.pcap", "E09"),
+        ("crash-fuzz.pcap", "E09"),
+        ("crash-conform-transactional-id.pcap", "F02"),
+    ],
+)
+def test_captures_that_once_ended_it(name: str, rule: str) -> None:
+    path = Path(__file__).parents[3] / "shared" / "repro" / name
+    if not path.exists():
+        pytest.skip(f"{name} is not here")
+    verdict = judged_file(path)
+    assert not verdict.faults
+    assert verdict.tallies[rule].broken

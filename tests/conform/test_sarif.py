@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from importlib.metadata import version
+from pathlib import Path
 
+from conform.rule import Severity, Side
 from conform.sarif import sarif_lines
-from tests.conform.verdicts import verdict
+from conform.verdict import Verdict
+from tests.conform.mutations import judged_file
+from tests.conform.verdicts import F03, add, finding, of_one_cause, verdict
+
+CAPTURES = Path(__file__).parents[2] / "captures"
 
 
 def test_sarif() -> None:
@@ -39,3 +47,62 @@ def test_standard_input_is_no_artifact() -> None:
     (location,) = log["runs"][0]["results"][0]["locations"]
     assert "physicalLocation" not in location
     assert location["logicalLocations"] == [{"fullyQualifiedName": "-"}]
+
+
+def test_the_driver_and_its_rules_have_names() -> None:
+    log = json.loads("".join(sarif_lines(verdict(), "a.pcap")))
+    driver = log["runs"][0]["tool"]["driver"]
+    assert driver["version"] == version("kafkashark")
+    assert driver["informationUri"].startswith("https://")
+    names = [rule["name"] for rule in driver["rules"]]
+    assert names[0] == "ResponsesComeInTheOrderOfTheirRequests"
+    assert all(name.isalnum() for name in names)
+    assert driver["rules"][0]["properties"]["rank"] == "breaks clients"
+
+
+def test_regions_are_bytes_of_the_capture() -> None:
+    path = CAPTURES / "librdkafka-acks.pcap"
+    log = json.loads("".join(sarif_lines(judged_file(path), str(path))))
+    data, seen = path.read_bytes(), 0
+    for result in log["runs"][0]["results"]:
+        for location in result["locations"]:
+            region = location["physicalLocation"]["region"]
+            at, size = region["byteOffset"], region["byteLength"]
+            assert 0 < at < at + size <= len(data)
+            row = result["properties"]
+            if location is result["locations"][0] and row["span"] is None:
+                # A whole message: behind its size, and with its correlation id.
+                assert int.from_bytes(data[at - 4 : at], "big") == size
+                head = 4 if row["message"] == "request" else 0
+                found = int.from_bytes(data[at + head : at + head + 4], "big")
+                assert found == row["correlation_id"]
+                seen += 1
+    assert seen
+
+
+def test_a_compressed_capture_has_no_regions(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap.gz"
+    path.write_bytes(gzip.compress((CAPTURES / "librdkafka-acks.pcap").read_bytes()))
+    log = json.loads("".join(sarif_lines(judged_file(path), str(path))))
+    places = [place for result in log["runs"][0]["results"] for place in result["locations"]]
+    assert places
+    assert not any("region" in place["physicalLocation"] for place in places)
+
+
+def test_a_live_broker_is_a_place_too() -> None:
+    live = Verdict([F03])
+    values = {"connection": None, "packet": None, "capture": "", "span": (4, 6)}
+    add(live, finding(F03, Side.BROKER, "x", Severity.ERROR, **values))
+    log = json.loads("".join(sarif_lines(live, "[fd00::1]:9092")))
+    (place,) = log["runs"][0]["results"][0]["locations"]
+    assert place["physicalLocation"] == {
+        "artifactLocation": {"uri": "%5Bfd00%3A%3A1%5D%3A9092"},
+        "region": {"byteOffset": 4, "byteLength": 2},
+    }
+
+
+def test_findings_of_one_cause_are_one_result() -> None:
+    log = json.loads("".join(sarif_lines(of_one_cause(), "it")))
+    (result,) = log["runs"][0]["results"]
+    assert result["occurrenceCount"] == 3
+    assert "of the same cause, 2 times more: V03 Metadata (2)" in result["message"]["text"]

@@ -8,14 +8,15 @@ from tests.conform.verdicts import F03, verdict
 
 def test_text() -> None:
     assert list(text_lines(verdict(), "a.pcap")) == [
-        "error F03 Responses come in the order of their requests (2 times)",
+        "error F03 Responses come in the order of their requests (2 times; breaks clients)",
         f"  asks   {F03.asks}",
         "  found  request 3 came after 4",
         "         broker [fd00::1]:9092: Metadata v9 response, connection 4, packet 8, id 2",
         "  found  request 8 came after 9",
         "         broker [fd00::1]:9092: Metadata v9 response, connection 4, packet 13, id 2",
         "",
-        "warning V03 A client names its software in letters, digits, dots and hyphens (once)",
+        "warning V03 A client names its software in letters, digits, dots and hyphens "
+        "(once; differs from Kafka)",
         "  asks   Name and version of the client's software match "
         "[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?",
         "  found  the name is '<b>\\x1b&'",
@@ -25,7 +26,8 @@ def test_text() -> None:
         "Not judged",
         "  1,234 times: the capture begins in the middle of the connection (F15)",
         "",
-        "a.pcap: 2 errors, 1 warning, 0 notes; 2 of 3 rules were judged, 11 times",
+        "a.pcap: 2 errors (2 break clients), 1 warning, 0 notes; "
+        "2 of 3 rules were judged, 11 times",
     ]
 
 

@@ -53,3 +53,14 @@ def add(out: Verdict, found: Finding) -> None:
     out.tallies[found.rule.id].broken += 1
     if kind is not None:
         kind.findings.append(found)
+
+
+def of_one_cause() -> Verdict:
+    """Two rules that a broker breaks as it closes the connection: once, and twice."""
+    out = Verdict([F03, V03])
+    cause = {"cause": "the broker closes the connection", "connection": None, "packet": None}
+    cause |= {"capture": ""}
+    add(out, finding(F03, Side.BROKER, "closed the connection", Severity.ERROR, **cause))
+    for _ in range(2):
+        add(out, finding(V03, Side.BROKER, "closed the connection", Severity.ERROR, **cause))
+    return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from dissector.errors import PipelineError, UsageError
 from pipeline.java import find_java
-from pipeline.session import open_session, what_failed
+from pipeline.session import open_session, sweep, what_failed
 
 PYTHON_FAILED = """[PYTHON_EXCEPTION] An exception was thrown from the Python worker:
 Traceback (most recent call last):
@@ -79,6 +80,21 @@ pyspark.errors.exceptions.captured.PythonException: An exception was thrown from
 )
 def test_one_line_says_what_failed(text: str, line: str) -> None:
     assert what_failed(text) == line
+
+
+def test_what_a_killed_session_left_is_removed_but_for_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    dead, alive = (tmp_path / f"kafkashark-spark-{pid}-x" for pid in (ended.pid, os.getpid()))
+    for folder in (dead, alive):
+        (folder / "spill").mkdir(parents=True)
+        (folder / "spark.log").touch()
+    sweep()
+    assert [file.name for file in dead.iterdir()] == ["spark.log"]
+    assert (alive / "spill").exists()
 
 
 def _fails(batches: Iterator[Any]) -> Iterator[Any]:

@@ -53,3 +53,10 @@ def test_folders_are_found_and_removed(folder: str, tmp_path: Path) -> None:
     removed(joined(folder, "a"))
     assert not has_files(folder)
     assert tmp_path.exists()
+
+
+def test_a_private_file_is_its_owners_alone(tmp_path: Path) -> None:
+    for private in (False, True):
+        with written(str(tmp_path / "a"), private=private) as file:
+            file.write(b"secret")
+        assert bool((tmp_path / "a").stat().st_mode & 0o077) is not private

@@ -38,6 +38,22 @@ class Scripted:
     asked: list[Message] = field(default_factory=list)
     connections: int = 0
     open: int = 0
+    server: asyncio.Server | None = None
+    accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None] | None = None
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+
+    def die(self) -> Answer:
+        """End all connections, and take no more; return what ends the one that asked."""
+        assert self.server is not None
+        self.server.close()
+        for writer in self.writers:
+            writer.transport.abort()
+        return HANG_UP
+
+    async def live_again(self) -> None:
+        """Take connections again, at the same place."""
+        assert self.accept is not None
+        self.server = await asyncio.start_server(self.accept, "127.0.0.1", self.port)
 
 
 @contextlib.asynccontextmanager
@@ -48,6 +64,7 @@ async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> Async
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         broker.connections += 1
+        broker.writers.append(writer)
         broker.open += 1
         try:
             while True:
@@ -74,12 +91,13 @@ async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> Async
         tasks.append(asyncio.create_task(serve(reader, writer)))
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
-    broker = Scripted(server.sockets[0].getsockname()[1])
+    broker = Scripted(server.sockets[0].getsockname()[1], server=server, accept=accept)
     try:
         async with asyncio.timeout(PATIENCE_S):
             yield broker
     finally:
-        server.close()
+        assert broker.server is not None
+        broker.server.close()
         for task in tasks:
             task.cancel()
         for end in await asyncio.gather(*tasks, return_exceptions=True):

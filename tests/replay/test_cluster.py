@@ -72,6 +72,8 @@ class World:
 
     def find_coordinator(self, message: Message) -> Answer:
         assert message.body is not None
+        if not self.coordinators:
+            return {"coordinators": []}
         error, node = self.coordinators.pop(0) if self.coordinators[1:] else self.coordinators[0]
         found = {"node_id": node, "host": "evil.example", "port": 1, "error_code": error}
         if message.api_version is None or message.api_version < 4:
@@ -287,6 +289,15 @@ def test_a_coordinator_that_is_refused_is_none(code: int) -> None:
 
     world = World()
     world.coordinators = [(code, -1)]
+    with_cluster(world, do)
+
+
+def test_an_empty_list_of_coordinators_names_none() -> None:
+    async def do(cluster: Cluster) -> None:
+        assert await cluster.coordinator(Coordinated.GROUP, "g") is None
+
+    world = World()
+    world.coordinators = []
     with_cluster(world, do)
 
 

@@ -10,7 +10,7 @@ from conform.probe.own import Topic
 from conform.probe.probe import Probed, probe
 from conform.probe.said import Said
 from conform.probe.say import LiveSay
-from conform.probe.target import NotJudged
+from conform.probe.target import NotJudged, answered
 from dissector.protocol.error_codes import error_name
 from replay.cluster import Coordinated
 
@@ -18,6 +18,9 @@ _METADATA = b"\0\1 of a member"
 _ASSIGNMENT = b"\0\1 for a member"
 _SESSION_MS = 30_000
 _PAUSE_S = 0.1
+_FIRST_WITH_MEMBERS = 3
+"""Version of LeaveGroup that has an error for each member (KIP-345)."""
+
 _OFFSET, _NOTE = 42, "swum this far"
 
 
@@ -43,12 +46,32 @@ def _wish(group: str, **more: Any) -> dict[str, Any]:
 )
 async def id_first(probed: Probed, say: LiveSay) -> None:
     """Join without an id."""
+    # Side by side: brokers wait for more members of a new group, by default for 3 s.
+    await asyncio.gather(
+        *(_in_at_once(probed, say, v) for v in probed.target.versions("JoinGroup", until=3))
+    )
     for version in probed.target.versions("JoinGroup", since=4):
         group = probed.own.group(f"join-{version}")
         node = await probed.target.coordinator(Coordinated.GROUP, group)
         said = await probed.target.ask("JoinGroup", _wish(group), version, node)
         if say.error(said, "error_code", "MEMBER_ID_REQUIRED"):
             say.holds(bool(said.at("member_id")), f"{said}: no member id", said, "member_id")
+
+
+async def _in_at_once(probed: Probed, say: LiveSay, version: int) -> None:
+    """Join in a version whose clients know of no MEMBER_ID_REQUIRED, and leave."""
+    group = probed.own.group(f"join-{version}")
+    node = await probed.target.coordinator(Coordinated.GROUP, group)
+    line = await probed.target.line(node)
+    try:
+        said = await line.ask("JoinGroup", version, _wish(group))
+        if say.error(said, "error_code", "NONE"):
+            member = said.at("member_id")
+            say.holds(bool(member), f"{said}: no member id", said, "member_id")
+            leaving = {"group_id": group, "member_id": member, "members": [{"member_id": member}]}
+            await line.ask("LeaveGroup", probed.target.newest("LeaveGroup"), leaving)
+    finally:
+        line.close()
 
 
 async def _joined(probed: Probed, what: str) -> tuple[dict[str, Any], int, Said]:
@@ -59,9 +82,9 @@ async def _joined(probed: Probed, what: str) -> tuple[dict[str, Any], int, Said]
     if error_name(said.at("error_code", -1)) == "MEMBER_ID_REQUIRED":
         wish = _wish(group, member_id=said.at("member_id"))
         said = await probed.target.ask("JoinGroup", wish, node=node)
-    error = said.at("error_code", -1)
+    error = answered(said).at("error_code", -1)
     if error:
-        raise NotJudged(f"no group can be joined: {said.nothing or error_name(error)}")
+        raise NotJudged(f"no group can be joined: {error_name(error)}")
     who = {
         "group_id": group,
         "member_id": said.at("member_id"),
@@ -100,8 +123,11 @@ async def alone(probed: Probed, say: LiveSay) -> None:
         say.error(await ask("Heartbeat", who, version, node), "error_code", "NONE")
         old = {**who, "generation_id": who["generation_id"] + 5}
         say.error(await ask("Heartbeat", old, version, node), "error_code", "ILLEGAL_GENERATION")
-    deleted = await ask("DeleteGroups", {"groups_names": [who["group_id"]]}, node=node)
-    say.error(deleted, "results[0].error_code", "NON_EMPTY_GROUP")
+    if probed.target.versions("DeleteGroups"):
+        deleted = await ask("DeleteGroups", {"groups_names": [who["group_id"]]}, node=node)
+        say.error(deleted, "results[0].error_code", "NON_EMPTY_GROUP")
+        if deleted.at("results[0].error_code") == 0:
+            raise NotJudged("the broker deleted the group though it had a member")
     other = {"protocol_type": "kafkashark", "protocols": [{"name": "two", "metadata": b""}]}
     refused = await ask("JoinGroup", _wish(who["group_id"], **other), node=node)
     say.error(refused, "error_code", "INCONSISTENT_GROUP_PROTOCOL", "MEMBER_ID_REQUIRED")
@@ -112,7 +138,8 @@ async def alone(probed: Probed, say: LiveSay) -> None:
 async def _leave(probed: Probed, say: LiveSay, who: dict[str, Any], node: int) -> None:
     leaving = {**who, "members": [{"member_id": who["member_id"]}]}
     left = await probed.target.ask("LeaveGroup", leaving, node=node)
-    say.error(left, "error_code", "NONE")
+    if say.error(left, "error_code", "NONE") and left.version >= _FIRST_WITH_MEMBERS:
+        say.error(left, "members[0].error_code", "NONE")
 
 
 @probe(

@@ -70,7 +70,7 @@ async def _judge_refusal(said: Said, probed: Probed, say: LiveSay) -> None:
     "P03",
     "ApiVersions tells the same in each version",
     source="KIP-35; ApiVersionsResponse.json",
-    asks="Each key once, with min_version <= max_version, key 18 among them, always alike.",
+    asks="Each key once, with 0 <= min_version <= max_version, key 18 among them, always alike.",
     example="v0 lists Fetch 0-11, v3 lists Fetch 4-11",
 )
 async def same_in_each(probed: Probed, say: LiveSay) -> None:
@@ -83,10 +83,10 @@ async def same_in_each(probed: Probed, say: LiveSay) -> None:
         keys = [key for key, _, _ in listed]
         twice = sorted({key for key in keys if keys.count(key) > 1})
         say.holds(not twice, f"{said}: lists keys {twice} more than once", said, "api_keys")
-        upside_down = [each for each in listed if each[1] > each[2]]
+        upside_down = [each for each in listed if not 0 <= each[1] <= each[2]]
         say.holds(
             not upside_down,
-            f"{said}: lists (key, lowest, highest) {upside_down}",
+            f"{said}: lists what is no range: (key, lowest, highest) {upside_down}",
             said,
             "api_keys",
         )

@@ -76,6 +76,7 @@ async def topics(probed: Probed, say: LiveSay) -> None:
         _Case("Metadata", 4, 32767, asked, "topics[0].error_code", (_UNKNOWN,)),
     ]
     if probed.target.allow_writes:
+        probed.own.new_topic("no-such-topic")  # a broker may make it
         data = {**here, "partition_data": [{"index": 0, "records": batch(b"lost")}]}
         produced = {"acks": -1, "timeout_ms": 1000, "topic_data": [data]}
         cases.append(_Case("Produce", 3, 12, produced, f"{PRODUCED}.error_code", (_UNKNOWN,)))

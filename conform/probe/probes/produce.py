@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
-from conform.probe.own import Topic
+from conform.probe.own import NO_ID, Topic
 from conform.probe.probe import Probed, probe
 from conform.probe.records import (
     FETCHED,
@@ -19,7 +20,7 @@ from conform.probe.records import (
     values,
 )
 from conform.probe.say import LiveSay
-from conform.probe.target import ABOUT, NotJudged, Target
+from conform.probe.target import ABOUT, NotJudged, Target, answered
 from conform.rule import Severity
 from dissector.protocol.records import layout
 from dissector.protocol.records.batch import with_crc
@@ -64,23 +65,38 @@ async def not_acknowledged(probed: Probed, say: LiveSay) -> None:
     "P19",
     "An error of Produce with acks = 0 closes the connection",
     source="KafkaApis.handleProduceRequest: closing connection due to error",
-    asks="The connection is closed: nothing else can tell the client.",
+    asks="The connection is closed: nothing else can show it to the client. A broker that makes "
+    "the topic has no error to report (P10 judges that).",
     example="a record for an unknown topic is dropped in silence",
     writes=True,
 )
 async def failure_closes(probed: Probed, say: LiveSay) -> None:
     """Produce to a topic that there is not."""
     topic = await probed.own.topic("acks")
-    lost = Topic(probed.own.name("no-such-topic"), topic.topic_id, topic.node)
+    lost = Topic(probed.own.new_topic("nowhere"), topic.topic_id, topic.node)
     version = probed.target.newest("Produce", until=12)
     line = await probed.target.line(topic.node)
     try:
         said = line.put("Produce", version, to_produce(lost, batch(b"lost"), 0))
-        await line.hear(said, probed.target.end_patience_s)
-        closed = said.answer is None and not said.is_silence
-        say.holds(closed, f"{said} to an unknown topic: {said.nothing or 'was answered'}", said)
+        heard = await line.hear(replace(said), probed.target.end_patience_s)
     finally:
         line.close()
+    closed = heard.answer is None and not heard.is_silence
+    if not closed and await _is_made(probed.target, lost.name):
+        raise NotJudged("the broker makes an unknown topic on Produce: there is no error (P10)")
+    patience = f"the connection is still open after {probed.target.end_patience_s:g} s"
+    what = "it is answered" if heard.answer is not None else patience
+    say.holds(closed, f"{said} with acks = 0 to an unknown topic: {what}", said)
+
+
+async def _is_made(target: Target, name: str) -> bool:
+    """Return whether a topic that nobody created is there."""
+    fields = {
+        "topics": [{"name": name, "topic_id": NO_ID}],
+        "allow_auto_topic_creation": False,
+    }
+    said = await target.ask("Metadata", fields, target.newest("Metadata", since=4))
+    return bool(said.at("topics[0].error_code", -1) == 0)
 
 
 @probe(
@@ -108,7 +124,7 @@ async def _producer(target: Target) -> dict[str, Any]:
         "producer_epoch": -1,
     }
     said = await target.ask("InitProducerId", fields)
-    if said.at("error_code", -1) != 0:
+    if answered(said).at("error_code", -1) != 0:
         raise NotJudged("the broker gives no producer id")
     return {"producer_id": said.at("producer_id"), "producer_epoch": said.at("producer_epoch")}
 

@@ -12,7 +12,7 @@ from conform.probe.probe import Probed, probe
 from conform.probe.records import FETCHED, PRODUCED, batch, fetch, to_produce, values
 from conform.probe.said import Said
 from conform.probe.say import LiveSay
-from conform.probe.target import NotJudged
+from conform.probe.target import NotJudged, answered
 from dissector.protocol.error_codes import error_name
 from replay.cluster import Coordinated
 
@@ -84,9 +84,9 @@ async def _initialised(probed: Probed, name: str, node: int) -> dict[str, Any]:
         "producer_epoch": -1,
     }
     said = await probed.target.ask("InitProducerId", fields, node=node)
-    code = said.at("error_code", -1)
+    code = answered(said).at("error_code", -1)
     if code:
-        raise NotJudged(f"no transaction can be begun: {said.nothing or error_name(code)}")
+        raise NotJudged(f"no transaction can be begun: {error_name(code)}")
     return {"producer_id": said.at("producer_id"), "producer_epoch": said.at("producer_epoch")}
 
 

@@ -24,11 +24,14 @@ from dissector.protocol.carried import record_problems
 )
 async def in_its_form(probed: Probed, say: LiveSay) -> None:
     """Ask everything that may be asked, at every version."""
-    fields = await _fields(probed)
+    fields, lack = await _fields(probed)
     for key, (low, high) in sorted(probed.target.offered.items()):
         name = NAMES.get(key)
         if name is None or api(key) is None:
             say.unjudged(f"API key {key} is not known to us")
+            continue
+        if not 0 <= low <= high:
+            say.unjudged(f"{name} is offered from {low} to {high}, which is no range (P03)")
             continue
         known = probed.target.versions(name)
         if len(known) <= high - low:
@@ -36,7 +39,7 @@ async def in_its_form(probed: Probed, say: LiveSay) -> None:
         if name in CHANGES_CLUSTER:
             say.unjudged(f"{name} may change the cluster: it is not asked")
         elif name not in fields:
-            say.unjudged(f"{name}: {NOT_ALLOWED}")
+            say.unjudged(f"{name}: {lack}")
         else:
             for version in known:
                 if why := _not_served(probed.target, name, version):
@@ -55,17 +58,17 @@ def _not_served(target: Target, name: str, version: int) -> str:
     return ""
 
 
-async def _fields(probed: Probed) -> dict[str, Asked]:
-    """Return what each API is asked at a version."""
+async def _fields(probed: Probed) -> tuple[dict[str, Asked], str]:
+    """Return what each API is asked at a version, and why the others are not asked."""
     nothing = reading(probed.own.name("no-such"))
     found: dict[str, Asked] = {name: always(fields) for name, fields in nothing.items()}
-    if probed.target.allow_writes:
-        try:
-            topic = await probed.own.topic("forms")
-        except NotJudged:
-            return found
-        found |= writing(probed.own, topic)
-    return found
+    if not probed.target.allow_writes:
+        return found, NOT_ALLOWED
+    try:
+        topic = await probed.own.topic("forms")
+    except NotJudged as why:
+        return found, str(why)
+    return found | writing(probed.own, topic), "nothing is known that may be asked"
 
 
 def _judge(said: Said, say: LiveSay) -> None:

@@ -11,7 +11,7 @@ PushTelemetryRequest = message(72, "0", flexible="0+")[
     Int32("subscription_id"),
     Bool("terminating"),
     Int8("compression_type"),
-    Bytes("metrics"),
+    Bytes("metrics", secret=True),
 ]
 
 PushTelemetryResponse = message(72, "0", flexible="0+")[

@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from dissector.protocol.embedded.credentials import holds_credential
+
 MASK = "***"
 """Stands in the place of a secret."""
 
@@ -39,6 +41,8 @@ _GSSAPI_OIDS = (
     bytes.fromhex("06062b0601050502"),  # SPNEGO
 )
 _JWT_LIMIT = 65_536
+_SIGNATURE_LETTERS = 40
+"""A signature of 256 bits, the shortest of RFC 7518, takes 43 letters in base64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ def decode_token(data: bytes, mechanism: str | None = None, from_client: bool = 
     for name, decode in _DECODERS:
         if mechanism is None or _family(mechanism) == name:
             token = decode(data, mechanism, from_client)
-            if token is not None:
+            # A name that is itself a credential is not shown.
+            if token is not None and not holds_credential(token.text):
                 return token
     shown = mechanism if re.fullmatch(r"[A-Z0-9_-]{1,64}", mechanism or "") else "SASL"
     return Token(mechanism, None, "", f"{shown} token of {len(data)} bytes")
@@ -165,8 +170,8 @@ def _oauthbearer(data: bytes, mechanism: str | None, from_client: bool) -> Token
     bearer = [value for key, _, value in pairs if key.lower() == "auth"]
     if not bearer or not bearer[0].lower().startswith("bearer "):
         return None
-    authzid = _sasl_name(first[1] or "")
-    user = _jwt_subject(bearer[0][7:]) or authzid or None
+    authzid, credential = _sasl_name(first[1] or ""), bearer[0][7:].strip()
+    user = _jwt_subject(credential) or (authzid if authzid not in credential else "") or None
     who = f" user {_quoted(user)}" if user else ""
     return Token("OAUTHBEARER", user, "client-first", f"OAUTHBEARER{who} token {MASK}")
 
@@ -182,17 +187,29 @@ def _oauthbearer_server(text: str, mechanism: str | None) -> Token | None:
 
 
 def _jwt_subject(token: str) -> str | None:
-    """Return the `sub` of a JSON web token that can be read, as text."""
-    parts = token.strip().split(".")
+    """
+    Return the `sub` of a signed JSON web token that can be read, as text.
+
+    The claims of an unsigned one are the credential: whoever knows them can write it again.
+    """
+    parts = token.split(".")
     if len(parts) != 3 or len(parts[1]) > _JWT_LIMIT:
         return None
-    raw = _base64(parts[1] + "=" * (-len(parts[1]) % 4), altchars=b"-_")
-    text = None if raw is None else _utf8(raw)
-    subject = (_json(text) or {}).get("sub") if text else None
+    header, claims = _jwt_part(parts[0]), _jwt_part(parts[1])
+    is_signed = len(parts[2]) >= _SIGNATURE_LETTERS and str(header.get("alg")).lower() != "none"
+    subject = claims.get("sub") if is_signed else None
     if not isinstance(subject, str):
         return None
     # JSON can spell half a surrogate pair, which no output could write.
     return subject.encode("utf-8", "replace").decode() or None
+
+
+def _jwt_part(text: str) -> dict[str, Any]:
+    """Return a part of a JSON web token; nothing where it can't be read."""
+    text = text.rstrip("=")
+    raw = _base64(text + "=" * (-len(text) % 4), altchars=b"-_")
+    decoded = None if raw is None else _utf8(raw)
+    return (_json(decoded) or {}) if decoded else {}
 
 
 def _gssapi(data: bytes, mechanism: str | None, from_client: bool) -> Token | None:

@@ -1,18 +1,20 @@
 """
 What must not be shown, in a body, in a record and in a hex dump.
 
-Secret are: fields declared so (SASL tokens, salts, keys, delegation tokens), the values of
-configuration entries that hold passwords and keys, and the bytes of an Envelope or of a
-`__cluster_metadata` record that carry either. Where bytes that may hold a secret can't be read, all
-of them are taken for one. Fields of records of users' own topics are not looked at.
+Secret are: fields declared so (SASL tokens, salts, keys, delegation tokens, metrics), the values of
+settings that may be (see `settings`), text that holds a credential (see `credentials`), unknown
+tagged fields, and the bytes of an Envelope or of a record of Kafka's own topics that carry any of
+these. Bytes that can't be read are secret as a whole where they may hold a secret: in messages of
+APIs that have some, of unknown APIs, and in responses without their request. Records of users' own
+topics are not looked at.
 
-Source: KIP-226 and KIP-133 (sensitive configuration entries), KIP-554, KIP-48.
+Source: KIP-226 and KIP-133 (sensitive configuration entries), KIP-554, KIP-48, KIP-714.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -20,98 +22,137 @@ from construct import Container
 
 from dissector.protocol.apis import api
 from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.embedded.credentials import holds_credential
 from dissector.protocol.embedded.fields import enveloped_request
 from dissector.protocol.embedded.reading import Embedded
-from dissector.protocol.embedded.records import Decoded
+from dissector.protocol.embedded.records import Decoded, is_own_topic
 from dissector.protocol.embedded.sasl import MASK
+from dissector.protocol.embedded.settings import PASSWORD_TYPE, is_sensitive
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
 from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field, Schema
 from dissector.protocol.spans import Span, spans
 
-_SENSITIVE_ENDINGS = ("password", "jaas.config", ".secret", ".key")
 _ENVELOPED = ("request_data", "response_data")
-_FIXED_HEADER_BYTES = 4
-"""
-The part of a header that is never secret: of a response the correlation id, of a request the API.
-"""
+_FIXED_HEADER_BYTES = {"request": 8, "response": 4}
+"""The part of a header that is never secret: API, version and correlation id; correlation id."""
 
 
-def is_sensitive(name: object) -> bool:
-    """Tell whether a configuration entry of this name holds a secret."""
-    return isinstance(name, str) and name.lower().endswith(_SENSITIVE_ENDINGS)
+@cache
+def entry_name(fields: tuple[Field, ...]) -> str | None:
+    """Return the field with the name of a setting, if a struct of these fields is a setting."""
+    return _entry_name({each.name for each in fields if each.type == "string"})
+
+
+def _entry_name(names: Collection[str]) -> str | None:
+    return next((name for name in ("name", "key") if {name, "value"} <= set(names)), None)
+
+
+def _is_sensitive(entry: Mapping[str, Any], name: str, around: bool | None) -> bool:
+    """
+    Return whether the value of a setting may be a secret.
+
+    Args:
+        entry: Its fields.
+        name: The field with its name; what is named by a `key` need not be known to Kafka.
+        around: Whether the setting that encloses this one is sensitive; None where none does.
+    """
+    mark = entry.get("is_sensitive")
+    if around or mark or entry.get("config_type") == PASSWORD_TYPE:
+        return True
+    marked = mark is not None or around is not None or name == "key"
+    return is_sensitive(entry.get(name), marked=marked)
 
 
 @cache
 def carries_secrets(fields: tuple[Field, ...]) -> bool:
-    """Tell whether a declaration has a secret field, or configuration entries that may be one."""
-    return is_config(fields) or any(
+    """Return whether a declaration has a secret field, or settings that may be one."""
+    return entry_name(fields) is not None or any(
         each.secret or each.name in _ENVELOPED or carries_secrets(each.fields) for each in fields
     )
 
 
 @cache
 def carries_messages(fields: tuple[Field, ...]) -> bool:
-    """Tell whether a declaration has a field that holds a message of another API (Envelope)."""
+    """Return whether a declaration has a field that holds a message of another API (Envelope)."""
     return any(each.name in _ENVELOPED or carries_messages(each.fields) for each in fields)
-
-
-def is_config(fields: tuple[Field, ...]) -> bool:
-    """Tell whether these are the fields of a configuration entry."""
-    texts = {each.name for each in fields if each.type == "string"}
-    return {"name", "value"} <= texts
 
 
 def mask(
     body: Container, schema: Schema, version: int, request: Message | None = None
 ) -> Container:
     """
-    Return a copy of a body with `MASK` in the place of each secret; null stays null.
+    Return a body with `MASK` in the place of each secret; null stays null.
 
-    `records` fields stay as they are: whoever reads them masks with `mask_record`.
+    What holds a secret is copied, all else is the body's own. `records` fields stay as they are:
+    whoever reads them masks with `mask_record`.
 
     Args:
         body: As the codec of the schema and version parsed it.
         schema: Its declaration.
         version: Its version.
-        request: Of the response of an Envelope: its request, which tells what is inside. Without
+        request: Of the response of an Envelope: its request, which says what is inside. Without
             it the inner response is masked.
     """
-    if not carries_secrets(schema.fields):
-        return body
-    inner = enveloped_request(request)
-    return _masked_struct(body, schema.fields, False, inner)
+    return _Masker(enveloped_request(request)).struct(body, schema.fields, None)
 
 
-def _masked_struct(
-    struct: Container, fields: tuple[Field, ...], sensitive: bool, request: Message | None
-) -> Container:
-    """Mask one struct; `sensitive` says that the configuration entry around it is."""
-    out = Container(struct)
-    if UNKNOWN_TAGS in out:
-        out[UNKNOWN_TAGS] = {tag: v and MASK for tag, v in out[UNKNOWN_TAGS].items()}
-    config = is_config(fields)
-    sensitive = config and _entry_is_sensitive(struct, sensitive)
-    for each in fields:
-        value = out.get(each.name)
-        if value is None:
-            continue
-        hidden = each.secret or (sensitive and each.name == "value")
-        if hidden or (each.name in _ENVELOPED and _hides_secrets(each.name, value, request)):
-            out[each.name] = MASK
-        elif each.fields and isinstance(value, list):
-            out[each.name] = [_masked_struct(v, each.fields, sensitive, request) for v in value]
-        elif each.fields:
-            out[each.name] = _masked_struct(value, each.fields, sensitive, request)
-    return out
+@cache
+def _watched(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return the fields that may hold a secret, now or in a mistake."""
+    return tuple(
+        each
+        for each in fields
+        if each.secret or each.fields or each.type.removeprefix("[]") in ("string", "bytes")
+    )
 
 
-def _entry_is_sensitive(entry: Mapping[str, Any], around: bool) -> bool:
-    return around or bool(entry.get("is_sensitive")) or is_sensitive(entry.get("name"))
+@dataclass(frozen=True, slots=True)
+class _Masker:
+    """Masks structs; `request` is the one inside the Envelope that a response answers."""
+
+    request: Message | None
+
+    def struct(
+        self, struct: Container, fields: tuple[Field, ...], around: bool | None
+    ) -> Container:
+        """Mask one struct; `around` as for `_is_sensitive`."""
+        name = entry_name(fields)
+        sensitive = around if name is None else _is_sensitive(struct, name, around)
+        changed: dict[str, Any] = {}
+        if UNKNOWN_TAGS in struct:
+            tags = struct[UNKNOWN_TAGS]
+            changed[UNKNOWN_TAGS] = {tag: value and MASK for tag, value in tags.items()}
+        for each in _watched(fields):
+            value = struct.get(each.name)
+            if value is None:
+                continue
+            masked = self.value(value, each, sensitive)
+            if masked is not value:
+                changed[each.name] = masked
+        return Container({**struct, **changed}) if changed else struct
+
+    def value(self, value: Any, declared: Field, sensitive: bool | None) -> Any:
+        """Mask the value of a field of an entry that is `sensitive`, or of none."""
+        if declared.secret or (sensitive and declared.name == "value"):
+            return MASK
+        if declared.name in _ENVELOPED:
+            return MASK if _hides_secrets(declared.name, value, self.request) else value
+        if isinstance(value, list):
+            items = [self.item(each, declared, sensitive) for each in value]
+            same = all(new is old for new, old in zip(items, value, strict=True))
+            return value if same else items
+        return self.item(value, declared, sensitive)
+
+    def item(self, value: Any, declared: Field, sensitive: bool | None) -> Any:
+        """Mask a struct, a text or bytes."""
+        if declared.fields:
+            return value if value is None else self.struct(value, declared.fields, sensitive)
+        return MASK if isinstance(value, str | bytes) and holds_credential(value) else value
 
 
 def _hides_secrets(name: str, data: object, request: Message | None) -> bool:
-    """Tell whether the request or response inside an Envelope may hold secrets."""
+    """Return whether the request or response inside an Envelope may hold secrets."""
     if not isinstance(data, bytes) or not data:
         return False
     inner = decode_request(data) if name == "request_data" else request
@@ -119,7 +160,7 @@ def _hides_secrets(name: str, data: object, request: Message | None) -> bool:
     if found is None:
         return True
     schema = found.request if name == "request_data" else found.response
-    return carries_secrets(schema.fields)
+    return carries_secrets(schema.fields) or holds_credential(data)
 
 
 def mask_embedded(found: Embedded) -> Embedded:
@@ -131,33 +172,35 @@ def mask_embedded(found: Embedded) -> Embedded:
     inner = [mask_embedded(each) for each in found.inner]
     if found.name == "SASL token":
         return replace(found, data=b"", inner=inner)
+    value = found.value
     if found.schema is None or found.version is None:
-        secret = found.message is not None
-        return replace(found, data=b"", message=None, inner=inner) if secret else found
-    if not carries_secrets(found.schema.fields):
+        secret = found.message is not None or holds_credential(found.data)
+    else:
+        value = value and mask(value, found.schema, found.version)
+        secret = carries_secrets(found.schema.fields) or holds_credential(found.data)
+    if not secret and value is found.value:
         return replace(found, inner=inner)
-    value = found.value and mask(found.value, found.schema, found.version)
     return replace(found, data=b"", message=None, value=value, inner=inner)
 
 
 def mask_record(topic: str, record: Decoded) -> Decoded:
     """Return a copy of one of Kafka's own records with its secrets masked; see `mask_embedded`."""
-    if topic != CLUSTER_METADATA or record.value is None:
-        return record
-    return replace(record, value=mask_embedded(record.value))
+    return record if record.value is None else replace(record, value=mask_embedded(record.value))
 
 
 def is_secret_topic(topic: Any) -> bool:
-    """Tell whether records of a topic, of this name or id, may hold secrets."""
-    return topic in (CLUSTER_METADATA, CLUSTER_METADATA_ID)
+    """Return whether records of a topic, of this name or id, may hold secrets."""
+    return topic == CLUSTER_METADATA_ID or (isinstance(topic, str) and is_own_topic(topic))
 
 
 def is_secret_record(topic: str, record: Decoded) -> bool:
-    """Tell whether the raw value of a record must not be shown."""
-    if topic != CLUSTER_METADATA or record.tombstone:
+    """Return whether the raw value of a record must not be shown."""
+    if not is_own_topic(topic) or record.tombstone:
         return False
     value = record.value
     if value is None or value.schema is None or value.version is None:
+        return topic == CLUSTER_METADATA or (value is not None and holds_credential(value.data))
+    if holds_credential(value.data):
         return True
     if not carries_secrets(value.schema.fields):
         return False
@@ -169,23 +212,26 @@ def secret_ranges(message: Message, request: Message | None = None) -> list[tupl
     Return the ranges [start, end) of a message's frame to blank in a hex dump.
 
     A message that may hold secrets is blanked from the first byte that does not fit its
-    declaration; one whose API is not known is not blanked.
+    declaration; one whose API is not known from the end of its header on.
     """
     found = api(message.api_key) if message.api_key is not None else None
-    if found is None:
-        return []
     schema, size = message.schema, len(message.frame)
     # The body's place is known only where the header was read.
-    if schema is None or message.api_version is None or not message.body_start:
-        hidden = carries_secrets(found.schema(message.kind).fields)
-        start = message.body_start or _FIXED_HEADER_BYTES
+    if found is None or schema is None or message.api_version is None or not message.body_start:
+        start = message.body_start or _FIXED_HEADER_BYTES[message.kind]
+        may_hide = found is None or carries_secrets(found.schema(message.kind).fields)
+        hidden = may_hide or holds_credential(message.frame[start:])
         return [(start, size)] if hidden and start < size else []
-    if not carries_secrets(schema.fields) and not _has_records(schema.fields):
-        return []
+    ranges = secret_spans(spans(*message.header, message.frame))
     root = spans(schema, message.api_version, message.frame, message.body_start)
-    ranges = secret_spans(root, request)
-    if carries_secrets(schema.fields) or _has_cluster_metadata(root):
-        ranges.append((_unsure_from(root) if root.problem else root.end, size))
+    ranges += secret_spans(root, request)
+    rest = _unsure_from(root) if root.problem else root.end
+    if (
+        carries_secrets(schema.fields)
+        or _has_secret_topic(root)
+        or holds_credential(message.frame[rest:])
+    ):
+        ranges.append((rest, size))
     return [(start, end) for start, end in ranges if start < end]
 
 
@@ -197,57 +243,51 @@ def secret_spans(root: Span, request: Message | None = None) -> list[tuple[int, 
         root: A message, as `spans` returns it; its ranges are whole fields, lengths included.
         request: As for `mask`.
     """
-    declared = tuple(each.declared for each in root.children if each.declared is not None)
-    found = _Secrets(carries_secrets(declared), enveloped_request(request))
-    found.walk(root, sensitive=False, cluster_metadata=False)
+    found = _Secrets(enveloped_request(request))
+    found.walk(root, around=None, secret_topic=False)
     return found.ranges
 
 
 class _Secrets:
     """Walks a tree of spans and keeps the ranges of those that are secret."""
 
-    def __init__(self, hide_unknown_tags: bool, request: Message | None) -> None:
-        self.hide_unknown_tags = hide_unknown_tags
+    def __init__(self, request: Message | None) -> None:
         self.request = request
         self.ranges: list[tuple[int, int]] = []
 
-    def walk(self, span: Span, sensitive: bool, cluster_metadata: bool) -> None:
-        cluster_metadata |= _is_cluster_metadata(span.children)
-        entry = {each.name: each.value for each in span.children}
-        if {"name", "value"} <= entry.keys():
-            sensitive = _entry_is_sensitive(entry, sensitive)
+    def walk(self, span: Span, around: bool | None, secret_topic: bool) -> None:
+        secret_topic |= _is_secret_topic(span.children)
+        fields = {each.name: each.value for each in span.children}
+        name = _entry_name(fields)
+        sensitive = around if name is None else _is_sensitive(fields, name, around)
         for each in span.children:
-            if self.hides(each, sensitive, cluster_metadata):
+            if self.hides(each, bool(sensitive), secret_topic):
                 self.ranges.append((each.start, each.end))
             else:
-                self.walk(each, sensitive, cluster_metadata)
+                self.walk(each, sensitive, secret_topic)
 
-    def hides(self, span: Span, sensitive: bool, cluster_metadata: bool) -> bool:
+    def hides(self, span: Span, sensitive: bool, secret_topic: bool) -> bool:
         declared = span.declared
-        if declared is None:
-            return self.hide_unknown_tags and span.name.startswith("tag ")
-        if declared.name in _ENVELOPED:
+        if declared is None and span.name.startswith("tag "):
+            return True
+        if declared is not None and declared.name in _ENVELOPED:
             return _hides_secrets(declared.name, span.value, self.request)
         if span.value is None and not span.problem:
             return False
-        return (
-            declared.secret
-            or (sensitive and declared.name == "value")
-            or (cluster_metadata and declared.type == "records")
-        )
+        if declared is not None and declared.type == "records":
+            return secret_topic
+        if declared is not None and (declared.secret or (sensitive and declared.name == "value")):
+            return True
+        return isinstance(span.value, str | bytes) and holds_credential(span.value)
 
 
-def _is_cluster_metadata(fields: Iterable[Span]) -> bool:
-    """Tell whether the fields of a struct name KRaft's own topic, whose records hold secrets."""
+def _is_secret_topic(fields: Iterable[Span]) -> bool:
+    """Return whether the fields of a struct name one of Kafka's own topics."""
     return any(is_secret_topic(each.value) for each in fields)
 
 
-def _has_cluster_metadata(span: Span) -> bool:
-    return _is_cluster_metadata(span.children) or any(map(_has_cluster_metadata, span.children))
-
-
-def _has_records(fields: tuple[Field, ...]) -> bool:
-    return any(each.type == "records" or _has_records(each.fields) for each in fields)
+def _has_secret_topic(span: Span) -> bool:
+    return _is_secret_topic(span.children) or any(map(_has_secret_topic, span.children))
 
 
 def _unsure_from(span: Span) -> int:
@@ -257,6 +297,6 @@ def _unsure_from(span: Span) -> int:
     What comes at the end of an entry may say that its value is a secret.
     """
     failed = next((each for each in span.children if each.problem), None)
-    if failed is None or {"name", "value"} <= {each.name for each in span.children}:
+    if failed is None or _entry_name([each.name for each in span.children]) is not None:
         return span.start
     return _unsure_from(failed)

@@ -65,7 +65,9 @@ MOCK = {
         "Produce with acks = 0 is answered: the first frame has its correlation id, 00 00 00 01, "
         "and the bytes of a Produce response."
     ),
-    "P19|broker||Produce||Produce v# to an unknown topic: was answered": "Likewise.",
+    "P19|broker||Produce||Produce v# with acks = # to an unknown topic: it is answered": (
+        "Likewise."
+    ),
     f"P20|broker||Produce|{_OF_PARTITION}|Produce v#: answered NONE (#), not "
     "INVALID_REQUIRED_ACKS": "acks = 2 (00 02) and -2 (ff fe) are answered with offsets.",
     "P21|broker||Produce|responses[].partition_responses[].base_offset|Produce v#: the batch at # "

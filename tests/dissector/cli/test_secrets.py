@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import polars
 import pytest
 
 from dissector.protocol.embedded.cluster_metadata import ConfigRecord, UserScramCredentialRecord
+from dissector.protocol.embedded.group_coordinator import GroupMetadataValue
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.hexdump import hexdump
 from tests import packets
@@ -159,6 +162,96 @@ def damaged(talk: Talk) -> None:
     talk.client(sized(bytes(short))).broker(told(39, 1, 3))
 
 
+def settings_of_others(talk: Talk) -> None:
+    """Settings that Kafka does not know, or whose values hold more than they should."""
+    text = SECRET.decode()
+    settings = {
+        "somebody.elses.setting": text,
+        "aws.access.token ": text,
+        "confluent.basic.auth.user.info": f"alice:{text}",
+        "azure.storage.connection.string": f"AccountKey={text}",
+        "sasl.oauthbearer.assertion.private.key.passphrase": text,
+        "listener.name.tls.ssl.keystore.certificate.chain": text,
+        "sasl.oauthbearer.token.endpoint.url": f"https://alice:{text}@idp/token",
+    }
+    entries = [{"name": name, "value": value} for name, value in settings.items()]
+    resources = [{"resource_type": 4, "resource_name": "1", "configs": entries}]
+    talk.client(asked(33, 2, 1, resources=resources), asked(44, 1, 2, resources=resources))
+    talk.broker(told(33, 2, 1), told(44, 1, 2))
+    typed = {"name": "custom", "value": text, "config_type": 9}
+    named = {"name": "my.secret", "value": text}
+    results = [{"resource_name": "1", "configs": [typed, named]}]
+    talk.client(asked(32, 4, 3)).broker(told(32, 4, 3, results=results))
+
+
+def json_web_token(talk: Talk) -> None:
+    parts = (b'{"alg":"none"}', b'{"sub":"' + SECRET + b'"}')
+    token = b".".join(base64.urlsafe_b64encode(part) for part in parts) + b"."
+    twice = b"n,a=" + SECRET + b",\1auth=Bearer " + SECRET + b"\1\1"
+    handshake(talk, "OAUTHBEARER", 1)
+    talk.client(asked(36, 2, 2, auth_bytes=b"n,,\1auth=Bearer " + token + b"\1\1"))
+    talk.client(asked(36, 2, 3, auth_bytes=twice))
+    refused = f"invalid token Bearer {token.decode()}"
+    talk.broker(told(36, 2, 2, error_code=58, error_message=refused), told(36, 2, 3))
+
+
+def error_texts(talk: Talk) -> None:
+    text = SECRET.decode()
+    why = f"Invalid value {text} for configuration ssl.key.password: no."
+    talk.client(asked(44, 1, 1), asked(19, 7, 2), asked(13, 5, 3, group_id="g"))
+    talk.broker(told(44, 1, 1, responses=[{"error_code": 40, "error_message": why}]))
+    topics = [{"name": "t", "error_code": 40, "error_message": f"password={text} is short"}]
+    talk.broker(told(19, 7, 2, topics=topics), told(13, 5, 3))
+
+
+def urls(talk: Talk) -> None:
+    """Connect's workers send their address to one another, by way of the coordinator."""
+    url = b"http://admin:" + SECRET + b"@host:8083/"
+    metadata = b"\0\0" + len(url).to_bytes(2, "big") + url + bytes(8)
+    protocols = [{"name": "default", "metadata": metadata}]
+    talk.client(asked(11, 5, 1, group_id="c", protocol_type="connect", protocols=protocols))
+    members = [{"member_id": "m", "metadata": metadata}]
+    talk.broker(told(11, 5, 1, protocol_name="default", members=members))
+    member = {
+        "member_id": "m",
+        "client_id": "c",
+        "client_host": "/10.0.0.1",
+        "subscription": metadata,
+    }
+    times = {"rebalance_timeout": 1, "session_timeout": 1, "group_instance_id": None}
+    members = [{**member, **times, "assignment": b""}]
+    value = body(GroupMetadataValue, 3, protocol_type="connect", members=members)
+    record = Record(key=b"\0\2\0\1c", value=b"\0\3" + value)
+    responses = [
+        {
+            "topic": "__consumer_offsets",
+            "partitions": [
+                {"partition_index": 0, "records": build_records([new_batch([record])])},
+            ],
+        }
+    ]
+    talk.client(asked(FETCH, 12, 2)).broker(told(FETCH, 12, 2, responses=responses))
+
+
+def telemetry(talk: Talk) -> None:
+    talk.client(asked(72, 0, 1, metrics=SECRET)).broker(told(72, 0, 1))
+
+
+def unknown_tags(talk: Talk) -> None:
+    tag = b"\1\x4d" + bytes([len(SECRET)]) + SECRET
+    heartbeat = asked(12, 4, 1, group_id="g", member_id="m")[4:]
+    talk.client(sized(heartbeat[:-1] + tag)).broker(sized(told(12, 4, 1)[4:-1] + tag))
+
+
+def orphans(talk: Talk) -> None:
+    """Responses without their requests, and an API that nobody knows."""
+    talk.client(asked(12, 4, 1), sized(b"\x02\x15\0\0\0\0\0\2\0\1c" + SECRET))
+    talk.broker(told(12, 4, 1), told(38, 2, 3, token_id="t", hmac=SECRET))
+    entry = {"name": "ssl.key.password", "value": SECRET.decode()}
+    talk.broker(told(32, 4, 4, results=[{"resource_name": "1", "configs": [entry]}]))
+    talk.client(asked(12, 4, 5)).broker(told(12, 4, 5))
+
+
 def cut_off(talk: Talk) -> None:
     """The capture ends within the message."""
     whole = asked(51, 0, 1, upsertions=[CREDENTIAL, CREDENTIAL])
@@ -177,6 +270,13 @@ PLAYS = [
     envelope,
     cluster_metadata,
     cluster_metadata_by_id,
+    settings_of_others,
+    json_web_token,
+    error_texts,
+    urls,
+    telemetry,
+    unknown_tags,
+    orphans,
     damaged,
     cut_off,
 ]
@@ -210,6 +310,10 @@ FIELDS = [
     "response.response_data",
     "problems",
 ]
+NOT_IN_FIELDS = (
+    *(cluster_metadata, cluster_metadata_by_id, error_texts),
+    *(urls, telemetry, unknown_tags),
+)
 COMMANDS.append(["dissect", "-T", "fields", *(word for name in FIELDS for word in ("-e", name))])
 
 
@@ -266,11 +370,11 @@ def test_they_are_shown_when_asked_for(
     none = tmp_path / "none"
     assert seen(good("dissect", "-x", "--show-secrets", path), none)
     assert seen(good("dissect", "-V", "--show-secrets", path), none)
-    if play in (plain_raw, scram_raw, damaged, cut_off):
+    if play in (plain_raw, scram_raw, orphans, damaged, cut_off):
         return  # there is no body
     for command in COMMANDS:
         if command[0] in ("dissect", "pairs") and ("ndjson" in command or "fields" in command):
-            if play in (cluster_metadata, cluster_metadata_by_id) and "fields" in command:
+            if play in NOT_IN_FIELDS and "fields" in command:
                 continue
             assert seen(good(*command, path, "--show-secrets"), none), command
 
@@ -327,3 +431,11 @@ def test_the_search_finds_what_it_should(tmp_path: Path) -> None:
     none.write_bytes(table.getvalue())
     assert seen(Done(0, "", ""), none)
     assert not seen(Done(0, "nothing", "at all"), tmp_path / "other")
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_file_that_shows_secrets_is_its_owners_alone(tmp_path: Path, shown: bool) -> None:
+    path = capture(plain, tmp_path / "a.pcap")
+    command = [sys.executable, "-m", "dissector", "pairs", path, "-o", str(tmp_path / "out")]
+    subprocess.run(command + ["--show-secrets"] * shown, check=True)
+    assert bool((tmp_path / "out").stat().st_mode & 0o077) is not shown

@@ -74,7 +74,14 @@ def test_secrets_are_blanked(tmp_path: Path) -> None:
         files.close(keep={0})
     (data,) = written(tmp_path).values()
     at = LOGIN.index(b"\x0copen")
-    assert data == b"before" + LOGIN[:at] + b"*" * 12 + LOGIN[at + 12 :] + b"after"
+    assert data == b"*" * 6 + LOGIN[:at] + b"*" * 12 + LOGIN[at + 12 :] + b"*" * 5
+
+
+def test_bytes_of_another_protocol_are_kept(tmp_path: Path) -> None:
+    with StreamFiles(tmp_path, show_secrets=False) as files:
+        files.take(0, 0, b"GET / HTTP/1.1", 14)
+        files.close(keep={0})
+    assert written(tmp_path) == {"0-a.bin": b"GET / HTTP/1.1"}
 
 
 def test_secrets_behind_and_across_gaps_are_blanked(tmp_path: Path) -> None:
@@ -87,7 +94,7 @@ def test_secrets_behind_and_across_gaps_are_blanked(tmp_path: Path) -> None:
         files.hide(exchange(decode_request(LOGIN[4:]), 100))
         files.close(keep={0})
     (data,) = written(tmp_path).values()
-    assert data == LOGIN[: at - 6] + b"*" * 10 + LOGIN[at + 6 :] + b"after"
+    assert data == LOGIN[: at - 6] + b"*" * 10 + LOGIN[at + 6 :] + b"*" * 5
 
 
 def test_a_raw_token_is_blanked_whole(tmp_path: Path) -> None:
@@ -96,7 +103,7 @@ def test_a_raw_token_is_blanked_whole(tmp_path: Path) -> None:
         files.take(0, 1, b"\0\0\0\x0d\0alice\0secretnext", 21)
         files.hide(exchange(token, 0, side=1, token=True))
         files.close(keep={0})
-    assert written(tmp_path) == {"0-b.bin": b"\0\0\0\x0d" + b"*" * 13 + b"next"}
+    assert written(tmp_path) == {"0-b.bin": b"\0\0\0\x0d" + b"*" * 17}
 
 
 def test_secrets_are_left_where_they_are_wanted(tmp_path: Path) -> None:

@@ -102,6 +102,10 @@ def test_write(good: Run, shop: Path, tmp_path: Path) -> None:
     done = good("streams", shop, "-T", "ndjson", "--write", folder)
     assert done == good("streams", shop, "-T", "ndjson")
     sides = _sent(plays.shop())
+    # The body of an orphan, whose API nobody knows, may be secret.
+    sides["0-b.bin"] = sides["0-b.bin"].replace(
+        b"\x0c\0\0\0M" + bytes(8), b"\x0c\0\0\0M" + b"*" * 8
+    )
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == sides
     assert len(sides) == 6
 

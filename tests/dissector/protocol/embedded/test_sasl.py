@@ -22,9 +22,12 @@ SIGNATURE = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 NONCE = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
 
 
-def jwt(claims: object) -> str:
-    parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
-    return ".".join([*(base64.urlsafe_b64encode(p).decode().rstrip("=") for p in parts), "c2ln"])
+WEB_SIGNATURE = "c2ln" * 11
+
+
+def jwt(claims: object, signature: str = WEB_SIGNATURE, algorithm: str = "HS256") -> str:
+    parts = (json.dumps(part).encode() for part in ({"alg": algorithm}, claims))
+    return ".".join([*(base64.urlsafe_b64encode(p).decode().rstrip("=") for p in parts), signature])
 
 
 def bearer(token: str, authzid: str = "") -> bytes:
@@ -162,7 +165,7 @@ def test_claims_of_any_shape(claims: object) -> None:
 
 def test_json_that_nests_without_end_is_no_claim() -> None:
     deep = base64.urlsafe_b64encode(b"[" * 30_000).decode().rstrip("=")
-    assert decode_token(bearer(f"e30.{deep}.c2ln")).user is None
+    assert decode_token(bearer(f"e30.{deep}.{WEB_SIGNATURE}")).user is None
 
 
 def test_a_user_can_not_break_the_line() -> None:
@@ -212,3 +215,17 @@ def test_any_bytes_give_a_token(data: bytes, mechanism: str | None, from_client:
 
 def _parts(token: Token) -> tuple[str | None, ...]:
     return token.mechanism, token.user, token.step, token.text
+
+
+@pytest.mark.parametrize(
+    "token", [jwt({"sub": "sesame"}, ""), jwt({"sub": "sesame"}, algorithm="none"), "sesame"]
+)
+def test_whoever_knows_the_claims_of_an_unsigned_token_has_it(token: str) -> None:
+    assert "sesame" not in decode_token(bearer(token, "sesame" * (token == "sesame"))).text
+
+
+@pytest.mark.parametrize("name", [jwt({"sub": "carol"}), "http://carol:sesame@host"])
+def test_a_name_that_is_a_credential_is_not_shown(name: str) -> None:
+    token = decode_token(b"\0" + name.encode() + b"\0sesame", "PLAIN")
+    assert token.user is None
+    assert token.text == f"PLAIN token of {len(name) + 8} bytes"

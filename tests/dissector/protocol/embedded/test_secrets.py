@@ -144,20 +144,30 @@ def test_a_described_entry_is_hidden_with_its_synonyms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "unmarked", "marked"),
     [
-        ("ssl.keystore.password", True),
-        ("listener.name.sasl_ssl.plain.sasl.jaas.config", True),
-        ("password.encoder.secret", True),
-        ("ssl.keystore.key", True),
-        ("SSL.KEY.PASSWORD", True),
-        ("compression.type", False),
-        ("monkey", False),
-        (None, False),
+        ("ssl.keystore.password", True, True),
+        ("listener.name.sasl_ssl.plain.sasl.jaas.config", True, True),
+        ("listener.name.sasl_ssl.ssl.keystore.type", False, False),
+        ("listener.name.sasl_ssl.plain.connections.max.reauth.ms", False, False),
+        ("password.encoder.secret", True, True),
+        ("password.encoder.iterations", False, False),
+        ("ssl.keystore.key", True, True),
+        ("ssl.keystore.certificate.chain", True, True),
+        ("SSL.KEY.PASSWORD", True, True),
+        ("my.password ", True, True),
+        ("aws.access.token", True, True),
+        ("confluent.basic.auth.user.info", True, True),
+        ("azure.connection.string", True, True),
+        ("compression.type", False, False),
+        (" Compression.Type", False, False),
+        ("somebody.elses.setting", True, False),
+        (None, True, True),
     ],
 )
-def test_sensitive_names(name: str | None, expected: bool) -> None:
-    assert is_sensitive(name) is expected
+def test_sensitive_names(name: str | None, unmarked: bool, marked: bool) -> None:
+    assert is_sensitive(name) is unmarked
+    assert is_sensitive(name, marked=True) is marked
 
 
 def test_the_apis_that_carry_secrets() -> None:
@@ -179,9 +189,12 @@ def test_the_apis_that_carry_secrets() -> None:
         ("Envelope", "response"),
         ("ExpireDelegationToken", "request"),
         ("IncrementalAlterConfigs", "request"),
+        ("PushTelemetry", "request"),
         ("RenewDelegationToken", "request"),
         ("SaslAuthenticate", "request"),
         ("SaslAuthenticate", "response"),
+        ("StreamsGroupDescribe", "response"),
+        ("StreamsGroupHeartbeat", "request"),
     }
 
 
@@ -342,8 +355,13 @@ def test_unknown_versions_of_secret_apis_are_blanked_whole() -> None:
     frame = b"\0\x24\0\x63" + bytes(4) + b"\xff\xff\0" + SECRET
     assert SECRET not in blanked(decode_request(frame))
     assert secret_ranges(decode_request(b"\0\x12\0\x63" + bytes(4) + b"\xff\xff\0more")) == []
-    assert secret_ranges(decode_request(b"\x7f\0\0\0" + bytes(4) + b"\xff\xffmore")) == []
     assert secret_ranges(Message("response", b"\0\0\0\1", 4)) == []
+
+
+def test_messages_of_unknown_apis_are_blanked_behind_their_header() -> None:
+    assert secret_ranges(decode_request(b"\x7f\0\0\0" + bytes(4) + b"\xff\xffmore")) == [(10, 14)]
+    assert secret_ranges(decode_request(b"\x7f\0\0\0" + bytes(4) + b"\x7f\xffmore")) == [(8, 14)]
+    assert secret_ranges(Message("response", b"\0\0\0\1" + SECRET, 20)) == [(4, 4 + len(SECRET))]
 
 
 SECRET_APIS = [

@@ -1,0 +1,74 @@
+"""Where in the files of a capture the bytes of findings are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from conform.verdict import Finding, Verdict
+from dissector.capture.files import read_packets
+from dissector.errors import DissectorError
+
+Region: TypeAlias = tuple[int, int]
+"""Offset in the file, and how many bytes."""
+
+_SIZE_BYTES = 4
+
+
+def regions_of(verdict: Verdict) -> dict[Finding, Region]:
+    """
+    Return where the bytes of findings are, as far as that is known.
+
+    It is where the message lies in one packet of a file that is not compressed. The captures are
+    read once more for it, up to the last packet with a finding.
+    """
+    wanted: dict[int, list[Finding]] = defaultdict(list)
+    for kind in verdict:
+        for finding in kind.findings:
+            if finding.packet is not None and finding.frame is not None:
+                wanted[finding.packet].append(finding)
+    if not wanted or "-" in verdict.captures:
+        return {}
+    try:
+        return _found(verdict.captures, wanted)
+    except DissectorError:  # gone meanwhile: the findings stand all the same
+        return {}
+
+
+def _found(paths: Sequence[str], wanted: dict[int, list[Finding]]) -> dict[Finding, Region]:
+    found: dict[Finding, Region] = {}
+    last = max(wanted)
+    for packets in read_packets(paths):
+        for number in range(packets.first, min(packets.first + len(packets), last + 1)):
+            row = number - packets.first
+            for finding in wanted.get(number, ()):
+                start = int(packets.start[row])
+                data = packets.data[start : start + int(packets.captured[row])].tobytes()
+                region = _region(finding, data, packets.base + start)
+                if region and _is_there(paths[int(packets.file[row])], finding, region):
+                    found[finding] = region
+        if packets.first + len(packets) > last:
+            break
+    return found
+
+
+def _region(finding: Finding, packet: bytes, base: int) -> Region | None:
+    """Return the place of a finding's bytes, in a packet that begins at `base` of its file."""
+    assert finding.frame is not None
+    head, size = finding.frame
+    at = packet.find(size.to_bytes(_SIZE_BYTES, "big") + head)
+    start, end = finding.span or (0, size)
+    if at < 0 or at + _SIZE_BYTES + end > len(packet):
+        return None
+    return base + at + _SIZE_BYTES + start, end - start
+
+
+def _is_there(path: str, finding: Finding, region: Region) -> bool:
+    """Return whether the file itself has the message there: a compressed one has not."""
+    assert finding.frame is not None
+    head, _ = finding.frame
+    with Path(path).open("rb") as file:
+        file.seek(region[0] - (finding.span or (0, 0))[0])
+        return file.read(len(head)) == head

@@ -1,0 +1,346 @@
+"""A broker that dies, hangs up or is not the controller, and what the probe makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable
+
+import pytest
+
+from conform.cli import conform
+from conform.probe import target as targets
+from conform.probe.drive import Outcome, probe_broker
+from conform.probe.target import Target
+from conform.rank import Rank
+from conform.rule import Severity
+from conform.text import text_lines
+from dissector.cli.app import main
+from dissector.protocol.apis import NAMES
+from dissector.protocol.messages import Message
+from replay.auth import Security
+from tests.conform.probe.scripts import LIVE, broken, probed
+from tests.replay.scripted import HANG_UP, Answer, Answers, Scripted, alone, offers, scripted
+
+NOT_CONTROLLER = 41
+UNKNOWN_KEY = b"\x03\xe7"
+"""API key 999."""
+
+
+def _hangs_up(_: Message) -> Answer:
+    return HANG_UP
+
+
+REST: Answers = {name: _hangs_up for name in NAMES.values() if name != "ApiVersions"}
+UNKNOWN: Answers = {f"api {key}": _hangs_up for key in (999, 32767, -1)}
+
+
+def mortal(*ids: str, dies_of: str, returns: bool = False) -> Outcome:
+    """Ask a broker by some rules that dies of an API."""
+
+    async def ask() -> Outcome:
+        async with dying(dies_of) as broker:
+            comes_back = Target.comes_back
+
+            async def after_a_restart(target: Target) -> bool:
+                if returns:
+                    await broker.live_again()
+                return await comes_back(target)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Target, "comes_back", after_a_restart)
+                patch.setattr(targets, "RETURNS_IN", 20 if returns else 0.05)
+                rules = [LIVE[each] for each in ids]
+                return await probe_broker(f"127.0.0.1:{broker.port}", rules)
+
+    return asyncio.run(ask())
+
+
+@contextlib.asynccontextmanager
+async def dying(api: str) -> AsyncIterator[Scripted]:
+    """Serve as a broker that offers little, and dies of an API."""
+    ports: list[int] = []
+    known = alone(ports)
+    offered = offers(ApiVersions=(0, 4), Metadata=(0, 12), DescribeCluster=(0, 1))
+
+    def metadata(message: Message) -> Answer | Awaitable[Answer]:
+        return HANG_UP if (message.api_version or 0) > 12 else known["Metadata"](message)
+
+    script: Answers = {**REST, **UNKNOWN, "Metadata": metadata, "ApiVersions": offered}
+    async with scripted({**script, api: lambda _: broker.die()}) as broker:
+        ports.append(broker.port)
+        yield broker
+
+
+def deaths(outcome: Outcome) -> list[str]:
+    return [found for found in broken(outcome) if "went away" in found]
+
+
+def test_what_a_broker_dies_of_is_found_and_the_rest_is_asked_when_it_is_back() -> None:
+    outcome = mortal("F12", "P09", dies_of="api 999", returns=True)
+    (kind,) = outcome.verdict
+    assert kind.first.found.startswith("the broker went away when it was sent API key 999 v0: ")
+    assert (kind.first.rule.id, kind.first.severity, kind.count) == ("F12", Severity.ERROR, 1)
+    assert kind.first.request[4:6] == UNKNOWN_KEY
+    # The other unknown keys and versions were asked after its return.
+    assert outcome.verdict.tallies["F12"].judged == 5
+    assert outcome.verdict.tallies["P09"].judged == 3
+    assert not outcome.verdict.faults
+
+
+def test_a_broker_that_stays_away_leaves_the_rest_unasked() -> None:
+    outcome = mortal("F12", "P08", "P09", dies_of="api 999")
+    (death,) = deaths(outcome)
+    assert "API key 999 v0" in death
+    assert next(iter(outcome.verdict)).first.rank is Rank.BREAKS
+    assert "refused the connection" in death
+    away = {"the broker did not come back after F12": 1}
+    assert outcome.verdict.tallies["P08"].unjudged == away
+    assert outcome.verdict.tallies["P09"].unjudged == away
+    text = "\n".join(text_lines(outcome.verdict, "it"))
+    assert "  sent   00 00 00 0a 03 e7 00 00" in text
+    assert "once: the broker did not come back after F12 (P08 P09)" in text
+
+
+def test_the_last_request_of_a_rule_may_end_it() -> None:
+    outcome = mortal("P15", "P16", dies_of="DescribeCluster")
+    (death,) = deaths(outcome)
+    assert "when it was sent DescribeCluster v1: " in death
+    assert outcome.verdict.tallies["P16"].unjudged == {"the broker did not come back after P15": 1}
+
+
+def test_the_status_is_1_where_it_dies(capsys: pytest.CaptureFixture[str]) -> None:
+    async def ask() -> int:
+        async with dying("api 999") as broker:
+            words = ["conform", "--target", f"127.0.0.1:{broker.port}", "--select", "F12"]
+            words += ["--timeout", "0.5"]
+            return await asyncio.to_thread(main, words, [("conform", conform)])
+
+    assert asyncio.run(ask()) == 1
+    assert "error F12" in capsys.readouterr().out
+
+
+def _deleted(_: Message) -> Answer:
+    return {"responses": [{"error_code": 0}]}
+
+
+LED: Answers = {
+    "CreateTopics": lambda _: {"topics": [{"error_code": 0}]},
+    "DeleteTopics": _deleted,
+}
+
+
+def test_a_hang_up_on_a_step_on_the_way_is_found() -> None:
+    outcome, _ = probed(
+        {"CreateTopics": lambda _: HANG_UP, "DeleteTopics": _deleted},
+        "P20",
+        "P25",
+        allow_writes=True,
+    )
+    first, second = broken(outcome)
+    assert first == second
+    assert first.startswith("CreateTopics v")
+    assert first.endswith("closed the connection")
+    assert all(tally.broken for tally in outcome.verdict.tallies.values())
+
+
+def test_findings_of_one_cause_are_reported_once() -> None:
+    outcome, _ = probed(
+        {"CreateTopics": lambda _: HANG_UP, "DeleteTopics": _deleted},
+        "P20",
+        "P25",
+        "P44",
+        allow_writes=True,
+    )
+    (cause,) = outcome.verdict.causes()
+    assert cause.kind.first.cause == "the broker closes the connection"
+    assert cause.kind.first.rank is Rank.BREAKS
+    assert (cause.count, len(cause.others)) == (3, 2)
+    lines = list(text_lines(outcome.verdict, "it"))
+    assert [line for line in lines if line.startswith("error")] == [
+        f"error P20 {LIVE['P20'].title} (once; breaks clients)"
+    ]
+    assert "  also   2 times more: P25 CreateTopics (1), P44 CreateTopics (1)" in lines
+
+
+def test_a_silent_step_is_not_waited_for_by_each_rule() -> None:
+    script: Answers = {"CreateTopics": lambda _: None}
+    outcome, broker = probed(
+        {**script, "DeleteTopics": _deleted}, "P20", "P25", "P44", allow_writes=True, timeout_s=0.5
+    )
+    assert len(broken(outcome)) == 1
+    assert [each.api for each in broker.asked].count("CreateTopics") == 1
+
+
+def of_two(ports: list[int], controllers: list[int]) -> Answers:
+    """Answer Metadata as one of two brokers; each time the next is named as the controller."""
+
+    def metadata(_: Message) -> Answer:
+        nodes = [
+            {"node_id": node, "host": "127.0.0.1", "port": port}
+            for node, port in enumerate(ports, 1)
+        ]
+        named = controllers.pop(0) if len(controllers) > 1 else controllers[0]
+        return {"brokers": nodes, "controller_id": named, "topics": []}
+
+    return {"Metadata": metadata}
+
+
+def asked_of_two(controllers: list[int]) -> tuple[int, int, int]:
+    """Create a topic at two brokers; return the error, and how often each was asked."""
+
+    async def main() -> tuple[int, int, int]:
+        refused: Answers = {"CreateTopics": lambda _: {"topics": [{"error_code": NOT_CONTROLLER}]}}
+        taken: Answers = {"CreateTopics": lambda _: {"topics": [{"error_code": 0}]}}
+        ports: list[int] = []
+        both = of_two(ports, controllers)
+        async with (
+            scripted({**refused, **both}) as first,
+            scripted({**taken, **both}) as second,
+        ):
+            ports += (first.port, second.port)
+            target = await Target.connect(f"127.0.0.1:{first.port}", Security(), 20.0, True)
+            try:
+                said = await target.ask("CreateTopics", {"topics": [{"name": "a"}]})
+            finally:
+                target.close()
+            count = [sum(m.api == "CreateTopics" for m in each.asked) for each in (first, second)]
+            return said.at("topics[0].error_code"), count[0], count[1]
+
+    return asyncio.run(main())
+
+
+def test_the_controller_is_asked() -> None:
+    assert asked_of_two([2]) == (0, 0, 1)
+
+
+def test_a_controller_that_is_none_any_more_names_the_other() -> None:
+    assert asked_of_two([1, 2]) == (0, 1, 1)
+
+
+def test_who_is_named_and_refuses_is_asked_once() -> None:
+    assert asked_of_two([1]) == (NOT_CONTROLLER, 1, 0)
+
+
+def test_an_empty_list_of_coordinators_is_no_coordinator() -> None:
+    outcome, _ = probed(
+        {**LED, "FindCoordinator": lambda _: {"coordinators": []}}, "P38", allow_writes=True
+    )
+    assert outcome.verdict.tallies["P38"].unjudged == {
+        "there is no coordinator of a group: the answer names none": 1
+    }
+
+
+def test_a_probe_that_fails_is_a_mistake_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("conform.probe.probes.order._comes_back", raises)
+    outcome, _ = probed({}, "P08", "P14")
+    (fault,) = outcome.verdict.faults.values()
+    assert str(fault).startswith("P08 failed: ZeroDivisionError in test_gone.py line ")
+    assert outcome.verdict.tallies["P14"].judged
+
+
+def offering(**versions: tuple[int, int]) -> Answers:
+    return {"ApiVersions": offers(ApiVersions=(0, 4), Metadata=(0, 12), **versions)}
+
+
+def test_a_range_below_zero_is_no_range() -> None:
+    outcome, _ = probed(offering(Fetch=(-1, -1)), "P03", "P01")
+    assert any(
+        "lists what is no range: (key, lowest, highest) [(1, -1, -1)]" in f for f in broken(outcome)
+    )
+    why = "Fetch is offered from -1 to -1, which is no range (P03)"
+    assert outcome.verdict.tallies["P01"].unjudged[why] == 1
+    assert "Fetch: offers -1 to -1, which is no range" in "\n".join(
+        map(str, outcome.match.differences)
+    )
+
+
+def test_the_reason_why_nothing_is_written_is_the_true_one() -> None:
+    refused: Answers = {"CreateTopics": lambda _: {"topics": [{"error_code": 29}]}}
+    outcome, _ = probed(
+        {**REST, **_leads(), **refused, "DeleteTopics": _deleted}, "P01", allow_writes=True
+    )
+    unjudged = outcome.verdict.tallies["P01"].unjudged
+    assert unjudged["Produce: the broker makes no topic: TOPIC_AUTHORIZATION_FAILED"] == 1
+
+
+@pytest.mark.parametrize(("error", "count"), [(0, 0), (3, 1)])
+def test_a_broker_that_makes_the_topic_has_no_error_to_close_for(error: int, count: int) -> None:
+    def led(message: Message) -> Answer:
+        assert message.body is not None
+        names = [each.name for each in message.body.topics or ()]
+        known = {name: error if (name or "").endswith("nowhere") else 0 for name in names}
+        there = {"partitions": [{"leader_id": 1}]}
+        return {
+            "topics": [{"name": name, "error_code": code, **there} for name, code in known.items()]
+        }
+
+    script: Answers = {**LED, "Metadata": led, "Produce": lambda _: None, "ListOffsets": _at_0}
+    outcome, _ = probed(script, "P19", allow_writes=True, timeout_s=2)
+    assert len(broken(outcome)) == count
+    if count:
+        (found,) = broken(outcome)
+        assert "to an unknown topic: the connection is still open after 2 s" in found
+    else:
+        (why,) = outcome.verdict.tallies["P19"].unjudged
+        assert "makes an unknown topic" in why
+
+
+def _at_0(_: Message) -> Answer:
+    return {"topics": [{"partitions": [{"error_code": 0, "offset": 0}]}]}
+
+
+def test_topics_are_filled_once() -> None:
+    script: Answers = {
+        **LED,
+        **_leads(),
+        "ListOffsets": _at_0,
+        "Produce": lambda _: {"responses": [{"partition_responses": [{"error_code": 0}]}]},
+        "Fetch": lambda _: {"responses": [{"partitions": [{"error_code": 0}]}]},
+    }
+    _, broker = probed(script, "P27", "P28", "P33", allow_writes=True)
+    assert [each.api for each in broker.asked].count("Produce") == 2
+
+
+def _leads() -> Answers:
+    def led(message: Message) -> Answer:
+        assert message.body is not None
+        names = [each.name for each in message.body.topics or ()]
+        return {"topics": [{"name": name, "partitions": [{"leader_id": 1}]} for name in names]}
+
+    return {"Metadata": led}
+
+
+def test_old_clients_join_without_an_id() -> None:
+    script: Answers = {"JoinGroup": lambda _: {"error_code": 79, "member_id": "m"}}
+    gone: Answers = {"DeleteGroups": lambda _: {"results": [{"error_code": 0}]}}
+    outcome, _ = probed({**script, **gone}, "P38", allow_writes=True)
+    assert {found.partition(":")[0] for found in broken(outcome)} <= {
+        f"JoinGroup v{version}" for version in range(4)
+    }
+    assert outcome.verdict.tallies["P38"].broken == 4
+
+
+@pytest.mark.parametrize("deletes", [True, False])
+def test_a_group_goes_on_where_it_can_not_be_deleted(deletes: bool) -> None:
+    joined = {"error_code": 0, "member_id": "m", "leader": "m", "generation_id": 1}
+    script: Answers = {
+        "JoinGroup": lambda _: joined,
+        "SyncGroup": lambda _: {"assignment": b""},
+        "Heartbeat": lambda _: {"error_code": 0},
+        "LeaveGroup": lambda _: {"members": [{"member_id": "m", "error_code": 25}]},
+        "DeleteGroups": lambda _: {"results": [{"error_code": 0}]},
+    }
+    if not deletes:
+        names = dict.fromkeys(("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"), (0, 4))
+        script = {**script, **offering(FindCoordinator=(0, 4), **names)}
+    outcome, broker = probed(script, "P39", allow_writes=True)
+    assert [each.api for each in broker.asked].count("LeaveGroup") == int(not deletes)
+    told = [found for found in broken(outcome) if found.startswith("LeaveGroup")]
+    assert told == ([] if deletes else ["LeaveGroup v4: answered UNKNOWN_MEMBER_ID (25), not NONE"])
+    if deletes:
+        why = "the broker deleted the group though it had a member"
+        assert outcome.verdict.tallies["P39"].unjudged == {why: 1}
