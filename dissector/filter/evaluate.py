@@ -29,6 +29,7 @@ from dissector.filter.nodes import (
     Range,
     Test,
     body_paths,
+    of_any_value,
 )
 
 
@@ -62,7 +63,8 @@ def predicate(node: Node) -> Predicate:
         case Always():
             return lambda _: True
         case Leaf():
-            return _leaf(node)
+            plain = of_any_value(node)
+            return _leaf(node) if plain is node else predicate(plain)
         case Not(part):
             inner = predicate(part)
             return lambda row: not inner(row)
@@ -180,7 +182,7 @@ def _comparison(kind: Kind, op: str, literal: Literal) -> _TypedTest | None:
         return None
     if op == "==":
         return lambda value: kind.equal(value, wanted)
-    if op == "!=":
+    if op == "!==":
         return lambda value: not kind.equal(value, wanted)
     compare = _ORDER[op]
     return (lambda value: compare(value, wanted)) if kind.ordered else None

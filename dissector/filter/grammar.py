@@ -6,7 +6,8 @@ The text of a filter -> its tree, with every check that can be made before there
     one        = { "not" | "!" } ( "(" filter ")" | test )
     test       = name [ op value | "in" "{" item { [","] item } "}"
                       | "contains" value | "matches" value ]
-    op         = "==" "!=" "<" "<=" ">" ">=" or eq ne lt le gt ge
+    op         = "==" "!=" "===" "!==" "<" "<=" ">" ">="
+               | eq ne all_eq any_ne lt le gt ge
     item       = value [ ".." value ]
     value      = a text in double or single quotes, or a bare word: Produce, -1, 0x1f, true, null
 """
@@ -41,9 +42,9 @@ MAX_DEPTH = 50
 """Parentheses and `not` inside one another."""
 
 _ORDERING = ("<", "<=", ">", ">=")
-_COMPARING = ("==", "!=", *_ORDERING)
+_COMPARING = ("==", "!=", "===", "!==", *_ORDERING)
 _WORDS = {
-    **dict(zip(("eq", "ne", "lt", "le", "gt", "ge"), _COMPARING, strict=True)),
+    **dict(zip(("eq", "ne", "all_eq", "any_ne", "lt", "le", "gt", "ge"), _COMPARING, strict=True)),
     "and": "&&",
     "or": "||",
     "not": "!",
@@ -56,7 +57,7 @@ _TOKEN = re.compile(
     r"""\s*(?:
       (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<word>(?:[\w/:+@\[\]-]|\.(?!\.))+)
-    | (?P<sign>==|!=|<=|>=|<|>|&&|\|\||!|\(|\)|\{|\}|,|\.\.)
+    | (?P<sign>===|!==|==|!=|<=|>=|<|>|&&|\|\||!|\(|\)|\{|\}|,|\.\.)
     | (?P<end>\Z)
     )""",
     re.VERBOSE | re.DOTALL,
@@ -104,9 +105,11 @@ class _Reader:
         self.index = 0
 
     def wrong(self, what: str, at: int) -> FilterError:
-        """Return the error; what is not printable is shown as a space, so that columns stay."""
+        """Return the error; in the filter a space stands for what a terminal would obey."""
         one_line = "".join(c if c.isprintable() else " " for c in self.text)
-        return FilterError(one_line, what, at)
+        # What quotes the filter has no columns to keep, so it shows which character that is.
+        quoted = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in what)
+        return FilterError(one_line, quoted, at)
 
     def read_tokens(self) -> list[_Token]:
         tokens: list[_Token] = []
