@@ -11,7 +11,7 @@ import numpy as np
 
 from dissector.capture.columns import Segments
 
-_COLUMNS = [each.name for each in fields(Segments) if each.name != "data"]
+_COLUMNS = [each.name for each in fields(Segments) if each.name not in ("data", "is_live")]
 
 
 def chosen(segments: Segments, rows: Any) -> Segments:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from dissector.capture.columns import NEVER
+from dissector.cli import interrupt
 from dissector.cli.output import ROW_FORMATS
 from dissector.cli.progress import Progress
 from dissector.engine.capture import Capture, Options, Window
@@ -106,7 +110,7 @@ Jobs = Annotated[
 MAX_FRAME = MAX_FRAME_BYTES
 
 
-@dataclass(slots=True)
+@dataclass
 class Source:
     """
     The captures of a command, with what it wants of them.
@@ -122,11 +126,29 @@ class Source:
     filter: Filter | None = None
     problems: int = 0
     low_water: int = 0
+    _waiting: Exchanges | None = None
+
+    @cached_property
+    def is_live(self) -> bool:
+        """Whether anything comes by a pipe, so that what is there is to be shown at once."""
+        return any(map(_is_pipe, self.capture.paths))
 
     @property
     def side_by_side(self) -> int:
         """How many parts may be written side by side; what comes by a pipe is written at once."""
-        return 1 if "-" in self.capture.paths else self.capture.options.jobs
+        return 1 if self.is_live or "-" in self.capture.paths else self.capture.options.jobs
+
+    def waiting(self) -> Iterator[Exchange] | None:
+        """
+        Return the requests of a pipe that wait for their answers.
+
+        None where nobody knows whether more packets come, as from files.
+        """
+        reading, table = self.capture.reading, self._waiting
+        if table is None or reading is None:
+            return None
+        names = self.capture.names
+        return (reading.exchange(table, row, names) for row in range(len(table)))
 
     def passes(self, exchange: Exchange) -> bool:
         """Tell whether the filter lets an exchange pass."""
@@ -228,15 +250,17 @@ class Source:
         """
         with Progress(self.capture) as progress:
             for window in self.capture.windows(gleaning=gleaning):
+                progress.clear()
                 for name, problem in window.problems:
-                    progress.clear()
                     self._tell(name, problem)
-                progress.show()
-                self.low_water = window.low_water
+                self._waiting = window.waiting
+                # All that is shown of a live capture is shown at once.
+                self.low_water = window.low_water if window.waiting is None else NEVER
                 yield window
                 del window  # its memory, while the next one is waited for
-                if "-" in self.capture.paths:
+                if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
+                progress.show()
 
     def _tell(self, name: str, problem: Problem) -> None:
         self.problems += 1
@@ -275,9 +299,20 @@ def source(
 
         chosen = parse(filter_text)
     options = Options(
-        ports=frozenset(ports or ()), max_frame_bytes=max_frame_bytes, jobs=jobs or cores()
+        ports=frozenset(ports or ()),
+        max_frame_bytes=max_frame_bytes,
+        jobs=jobs or cores(),
+        stop=interrupt.stops(),
     )
     return Source(Capture(captures, options), chosen)
+
+
+def _is_pipe(capture: str) -> bool:
+    try:
+        found = os.fstat(sys.stdin.fileno()) if capture == "-" else Path(capture).stat()
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(found.st_mode)
 
 
 def _is_same_file(capture: str, output: str) -> bool:

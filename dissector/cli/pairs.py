@@ -71,7 +71,7 @@ def pairs(
         write_parquet(parts, _schema(bodies), output)
     else:
         jobs = 1 if bodies or names else source.side_by_side
-        write_rows(parts, form, output, columns, SHOWN, jobs)
+        write_rows(parts, form, output, columns, SHOWN, jobs, live=source.is_live)
 
 
 def _parts_with_bodies(source: options.Source, as_text: bool, show_secrets: bool) -> Iterator[Part]:

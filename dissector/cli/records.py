@@ -62,7 +62,7 @@ def records(
     if form == "parquet":
         write_parquet(parts, record_schema(), output)
     else:
-        write_rows(parts, form, output, COLUMNS, SHOWN)
+        write_rows(parts, form, output, COLUMNS, SHOWN, live=source.is_live)
 
 
 def _rows(exchange: Exchange, show_secrets: bool) -> Iterator[Row]:

@@ -54,7 +54,8 @@ class Exchange:
         client: `address:port` of the side that sends requests.
         broker: Of the other side.
         status: `answered`, `unanswered`, `no_response` (none is due) or `orphan`.
-        request_packet: Number of the packet that completed the request, from 0; None for an orphan.
+        request_packet: Number of the packet that completed the request, from 1 as Wireshark counts;
+            None for an orphan.
         response_packet: Of the response.
     """
 
@@ -153,13 +154,18 @@ class Exchange:
 
     @property
     def request_packet(self) -> int | None:
-        """Number of the packet that completed the request."""
-        return self._value(self._table.request, "packet")
+        """Number of the packet that completed the request, from 1."""
+        return self._number_of(self._table.request)
 
     @property
     def response_packet(self) -> int | None:
-        """Number of the packet that completed the response."""
-        return self._value(self._table.response, "packet")
+        """Number of the packet that completed the response, from 1."""
+        return self._number_of(self._table.response)
+
+    @property
+    def request_offset(self) -> int | None:
+        """Where the frame of the request begins in its stream."""
+        return self._value(self._table.request, "offset")
 
     @property
     def request_time_ns(self) -> int | None:
@@ -262,6 +268,10 @@ class Exchange:
     def row(self) -> dict[str, Any]:
         """Return the columns of `pairs`, in order."""
         return {name: self.column(name) for name in COLUMNS}
+
+    def _number_of(self, frames: Frames) -> int | None:
+        packet = self._value(frames, "packet")
+        return None if packet is None else packet + 1
 
     def _value(self, frames: Frames, column: str) -> int | None:
         return _integer(getattr(frames, column)[self._row])

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from dissector.engine.frames import Frame
 
-ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN = range(4)
-STATUS = ("answered", "unanswered", "no_response", "orphan")
+ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN, WAITING = range(5)
+STATUS = ("answered", "unanswered", "no_response", "orphan", "waiting")
+"""Of these, `waiting` is only that of requests in a live capture, until their exchanges end."""
 
 NONE = -(2**63)
 """Stands in an integer column where there is no value."""
@@ -32,7 +33,7 @@ class Row(NamedTuple):
 
     Attributes:
         connection: Number of the connection.
-        status: ANSWERED, UNANSWERED, NO_RESPONSE or ORPHAN.
+        status: ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN or WAITING.
         client: The side that sends requests, 0 or 1.
         request: Its frame.
         response: Its frame.

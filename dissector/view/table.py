@@ -17,6 +17,23 @@ Row = Mapping[str, Any]
 SETTLING_ROWS = 200
 """So many rows are read before the first is printed; they settle how wide each column is."""
 _WIDEST = 60
+_USUAL = {
+    "client": 21,
+    "broker": 21,
+    "api": 16,
+    "client_id": 20,
+    "status": 10,
+    "errors": 24,
+    "topics": 24,
+    "topic": 24,
+    "key": 16,
+    "value": 40,
+    "headers": 16,
+    "codec": 6,
+    "control": 6,
+}
+"""How wide columns of text are where their rows are not known yet."""
+_USUAL_NUMBER = 9
 GAP = "  "
 """Stands between two columns."""
 
@@ -50,14 +67,24 @@ class Table:
     """
 
     def __init__(
-        self, columns: Sequence[str], first: Sequence[Row], terminal_width: int | None = None
+        self,
+        columns: Sequence[str],
+        first: Sequence[Row],
+        terminal_width: int | None = None,
+        *,
+        live: bool = False,
     ) -> None:
+        """Settle the columns; `live`: by few rows, so that they need room for what is usual."""
         self.columns = columns
-        self.widths = [
-            min(_WIDEST, max([_width(name), *(_width(cell(name, row[name])) for row in first)]))
+        self.right = [
+            _is_number(name, [row[name] for row in first]) and not (live and name in _USUAL)
             for name in columns
         ]
-        self.right = [_is_number(name, [row[name] for row in first]) for name in columns]
+        self.widths = []
+        for name, is_number in zip(columns, self.right, strict=True):
+            usual = _USUAL.get(name, _USUAL_NUMBER if is_number else 0) if live else 0
+            cells = (_width(cell(name, row[name])) for row in first)
+            self.widths.append(min(_WIDEST, max([_width(name), usual, *cells])))
         self._terminal_width = terminal_width
 
     def header(self) -> str:

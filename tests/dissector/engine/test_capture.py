@@ -173,7 +173,7 @@ def test_times_are_those_of_the_packets_that_completed_the_frames() -> None:
     asked, told = heartbeat(1), beat(1)
     talk.say(0, asked[:3], asked[3:20], asked[20:]).say(1, told[:5], told[5:])
     (exchange,) = stdin(wire.packets)
-    assert (exchange.request_packet, exchange.response_packet) == (5, 8)
+    assert (exchange.request_packet, exchange.response_packet) == (6, 9)
     assert exchange.request_time_ns == START_NS + 5 * STEP_NS
     assert exchange.latency_ms == 3.0
 
