@@ -41,6 +41,7 @@ class RangeFeed(FileNames):
         self.packets = 0
         self.bytes = 0
         self.taken = 0
+        self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
         self.packing = Packing(each.number, self.networks)
@@ -101,6 +102,7 @@ class ParcelFeed(FileNames):
         self.packets = 0
         self.bytes = 0
         self.taken = 0
+        self.begin_ns = 0
         self.networks: list[str] = [""]
         self.passed_over: dict[str, int] = {}
         self._numbers = {"": 0}

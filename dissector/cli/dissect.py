@@ -80,11 +80,10 @@ def dissect(
     if form == "ndjson":
         write_rows(_parts(source, show_secrets), "ndjson", output, (), ())
         return
-    heard = _in_order(source)
     if form == "fields":
-        lines = _field_lines(heard, names, show_secrets)
+        lines = _field_lines(_in_order(source), names, show_secrets)
     else:
-        lines = _text_lines(heard, verbose, bytes_too, show_secrets)
+        lines = _text_lines(source, verbose, bytes_too, show_secrets)
     write_lines(lines, output)
 
 
@@ -139,12 +138,10 @@ def _in_order(source: options.Source) -> Iterator[Heard]:
 
 
 def _text_lines(
-    heard: Iterator[Heard], verbose: bool, bytes_too: bool, show_secrets: bool
+    source: options.Source, verbose: bool, bytes_too: bool, show_secrets: bool
 ) -> Iterator[str]:
-    begin_ns: int | None = None
-    for each in heard:
-        begin_ns = each.time_ns if begin_ns is None else begin_ns
-        yield message_line(_seen(each), begin_ns)
+    for each in _in_order(source):
+        yield message_line(_seen(each), source.begin_ns)
         if verbose:
             request = each.exchange.request if each.message.kind == "response" else None
             yield from tree(

@@ -120,12 +120,14 @@ class Source:
         filter: Only the exchanges that it lets pass are given.
         problems: How many problems of the files were told.
         low_water: The first packet whose messages may still come in later windows.
+        of_records: Of the records of those exchanges only those that it lets pass are wanted.
     """
 
     capture: Capture
     filter: Filter | None = None
     problems: int = 0
     low_water: int = 0
+    of_records: Filter | None = None
     _waiting: Exchanges | None = None
 
     @cached_property
@@ -137,6 +139,11 @@ class Source:
     def side_by_side(self) -> int:
         """How many parts may be written side by side; what comes by a pipe is written at once."""
         return 1 if self.is_live or "-" in self.capture.paths else self.capture.options.jobs
+
+    @property
+    def begin_ns(self) -> int:
+        """When the first packet of the capture was captured."""
+        return 0 if self.capture.reading is None else self.capture.reading.feed.begin_ns
 
     def waiting(self) -> Iterator[Exchange] | None:
         """
@@ -162,8 +169,10 @@ class Source:
         """Yield the exchanges that pass, window by window."""
         return map(self._passing, self.each_window(gleaning=True))
 
-    def _passing(self, window: Window) -> Iterator[Exchange]:
-        chosen = self._chosen(window)
+    def _passing(
+        self, window: Window, chosen: tuple[Selection, Ints] | None = None
+    ) -> Iterator[Exchange]:
+        chosen = chosen or self._chosen(window)
         if chosen is None:
             return filter(self.passes, self.capture.exchanges_of(window))
         selection, rows = chosen
@@ -202,8 +211,8 @@ class Source:
         """Yield records; see `Capture`."""
         for window in self.each_window(gleaning=self.filter is not None):
             chosen = self._chosen(window)
-            if self.filter and chosen is None:
-                yield from map(rows, self._passing(window))
+            if self.of_records is not None or (self.filter and chosen is None):
+                yield from map(rows, self._passing(window, chosen))
                 continue
             if chosen is not None:
                 window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
@@ -261,6 +270,20 @@ class Source:
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
                 progress.show()
+        if not self.capture.options.stop.asked:
+            self._tell_silence()
+
+    def _tell_silence(self) -> None:
+        """Say on stderr why a capture without Kafka gave nothing."""
+        reading = self.capture.reading
+        said = [] if reading is None else [talk.speaks for talk in reading.conversations]
+        if reading is None or "kafka" in said:
+            return
+        tls = said.count("tls")
+        what = f"no Kafka in {reading.packets:,} packets, {len(said):,} connections with data"
+        hint = f"; {tls:,} of them are encrypted (TLS), which is not decrypted" if tls else ""
+        ports = "" if tls or not self.capture.options.ports else " on the ports of --port"
+        print(f"kafkashark: {what}{ports}{hint}", file=sys.stderr)
 
     def _tell(self, name: str, problem: Problem) -> None:
         self.problems += 1
@@ -282,9 +305,11 @@ def source(
     max_frame_bytes: int = MAX_FRAME,
     output: str | None = None,
     jobs: int | None = None,
+    *,
+    records: bool = False,
 ) -> Source:
     """
-    Return the captures that a command asks for.
+    Return the captures that a command asks for; `records`: the filter is one of records.
 
     Raises:
         FilterError: The filter is none.
@@ -293,18 +318,20 @@ def source(
     for name in captures:
         if output is not None and _is_same_file(name, output):
             raise UsageError(f"{output} is one of the captures; -o would overwrite it")
-    chosen = None
+    chosen = of_records = None
     if filter_text is not None:
         from dissector.filter import parse
 
-        chosen = parse(filter_text)
+        chosen = parse(filter_text, records=records)
+        if chosen.of_records:
+            chosen, of_records = chosen.of_exchanges(), chosen
     options = Options(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,
         jobs=jobs or cores(),
         stop=interrupt.stops(),
     )
-    return Source(Capture(captures, options), chosen)
+    return Source(Capture(captures, options), chosen, of_records=of_records)
 
 
 def _is_pipe(capture: str) -> bool:

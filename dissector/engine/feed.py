@@ -28,6 +28,7 @@ class Feed(Protocol):
         packets: How many packets were read so far.
         bytes: How many bytes of packets.
         taken: How many bytes of the files.
+        begin_ns: When the first packet was captured; 0 before that is known.
         networks: Names of the networks that segments are in, by number; more may come.
         passed_over: How many packets gave no segment, by reason.
     """
@@ -35,6 +36,7 @@ class Feed(Protocol):
     packets: int
     bytes: int
     taken: int
+    begin_ns: int
     networks: list[str]
     passed_over: dict[str, int]
 
@@ -97,6 +99,7 @@ class Files(FileNames):
         self.packets = 0
         self.bytes = 0
         self.taken = 0
+        self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
 
@@ -113,6 +116,8 @@ class Files(FileNames):
         self._layers.finish()
 
     def _note(self, packets: Packets) -> None:
+        if not self.packets and len(packets):
+            self.begin_ns = int(packets.time_ns[0])
         self.packets += len(packets)
         self.bytes += int(packets.captured.sum())
         self.taken = packets.taken

@@ -102,6 +102,8 @@ def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
 
 def column_values(found: object, source: Column, exists: bool) -> Iterable[object]:
     """Return the values that a test is asked about where a column holds `found`."""
+    if source.part is not None and isinstance(found, list):
+        return [each[source.part] for each in found]
     if isinstance(found, list | tuple):
         return found or ([source.empty] if source.empty and not exists else [])
     return [_port(found) if source.port else found]

@@ -83,21 +83,22 @@ def _unescaped(inner: str) -> str:
     )
 
 
-def node_of(text: str) -> Node:
+def node_of(text: str, *, records: bool = False) -> Node:
     """
-    Read a filter.
+    Read a filter; `records`: of rows that are records.
 
     Raises:
         FilterError: It is none; with the place.
     """
-    return _Reader(text).filter()
+    return _Reader(text, records).filter()
 
 
 class _Reader:
     """Recursive descent over the tokens, to a depth that is far from Python's own limit."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, records: bool) -> None:
         self.text = text
+        self.records = records
         self.depth = 0
         if len(text) > MAX_LENGTH:
             raise self.wrong(f"it has more than {MAX_LENGTH:,} characters", MAX_LENGTH)
@@ -210,7 +211,7 @@ class _Reader:
         if token.text == "kafka":
             return Always()
         try:
-            name = resolve(token.text)
+            name = resolve(token.text, records=self.records)
         except UnknownName as error:
             raise self.wrong(str(error), token.at + error.offset) from None
         return Leaf(name, self.test_on(name))

@@ -34,6 +34,8 @@ _USUAL = {
 }
 """How wide columns of text are where their rows are not known yet."""
 _USUAL_NUMBER = 9
+FORMULA = ("=", "+", "-", "@")
+"""A spreadsheet takes text that begins so for a formula."""
 GAP = "  "
 """Stands between two columns."""
 
@@ -172,9 +174,10 @@ def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
     """
     Yield the lines of a CSV file, header first, each without its line end (which is CR LF).
 
-    Lists are joined with `;`, null is empty, whatever is not printable is escaped.
+    Lists are joined with `;`, null is empty, whatever is not printable is escaped. A text that a
+    spreadsheet would take for a formula has a `'` before it.
 
-    Source: RFC 4180.
+    Source: RFC 4180; https://owasp.org/www-community/attacks/CSV_Injection
     """
     yield _csv_line(columns)
     for row in rows:
@@ -189,6 +192,10 @@ def csv_line(row: Row, columns: Sequence[str]) -> str:
 def csv_cell(value: Any) -> str:
     """Return a value as it stands in a line of CSV, between commas."""
     return _csv_line([_csv_cell(value), ""])[:-1]
+
+
+def _no_formula(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def _csv_line(cells: Sequence[str]) -> str:
@@ -207,5 +214,7 @@ def _csv_cell(value: Any) -> str:
             return ";".join(map(_csv_cell, value))
         case dict():
             return json_text(value)
+        case int() | float():
+            return str(value)
         case _:
-            return escaped(str(jsonable(value)))
+            return _no_formula(escaped(str(jsonable(value))))
