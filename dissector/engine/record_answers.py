@@ -72,9 +72,7 @@ def produce_answers(
     for version in np.unique(table.api_version[asked]).tolist():
         these = whole & (table.api_version[asked] == version)
         steps[these] = programs().start(PRODUCE, version, "response")
-    read = tape.read(
-        table.data, table.held, start, start + there, steps, programs(), _categories()
-    )
+    read = tape.read(table.data, table.held, start, start + there, steps, programs(), _categories())
     fits = read.state == tape.FITS
     out.left = asked[~fits]
     category = _categories()[read.field].astype(np.int64)

@@ -152,7 +152,8 @@ _OF_RECORDS: dict[str, tuple[Column, kinds.Kind]] = {
         + ("producer_epoch", "sequence")
     },
     **{
-        name: (Column(name, of_record=True), kinds.text) for name in ("topic_id", "codec", "control")
+        name: (Column(name, of_record=True), kinds.text)
+        for name in ("topic_id", "codec", "control")
     },
     **{name: (Column(name, of_record=True), kinds.blob) for name in ("key", "value")},
     "transactional": (Column("transactional", of_record=True), kinds.truth),
