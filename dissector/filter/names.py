@@ -137,29 +137,22 @@ _BODIES = {
 _KNOWN = (*_COLUMNS, *_ALSO, *_ADDRESSES, *_PORTS, *_BODIES, "kafka.len", "kafka")
 
 
+def _of_record(name: str, part: str | None = None) -> Column:
+    return Column(name, of_record=True, part=part)
+
+
+_NUMBERS = ("time_ns", "partition", "offset", "timestamp_ms", "magic")
+_PRODUCER = ("producer_id", "producer_epoch", "sequence")
 _OF_RECORDS: dict[str, tuple[Column, kinds.Kind]] = {
-    **{
-        name: (Column("topic", of_record=True), kinds.text)
-        for name in ("topic", "topics", "kafka.topic_name")
-    },
-    **{
-        name: (Column("error", of_record=True), kinds.error)
-        for name in ("error", "errors", "kafka.error")
-    },
-    **{
-        name: (Column(name, of_record=True), kinds.number)
-        for name in ("time_ns", "partition", "offset", "timestamp_ms", "magic", "producer_id")
-        + ("producer_epoch", "sequence")
-    },
-    **{
-        name: (Column(name, of_record=True), kinds.text)
-        for name in ("topic_id", "codec", "control")
-    },
-    **{name: (Column(name, of_record=True), kinds.blob) for name in ("key", "value")},
-    "transactional": (Column("transactional", of_record=True), kinds.truth),
-    "headers": (Column("headers", of_record=True, part="key"), kinds.text),
-    "headers.key": (Column("headers", of_record=True, part="key"), kinds.text),
-    "headers.value": (Column("headers", of_record=True, part="value"), kinds.blob),
+    **{name: (_of_record("topic"), kinds.text) for name in ("topic", "topics", "kafka.topic_name")},
+    **{name: (_of_record("error"), kinds.error) for name in ("error", "errors", "kafka.error")},
+    **{name: (_of_record(name), kinds.number) for name in (*_NUMBERS, *_PRODUCER)},
+    **{name: (_of_record(name), kinds.text) for name in ("topic_id", "codec", "control")},
+    **{name: (_of_record(name), kinds.blob) for name in ("key", "value")},
+    "transactional": (_of_record("transactional"), kinds.truth),
+    "headers": (_of_record("headers", "key"), kinds.text),
+    "headers.key": (_of_record("headers", "key"), kinds.text),
+    "headers.value": (_of_record("headers", "value"), kinds.blob),
 }
 """What names stand for where each row is a record, before all others."""
 

@@ -8,6 +8,8 @@ import polars
 import pytest
 
 from dissector.engine.records import COLUMNS
+from dissector.protocol.records import Record, build_records, new_batch
+from tests import packets
 from tests.dissector.cli import plays
 from tests.dissector.cli.conftest import Run
 
