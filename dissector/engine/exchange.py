@@ -82,6 +82,19 @@ class Exchange:
         self.is_token = bool(table.token[row])
         self._known = known
 
+    def __repr__(self) -> str:
+        what = (
+            f"{self.api or 'unknown'} v{self.api_version}" if self.api_key is not None else "SASL"
+        )
+        what = what if self.api is not None else "response without its request"
+        latency = "" if self.latency_ms is None else f", {self.latency_ms:.3f} ms"
+        packets = (self.request_packet, self.response_packet)
+        numbers = " and ".join(str(packet) for packet in packets if packet is not None)
+        return (
+            f"<Exchange {what}, id {self.correlation_id}, {self.client} -> {self.broker}, "
+            f"{self.status}{latency}, packet {numbers}>"
+        )
+
     @cached_property
     def request(self) -> Message | None:
         """The decoded request; None for an orphan."""
