@@ -134,6 +134,7 @@ class Conversations:
         tables.numbers[MOST_OPEN] = limits.MAX_OPEN
         tables.numbers[MOST_OPEN_BYTES] = limits.MAX_OPEN_BYTES
         self._begin(chunks)
+        self._objects.at_end = ended is not None
         self._run(chunks, tables.hold(chunks.held) - FAR)
         if ended is not None:
             self.brokers = self._objects.brokers()

@@ -7,7 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from dissector.engine.exchanges import NONE, STATUS, Exchanges, Frames
+from dissector.engine.exchanges import (
+    BROKEN_REQUEST,
+    BROKEN_RESPONSE,
+    NONE,
+    STATUS,
+    Exchanges,
+    Frames,
+)
 from dissector.engine.topics import TopicNames, Topics, may_tell_names
 from dissector.errors import Problem
 from dissector.protocol.apis import api_name
@@ -83,10 +90,8 @@ class Exchange:
         self._known = known
 
     def __repr__(self) -> str:
-        what = (
-            f"{self.api or 'unknown'} v{self.api_version}" if self.api_key is not None else "SASL"
-        )
-        what = what if self.api is not None else "response without its request"
+        version = "" if self.api_version is None else f" v{self.api_version}"
+        what = f"{self.api or 'response without its request'}{version}"
         latency = "" if self.latency_ms is None else f", {self.latency_ms:.3f} ms"
         packets = (self.request_packet, self.response_packet)
         numbers = " and ".join(str(packet) for packet in packets if packet is not None)
@@ -103,7 +108,7 @@ class Exchange:
             return None
         if self.is_token:
             return _token("request", frame, self.request_bytes)
-        return decode_request(frame, self.request_bytes)
+        return decode_request(frame, self.request_bytes, self._is_broken_off(BROKEN_REQUEST))
 
     @cached_property
     def response(self) -> Message | None:
@@ -115,7 +120,8 @@ class Exchange:
             return _token("response", frame, self.response_bytes)
         request = self.request
         key, version = (request.api_key, request.api_version) if request else (None, None)
-        message = decode_response(frame, key, version, self.response_bytes)
+        broken_off = self._is_broken_off(BROKEN_RESPONSE)
+        message = decode_response(frame, key, version, self.response_bytes, broken_off)
         if self._table.unasked[self._row]:
             message.problem("answers a Produce request with acks = 0, which is due no response")
         return message
@@ -281,6 +287,9 @@ class Exchange:
     def row(self) -> dict[str, Any]:
         """Return the columns of `pairs`, in order."""
         return {name: self.column(name) for name in COLUMNS}
+
+    def _is_broken_off(self, side: int) -> bool:
+        return bool(self._table.broken_off[self._row] & side)
 
     def _number_of(self, frames: Frames) -> int | None:
         packet = self._value(frames, "packet")

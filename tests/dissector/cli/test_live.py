@@ -108,7 +108,7 @@ def test_a_request_is_shown_before_its_answer(form: str) -> None:
             ("response", 2, "answered"),
             ("response", 1, "answered"),
         ]
-        assert [row["packet"] for row in rows] == [4, 5, 6, 7]
+        assert [row["packet"] for row in rows] == [4, 6, 8, 10]
     elif form == "fields":
         assert shown == ["1\twaiting\n", "2\twaiting\n", "2\tanswered\n", "1\tanswered\n"]
     else:
