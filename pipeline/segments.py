@@ -24,7 +24,9 @@ def joined(pieces: Sequence[Segments]) -> Segments:
     """Return segments one behind another, and their bytes likewise."""
     if len(pieces) == 1:
         return pieces[0]
-    columns = {name: np.concatenate([getattr(each, name) for each in pieces]) for name in _COLUMNS}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(each, name) for each in pieces]) for name in _COLUMNS
+    }
     shifts = [0, *accumulate(len(each.data) for each in pieces[:-1])]
     columns["start"] = np.concatenate(
         [each.start + shift for each, shift in zip(pieces, shifts, strict=True)]
