@@ -73,6 +73,7 @@ def dissect(
     check_parquet(form, output)
     names = _names(fields or [])
     source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    source.explains = True
     if form == "parquet":
         _write_fields(source, output, show_secrets)
         return

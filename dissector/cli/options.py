@@ -121,6 +121,7 @@ class Source:
         problems: How many problems of the files were told.
         low_water: The first packet whose messages may still come in later windows.
         of_records: Of the records of those exchanges only those that it lets pass are wanted.
+        explains: Whether to say on stderr that there is no Kafka, where nothing else says so.
     """
 
     capture: Capture
@@ -128,6 +129,7 @@ class Source:
     problems: int = 0
     low_water: int = 0
     of_records: Filter | None = None
+    explains: bool = False
     _waiting: Exchanges | None = None
 
     @cached_property
@@ -270,19 +272,21 @@ class Source:
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
                 progress.show()
-        if not self.capture.options.stop.asked:
-            self._tell_silence()
+        if self.explains and not self.capture.options.stop.asked:
+            self._explain()
 
-    def _tell_silence(self) -> None:
+    def _explain(self) -> None:
         """Say on stderr why a capture without Kafka gave nothing."""
         reading = self.capture.reading
-        said = [] if reading is None else [talk.speaks for talk in reading.conversations]
-        if reading is None or "kafka" in said:
+        if reading is None or not reading.packets:
             return
+        said = [talk.speaks for talk in reading.conversations]
+        if "kafka" in said:
+            return
+        what = f"no Kafka in {reading.packets:,} packets and {len(said):,} TCP connections"
+        ports = " on the ports of --port" if self.capture.options.ports else ""
         tls = said.count("tls")
-        what = f"no Kafka in {reading.packets:,} packets, {len(said):,} connections with data"
-        hint = f"; {tls:,} of them are encrypted (TLS), which is not decrypted" if tls else ""
-        ports = "" if tls or not self.capture.options.ports else " on the ports of --port"
+        hint = f"; {tls:,} of these are encrypted (TLS), which is not decrypted" if tls else ""
         print(f"kafkashark: {what}{ports}{hint}", file=sys.stderr)
 
     def _tell(self, name: str, problem: Problem) -> None:

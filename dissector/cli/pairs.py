@@ -60,6 +60,7 @@ def pairs(
         raise UsageError("--bodies goes with -T ndjson, csv or parquet")
     check_parquet(form, output)
     source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    source.explains = True
     columns = COLUMNS + BODIES if bodies else COLUMNS
     names = sort_names(sort, columns) if sort is not None else []
     parts: Iterable[Part] = source.parts()

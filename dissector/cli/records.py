@@ -62,6 +62,7 @@ def records(
     )
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     names = sort_names(sort, COLUMNS) if sort is not None else []
+    source.explains = True
     chosen = source.of_records
     parts = source.record_parts(is_own_topic, lambda each: _rows(each, chosen, show_secrets))
     if names:
