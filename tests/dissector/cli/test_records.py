@@ -116,7 +116,8 @@ def test_every_column_can_be_sorted_by(good: Run, shop: Path, column: str) -> No
     values = [row[column] for row in rows]
     assert values == sorted(values, key=lambda v: v is not None), "nulls first"
     if column in ("offset", "topic", "timestamp_ms"):
-        assert values == sorted(values)
+        there = [value for value in values if value is not None]
+        assert there == sorted(there)
 
 
 def test_records_of_what_passes(good: Run, shop: Path) -> None:
