@@ -10,7 +10,7 @@ import numpy as np
 from dissector.capture.columns import DATA, GAP, Chunks, Int64s
 from dissector.capture.connections import Connection, ConnectionColumns, Endpoint
 from dissector.engine.conversation import Conversation
-from dissector.engine.exchanges import NONE, Row, header
+from dissector.engine.exchanges import NONE, Row, broken_off, header
 from dissector.engine.frames import Frame
 from dissector.engine.tables import Tables
 from dissector.engine.talks import (
@@ -47,6 +47,7 @@ class Objects:
     Attributes:
         all: By number of connection.
         crowded: How often doubt was decided early, for lack of room.
+        at_end: Whether connections end as the capture does.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Objects:
         self._doubtful: list[int] = []
         self._doubtful_bytes = 0
         self.crowded = 0
+        self.at_end = False
 
     def begin(self, number: int) -> Conversation:
         """Begin a conversation; its row says whether it is whole."""
@@ -221,7 +223,9 @@ class Objects:
         if not talk[MARKS] & TOLD:
             talk[MARKS] |= TOLD
             self._note_broker(row.connection, row.client)
-        start = row.connection, row.status, row.client, row.token, row.unasked
+        # Of a capture that ends nobody knows whether the connection does.
+        odd = row.unasked | (0 if self.at_end else broken_off(row) << 1)
+        start = row.connection, row.status, row.client, row.token, odd
         frames = *self._frame(row.request), *self._frame(row.response)
         self._tables.append_row((*start, *header(row), *frames))
 
