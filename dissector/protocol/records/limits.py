@@ -51,7 +51,7 @@ class Limits:
     free_records: int = 200
     records_a_byte: int = 3
     many_records: int = 150_000
-    bytes_a_record: int = 8
+    bytes_a_record: int = 16
     kept_records: int = 10_000
 
     def bytes_of(self, size: int) -> int:
