@@ -49,11 +49,13 @@ def scatter_ends(
     mixed += (to_high & _LOW) * secret[7] + (to_high >> 32 & _LOW) * secret[8]
     mixed += (port << 16 | to_port) * secret[9] + (network & _LOW) * secret[10]
     mixed &= _MASK
-    return ((mixed ^ mixed >> 32) * secret[11] & _MASK) >> 31
+    spread: int = ((mixed ^ mixed >> 32) * secret[11] & _MASK) >> 31
+    return spread
 
 
 @part
 def scatter(secret: Any, key: int) -> int:
     """Return a hash, of 32 bits, of a number of 64."""
     mixed = (secret[0] + (key & _LOW) * secret[1] + (key >> 32 & _LOW) * secret[2]) & _MASK
-    return ((mixed ^ mixed >> 32) * secret[11] & _MASK) >> 31
+    spread: int = ((mixed ^ mixed >> 32) * secret[11] & _MASK) >> 31
+    return spread

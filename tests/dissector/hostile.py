@@ -176,7 +176,7 @@ def options(n: int) -> bytes:
 
 
 KINDS: dict[str, tuple[Callable[[int], bytes], int]] = {
-    "orphans": (orphans, 250),
+    "orphans": (orphans, 500),
     "open requests": (open_requests, 250),
     "waived": (waived, 400),
     "connections": (connections, 250),

@@ -16,7 +16,15 @@ FILES = (
     "slow-n.pcap.gz",
     "slow-orphans.pcap.gz",
 )
-COMMANDS = ("dissect", "pairs", "pairs --bodies", "records", "streams", "stats", "conform")
+COMMANDS = (
+    "dissect",
+    "pairs",
+    "pairs --bodies -T ndjson",
+    "records",
+    "streams",
+    "stats",
+    "conform",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
