@@ -68,6 +68,7 @@ class Objects:
             keep: Whether to keep conversations that are not odd.
         """
         self.all: dict[int, Conversation] = {}
+        self._led: dict[int, int] = {}
         self._tables = tables
         self._connections = connections
         self._max_frame_bytes = max_frame_bytes
@@ -83,6 +84,7 @@ class Objects:
         whole = bool(self._tables.talks[number, MARKS] & WHOLE)
         talk = Conversation(number, whole, self._tell, self._max_frame_bytes)
         self.all[number] = talk
+        self._led[number] = 0
         return talk
 
     def fetch(self, number: int) -> Conversation:
@@ -129,6 +131,7 @@ class Objects:
         """Forget the conversations whose place is negative; give the others their new numbers."""
         kept = {int(places[number]): talk for number, talk in self.all.items()}
         self.all = {place: talk for place, talk in kept.items() if place >= 0}
+        self._led = dict.fromkeys(self.all, 0)
         for place, talk in self.all.items():
             talk.connection = place
         places_in_doubt = (int(places[number]) for number in self._doubtful)
@@ -154,11 +157,16 @@ class Objects:
             if talk is None:
                 talk = self.fetch(number)
             self._give(talk, chunks, at, taken, held_from)
-            if not self._keep and settle(self._tables, number, talk):
-                del self.all[number]
+            if self._has_led(number, talk) and settle(self._tables, number, talk):
+                del self.all[number], self._led[number]
             at, taken = at + 1, 0
             if at == len(numbers) or int(numbers[at]) not in self.all:
                 return at
+
+    def _has_led(self, number: int, talk: Conversation) -> bool:
+        """Tell whether a conversation took enough chunks to be handed over at their cost."""
+        self._led[number] += 1
+        return not self._keep and self._led[number] >= talk.open_requests.waived_count
 
     def _give(
         self, talk: Conversation, chunks: Chunks, at: int, taken: int, held_from: int
