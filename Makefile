@@ -1,11 +1,14 @@
 # make demo   sets everything up and shows what kafkashark makes of a capture that ships with it
-# make test   sets everything up and runs the tests
+# make test   sets everything up and runs the tests: the same ones, with the same examples, each time
+# make fuzz   looks for examples that fail for MINUTES=10, prints them and keeps them in .hypothesis
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: env demo test lint broker bench clean
+MINUTES ?= 10
+
+.PHONY: env demo test fuzz lint broker bench clean
 
 env: $(READY)
 
@@ -20,6 +23,9 @@ demo: env
 
 test: env
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not broker'
+
+fuzz: env
+	$(BIN)/python -m tools.fuzz --minutes $(MINUTES)
 
 # Needs Maven and Java 17; says so and skips where they are missing.
 broker: env

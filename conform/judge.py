@@ -64,6 +64,7 @@ class Judge:
         self.verdict.captures = capture.paths
         for number in self._connections(window):
             self._note_losses(reading, number)
+        self._note_repeats(table)
         capture.names.learn(read_names(table))
         plain = PlainBatches(table)
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
@@ -100,6 +101,16 @@ class Judge:
             talk.torn = talk.torn or talk.partial
         self._world.partial = self._world.partial or talk.partial
 
+    def _note_repeats(self, table: Exchanges) -> None:
+        """Note whose correlation ids repeat: their requests and responses pair by order alone."""
+        asked = table.request.packet != NONE
+        number, found = table.connection[asked], table.correlation_id[asked]
+        order = np.lexsort((found, number))
+        number, found = number[order], found[order]
+        same = (number[1:] == number[:-1]) & (found[1:] == found[:-1])
+        for each in np.unique(number[1:][same]).tolist():
+            self._talks[each].repeats = True
+
     def _exchanges(
         self, capture: Capture, reading: Reading, table: Exchanges
     ) -> Iterator[Exchange]:
@@ -129,11 +140,11 @@ class Judge:
         exchange, key = turn.exchange, turn.api_key
         if key == API_VERSIONS:
             learn_software(turn)
-        if turn.talk.partial and exchange.status != "answered":
-            # Frames that are entered anew are believed by their looks until one is answered.
+        if doubt := turn.talk.doubt(turn):
             for group in self._groups("exchange", key):
                 for _, say in group.members:
-                    say.unjudged(turn.talk.partial)
+                    say.unjudged(doubt)
+            turn.talk.is_disordered |= exchange.status != "answered"
             return
         self._ask(self._groups("exchange", key), turn)
         batch_groups = self._groups("batch", key)

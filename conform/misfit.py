@@ -15,9 +15,9 @@ from conform.odd_values import has_odd_values
 from dissector.errors import DecodeError, EncodeError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, RequestHeader, ResponseHeader
-from dissector.protocol.messages import Message
+from dissector.protocol.messages import UNSUPPORTED_VERSION, Message
 
-UNSUPPORTED_VERSION = 35
+_REFUSAL = UNSUPPORTED_VERSION.to_bytes(2, "big")
 _LEAST_BODY_BYTES = 4
 """A smaller body fits by chance in many a form."""
 
@@ -85,7 +85,10 @@ def _readings(
         if other != version:
             flexible = Message("response", b"", 0, key, other).header[1]
             found = f"the body is version {other}, where version {version} was asked"
-            yield "F07", found, frame, flexible, other
+            if key == API_VERSIONS and frame[4:6] == _REFUSAL:
+                yield "V01", f"the refusal is in version {other}, not 0", frame, flexible, other
+            else:
+                yield "F07", found, frame, flexible, other
 
 
 def _classic_client_id(frame: bytes) -> bytes | None:

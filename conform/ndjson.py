@@ -52,7 +52,7 @@ def finding_row(kind: Kind, finding: Finding) -> dict[str, Any]:
         "connection": finding.connection,
         "client": finding.client,
         "broker": finding.broker,
-        "packet": None if finding.packet is None else finding.packet + 1,
+        "packet": finding.packet,  # from 1, as an exchange has it
         "message": finding.message or None,
         "api": finding.api or None,
         "api_version": finding.version,

@@ -61,6 +61,7 @@ def offer_of(turn: Turn) -> Offer | None:
         keys = told.api_keys or ()
         ranges = {each.api_key: (each.min_version, each.max_version) for each in keys}
         has_ranges = all(0 <= least <= most for least, most in ranges.values())
+        has_ranges = has_ranges and all(key >= 0 for key in ranges)
         is_plain = has_ranges and len(keys) == len(ranges) and API_VERSIONS in ranges
         found = offers[key] = Offer(ranges, is_plain)
     return found

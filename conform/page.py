@@ -22,6 +22,12 @@ FAMILIES = {
     "S": "SASL",
     "Q": "Quotas and deprecations",
     "C": "Codes and values of answers",
+    "A": "Lists and answers",
+    "N": "Numbers",
+    "L": "Logs and their offsets",
+    "H": "Share groups",
+    "R": "Streams groups",
+    "O": "Telemetry",
     "P": "Asked of a live broker",
 }
 

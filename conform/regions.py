@@ -28,7 +28,7 @@ def regions_of(verdict: Verdict) -> dict[Finding, Region]:
     for kind in verdict:
         for finding in kind.findings:
             if finding.packet is not None and finding.frame is not None:
-                wanted[finding.packet].append(finding)
+                wanted[finding.packet - 1].append(finding)
     if not wanted or "-" in verdict.captures:
         return {}
     try:

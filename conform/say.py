@@ -127,7 +127,7 @@ def where_text(turn: Closing) -> str:
     if isinstance(turn, Turn):
         exchange = turn.exchange
         packets = (exchange.request_packet, exchange.response_packet)
-        shown = [str(packet + 1) for packet in packets if packet is not None]
+        shown = [str(packet) for packet in packets if packet is not None]
         version = "" if exchange.api_version is None else f" v{exchange.api_version}"
         parts = [f"{exchange.api or 'unknown'}{version}", *parts, f"packet {' and '.join(shown)}"]
     return ", ".join(parts)

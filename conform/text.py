@@ -89,7 +89,7 @@ def place_text(finding: Finding) -> str:
     if finding.connection is not None:
         parts.append(f"connection {finding.connection}")
     if finding.packet is not None:
-        parts.append(f"packet {finding.packet + 1}")  # as Wireshark counts
+        parts.append(f"packet {finding.packet}")
     if finding.correlation_id is not None:
         parts.append(f"id {finding.correlation_id}")
     if finding.path:

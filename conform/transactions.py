@@ -80,7 +80,7 @@ class Coordinated:
             return None
         if turn.exchange.api != "EndTxn":
             who = _adding(turn)
-            if who is not None and who in self._open:
+            if who is not None and who in self._open and not is_refused(turn):
                 self._open[who] = Transaction(is_begun=True)
             return None
         who = ending(turn)
@@ -96,7 +96,7 @@ class Added(Newest[tuple[Who, Topic | None], None]):
     def take(self, turn: Turn) -> None:
         """Note what is added, on whatever connection."""
         who = _adding(turn)
-        if who is None or turn.asked is None:
+        if who is None or turn.asked is None or is_refused(turn):
             return
         self[who, None] = None
         for topic in turn.asked.get("v3_and_below_topics") or ():
@@ -115,6 +115,17 @@ def _adding(turn: Turn) -> Who | None:
         return None
     name, number = asked.v3_and_below_transactional_id, asked.v3_and_below_producer_id
     return Who(_host(turn), name, number, asked.v3_and_below_producer_epoch)
+
+
+def is_refused(turn: Turn) -> bool:
+    """Tell whether nothing was added: an error of one partition keeps out all."""
+    told = turn.told
+    if told is None:
+        return False  # it is not known, so it may have been
+    if "error_code" in told:
+        return bool(told.error_code)
+    topics = told.get("results_by_topic_v3_and_below") or ()
+    return any(each.partition_error_code for topic in topics for each in topic.results_by_partition)
 
 
 class Produced(Newest[Who, "Newest[Topic, int]"]):

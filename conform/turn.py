@@ -45,11 +45,14 @@ class World(Remembers):
         partial: Why something that was said may not be in the capture; empty: as far as can be
             seen, all of every connection is. A connection of which no packet was captured leaves
             no trace: who compares connections must allow for that.
+        is_disordered: Whether a response was captured that no request waited for then: its request
+            may have been said, and is not known.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.partial = ""
+        self.is_disordered = False
 
 
 class Peer:
@@ -85,7 +88,11 @@ class Talk(Remembers):
             stream, and its correlation id; -1 before the first.
         unanswered: The first exchanges of those that never were, as they come to their end.
         orphans: The first responses that no request waited for.
+        cut: The first exchanges with a frame whose end never came.
         has_tokens: Whether raw SASL tokens may be sent, which only their order tells apart.
+        repeats: Whether the client gives several requests one correlation id.
+        is_disordered: Whether a response was captured that no request waited for then, or a
+            request that got none though it is due one.
     """
 
     def __init__(self, number: int, client: str, broker: str) -> None:
@@ -99,16 +106,37 @@ class Talk(Remembers):
         self.newest: tuple[int, int | None] = (-1, None)
         self.unanswered: list[Turn] = []
         self.orphans: list[Turn] = []
-        self.has_tokens = False
+        self.cut: list[Turn] = []
+        self.has_tokens = self.repeats = self.is_disordered = False
+
+    def doubt(self, turn: Turn) -> str:
+        """
+        Return why an exchange may be none; empty: request and response belong together.
+
+        Correlation ids that repeat pair by order alone. Behind a gap what looks like a frame may
+        be none: then it is taken for a late response to a request that was passed over.
+        """
+        exchange = turn.exchange
+        if self.partial and exchange.status != "answered":
+            return self.partial
+        if self.torn and turn.sent_at < self.newest[0]:
+            return self.torn
+        if self.repeats and (self.partial or self.is_disordered):
+            return "correlation ids repeat, and packets are missing or out of order"
+        return ""
 
     def note(self, turn: Turn) -> None:
         """Note what became of an exchange."""
         exchange = turn.exchange
+        if not self.partial and len(self.cut) < MOST_ODD and turn.cut is not None:
+            self.cut.append(turn.kept())
         if exchange.is_token or (turn.api_key == SASL_HANDSHAKE and turn.version == 0):
             self.has_tokens = True
         if exchange.status == "answered":
             self.newest = max(self.newest, (turn.sent_at, exchange.correlation_id), key=_first)
             return
+        self.is_disordered |= exchange.status in ("unanswered", "orphan")
+        turn.world.is_disordered |= exchange.status == "orphan"
         odd = {"unanswered": self.unanswered, "orphan": self.orphans}.get(exchange.status)
         if odd is not None and not self.partial and len(odd) < MOST_ODD:
             odd.append(turn.kept())
@@ -199,6 +227,12 @@ class Turn(Closing):
         whole = [each for each in self.declared if each.size == len(each.frame)]
         found = [(message, misfit(message)) for message in whole]
         return [(message, why) for message, why in found if why is not None]
+
+    @property
+    def cut(self) -> Message | None:
+        """The message whose end was not captured; None where both are all there."""
+        messages = self.exchange.messages
+        return next((each for each in messages if each.size > len(each.frame)), None)
 
     def kept(self) -> Turn:
         """Return the same with its own bytes: it may be kept when its window is gone."""

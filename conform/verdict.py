@@ -41,7 +41,7 @@ class Finding:
         connection: Number of the connection in the capture; None for a live broker.
         client: `address:port`.
         broker: Likewise.
-        packet: Number of the packet that completed the message, from 0; None where there is none.
+        packet: Number of the packet that completed the message, from 1; None where there is none.
         correlation_id: Of the exchange.
         api: Name of the API; empty where that is not known.
         version: Of the request.

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from dissector.public import *  # noqa: F403
 
 
+def __dir__() -> list[str]:
+    """Name what there is for users, which is loaded when it is asked for."""
+    from dissector.public import __all__ as names
+
+    return sorted(names)
+
+
 def __getattr__(name: str) -> Any:
     """Load the public face when it is first asked for: a command may need only a part of us."""
     if name == "__all__" or not name.startswith("_"):

@@ -83,6 +83,13 @@ class DecodeError(DissectorError):
         return f"{self.path or 'message'} at byte {self.position}: {self.what}"
 
 
+class UnknownCodec(DecodeError):
+    """There is no such API, version or kind of message."""
+
+    def __str__(self) -> str:
+        return self.what
+
+
 class EncodeError(DissectorError):
     """
     A value can't be written as the declaration asks: a missing field, a number out of range.

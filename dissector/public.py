@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -16,6 +17,8 @@ from dissector.errors import (
     EncodeError,
     FilterError,
     Problem,
+    UnknownCodec,
+    UsageError,
 )
 from dissector.protocol.apis import Api, Kind, all_apis, api
 from dissector.protocol.codec import Codec
@@ -33,6 +36,7 @@ __all__ = [
     "Message",
     "Options",
     "Problem",
+    "UsageError",
     "all_apis",
     "api",
     "codec",
@@ -55,12 +59,19 @@ def codec(api_key: int, version: int, kind: Kind) -> Codec:
     Raises:
         DecodeError: There is no such API, version or kind.
     """
+    if not isinstance(api_key, int):
+        known = {each.name: each.key for each in all_apis()}
+        hint = f"; {api_key} is {known[api_key]}" if api_key in known else ""
+        raise UnknownCodec(f"codec takes the key of an API, a number, not {api_key!r}{hint}")
     found = api(api_key)
     if found is None:
-        raise DecodeError(f"API key {api_key} is not known")
+        raise UnknownCodec(f"no API has the key {api_key}")
     if kind not in ("request", "response"):
-        raise DecodeError(f"{kind!r} is neither request nor response")
-    return found.schema(kind).codec(version)
+        raise UnknownCodec(f"{kind!r} is neither request nor response")
+    schema = found.schema(kind)
+    if version not in schema.versions:
+        raise UnknownCodec(f"{found.name} has no version {version}; known are {schema.known}")
+    return schema.codec(version)
 
 
 def open_capture(
@@ -78,11 +89,28 @@ def open_capture(
             Kafka is recognised by its content on any port.
         max_frame_bytes: Larger frames are passed over as a problem.
         stdin: What `-` reads instead of the process's standard input.
+
+    Raises:
+        UsageError: A capture is no name, or a port no number.
     """
+    for each in captures:
+        if not isinstance(each, str | os.PathLike):
+            raise UsageError(_no_name(each))
+    if isinstance(ports, str | int):
+        raise UsageError(f"ports takes several numbers: ports=[{ports}]")
     return Capture(
         captures,
         Options(ports=frozenset(ports), max_frame_bytes=max_frame_bytes, stdin=stdin),
     )
+
+
+def _no_name(given: object) -> str:
+    """Say what to give instead of what is no name of a file."""
+    if isinstance(given, list | tuple):
+        return f"a capture is the name of a file, not a {type(given).__name__}; give *names"
+    if hasattr(given, "read"):
+        return "a capture is the name of a file; give '-' and the open file as stdin="
+    return f"a capture is the name of a file, not {type(given).__name__}"
 
 
 def dissect(*captures: str | Path, ports: Iterable[int] = ()) -> Iterator[Exchange]:

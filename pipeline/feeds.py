@@ -40,6 +40,8 @@ class RangeFeed(FileNames):
         self.note(each.first_packet, each.path)
         self.packets = 0
         self.bytes = 0
+        self.taken = 0
+        self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
         self.packing = Packing(each.number, self.networks)
@@ -99,6 +101,8 @@ class ParcelFeed(FileNames):
         self.starts, self.names = names.starts, names.names
         self.packets = 0
         self.bytes = 0
+        self.taken = 0
+        self.begin_ns = 0
         self.networks: list[str] = [""]
         self.passed_over: dict[str, int] = {}
         self._numbers = {"": 0}

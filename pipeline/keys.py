@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Int64s, Segments
+from dissector.capture.hashing import SECRET, scatter
 from dissector.kernel import Kernel, part
 
 _PRIME = (1 << 31) - 1
@@ -47,10 +48,10 @@ def key_of(high: int, low: int, port: int, to_high: int, to_low: int, to_port: i
 
 
 @part
-def place_of(table: Any, key: int) -> int:
+def place_of(table: Any, secret: Any, key: int) -> int:
     """Return where a key stands in a hash table of keys, or the free place for it."""
     last = len(table) - 1
-    at = key & last
+    at = scatter(secret, key) & last
     while table[at, KEY] != key and table[at, KEY] != 0:
         at = (at + 1) & last
     return at
@@ -70,6 +71,7 @@ def _count(
     target_port: Any,
     captured: Any,
     table: Any,
+    secret: Any,
     used: int,
     at: int,
     state: Any,
@@ -80,7 +82,7 @@ def _count(
         key = key_of(
             source[i, 0], source[i, 1], source_port[i], target[i, 0], target[i, 1], target_port[i]
         )
-        place = place_of(table, key)
+        place = place_of(table, secret, key)
         if table[place, KEY] == 0:
             table[place, KEY] = key
             used += 1
@@ -92,10 +94,10 @@ def _count(
 
 
 @Kernel
-def _enter(rows: Any, columns: int, table: Any) -> None:
+def _enter(rows: Any, columns: int, table: Any, secret: Any) -> None:
     """Put rows, whose keys differ, into an empty table."""
     for row in range(len(rows)):
-        place = place_of(table, rows[row, KEY])
+        place = place_of(table, secret, rows[row, KEY])
         for column in range(columns):
             table[place, column] = rows[row, column]
 
@@ -108,6 +110,7 @@ def _sort_out(
     target_port: Any,
     captured: Any,
     table: Any,
+    secret: Any,
     into: Any,
     sums: Any,
 ) -> int:
@@ -121,6 +124,7 @@ def _sort_out(
         target_port: Likewise.
         captured: Likewise.
         table: Of keys.
+        secret: For its hash.
         into: Gets the part; -1 for those whose key is not in the table.
         sums: [parts, 2], how many segments and bytes each gets.
     """
@@ -130,7 +134,7 @@ def _sort_out(
             source[i, 0], source[i, 1], source_port[i], target[i, 0], target[i, 1], target_port[i]
         )
         into[i] = -1
-        if table[place_of(table, key), KEY] == key:
+        if table[place_of(table, secret, key), KEY] == key:
             to = part_of(key, len(sums))
             into[i] = to
             sums[to, 0] += 1
@@ -163,12 +167,12 @@ class Tally:
         at = 0
         while at < len(segments):
             work = _STEPS * (len(segments) - at)
-            at = _count(*columns, self._table, self._used, at, state, work=work)
+            at = _count(*columns, self._table, SECRET, self._used, at, state, work=work)
             self._used = int(state[0])
             if at < len(segments):
                 rows = self.rows()
                 self._table = np.zeros((2 * len(self._table), COUNTS), np.int64)
-                _enter(rows, COUNTS, self._table, work=len(rows))
+                _enter(rows, COUNTS, self._table, SECRET, work=len(rows))
 
     def rows(self) -> Int64s:
         """Return what was counted, in the order of keys."""
@@ -181,10 +185,14 @@ class Chosen:
     """A set of keys."""
 
     def __init__(self, keys: Int64s) -> None:
+        self._keys = keys
         self._count = len(keys)
         self._table = np.zeros((max(2, 1 << (2 * len(keys)).bit_length()), 1), np.int64)
         rows = np.ascontiguousarray(keys, np.int64).reshape(-1, 1)
-        _enter(rows, 1, self._table, work=len(rows))
+        _enter(rows, 1, self._table, SECRET, work=len(rows))
+
+    def __reduce__(self) -> tuple[type[Chosen], tuple[Int64s]]:
+        return Chosen, (self._keys,)
 
     def __len__(self) -> int:
         return self._count
@@ -197,5 +205,7 @@ class Chosen:
         """
         into, sums = np.full(len(segments), -1, np.int64), np.zeros((parts, 2), np.int64)
         if self._count:
-            _sort_out(*_ends(segments), self._table, into, sums, work=_STEPS * len(segments))
+            _sort_out(
+                *_ends(segments), self._table, SECRET, into, sums, work=_STEPS * len(segments)
+            )
         return into, sums

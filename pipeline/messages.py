@@ -90,7 +90,7 @@ def _cells(
     ends = exchange.client, exchange.broker
     return (
         exchange.capture,
-        None if packet is None else packet + 1,
+        packet,
         exchange.request_time_ns if asked else exchange.response_time_ns,
         exchange.connection,
         ends[not asked],

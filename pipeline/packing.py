@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Bytes, Int64s, Segments
-from dissector.capture.flows import scatter
+from dissector.capture.hashing import SECRET, scatter_ends
 from dissector.kernel import Kernel, part
 from dissector.move import move
 
@@ -33,6 +33,7 @@ _STEPS = 12
 def _end_of(
     ends: Any,
     slots: Any,
+    secret: Any,
     count: int,
     network: int,
     source: Any,
@@ -44,7 +45,9 @@ def _end_of(
     """Return the number of the ends of segment `i`, which may be new: then it is `count`."""
     last = len(slots) - 1
     high, low, to_high, to_low = source[i, 0], source[i, 1], target[i, 0], target[i, 1]
-    slot = scatter(high, low, source_port, to_high, to_low, target_port) & last
+    slot = last & scatter_ends(
+        secret, network, high, low, source_port, to_high, to_low, target_port
+    )
     while slots[slot] != 0:
         number: int = slots[slot] - 1
         if (
@@ -86,6 +89,7 @@ def _pack(
     clock_ns: Any,
     ends: Any,
     slots: Any,
+    secret: Any,
     state: Any,
     places: Any,
     rows: Any,
@@ -104,7 +108,16 @@ def _pack(
         part = into[i]
         if part >= 0:
             end = _end_of(
-                ends, slots, count, network[i], source, source_port[i], target, target_port[i], i
+                ends,
+                slots,
+                secret,
+                count,
+                network[i],
+                source,
+                source_port[i],
+                target,
+                target_port[i],
+                i,
             )
             if end == count:
                 count += 1
@@ -155,7 +168,7 @@ class Ends:
         state = np.array([self._count, 0], np.int64)
         while True:
             work = _STEPS * (len(into) - int(state[1]))
-            tables = self.rows, self._slots, state, places, rows, payload
+            tables = self.rows, self._slots, SECRET, state, places, rows, payload
             at: int = _pack(into, segments.data, *columns, *tables, work=work)
             self._count = int(state[0])
             if at == len(into):
@@ -167,15 +180,17 @@ class Ends:
         rows[: self._count] = self.rows
         self._slots = np.zeros(2 * len(self._slots), np.int64)
         self.rows = rows
-        _scatter_again(rows, self._slots, self._count, work=4 * self._count)
+        _scatter_again(rows, self._slots, SECRET, self._count, work=4 * self._count)
 
 
 @Kernel
-def _scatter_again(ends: Any, slots: Any, count: int) -> None:
+def _scatter_again(ends: Any, slots: Any, secret: Any, count: int) -> None:
     """Fill empty slots."""
     last = len(slots) - 1
     for row in range(count):
-        slot = last & scatter(
+        slot = last & scatter_ends(
+            secret,
+            ends[row, NETWORK],
             ends[row, SOURCE],
             ends[row, SOURCE + 1],
             ends[row, SOURCE_PORT],

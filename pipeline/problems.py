@@ -70,7 +70,7 @@ def message_problems(reading: Reading, table: Exchanges, exchanges: pl.DataFrame
             packet = exchange.request_packet if asked else exchange.response_packet
             where = {
                 "capture": exchange.capture,
-                "packet": None if packet is None else packet + 1,
+                "packet": packet,
                 "time_ns": exchange.request_time_ns if asked else exchange.response_time_ns,
                 "connection": exchange.connection,
                 "api": exchange.api,

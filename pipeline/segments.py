@@ -11,7 +11,7 @@ import numpy as np
 
 from dissector.capture.columns import Segments
 
-_COLUMNS = [each.name for each in fields(Segments) if each.name != "data"]
+_COLUMNS = [each.name for each in fields(Segments) if each.name not in ("data", "is_live")]
 
 
 def chosen(segments: Segments, rows: Any) -> Segments:
@@ -24,7 +24,9 @@ def joined(pieces: Sequence[Segments]) -> Segments:
     """Return segments one behind another, and their bytes likewise."""
     if len(pieces) == 1:
         return pieces[0]
-    columns = {name: np.concatenate([getattr(each, name) for each in pieces]) for name in _COLUMNS}
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(each, name) for each in pieces]) for name in _COLUMNS
+    }
     shifts = [0, *accumulate(len(each.data) for each in pieces[:-1])]
     columns["start"] = np.concatenate(
         [each.start + shift for each, shift in zip(pieces, shifts, strict=True)]

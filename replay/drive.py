@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from dissector.errors import ReplayError
+from replay import loops
 from replay.cluster import Cluster
 from replay.compare import compare
 from replay.criteria import Criteria
@@ -48,7 +49,7 @@ def drive(plan: Plan, setting: Setting, watch: Watch | None = None) -> Report:
         watch: Is called several times a second meanwhile.
     """
     with target(plan, setting) as addresses:
-        return asyncio.run(_drive(plan, setting, addresses, watch))
+        return loops.run(_drive(plan, setting, addresses, watch))
 
 
 @contextlib.contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from itertools import islice
 
 from dissector.protocol.apis import api
 from dissector.protocol.messages import Message
 from dissector.view.escape import escaped
-from replay import batches
+from replay import batches, loops
 from replay.cluster import Cluster
 from replay.connection import written
 from replay.drive import target
@@ -89,7 +88,7 @@ def offered(plan: Plan, setting: Setting) -> Iterator[str]:
         ReplayError: It can't be reached.
     """
     with target(plan, setting) as addresses:
-        cluster = asyncio.run(_seen(addresses, setting))
+        cluster = loops.run(_seen(addresses, setting))
     yield f"brokers of {escaped(setting.to)}"
     for node, broker in sorted(cluster.brokers.items()):
         yield f"  {node}  {escaped(written(broker.host, broker.port))}"

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
-# How long an example takes depends on what else the machine does. What CI says of a commit must
-# not depend on chance: there the examples are always the same, everywhere else new ones.
+# How long an example takes depends on what else the machine does.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+# The result of a test must not depend on chance: its examples are the same in every run.
+settings.register_profile("same", UNHURRIED, derandomize=True)
+
+# `make fuzz` looks for new ones, and keeps those that fail.
 settings.register_profile(
-    "unhurried",
-    deadline=None,
-    derandomize=os.environ.get("CI") == "true",
-    suppress_health_check=[HealthCheck.too_slow],
+    "fuzz",
+    UNHURRIED,
+    derandomize=False,
+    database=DirectoryBasedExampleDatabase(".hypothesis/examples"),
+    print_blob=True,
 )
-settings.load_profile("unhurried")
+settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

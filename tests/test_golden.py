@@ -24,6 +24,9 @@ CAPTURES = Path(__file__).parents[1] / "captures"
 GOLDEN = Path(__file__).parent / "golden"
 RECORDED = sorted(path for path in CAPTURES.iterdir() if ".pcap" in path.name)
 
+ENCRYPTED = "kafka4-aiokafka-tls.pcap"
+"""In which there is no Kafka to be read."""
+
 SHOWN_LINES = 60
 """So many lines of a section are written out."""
 
@@ -40,7 +43,10 @@ def test_prints_what_it_did(
     def lines(*words: str) -> list[str]:
         status = main([words[0], str(capture), *words[1:]])
         out, err = capsys.readouterr()
-        assert (status, err) == (0, "")
+        # Where all is encrypted, that is what stderr says, in one line.
+        is_encrypted = "no Kafka" in err and "encrypted" in err and err.count("\n") == 1
+        assert (status, bool(err)) == (0, is_encrypted)
+        assert is_encrypted == (capture.name == ENCRYPTED)
         return out.split("\n")[:-1]
 
     text = "".join(f"{line}\n" for line in golden(lines))

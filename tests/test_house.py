@@ -27,7 +27,7 @@ HELD_BY = {
     "capture/test_order": "rows",
     "capture/test_tcp": "columns connections live release stream tally",
     "cli/test_pairs": "view/bodies",
-    "engine/test_conversations": "chains cutting objects pairing tables talks tell",
+    "engine/test_conversations": "cutting objects pairing tables talks tell",
     "engine/test_fields": "field_columns field_frame field_rest field_secrets",
     "engine/test_known": "fact_loop fact_message fact_notes fact_tables",
     "engine/test_tape": "tape_loop wire",

@@ -53,6 +53,9 @@ def answers_a_request(closing: Closing, say: Say) -> None:
     if not closing.whole:
         say.unjudged(talk.partial)
         return
+    if talk.repeats and talk.is_disordered:
+        say.unjudged("correlation ids repeat, and packets are out of order")
+        return
     say.judged()
     waited = {turn.exchange.correlation_id for turn in talk.unanswered}
     for turn in talk.orphans:

@@ -16,11 +16,22 @@ from dissector.view.escape import quoted
 _UNKNOWN = "ERROR_"
 """How `error_name` begins for a code that nobody knows."""
 
-_NOTHING: dict[str, tuple[tuple[str, ...], dict[str, int]]] = {
+_EMPTY: tuple[Any, ...] = (None, b"", [])
+
+_NOTHING: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "Produce": (("responses", "partition_responses"), {"base_offset": -1}),
+    "Fetch": (("responses", "partitions"), {"records": _EMPTY}),
     "ListOffsets": (("topics", "partitions"), {"offset": -1, "timestamp": -1}),
     "OffsetForLeaderEpoch": (("topics", "partitions"), {"end_offset": -1}),
     "InitProducerId": ((), {"producer_id": -1, "producer_epoch": -1}),
+    "JoinGroup": ((), {"generation_id": -1, "members": _EMPTY}),
+    "SyncGroup": ((), {"assignment": _EMPTY}),
+    "Metadata": (("topics",), {"partitions": _EMPTY}),
+    "ShareFetch": (("responses", "partitions"), {"records": _EMPTY, "acquired_records": _EMPTY}),
+    "ConsumerGroupHeartbeat": ((), {"assignment": _EMPTY}),
+    "ShareGroupHeartbeat": ((), {"assignment": _EMPTY}),
+    "DescribeConfigs": (("results",), {"configs": _EMPTY}),
+    "CreateDelegationToken": ((), {"hmac": _EMPTY}),
 }
 """API -> the lists that lead to structs with an error code, and what stands for nothing in them."""
 
@@ -62,8 +73,10 @@ def _path_of(turn: Turn, code: int) -> str:
     "Beside an error stands no result",
     Severity.WARNING,
     source="ProduceResponse.java, ListOffsetsResponse.java, OffsetsForLeaderEpochResponse.java, "
-    "InitProducerIdResponse.java: -1 beside an error",
-    asks="Where an answer has an error, its offsets, timestamps and producer ids are -1.",
+    "InitProducerIdResponse.java: -1 beside an error; FetchResponse.java (partitionResponse): "
+    "empty records",
+    asks="Where an answer has an error, its offsets, timestamps and producer ids are -1, and its "
+    "records, assignments and lists are empty.",
     example="Produce: error_code 6, base_offset 17",
     apis=tuple(_NOTHING),
 )
@@ -73,17 +86,19 @@ def no_result_beside_errors(turn: Turn, say: Say) -> None:
         return
     say.judged()
     way, nothing = _NOTHING[turn.exchange.api or ""]
-    for path, struct in _structs(turn.told, way):
+    for path, struct in structs(turn.told, way):
         if not struct["error_code"]:
             continue
         for name, value in nothing.items():
-            if struct.get(name, value) != value:
+            allowed = value if isinstance(value, tuple) else (value,)
+            if struct.get(name, allowed[0]) not in allowed:
                 error = error_name(struct["error_code"])
-                what = f"{name} is {struct[name]} beside '{error}'"
+                there = struct[name] if isinstance(struct[name], int) else "not empty"
+                what = f"{name} is {there} beside '{error}'"
                 say.broken(Side.BROKER, what, path=f"{path}.{name}".lstrip("."))
 
 
-def _structs(
+def structs(
     body: Mapping[str, Any], way: tuple[str, ...], path: str = ""
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the structs at the end of a way through lists, each with its path."""
@@ -91,7 +106,7 @@ def _structs(
         yield path, body
         return
     for at, each in enumerate(body[way[0]] or ()):
-        yield from _structs(each, way[1:], f"{path}.{way[0]}[{at}]".lstrip("."))
+        yield from structs(each, way[1:], f"{path}.{way[0]}[{at}]".lstrip("."))
 
 
 @rule(

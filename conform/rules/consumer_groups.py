@@ -28,7 +28,8 @@ class _Told(Newest[tuple[str, str], tuple[int, int]]):
     source="KIP-848; GroupMetadataManager.throwIfConsumerGroupHeartbeatRequestIsInvalid, "
     "throwIfConsumerGroupMemberEpochIsInvalid",
     asks="Epoch 0 joins, with topics, a rebalance timeout and no partitions; -1 leaves, -2 leaves "
-    "a static member's place; other negative epochs are none. Brokers refuse the rest with "
+    "a static member's place; other negative epochs are none; a member keeps its id, and its "
+    "epoch does not go down. Brokers refuse the rest with "
     "INVALID_REQUEST, which makes it a warning, and an epoch above the member's with "
     "FENCED_MEMBER_EPOCH (110).",
     example="epoch 0 with rebalance_timeout_ms -1",
@@ -51,7 +52,7 @@ def by_epochs(turn: Turn, say: Say) -> None:
     if found and not told.error_code:
         say.broken(Side.BROKER, f"answered with error 0: {found}", path="error_code")
     if not told.error_code:
-        _judge_epoch(turn, say, asked, told)
+        judge_epoch(turn, say, asked, told)
 
 
 def _wrong(asked: Container, version: int) -> tuple[str, str]:
@@ -78,22 +79,29 @@ def _sort(epoch: int) -> str:
     return "above 0" if epoch > 0 else str(epoch)
 
 
-def _judge_epoch(turn: Turn, say: Say, asked: Container, told: Container) -> None:
-    """Hold the epochs against each other, and against what the member was told before."""
+def judge_epoch(turn: Turn, say: Say, asked: Container, told: Container) -> None:
+    """Hold the epochs of a heartbeat against each other, and against what was told before."""
     epoch, now = asked.member_epoch, told.member_epoch
     if epoch >= 0 and now <= 0:
         say.broken(Side.BROKER, f"a member's epoch is {now}", path="member_epoch")
     elif epoch < 0 and now != epoch:
         say.broken(Side.BROKER, f"leaves with {epoch}, is told {now}", path="member_epoch")
+    if asked.member_id and told.member_id and asked.member_id != told.member_id:
+        found = f"member {asked.member_id!r} is answered as {told.member_id!r}"
+        say.broken(Side.BROKER, found, path="member_id")
     member = asked.member_id or told.member_id or ""
     known = turn.talk.state(_Told)
     key = asked.group_id, member
     before = known.get(key)
     sent_ns, told_ns = turn.exchange.request_time_ns or 0, turn.exchange.response_time_ns or 0
     is_known = before is not None and before[1] < sent_ns and turn.whole
-    if epoch > 0 and before is not None and is_known and epoch > before[0]:
-        found = f"epoch {epoch} is taken, where the member was told {before[0]}"
-        say.broken(Side.BROKER, found, path="error_code")
+    if epoch > 0 and before is not None and is_known:
+        if epoch > before[0]:
+            found = f"epoch {epoch} is taken, where the member was told {before[0]}"
+            say.broken(Side.BROKER, found, path="error_code")
+        elif 0 < now < before[0]:
+            found = f"the member's epoch is {now}, after {before[0]}"
+            say.broken(Side.BROKER, found, path="member_epoch")
     if now > 0:
         known[key] = now, told_ns
     else:

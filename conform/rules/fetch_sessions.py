@@ -203,7 +203,7 @@ def replicas_are_brokers(turn: Turn, say: Say) -> None:
     if turn.exchange.api != "Fetch":
         roles.is_consumer = True
     else:
-        replica = _replica(turn.asked)
+        replica = replica_of(turn.asked)
         if replica < 0:
             roles.is_consumer |= replica == _CONSUMER
         else:
@@ -215,7 +215,7 @@ def replicas_are_brokers(turn: Turn, say: Say) -> None:
         say.broken(Side.CLIENT, found)
 
 
-def _replica(asked: object) -> int:
+def replica_of(asked: object) -> int:
     """Return the replica id of a Fetch request."""
     state = getattr(asked, "replica_state", None)
     found: int = getattr(asked, "replica_id", -1) if state is None else state.replica_id

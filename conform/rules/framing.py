@@ -9,6 +9,9 @@ from conform.say import Say
 from conform.turn import Closing, Turn
 from dissector.protocol.headers import API_VERSIONS
 
+MOST_REQUEST_BYTES = 100 << 20
+"""The default of socket.request.max.bytes."""
+
 
 @rule(
     "F01",
@@ -16,7 +19,8 @@ from dissector.protocol.headers import API_VERSIONS
     Severity.ERROR,
     source="NetworkReceive.java: a size that is negative or above socket.request.max.bytes closes "
     "the connection",
-    asks="All that is sent are frames: a size of 4 bytes, not negative, and so many bytes.",
+    asks="All that is sent are frames: a size of 4 bytes, not negative and in requests not above "
+    "100 MiB, and so many bytes. A side that closes in the middle of a frame is warned of.",
     example="ff ff ff fe, where the size of a frame is due",
     on="close",
 )
@@ -36,6 +40,22 @@ def is_framed(closing: Closing, say: Say) -> None:
     for side, count in zip(Side, skipped, strict=True):
         if count:
             say.broken(side, f"bytes in no frame that can be believed: {count}")
+    for turn in closing.talk.cut:
+        _judge_cut(turn, say)
+
+
+def _judge_cut(turn: Turn, say: Say) -> None:
+    """Judge a frame whose end never came: too large for a broker, or given up by who sent it."""
+    message = turn.cut
+    if message is None:
+        return
+    side = Side.CLIENT if message.kind == "request" else Side.BROKER
+    if message.kind == "request" and message.size > MOST_REQUEST_BYTES:
+        found = f"a size of {message.size} bytes, which brokers refuse"
+        say.broken(side, found, message=message, of=turn)
+    elif turn.talk.ended == "fin":
+        found = f"{message.size - len(message.frame)} bytes of the last {message.kind} never came"
+        say.broken(side, found, message=message, of=turn, severity=Severity.WARNING)
 
 
 def _judge_misfit(id: str, kind: str, turn: Turn, say: Say) -> None:

@@ -125,13 +125,26 @@ def _is_repeated(append: Append, before: Producer) -> bool:
 )
 def retries_are_known(turn: Turn, say: Say) -> None:
     """Look for sequences that were appended at two offsets."""
+    taken = turn.world.state(_Taken)
     for append, before in turn.world.state(_Follow).of(turn):
-        if append.error or before is None:
+        if append.error or append.offset < 0:
             continue
-        say.judged()
-        if _is_repeated(append, before):
-            found = f"base sequence {append.batch.base_sequence} is appended again"
+        batch = append.batch
+        key = append.place, batch.producer_id, batch.producer_epoch
+        recent = taken.get(key) or deque(maxlen=RETAINED)
+        taken[key] = recent
+        if before is not None or recent:
+            say.judged()
+        is_again = any(s == batch.base_sequence and o != append.offset for s, o in recent)
+        if is_again or (before is not None and _is_repeated(append, before)):
+            found = f"base sequence {batch.base_sequence} is appended again"
             say.broken(Side.BROKER, found, message=append.message, path=append.path)
+        if (batch.base_sequence, append.offset) not in recent:
+            recent.append((batch.base_sequence, append.offset))
+
+
+class _Taken(Newest[tuple[Place, int, int], deque[tuple[int, int]]]):
+    """By place, producer and epoch the last sequences that were appended, with their offsets."""
 
 
 class _InFlight(Newest[Place, deque[tuple[int, int]]]):

@@ -10,6 +10,8 @@ from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HAN
 MARGIN_NS = 1_000_000_000
 """How long after the end of a session a request is not held against the client."""
 
+_UNSUPPORTED_MECHANISM = 33
+
 _BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 
 
@@ -67,6 +69,70 @@ def _follow(turn: Turn, login: _Login) -> None:
         login.begun = True
     elif turn.api_key == SASL_AUTHENTICATE:
         login.stepped = True
+
+
+@rule(
+    "S03",
+    "A login must begin with a handshake",
+    Severity.ERROR,
+    source="SaslServerAuthenticator.handleKafkaRequest: SaslHandshake first, else "
+    "ILLEGAL_SASL_STATE",
+    asks="SaslAuthenticate comes behind a SaslHandshake that was answered without an error; a "
+    "broker refuses it otherwise.",
+    example="SaslAuthenticate as the first request of a connection",
+    apis=("SaslHandshake", "SaslAuthenticate"),
+)
+def shakes_hands_first(turn: Turn, say: Say) -> None:
+    """Ask whether a handshake came before a step of a login."""
+    login = turn.talk.state(_Handshake)
+    if not turn.whole or turn.talk.is_disordered:
+        say.unjudged(turn.talk.partial or "packets are out of order")
+        return
+    told = turn.told
+    if turn.api_key == SASL_HANDSHAKE:
+        login.done |= told is not None and not told.error_code
+        return
+    say.judged()
+    if login.done:
+        return
+    is_refused = told is not None and bool(told.error_code)
+    severity = Severity.WARNING if is_refused else None
+    say.broken(Side.CLIENT, "there was no handshake before", severity=severity)
+    if told is not None and not is_refused:
+        say.broken(Side.BROKER, "a login without a handshake goes on", path="error_code")
+
+
+class _Handshake:
+    """Whether a handshake of a connection succeeded."""
+
+    def __init__(self) -> None:
+        self.done = False
+
+
+@rule(
+    "S04",
+    "A handshake must take the mechanisms that it lists, and no other",
+    Severity.ERROR,
+    source="SaslServerAuthenticator.handleHandshakeRequest: UNSUPPORTED_SASL_MECHANISM (33)",
+    asks="A mechanism is taken without an error if the answer lists it, and refused with "
+    "UNSUPPORTED_SASL_MECHANISM only if it does not.",
+    example="PLAIN is taken, the answer lists SCRAM-SHA-256",
+    apis=("SaslHandshake",),
+)
+def takes_what_it_lists(turn: Turn, say: Say) -> None:
+    """Hold the mechanism that was asked for against those that are listed."""
+    asked, told = turn.asked, turn.told
+    if asked is None or told is None:
+        say.unjudged(turn.lacks())
+        return
+    if told.error_code not in (0, _UNSUPPORTED_MECHANISM):
+        return
+    say.judged()
+    is_listed = asked.mechanism in (told.mechanisms or ())
+    if is_listed != (not told.error_code):
+        did = "refused" if told.error_code else "taken"
+        found = f"{asked.mechanism!r} is {did}, {', '.join(told.mechanisms or ())!r} are listed"
+        say.broken(Side.BROKER, found, path="error_code")
 
 
 class _Form:

@@ -81,6 +81,9 @@ def produced_is_added(turn: Turn, say: Say) -> None:
     who = ending(turn)
     if turn.told.error_code or not (written := produced.pop(who, None)):
         return
+    if turn.world.is_disordered:
+        say.unjudged("a response was captured before its request")
+        return
     if known is None:
         say.unjudged("the beginning of the transaction is not in the capture")
         return
@@ -128,6 +131,11 @@ def ended_was_begun(turn: Turn, say: Say) -> None:
         say.unjudged("the beginning of the transaction is not in the capture")
         return
     say.judged()
+    is_added = known.is_begun or (ending(turn), None) in added
+    if not turn.told.error_code and known.ended is None and not is_added:
+        if not (turn.world.partial or turn.world.is_disordered):
+            say.broken(Side.BROKER, "a transaction ends that never began", path="error_code")
+        return
     if turn.told.error_code != _INVALID_TXN_STATE or known.is_begun:
         return
     if known.ended is None and (ending(turn), None) not in added:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from conform.memory import Newest
 from conform.offer import offer_of
 from conform.rule import Severity, Side, rule
 from conform.say import Say
@@ -64,6 +65,46 @@ def _note_offer(turn: Turn, offered: _Offered) -> None:
         offered.packet = turn.exchange.response_packet or 0
 
 
+_HIDDEN = (71, 72)
+"""Telemetry: Kafka does not offer it where nobody takes it up, and answers it all the same."""
+
+
+class _OfBrokers(Newest[str, tuple[int, dict[int, tuple[int, int]]]]):
+    """The versions that each broker offered last, on whatever connection, and in which packet."""
+
+
+@rule(
+    "F17",
+    "What a broker does not offer it must not answer",
+    Severity.ERROR,
+    source="SocketServer.parseRequestHeader, RequestContext.parseRequest: a request of an API or a "
+    "version that is not offered closes the connection, but for ApiVersions",
+    asks="A request whose API or version is not in what the broker offers gets no answer, or "
+    "UNSUPPORTED_VERSION (35).",
+    example="API 500 is answered",
+)
+def answers_what_it_offers(turn: Turn, say: Say) -> None:
+    """Ask whether something is answered that the broker does not offer."""
+    offers = turn.world.state(_OfBrokers)
+    key, version, broker = turn.api_key, turn.version, turn.talk.broker.address
+    if key == API_VERSIONS:
+        offer = offer_of(turn)
+        if offer is not None:
+            offers[broker] = turn.exchange.response_packet or 0, offer.ranges
+        return
+    told, ranges = offers.get(broker, (0, None))
+    if key is None or version is None or ranges is None or not turn.whole:
+        return
+    if turn.exchange.status != "answered" or (turn.exchange.request_packet or 0) < told:
+        return
+    say.judged()
+    least, most = ranges.get(key, (0, -1))
+    if least <= version <= most or key in _HIDDEN or "UNSUPPORTED_VERSION" in turn.exchange.errors:
+        return
+    what = f"API {key} in version {version} is answered, which the broker does not offer"
+    say.broken(Side.BROKER, what)
+
+
 @rule(
     "F15",
     "A connection begins with ApiVersions",
@@ -99,6 +140,10 @@ def begins_with_versions(turn: Turn, say: Say) -> None:
 def refuses_in_version_0(turn: Turn, say: Say) -> None:
     """Ask how a request that is too new is refused."""
     version = turn.version
+    if refusal := next((why for _, why in turn.misfits if why.rule == "V01"), None):
+        say.judged()
+        say.broken(Side.BROKER, refusal.found)
+        return
     if turn.response is None or turn.response.body is None or version is None:
         say.unjudged(turn.lacks(request=False))
         return
@@ -141,6 +186,8 @@ def offers_ranges(turn: Turn, say: Say) -> None:
         return
     keys = told.api_keys or ()
     for at, each in enumerate(keys):
+        if each.api_key < 0:
+            say.broken(Side.BROKER, f"offers API {each.api_key}", path=f"api_keys[{at}].api_key")
         if not 0 <= each.min_version <= each.max_version:
             what = f"'{api_name(each.api_key)}' from {each.min_version} to {each.max_version}"
             say.broken(Side.BROKER, f"offers {what}", path=f"api_keys[{at}]")
@@ -195,6 +242,40 @@ def hides_features(turn: Turn, say: Say) -> None:
                 f"{quoted(each.name)} is offered from version {each.min_version} on",
                 path=f"supported_features[{at}].min_version",
             )
+
+
+@rule(
+    "V07",
+    "Features must be ranges, and finalized ones supported",
+    Severity.ERROR,
+    source="KIP-584; Features.java, SupportedVersionRange.java, FinalizedFeatures.java",
+    asks="The lowest version of a feature is not above its highest; a finalized feature that is "
+    "supported has a level within the versions that are.",
+    example="metadata.version is finalized at 30, and supported from 7 to 29",
+    apis=("ApiVersions",),
+)
+def features_are_ranges(turn: Turn, say: Say) -> None:
+    """Hold features against each other."""
+    told = turn.told
+    if told is None or "supported_features" not in told:
+        return
+    say.judged()
+    supported = {}
+    for at, each in enumerate(told.supported_features or ()):
+        supported[each.name] = each
+        if each.min_version > each.max_version:
+            found = f"{quoted(each.name)} from {each.min_version} to {each.max_version}"
+            say.broken(Side.BROKER, found, path=f"supported_features[{at}]")
+    for at, each in enumerate(told.finalized_features or ()):
+        least, most = each.min_version_level, each.max_version_level
+        known = supported.get(each.name)
+        found = ""
+        if least > most:
+            found = f"{quoted(each.name)} is finalized from {least} to {most}"
+        elif known is not None and most > known.max_version:
+            found = f"{quoted(each.name)} is finalized at {most}, {known.max_version} is supported"
+        if found:
+            say.broken(Side.BROKER, found, path=f"finalized_features[{at}]")
 
 
 class _Epoch:

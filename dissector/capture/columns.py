@@ -50,6 +50,8 @@ class Packets:
         problems: What was wrong with the files as far as this window reads them: the name of the
             file and what is wrong, with the position in the (decompressed) file.
         base: Offset of `data` in the (decompressed) file.
+        is_live: Whether these are of a pipe that may give more at any time.
+        taken: Bytes of all files that were read up to here, compressed or not.
     """
 
     data: Bytes
@@ -62,6 +64,8 @@ class Packets:
     file: Int32s
     problems: list[tuple[str, Problem]] = field(default_factory=list)
     base: int = 0
+    is_live: bool = False
+    taken: int = 0
 
     def __len__(self) -> int:
         return len(self.start)
@@ -88,6 +92,7 @@ class Segments:
         length: Bytes of payload that were sent, by the length in the IP header.
         captured: Bytes of payload that are present, at most `length`.
         clock_ns: The latest time of all segments of the capture up to this one.
+        is_live: As of `Packets`.
     """
 
     data: Bytes
@@ -105,6 +110,7 @@ class Segments:
     length: Int64s
     captured: Int64s
     clock_ns: Int64s
+    is_live: bool = False
 
     def __len__(self) -> int:
         return len(self.packet)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,7 +13,7 @@ from dissector.capture.columns import Bytes, Packets
 from dissector.capture.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.capture.pcapng import MAGIC, PcapngReader
 from dissector.capture.records import CAPTURED, ORIGINAL, START, TIME, Reader, Rows
-from dissector.capture.source import Source
+from dissector.capture.source import Source, Stop
 from dissector.errors import CaptureError, Problem
 
 WINDOW_BYTES = 16 << 20
@@ -48,6 +48,7 @@ def read_packets(
     *,
     window_bytes: int = WINDOW_BYTES,
     stdin: BinaryIO | None = None,
+    stop: Stop | None = None,
 ) -> Iterator[Packets]:
     """
     Read capture files, one after another, as one capture.
@@ -59,6 +60,7 @@ def read_packets(
         window_bytes: About how much of a file is in memory at a time. A window ends between two
             packets and at the end of a file, and holds at least one packet.
         stdin: What `-` reads instead of the process's own standard input.
+        stop: Ends the capture where it is when it is asked to.
 
     Yields:
         Windows, none empty but where it tells of a problem. Damage ends the reading of its file
@@ -72,14 +74,21 @@ def read_packets(
     if len(names) > 1:
         for name in names:
             _check(name)
-    first = 0
+    first = taken = 0
     buffers = Buffers()
     for number, name in enumerate(names):
-        source = Source(name, stdin)
+        if number and stop is not None and stop.asked:
+            return
+        source = Source(name, stdin, stop)
         try:
-            first = yield from _windows(source, number, first, window_bytes, buffers)
+            for packets in _windows(source, number, first, window_bytes, buffers):
+                first = packets.first + len(packets)
+                packets.taken = taken + source.taken
+                yield packets
+                del packets
         finally:
             source.close()
+        taken += source.taken
 
 
 def _check(name: str) -> None:
@@ -136,13 +145,8 @@ def _likeness(head: bytes) -> str:
 
 def _windows(
     source: Source, number: int, first: int, window_bytes: int, buffers: Buffers
-) -> Generator[Packets, None, int]:
-    """
-    Yield the windows of one file; none is held while the next is read, so its memory comes back.
-
-    Returns:
-        The number of the next file's first packet.
-    """
+) -> Iterator[Packets]:
+    """Yield the windows of one file; none is held while the next is read: its memory comes back."""
     carry = _head(source)
     reader, read = _recognise(source, carry)
     carry = carry[read:]
@@ -158,11 +162,11 @@ def _windows(
         if rows.count or rows.problems:
             packets = _packets(window[:filled], first, rows, number, source.name)
             packets.base = base - used
+            packets.is_live = source.is_live and not source.ended
             yield packets
-            del packets
             first += rows.count
+            del packets
         del window
-    return first
 
 
 def _room(carry: bytes, need: int, window_bytes: int, buffers: Buffers) -> Bytes:
@@ -198,6 +202,8 @@ def _fill(
 
 
 def _report_end(source: Source, position: int, left: int, rows: Rows) -> None:
+    if source.stopped:
+        return
     if source.problem is not None:
         rows.problems.append(Problem(source.problem.what, position=source.position))
     if left:

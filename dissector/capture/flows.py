@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Int32s, Int64s
+from dissector.capture.hashing import SECRET, scatter_ends
 from dissector.capture.layout import A_HIGH, A_LOW, B_HIGH, B_LOW, PORTS
 from dissector.capture.live import Key
 from dissector.capture.register import Register
@@ -23,9 +24,6 @@ _FIRST_SLOTS = 1 << 10
 _WORK = 20
 """Steps that a flow takes to find a new slot, as `Kernel` counts them."""
 
-_MASK = (1 << 63) - 1
-_K1, _K2, _K3 = 0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9, 0x14D049BB133111EB
-
 
 def silence(key: Key) -> Key:
     """Return the key under which is found who is silent in a direction."""
@@ -34,19 +32,11 @@ def silence(key: Key) -> Key:
 
 
 @part
-def scatter(high: int, low: int, port: int, to_high: int, to_low: int, to_port: int) -> int:
-    """Return a hash of a direction; networks share it."""
-    mixed = (low * _K1 + high * _K2 + port * _K3) & _MASK
-    mixed = ((mixed ^ (mixed >> 32)) * _K2 + to_low * _K1 + to_high * _K3 + to_port) & _MASK
-    mixed = ((mixed ^ (mixed >> 29)) * _K1) & _MASK
-    return mixed >> 30
-
-
-@part
 def find(
     known: Any,
     flows: Any,
     slots: Any,
+    secret: Any,
     network: int,
     source: Any,
     source_port: Any,
@@ -58,7 +48,7 @@ def find(
     high, low, port = source[i, 0], source[i, 1], source_port[i]
     to_high, to_low, to_port = target[i, 0], target[i, 1], target_port[i]
     last = len(slots) - 1
-    slot = scatter(high, low, port, to_high, to_low, to_port) & last
+    slot = scatter_ends(secret, network, high, low, port, to_high, to_low, to_port) & last
     while slots[slot] != 0:
         flow: int = slots[slot] - 1
         if flows[flow, NETWORK] == network:
@@ -93,7 +83,7 @@ def put(flows: Any, slots: Any, count: int, found: int, network: int, owner: int
 
 
 @Kernel
-def scatter_again(known: Any, flows: Any, slots: Any, count: int) -> int:
+def scatter_again(known: Any, flows: Any, slots: Any, secret: Any, count: int) -> int:
     """Fill empty slots with flows that differ."""
     last = len(slots) - 1
     for row in range(count):
@@ -103,7 +93,9 @@ def scatter_again(known: Any, flows: Any, slots: Any, count: int) -> int:
         number = owner >> 1
         there = (owner & 1) * (B_HIGH - A_HIGH)
         a_port, b_port = known[number, PORTS] >> 16, known[number, PORTS] & 0xFFFF
-        slot = last & scatter(
+        slot = last & scatter_ends(
+            secret,
+            flows[row, NETWORK],
             known[number, A_HIGH + there],
             known[number, A_LOW + there],
             b_port if owner & 1 else a_port,
@@ -139,13 +131,12 @@ class Flows:
         self._begin(_FIRST_SLOTS)
         self._look()
 
-    def __getstate__(self) -> tuple[Register, int, Int32s, Int32s]:
-        return self._known, self.count, self.rows[: self.count], self.slots
+    def __getstate__(self) -> tuple[Register, int, Int32s]:
+        return self._known, self.count, self.rows[: self.count]
 
-    def __setstate__(self, state: tuple[Register, int, Int32s, Int32s]) -> None:
-        self._known, self.count, rows, slots = state
-        self._begin(len(slots))
-        self.rows[: self.count], self.slots[:] = rows, slots
+    def __setstate__(self, state: tuple[Register, int, Int32s]) -> None:
+        self._known, self.count, rows = state
+        self._refill(rows)
         self._look()
 
     def _look(self) -> None:
@@ -166,6 +157,7 @@ class Flows:
             self._known.rows.data,
             self.rows.data,
             self.slots.data,
+            SECRET.data,
             key[0],
             self._source,
             self._source_port,
@@ -185,8 +177,7 @@ class Flows:
             old = self.rows
             self._begin(2 * len(self.slots))
             self.rows[: self.count] = old
-            tables = self._known.rows, self.rows, self.slots
-            scatter_again(*tables, self.count, work=_WORK * self.count)
+            self._scatter_again()
         flow = self.find(key)
         self.count = put(self.rows.data, self.slots.data, self.count, flow, key[0], owner)
 
@@ -205,9 +196,15 @@ class Flows:
         rows[:, OWNER] = np.where(owner < 0, -1 - moved, moved)
         rows = rows[place >= 0]
         self.count = len(rows)
+        self._refill(rows)
+
+    def _refill(self, rows: Int32s) -> None:
         self._begin(max(_FIRST_SLOTS, 1 << (2 * self.count).bit_length()))
         self.rows[: self.count] = rows
-        tables = self._known.rows, self.rows, self.slots
+        self._scatter_again()
+
+    def _scatter_again(self) -> None:
+        tables = self._known.rows, self.rows, self.slots, SECRET
         scatter_again(*tables, self.count, work=_WORK * self.count)
 
     def first_sides(self) -> list[int]:

@@ -96,6 +96,7 @@ def read_headers(
     original: Any,
     link: Any,
     known: Any,
+    secret: Any,
     wide: Any,
     narrow: Any,
     addresses: Any,
@@ -114,6 +115,7 @@ def read_headers(
         original: How much was sent.
         link: Its link type.
         known: [n, 2], a hash table: VLAN tags, or 0, and the number of the network they make.
+        secret: For its hash.
         wide: Columns of the segments, of 64 bits.
         narrow: Those of 32 bits.
         addresses: [2, n, 2] of 64 bits: source and target, high and low.
@@ -147,7 +149,7 @@ def read_headers(
             protocol = LEFT
         network = 0
         if tags and protocol in (TCP, LEFT):
-            place = slot(known, tags)
+            place = slot(known, secret, tags)
             if known[place, 0] == 0:
                 state[NEW_TAGS] = tags
                 break

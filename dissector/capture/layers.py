@@ -8,6 +8,7 @@ from dissector.capture import headers
 from dissector.capture.buffers import Buffers
 from dissector.capture.columns import Bytes, Int32s, Int64s, Packets, Segments
 from dissector.capture.cursor import MALFORMED, NOT_TCP, PART, Cursor, PassedOver
+from dissector.capture.hashing import SECRET
 from dissector.capture.headers import close_up, read_headers, take_tcp
 from dissector.capture.networks import Networks, tags_text
 from dissector.capture.tunnels import Tunnels
@@ -96,6 +97,7 @@ class Layers:
                 packets.original,
                 packets.link,
                 self._networks.by_tags,
+                SECRET,
                 table.wide,
                 table.narrow,
                 table.addresses,

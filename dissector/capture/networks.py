@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from dissector.capture.columns import Int64s
+from dissector.capture.hashing import SECRET, scatter
 from dissector.capture.links import VLAN_BITS
 from dissector.kernel import part
+
+_FIRST_SLOTS = 16
 
 
 class Networks:
@@ -22,8 +26,8 @@ class Networks:
     def __init__(self) -> None:
         self.names: list[str] = [""]
         self._numbers: dict[str, int] = {"": 0}
-        self.by_tags = np.zeros((16, 2), np.int64)
-        self._tags = 0
+        self.by_tags: Int64s = np.zeros((_FIRST_SLOTS, 2), np.int64)
+        self._count = 0
 
     def number(self, name: str) -> int:
         """Return the number of a network, which may be new."""
@@ -32,22 +36,41 @@ class Networks:
             self.names.append(name)
         return number
 
+    def __getstate__(self) -> tuple[list[str], Int64s]:
+        return self.names, self._entries()
+
+    def __setstate__(self, state: tuple[list[str], Int64s]) -> None:
+        self.names, entries = state
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+        self._count = len(entries)
+        self._enter(entries, _FIRST_SLOTS)
+
     def learn(self, tags: int) -> None:
         """Enter VLAN tags, which are new, in the table; it is at most half full."""
-        self._tags += 1
-        if 2 * self._tags > len(self.by_tags):
-            entries = self.by_tags[self.by_tags[:, 0] != 0]
-            self.by_tags = np.zeros((2 * len(self.by_tags), 2), np.int64)
-            for each, number in entries.tolist():
-                self.by_tags[slot(self.by_tags.data, each)] = each, number
-        self.by_tags[slot(self.by_tags.data, tags)] = tags, self.number(tags_text(tags))
+        self._count += 1
+        if 2 * self._count > len(self.by_tags):
+            self._enter(self._entries(), 2 * len(self.by_tags))
+        self.by_tags[slot(self.by_tags.data, SECRET.data, tags)] = (
+            tags,
+            self.number(tags_text(tags)),
+        )
+
+    def _entries(self) -> Int64s:
+        entries: Int64s = self.by_tags[self.by_tags[:, 0] != 0]
+        return entries
+
+    def _enter(self, entries: Int64s, least: int) -> None:
+        """Make a table of entries."""
+        self.by_tags = np.zeros((max(least, 1 << (2 * len(entries)).bit_length()), 2), np.int64)
+        for tags, number in entries.tolist():
+            self.by_tags[slot(self.by_tags.data, SECRET.data, tags)] = tags, number
 
 
 @part
-def slot(known: Any, tags: int) -> int:
+def slot(known: Any, secret: Any, tags: int) -> int:
     """Return where some tags stand in the table of networks, or the free place for them."""
     last = len(known) - 1
-    at = (((tags ^ tags >> 24) & 0xFFFFFF) * 0x9E3779B1 >> 20) & last
+    at = scatter(secret, tags) & last
     while known[at, 0] != tags and known[at, 0] != 0:
         at = (at + 1) & last
     return at

@@ -71,6 +71,7 @@ def take_regular(
     gaps: Any,
     flows: Any,
     slots: Any,
+    secret: Any,
     wide: Any,
     narrow: Any,
     horizon: Any,
@@ -89,7 +90,9 @@ def take_regular(
     owner = -1
     i = at
     while i < len(packet):
-        flow = find(known, flows, slots, network[i], source, source_port, target, target_port, i)
+        flow = find(
+            known, flows, slots, secret, network[i], source, source_port, target, target_port, i
+        )
         owner = flows[flow, OWNER] if flow >= 0 else -1
         if i >= until or rows + ROOM > len(horizon):
             break
@@ -97,7 +100,7 @@ def take_regular(
         what = flags[i] & (FIN | SYN | RST | ACK)
         if what == SYN:
             back = find(
-                known, flows, slots, network[i], target, target_port, source, source_port, i
+                known, flows, slots, secret, network[i], target, target_port, source, source_port, i
             )
             other = flows[back, OWNER] if back >= 0 else -1
             if length[i] != 0 or not is_new(known, owner, other, seq[i]):
@@ -112,11 +115,20 @@ def take_regular(
             open_side(known, number, side, seq[i])
             count = put(flows, slots, count, back, network[i], 2 * number + 1)
             flow = find(
-                known, flows, slots, network[i], source, source_port, target, target_port, i
+                known, flows, slots, secret, network[i], source, source_port, target, target_port, i
             )
             count = put(flows, slots, count, flow, network[i], 2 * number)
             back = find(
-                known, flows, slots, ANY_NETWORK, target, target_port, source, source_port, i
+                known,
+                flows,
+                slots,
+                secret,
+                ANY_NETWORK,
+                target,
+                target_port,
+                source,
+                source_port,
+                i,
             )
             count = put(flows, slots, count, back, ANY_NETWORK, 2 * number + 1)
         elif owner < 0 or known[number, STATE] & AWAKE != 0:

@@ -54,7 +54,7 @@ class _Interface:
 
     def clock(self) -> tuple[int, int, int, int, int]:
         """Return what the loop needs; the last is up to where 64 bits do for its sums."""
-        if max(self.denominator * self.numerator, abs(self.offset_ns)) > TIME_MAX // 4:
+        if max(self.denominator * self.numerator, abs(self.offset_ns)) > TIME_MAX // 2:
             return self.link, 0, 1, 0, -1
         most_ns = TIME_MAX - abs(self.offset_ns) - self.numerator
         most_ticks = min(most_ns // self.numerator * self.denominator, TIME_MAX)

@@ -15,7 +15,11 @@ TIME, START, CAPTURED, ORIGINAL = range(4)
 COLUMNS = 4
 """The columns of `Rows.numbers`."""
 
-TIME_MIN, TIME_MAX = -(2**63), 2**63 - 1
+TIME_MIN, TIME_MAX = -(2**62), 2**62 - 1
+"""
+Times in ns that packets may have, 1823 to 2116; others become the nearest of these. So the
+difference of any two has 64 bits, and none is a number that stands for no time.
+"""
 
 _BYTES_A_ROW = 64
 """About the least that a packet takes in a file, its header included."""

@@ -7,6 +7,7 @@ import os
 import select
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -18,6 +19,32 @@ from dissector.errors import CaptureError, Problem
 _CHUNK_BYTES = 1 << 18
 _MAGIC_BYTES = 4
 _PATIENCE_S = 0.2
+"""How long what a pipe has given may wait for more."""
+
+_GRACE_S = 1.0
+"""How long a pipe is read on when the reading is to end: who writes it may be ending too."""
+
+
+class Stop:
+    """Asks for the end of a reading: captures then end where they are."""
+
+    def __init__(self) -> None:
+        self._asked_s: float | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether the reading is to end."""
+        return self._asked_s is not None
+
+    @property
+    def overdue(self) -> bool:
+        """Whether a pipe that still gives bytes is to be left."""
+        return self._asked_s is not None and time.monotonic() > self._asked_s + _GRACE_S
+
+    def ask(self) -> None:
+        """Ask for the end; several times is once."""
+        if self._asked_s is None:
+            self._asked_s = time.monotonic()
 
 
 class Source:
@@ -30,19 +57,26 @@ class Source:
         position: Bytes given so far, decompressed.
         ended: Whether the last byte has been given.
         problem: Why the bytes ended before the file's own end; None if they did not.
+        is_live: Whether this is a pipe, whose bytes come when they come.
+        taken: Bytes read of the file itself so far, compressed or not.
+        stopped: Whether it was left before its end, as that was asked for.
 
     Raises:
         CaptureError: The file can't be opened or read; also from `fill`.
     """
 
-    def __init__(self, name: str, stdin: BinaryIO | None = None) -> None:
+    def __init__(self, name: str, stdin: BinaryIO | None = None, stop: Stop | None = None) -> None:
         self.name = name
+        self.taken = 0
+        self.stopped = False
+        self._stop = stop or Stop()
+        self._due_s = 0.0
         self.position = 0
         self.ended = False
         self.problem: Problem | None = None
         self._file = self._open(stdin)
         self._owned = name != "-"
-        self._live = _is_live(self._file)
+        self.is_live = _is_live(self._file)
         head = self._read_magic()
         self.compression = compression_of(head)
         self._pending = memoryview(head)
@@ -62,11 +96,11 @@ class Source:
 
         Args:
             target: Where they go.
-            begun: Whether bytes are there that need not wait for more, from an earlier call.
+            begun: Whether bytes are there from an earlier call that shall not wait long for more.
 
         Returns:
-            How many; fewer than fit at the end, and where a pipe has given some and pauses, so
-            that a live capture shows what it has.
+            How many; fewer than fit at the end, and where a pipe has given some and pauses, or
+            gives little for long, so that a live capture shows what it has.
         """
         view = target.data
         filled = 0
@@ -75,14 +109,27 @@ class Source:
                 break
             count = self._read_into(view[filled:])
             self.ended = count == 0
+            if not (filled or begun):
+                self._due_s = time.monotonic() + _PATIENCE_S
             filled += count
         self.position += filled
         return filled
 
     def _pauses(self) -> bool:
-        if not self._live or self._pending:
+        if not self.is_live or self._pending:
             return False
-        return not select.select([self._file], [], [], _PATIENCE_S)[0]
+        left_s = self._due_s - time.monotonic()
+        return left_s <= 0 or not select.select([self._file], [], [], left_s)[0]
+
+    def _is_over(self) -> bool:
+        """Return whether the file is to be left here; of a pipe, wait for bytes before."""
+        if self.is_live:
+            while not select.select([self._file], [], [], _PATIENCE_S)[0]:
+                if self._stop.asked:
+                    self.stopped = True
+                    return True
+        self.stopped = self._stop.overdue if self.is_live else self._stop.asked
+        return self.stopped
 
     def _open(self, stdin: BinaryIO | None) -> BinaryIO | io.FileIO:
         if self.name == "-":
@@ -104,10 +151,14 @@ class Source:
         return CaptureError(self.name, (error.strerror or str(error)).lower())
 
     def _read(self, size: int) -> bytes:
+        if self._is_over():
+            return b""
         try:
-            return self._file.read(size) or b""
+            data = self._file.read(size) or b""
         except OSError as error:
             raise self._unreadable(error) from None
+        self.taken += len(data)
+        return data
 
     def _read_magic(self) -> bytes:
         head = b""
@@ -150,10 +201,14 @@ class Source:
         return len(taken)
 
     def _read_straight(self, file: io.RawIOBase, view: memoryview) -> int:
+        if self._is_over():
+            return 0
         try:
-            return file.readinto(view) or 0
+            count = file.readinto(view) or 0
         except OSError as error:
             raise self._unreadable(error) from None
+        self.taken += count
+        return count
 
 
 def _standard_input() -> BinaryIO | io.FileIO:

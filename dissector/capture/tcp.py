@@ -11,6 +11,7 @@ import numpy as np
 from dissector.capture.columns import NEVER, Chunks, Int64s, Segments
 from dissector.capture.connections import Connection
 from dissector.capture.flows import OWNER, Flows, silence
+from dissector.capture.hashing import SECRET
 from dissector.capture.live import ACK, FIN, RST, SEQ_MASK, SYN, Key, Live, Segment
 from dissector.capture.order import take_regular
 from dissector.capture.register import Register
@@ -122,6 +123,7 @@ class Streams:
             known.tallies.gaps,
             flows.rows,
             flows.slots,
+            SECRET,
             out.wide,
             out.narrow,
             out.horizon,

@@ -2,6 +2,9 @@
 
 import gc
 import os
+import signal
+from contextlib import suppress
+from typing import Any
 
 # What the modules of a command make stays; to look for garbage among it takes longer than to run.
 gc.set_threshold(50_000)
@@ -10,6 +13,22 @@ gc.set_threshold(50_000)
 # second beside us.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from dissector.cli.app import main  # noqa: E402
+
+def main(arguments: list[str] | None = None, plugins: Any = None) -> int:
+    """Run a command; see `dissector.cli.app`."""
+    before = signal.getsignal(signal.SIGINT)
+    with suppress(ValueError):  # not the main thread
+        if before is not signal.SIG_IGN:
+            # What is loaded first takes half a second; a traceback of that helps nobody.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        from dissector.cli.app import main as run
+
+        return run(arguments, plugins)
+    finally:
+        if arguments is not None:
+            with suppress(ValueError):
+                signal.signal(signal.SIGINT, before)
+
 
 __all__ = ["main"]

@@ -9,13 +9,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dissector.cli import interrupt
 from dissector.cli.output import OutputClosed
-from dissector.errors import DissectorError, FilterError, mistake_place
+from dissector.errors import DissectorError, FilterError, UsageError, mistake_place
 from dissector.view.escape import escaped
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Plugins = list[tuple[str, Callable[..., Any]]]
 """Further commands: their names and functions."""
@@ -45,11 +49,11 @@ def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    named = next((word for word in arguments if not word.startswith("-")), None)
+    named = _named(arguments)
     for name in [named] if named in COMMANDS else COMMANDS:
         app.command(name)(_built_in(str(name)))
     if named not in COMMANDS:
-        for name, command in _installed() if plugins is None else plugins:
+        for name, command in _installed(named) if plugins is None else plugins:
             app.command(name)(command)
     return app
 
@@ -60,10 +64,38 @@ def _built_in(name: str) -> Callable[..., Any]:
     return command
 
 
-def _installed() -> Plugins:
+def _named(arguments: Sequence[str]) -> str | None:
+    """Return the command that the arguments name."""
+    return next((word for word in arguments if not word.startswith("-")), None)
+
+
+def _installed(named: str | None) -> Plugins:
+    """Return the installed command of a name, or all of them where none has that name."""
     from importlib.metadata import entry_points
 
-    return [(plugin.name, plugin.load()) for plugin in entry_points(group=PLUGINS)]
+    found = entry_points(group=PLUGINS)
+    return [(each.name, _loaded(each)) for each in found.select(name=named or "") or found]
+
+
+def _loaded(plugin: EntryPoint) -> Callable[..., Any]:
+    """Load a command; where that fails, as another module has its name, it says so when called."""
+    try:
+        command: Callable[..., Any] = plugin.load()
+    except Exception as error:
+        package = plugin.module.partition(".")[0]
+        place = getattr(sys.modules.get(package), "__file__", None)
+        what = f"{plugin.name} can't be loaded: {type(error).__name__}: {error}"
+        hint = f" ({package!r} is {place} here)" if place else ""
+        return _broken(what + hint)
+    return command
+
+
+def _broken(what: str) -> Callable[..., Any]:
+    def command(words: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+        raise UsageError(what)
+
+    command.__doc__ = "Can't be loaded."
+    return command
 
 
 def _print_version(wanted: bool) -> None:
@@ -95,21 +127,29 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
         70 a mistake of this program; above 128 what stopped it: a signal, or that nobody reads.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    with interrupt.restored():
+        status = _run(words, plugins)
+        return interrupt.STATUS if interrupt.asked() else status
+
+
+def _run(words: Sequence[str], plugins: Plugins | None) -> int:
     try:
         _speak_utf8()
-        status = application(words, plugins)(
-            args=words, prog_name="kafkashark", standalone_mode=False
-        )
+        run = application(words, plugins)
+        if _named(words) not in COMMANDS:
+            interrupt.default()
+        status = run(args=words, prog_name="kafkashark", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except FilterError as error:
         return _say(*error.shown().split("\n"))
     except DissectorError as error:
-        return _say(str(error))
+        # A pipe that was left before it gave a capture is no bad one.
+        return interrupt.STATUS if interrupt.asked() else _say(str(error))
     except _USAGE as error:
         return _usage(error)
     except (KeyboardInterrupt, typer.Abort):
-        return 128 + signal.SIGINT
+        return interrupt.STATUS
     except (OutputClosed, BrokenPipeError):
         _leave_stdout()
         return 128 + signal.SIGPIPE

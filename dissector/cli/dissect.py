@@ -14,6 +14,8 @@ import typer
 
 from dissector.cli import options
 from dissector.cli.output import check_parquet, write_frames, write_lines, write_rows
+from dissector.engine.early import Early
+from dissector.engine.exchanges import NONE
 from dissector.engine.messages import Heard, InOrder
 from dissector.engine.table import Part
 from dissector.errors import FilterError, UsageError
@@ -28,6 +30,9 @@ from dissector.view.tree import tree
 from dissector.view.values import json_text
 
 FORMATS = ("text", "ndjson", "fields", "parquet")
+
+REQUEST = 0
+"""The side of requests among the packets of a window."""
 
 
 def dissect(
@@ -68,17 +73,18 @@ def dissect(
     check_parquet(form, output)
     names = _names(fields or [])
     source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    source.explains = True
     if form == "parquet":
         _write_fields(source, output, show_secrets)
         return
+    source.capture.options.live = True
     if form == "ndjson":
         write_rows(_parts(source, show_secrets), "ndjson", output, (), ())
         return
-    heard = _in_order(source)
     if form == "fields":
-        lines = _field_lines(heard, names, show_secrets)
+        lines = _field_lines(_in_order(source), names, show_secrets)
     else:
-        lines = _text_lines(heard, verbose, bytes_too, show_secrets)
+        lines = _text_lines(source, verbose, bytes_too, show_secrets)
     write_lines(lines, output)
 
 
@@ -101,6 +107,7 @@ def _parts(source: options.Source, show_secrets: bool) -> Iterator[Part]:
         )
 
     names, waiting = source.capture.names, Waiting[AnyWindow]()
+    early = Early(source.passes)
     for each in source.tables():
         window: AnyWindow
         if isinstance(each, tuple):
@@ -109,28 +116,33 @@ def _parts(source: options.Source, show_secrets: bool) -> Iterator[Part]:
             window = TableWindow(*each, partial(reading.exchange, each[0], names=names))
         else:
             window = ObjectWindow(list(each))
+        if early:
+            window.packets[window.shown_by(early), REQUEST] = NONE
         yield from rows(waiting.take(window, window.packets))
+        requests = ObjectWindow(list(early.to_show(source.waiting())))
+        yield from rows(waiting.take(requests, requests.packets))
         yield from rows(waiting.ready(source.low_water))
     yield from rows(waiting.rest())
 
 
 def _in_order(source: options.Source) -> Iterator[Heard]:
     """Yield the messages of a capture in the order of its packets."""
-    order = InOrder()
+    order, early = InOrder(), Early(source.passes)
     for window in source.passing():
         for exchange in window:
+            shown = early.has_shown(exchange.connection, exchange.request_offset)
+            yield from order.take(exchange, shown=shown)
+        for exchange in early.to_show(source.waiting()):
             yield from order.take(exchange)
         yield from order.ready(source.low_water)
     yield from order.rest()
 
 
 def _text_lines(
-    heard: Iterator[Heard], verbose: bool, bytes_too: bool, show_secrets: bool
+    source: options.Source, verbose: bool, bytes_too: bool, show_secrets: bool
 ) -> Iterator[str]:
-    begin_ns: int | None = None
-    for each in heard:
-        begin_ns = each.time_ns if begin_ns is None else begin_ns
-        yield message_line(_seen(each), begin_ns)
+    for each in _in_order(source):
+        yield message_line(_seen(each), source.begin_ns)
         if verbose:
             request = each.exchange.request if each.message.kind == "response" else None
             yield from tree(
@@ -181,7 +193,7 @@ def _row(each: Heard, show_secrets: bool) -> dict[str, Any]:
     request = exchange.request if message.kind == "response" else None
     return {
         "capture": exchange.capture,
-        "packet": each.packet + 1,
+        "packet": each.packet,
         "time_ns": each.time_ns,
         "connection": exchange.connection,
         "source": seen.source,

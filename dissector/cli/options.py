@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from dissector.capture.columns import NEVER
+from dissector.cli import interrupt
 from dissector.cli.output import ROW_FORMATS
 from dissector.cli.progress import Progress
 from dissector.engine.capture import Capture, Options, Window
@@ -106,7 +110,7 @@ Jobs = Annotated[
 MAX_FRAME = MAX_FRAME_BYTES
 
 
-@dataclass(slots=True)
+@dataclass
 class Source:
     """
     The captures of a command, with what it wants of them.
@@ -116,17 +120,44 @@ class Source:
         filter: Only the exchanges that it lets pass are given.
         problems: How many problems of the files were told.
         low_water: The first packet whose messages may still come in later windows.
+        of_records: Of the records of those exchanges only those that it lets pass are wanted.
+        explains: Whether to say on stderr that there is no Kafka, where nothing else says so.
     """
 
     capture: Capture
     filter: Filter | None = None
     problems: int = 0
     low_water: int = 0
+    of_records: Filter | None = None
+    explains: bool = False
+    _waiting: Exchanges | None = None
+
+    @cached_property
+    def is_live(self) -> bool:
+        """Whether anything comes by a pipe, so that what is there is to be shown at once."""
+        return any(map(_is_pipe, self.capture.paths))
 
     @property
     def side_by_side(self) -> int:
         """How many parts may be written side by side; what comes by a pipe is written at once."""
-        return 1 if "-" in self.capture.paths else self.capture.options.jobs
+        return 1 if self.is_live or "-" in self.capture.paths else self.capture.options.jobs
+
+    @property
+    def begin_ns(self) -> int:
+        """When the first packet of the capture was captured."""
+        return 0 if self.capture.reading is None else self.capture.reading.feed.begin_ns
+
+    def waiting(self) -> Iterator[Exchange] | None:
+        """
+        Return the requests of a pipe that wait for their answers.
+
+        None where nobody knows whether more packets come, as from files.
+        """
+        reading, table = self.capture.reading, self._waiting
+        if table is None or reading is None:
+            return None
+        names = self.capture.names
+        return (reading.exchange(table, row, names) for row in range(len(table)))
 
     def passes(self, exchange: Exchange) -> bool:
         """Tell whether the filter lets an exchange pass."""
@@ -140,8 +171,10 @@ class Source:
         """Yield the exchanges that pass, window by window."""
         return map(self._passing, self.each_window(gleaning=True))
 
-    def _passing(self, window: Window) -> Iterator[Exchange]:
-        chosen = self._chosen(window)
+    def _passing(
+        self, window: Window, chosen: tuple[Selection, Ints] | None = None
+    ) -> Iterator[Exchange]:
+        chosen = chosen or self._chosen(window)
         if chosen is None:
             return filter(self.passes, self.capture.exchanges_of(window))
         selection, rows = chosen
@@ -180,8 +213,8 @@ class Source:
         """Yield records; see `Capture`."""
         for window in self.each_window(gleaning=self.filter is not None):
             chosen = self._chosen(window)
-            if self.filter and chosen is None:
-                yield from map(rows, self._passing(window))
+            if self.of_records is not None or (self.filter and chosen is None):
+                yield from map(rows, self._passing(window, chosen))
                 continue
             if chosen is not None:
                 window = replace(window, exchanges=window.exchanges.rows(chosen[1]))
@@ -228,15 +261,33 @@ class Source:
         """
         with Progress(self.capture) as progress:
             for window in self.capture.windows(gleaning=gleaning):
+                progress.clear()
                 for name, problem in window.problems:
-                    progress.clear()
                     self._tell(name, problem)
-                progress.show()
-                self.low_water = window.low_water
+                self._waiting = window.waiting
+                # All that is shown of a live capture is shown at once.
+                self.low_water = window.low_water if window.waiting is None else NEVER
                 yield window
                 del window  # its memory, while the next one is waited for
-                if "-" in self.capture.paths:
+                if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
+                progress.show()
+        if self.explains and not self.capture.options.stop.asked:
+            self._explain()
+
+    def _explain(self) -> None:
+        """Say on stderr why a capture without Kafka gave nothing."""
+        reading = self.capture.reading
+        if reading is None or not reading.packets:
+            return
+        said = [talk.speaks for talk in reading.conversations]
+        if "kafka" in said:
+            return
+        what = f"no Kafka in {reading.packets:,} packets and {len(said):,} TCP connections"
+        ports = " on the ports of --port" if self.capture.options.ports else ""
+        tls = said.count("tls")
+        hint = f"; {tls:,} of these are encrypted (TLS), which is not decrypted" if tls else ""
+        print(f"kafkashark: {what}{ports}{hint}", file=sys.stderr)
 
     def _tell(self, name: str, problem: Problem) -> None:
         self.problems += 1
@@ -258,9 +309,11 @@ def source(
     max_frame_bytes: int = MAX_FRAME,
     output: str | None = None,
     jobs: int | None = None,
+    *,
+    records: bool = False,
 ) -> Source:
     """
-    Return the captures that a command asks for.
+    Return the captures that a command asks for; `records`: the filter is one of records.
 
     Raises:
         FilterError: The filter is none.
@@ -269,15 +322,28 @@ def source(
     for name in captures:
         if output is not None and _is_same_file(name, output):
             raise UsageError(f"{output} is one of the captures; -o would overwrite it")
-    chosen = None
+    chosen = of_records = None
     if filter_text is not None:
         from dissector.filter import parse
 
-        chosen = parse(filter_text)
+        chosen = parse(filter_text, records=records)
+        if chosen.of_records:
+            chosen, of_records = chosen.of_exchanges(), chosen
     options = Options(
-        ports=frozenset(ports or ()), max_frame_bytes=max_frame_bytes, jobs=jobs or cores()
+        ports=frozenset(ports or ()),
+        max_frame_bytes=max_frame_bytes,
+        jobs=jobs or cores(),
+        stop=interrupt.stops(),
     )
-    return Source(Capture(captures, options), chosen)
+    return Source(Capture(captures, options), chosen, of_records=of_records)
+
+
+def _is_pipe(capture: str) -> bool:
+    try:
+        found = os.fstat(sys.stdin.fileno()) if capture == "-" else Path(capture).stat()
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(found.st_mode)
 
 
 def _is_same_file(capture: str, output: str) -> bool:

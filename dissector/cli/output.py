@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
+from dissector.cli import interrupt
 from dissector.engine.table import Part
 from dissector.errors import UsageError
 from dissector.view.text import csv_text, ndjson_text, table_text
@@ -57,10 +60,14 @@ def write_lines(lines: Iterable[str], output: str | None, end: str = "\n") -> No
             file.write(end)
 
 
+def is_terminal(output: str | None) -> bool:
+    """Return whether output goes to a terminal."""
+    return output in (None, "-") and sys.stdout.isatty()
+
+
 def terminal_width(output: str | None) -> int | None:
     """Return the width of the terminal that output goes to; None where it goes elsewhere."""
-    to_terminal = output in (None, "-") and sys.stdout.isatty()
-    return get_terminal_size().columns if to_terminal else None
+    return get_terminal_size().columns if is_terminal(output) else None
 
 
 def write_rows(
@@ -70,6 +77,8 @@ def write_rows(
     columns: Sequence[str],
     shown: Sequence[str],
     jobs: int = 1,
+    *,
+    live: bool = False,
 ) -> None:
     """
     Write rows as `ROW_FORMATS` has them, all but parquet.
@@ -81,18 +90,43 @@ def write_rows(
         columns: Of csv.
         shown: Of the table for people, which has no room for everything.
         jobs: How many parts may be written side by side; see `dissector.view.text`.
+        live: Whether a row must not wait for those after it.
     """
+    if is_terminal(output):
+        jobs = 1  # what is read ahead would show its progress among the rows
     match form:
         case "ndjson":
             text = ndjson_text(parts, jobs)
         case "csv":
             text = csv_text(parts, columns, jobs)
         case _:
-            text = table_text(parts, shown, terminal_width=terminal_width(output))
+            text = table_text(parts, shown, terminal_width=terminal_width(output), live=live)
     text = begun(text)
     with _opened_binary(output) as file:
         for piece in text:
             file.write(piece)
+
+
+@contextmanager
+def _opened_whole(output: str | None) -> Iterator[BinaryIO]:
+    """Open what bytes are written to; a file has its name once all of it is written."""
+    path = Path(output or "-").resolve()
+    if output in (None, "-") or (path.exists() and not path.is_file()):
+        with _opened_binary(output) as file:
+            yield file
+        return
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with interrupt.removed_if_ended(part):
+        try:
+            file = part.open("wb")
+        except OSError as error:
+            error.filename = output
+            raise
+        with file:
+            yield file
+        if path.exists():
+            shutil.copymode(path, part)
+        part.replace(path)
 
 
 @contextmanager
@@ -117,7 +151,7 @@ def check_parquet(form: str, output: str | None) -> None:
     Raises:
         UsageError: That would be a terminal.
     """
-    if form == "parquet" and output in (None, "-") and sys.stdout.isatty():
+    if form == "parquet" and is_terminal(output):
         raise UsageError("-T parquet wants a file: -o FILE")
 
 
@@ -135,8 +169,9 @@ def write_frames(
     from polars.exceptions import PolarsError
     from polars.io.plugins import register_io_source
 
+    interrupt.renew()
     frames = begun(frames)
-    with _opened_binary(output) as file:
+    with _opened_whole(output) as file:
         target: Any = _Target(file)  # polars writes to it, whatever its types say
         try:
             rows = register_io_source(lambda *_: frames, schema=dict(schema))

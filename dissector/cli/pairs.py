@@ -60,6 +60,7 @@ def pairs(
         raise UsageError("--bodies goes with -T ndjson, csv or parquet")
     check_parquet(form, output)
     source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    source.explains = True
     columns = COLUMNS + BODIES if bodies else COLUMNS
     names = sort_names(sort, columns) if sort is not None else []
     parts: Iterable[Part] = source.parts()
@@ -71,7 +72,7 @@ def pairs(
         write_parquet(parts, _schema(bodies), output)
     else:
         jobs = 1 if bodies or names else source.side_by_side
-        write_rows(parts, form, output, columns, SHOWN, jobs)
+        write_rows(parts, form, output, columns, SHOWN, jobs, live=source.is_live)
 
 
 def _parts_with_bodies(source: options.Source, as_text: bool, show_secrets: bool) -> Iterator[Part]:

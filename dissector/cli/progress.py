@@ -14,7 +14,7 @@ PATIENCE_S = 1.0
 
 
 class Progress:
-    """One line that is written over: bytes of packets read, and how many of all."""
+    """One line that is written over: bytes of the files read, and how many of all."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
@@ -42,7 +42,8 @@ class Progress:
         if passed < PATIENCE_S:
             return
         share = f" of {self._total / 1e6:,.0f} MB" if self._total else ""
-        text = f"{reading.bytes / 1e6:,.0f} MB{share}, {reading.packets:,} packets, {passed:.0f} s"
+        read = f"{reading.feed.taken / 1e6:,.0f} MB{share}"
+        text = f"{read}, {reading.packets:,} packets, {passed:.0f} s"
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         self._shown = True
 

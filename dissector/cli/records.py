@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from dissector.cli import options
 from dissector.cli.output import (
@@ -20,6 +21,9 @@ from dissector.protocol.embedded.records import is_own_topic
 from dissector.view.bodies import decoded_record, mask_record_row
 from dissector.view.values import record_json, record_text
 
+if TYPE_CHECKING:
+    from dissector.filter import Filter
+
 SHOWN = (
     "time_ns",
     "api",
@@ -34,6 +38,7 @@ SHOWN = (
     "producer_id",
     "sequence",
     "control",
+    "error",
 )
 """The columns of the table for people."""
 
@@ -52,22 +57,42 @@ def records(
     """Print a row for each record that was produced or fetched."""
     options.one_of(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
-    source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
+    source = options.source(
+        captures, filter_text, ports, max_frame_bytes, output, jobs, records=True
+    )
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     names = sort_names(sort, COLUMNS) if sort is not None else []
-    parts = source.record_parts(is_own_topic, lambda exchange: _rows(exchange, show_secrets))
+    source.explains = True
+    chosen = source.of_records
+    parts = source.record_parts(is_own_topic, lambda each: _rows(each, chosen, show_secrets))
     if names:
         parts = iter([sorted_part(parts, names)])
     parts = _shown(parts, shown, one_by_one=form == "table")
     if form == "parquet":
         write_parquet(parts, record_schema(), output)
     else:
-        write_rows(parts, form, output, COLUMNS, SHOWN)
+        write_rows(parts, form, output, COLUMNS, SHOWN, live=source.is_live)
 
 
-def _rows(exchange: Exchange, show_secrets: bool) -> Iterator[Row]:
-    """Yield the records of an exchange, those of Kafka's own topics decoded."""
+class _Record:
+    """A record with its exchange, as a filter sees them."""
+
+    def __init__(self, exchange: Exchange, row: Row) -> None:
+        self._exchange = exchange
+        self._row = row
+
+    def column(self, name: str) -> object:
+        return self._row[name] if name in self._row else self._exchange.column(name)
+
+    def body(self, kind: str) -> Mapping[str, Any] | None:
+        return self._exchange.body(kind)
+
+
+def _rows(exchange: Exchange, chosen: Filter | None, show_secrets: bool) -> Iterator[Row]:
+    """Yield the records of an exchange that pass, those of Kafka's own topics decoded."""
     for row in record_rows(exchange):
+        if chosen is not None and not chosen.matches(_Record(exchange, row)):
+            continue
         decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)
         if decoded is not None:
             row["decoded"] = decoded

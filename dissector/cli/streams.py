@@ -88,7 +88,9 @@ def _written(source: options.Source, folder: Path, show_secrets: bool) -> list[R
     with StreamFiles(folder, show_secrets) as files:
         source.capture.tap = files.take
         rows = _rows(source, _passed(source, files.hide))
-        files.close(keep={row["connection"] for row in rows})
+        # Of a frame that was broken off nobody knows what in it is secret.
+        kept = set() if source.capture.options.stop.asked else {row["connection"] for row in rows}
+        files.close(keep=kept)
     return rows
 
 

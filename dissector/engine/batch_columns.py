@@ -45,6 +45,7 @@ class Batches:
 
     Attributes:
         table: The columns, one a row of this array, by the numbers above; there may be room behind.
+        size: Bytes of each field.
         state: Of each field: RIGHT, WRONG or LEFT. Only of a RIGHT one all batches are here.
         field: Number of the field.
         start: Address of the batch: in `data`, or, from its end on, in `held`.
@@ -55,8 +56,8 @@ class Batches:
         begin: Address of its payload: the records, the value of a wrapper, or a whole message.
     """
 
-    def __init__(self, table: NDArray[np.int64], rows: int, state: Bytes) -> None:
-        self.table, self.state = table, state
+    def __init__(self, table: NDArray[np.int64], rows: int, size: Ints, state: Bytes) -> None:
+        self.table, self.size, self.state = table, size, state
         self._rows = rows
         self.field: Ints = self.column(FIELD)
         self.start: Ints = self.column(START)

@@ -76,6 +76,22 @@ _SIZE_0, _SIZE_1 = MESSAGE_0.size, MESSAGE_1.size
 _LAST_CODEC = max(CODECS)
 
 
+def most_records(size: Ints) -> Ints:
+    """Return how many records fields of these sizes may have, as `Limits.records_of` does."""
+    few = DEFAULT.free_records + DEFAULT.records_a_byte * size
+    many = DEFAULT.many_records + size // DEFAULT.bytes_a_record
+    most: Ints = np.minimum(np.minimum(few, many), DEFAULT.max_records)
+    return most
+
+
+def most_bytes(size: Ints) -> Ints:
+    """Return how many bytes fields of these sizes may give, as `Limits.bytes_of` does."""
+    small = np.minimum(DEFAULT.field_ratio * size, DEFAULT.field_ratio_bytes)
+    large = np.maximum(small, DEFAULT.large_field_ratio * size)
+    most: Ints = np.clip(large, DEFAULT.field_bytes, DEFAULT.max_decompressed_bytes)
+    return most
+
+
 def find_batches(
     data: Bytes,
     held: Bytes,
@@ -106,9 +122,10 @@ def find_batches(
     work = len(start) * 4 + total // 64
     cut = np.ascontiguousarray(may_be_cut).view(np.uint8)
     fields, least = (data, held, start, length, cut, state), 0 if message_sets else 2
+    most = np.minimum(most_records(length), MAX_RECORDS)
     while int(done[0]) < len(start):
         out = np.empty((COLUMNS, room), np.int64)
-        _find(*fields, out, room, MAX_RECORDS, least, done, work=work)
+        _find(*fields, out, room, most, MAX_RECORDS, least, done, work=work)
         parts.append(out[:, : int(done[1])])
         # A field that finds too little room begins anew in the next piece, with more.
         room = room if done[1] else room * 4
@@ -116,7 +133,7 @@ def find_batches(
     # A table that is mostly filled is not copied; else its room is better given back.
     is_filled = len(parts) == 1 and rows * 8 > room
     table = out if is_filled else np.concatenate([*parts, _NO_BATCHES], axis=1)
-    found = Batches(table, rows, state)
+    found = Batches(table, rows, length, state)
     small = (found.end - found.begin < SMALL_BYTES) | (found.magic < 2)
     verify(data, held, found, np.flatnonzero(small))
     return found
@@ -228,6 +245,7 @@ def _find_field(
     out: Any,
     room: int,
     most: int,
+    most_wrapped: int,
     least: int,
     row: int,
 ) -> tuple[int, int]:
@@ -255,7 +273,7 @@ def _find_field(
                 return row, WRONG
             wrapped |= is_wrapper
             records += 1
-            if records + wrapped * WRAPPED_MESSAGES > most:
+            if records > most or records + wrapped * WRAPPED_MESSAGES > most_wrapped:
                 return row, LEFT
             row += 1
             at = stop
@@ -269,7 +287,7 @@ def _find_field(
         if count < 0 or (attributes & 7 == 0 and count * LEAST_RECORD > stop - at - HEADER_BYTES):
             return row, WRONG
         records += count + 1
-        if records + wrapped * WRAPPED_MESSAGES > most:
+        if records > most or records + wrapped * WRAPPED_MESSAGES > most_wrapped:
             return row, LEFT
         out[FIELD, row] = field
         out[START, row] = base + at
@@ -301,7 +319,8 @@ def _find(
     state: Any,
     out: Any,
     room: int,
-    most: int,
+    most: Any,
+    most_wrapped: int,
     least: int,
     done: Any,
 ) -> None:
@@ -317,7 +336,18 @@ def _find(
                 source, base = held, beyond
             at -= base
             found = _find_field(
-                source, at, at + size, base, field, cut, out, room, most, least, row
+                source,
+                at,
+                at + size,
+                base,
+                field,
+                cut,
+                out,
+                room,
+                most[field],
+                most_wrapped,
+                least,
+                row,
             )
             if found[0] < 0:
                 break

@@ -47,6 +47,9 @@ class Capture:
         self.tap: Tap | None = None
         self.reading: Reading | None = None
 
+    def __repr__(self) -> str:
+        return f"<Capture {', '.join(self.paths)}>"
+
     def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
         """Read the capture, window by window; `gleaning`: all exchanges will be asked for facts."""
         self.reading = Reading(self.paths, self.options, self.tap)

@@ -26,8 +26,14 @@ from dissector.engine.talks import (
 from dissector.kernel import Kernel, part
 from dissector.move import move
 
-FOREMOST, UNFOUND = -1, -2
-"""Instead of the node before one: that is the first of its chain, or there is none."""
+FOREMOST, UNFOUND, TOO_FAR = -1, -2, -3
+"""
+Instead of the node before one: that is the first of its chain; there is none; or none was found
+within `MOST_STEPS`.
+"""
+
+MOST_STEPS = 64
+"""Requests that are compared with a response; objects look it up where more wait before it."""
 
 
 @Kernel
@@ -67,13 +73,15 @@ def free(numbers: Any, nodes: Any, node: int) -> None:
 
 @part
 def find(nodes: Any, first: int, number: int) -> int:
-    """Return the node before the first with an id; `FOREMOST` if that is the first of all."""
+    """Return the node before the first with an id, or one of the numbers above."""
     previous, node = FOREMOST, first
-    while node >= 0:
+    for _ in range(MOST_STEPS):
+        if node < 0:
+            return UNFOUND
         if nodes[node, ID] == number:
             return previous
         previous, node = node, nodes[node, NEXT]
-    return UNFOUND
+    return TOO_FAR if node >= 0 else UNFOUND
 
 
 @part

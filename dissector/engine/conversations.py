@@ -18,7 +18,7 @@ import numpy as np
 from dissector.capture.columns import END, NEVER, Chunks
 from dissector.capture.connections import Endpoint
 from dissector.engine import open as limits
-from dissector.engine.exchanges import NONE, Exchanges, Ints
+from dissector.engine.exchanges import NONE, WAITING, Exchanges, Ints, Row
 from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.engine.objects import Connections, Objects
 from dissector.engine.pairing import STOPPED, WANTS, WHOLLY, begin, pair
@@ -31,6 +31,7 @@ from dissector.engine.talks import (
     COUNT,
     ENTERED,
     FAR,
+    FIRST,
     HEAD,
     KAFKA,
     LIVE,
@@ -38,6 +39,7 @@ from dissector.engine.talks import (
     MODE,
     MOST_OPEN,
     MOST_OPEN_BYTES,
+    NEXT,
     OBJECT,
     OTHER,
     PACKET,
@@ -53,10 +55,10 @@ from dissector.engine.talks import (
     USED,
     WANTED,
 )
-from dissector.engine.turns import new_talk
+from dissector.engine.turns import frame_of, new_talk
 
-WORK = 5
-"""What a chunk costs the loop, in steps of ten nanoseconds."""
+WORK, BYTES_A_STEP = 5, 64
+"""What a chunk and its bytes cost the loop, in steps of ten nanoseconds."""
 
 _SPEAKS = {KAFKA: "kafka", TLS: "tls", OTHER: "other"}
 
@@ -132,6 +134,7 @@ class Conversations:
         tables.numbers[MOST_OPEN] = limits.MAX_OPEN
         tables.numbers[MOST_OPEN_BYTES] = limits.MAX_OPEN_BYTES
         self._begin(chunks)
+        self._objects.at_end = ended is not None
         self._run(chunks, tables.hold(chunks.held) - FAR)
         if ended is not None:
             self.brokers = self._objects.brokers()
@@ -202,6 +205,22 @@ class Conversations:
         odd = [talk.low_water for talk in self._objects.all.values()]
         return min([int(waiting.min(initial=NEVER)), *odd])
 
+    def waiting(self) -> list[Row]:
+        """Return the requests that wait for their answers, between two windows."""
+        tables = self._tables
+        talks, rows = tables.talks, list[Row]()
+        for number in np.flatnonzero((talks[:, MODE] == KAFKA) & (talks[:, COUNT] > 0)).tolist():
+            client, at = int(talks[number, CLIENT]), int(talks[number, FIRST])
+            while at >= 0:
+                node = tables.nodes[at].tolist()
+                rows.append(Row(number, WAITING, client, frame_of(tables, client, node), None))
+                at = node[NEXT]
+        for number, talk in self._objects.all.items():
+            for each in talk.open_requests.waiting():
+                frame = each.frame
+                rows.append(Row(number, WAITING, frame.side, frame, None, frame.token))
+        return rows
+
     def get(self, connection: int) -> Talk | None:
         """Return what is known of a conversation; None where no side said anything."""
         if connection >= len(self._tables.talks):
@@ -262,7 +281,7 @@ class Conversations:
     def _run(self, chunks: Chunks, held_from: int) -> None:
         """Take the chunks, by the loop as far as it can."""
         tables, numbers = self._tables, self._tables.numbers
-        work = WORK * len(chunks)
+        work = WORK * len(chunks) + int(chunks.length.sum()) // BYTES_A_STEP
         while numbers[AT] < len(chunks):
             said = STOPPED
             if self._by_rules:

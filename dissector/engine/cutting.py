@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.capture.octets import u16, u32
-from dissector.engine.chains import UNFOUND, find, join, keep, look, new_node
+from dissector.engine.chains import TOO_FAR, UNFOUND, find, join, keep, look, new_node
 from dissector.engine.conversation import EARLY_NS
 from dissector.engine.plain import (
     DUE,
@@ -118,7 +118,9 @@ def take(
         if not asks:
             number = signed32(head, h + 4)
             previous = find(nodes, talks[talk, FIRST], number)
-            if previous == UNFOUND and may_be_odd(talks, talk, number, time_ns):
+            if previous == TOO_FAR or (
+                previous == UNFOUND and may_be_odd(talks, talk, number, time_ns)
+            ):
                 if place > 0:
                     stop_at(talks, talk, at, begins + place)
                     numbers[TAKEN] = place

@@ -7,7 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from dissector.engine.exchanges import NONE, STATUS, Exchanges, Frames
+from dissector.engine.exchanges import (
+    BROKEN_REQUEST,
+    BROKEN_RESPONSE,
+    NONE,
+    STATUS,
+    Exchanges,
+    Frames,
+)
 from dissector.engine.topics import TopicNames, Topics, may_tell_names
 from dissector.errors import Problem
 from dissector.protocol.apis import api_name
@@ -54,7 +61,8 @@ class Exchange:
         client: `address:port` of the side that sends requests.
         broker: Of the other side.
         status: `answered`, `unanswered`, `no_response` (none is due) or `orphan`.
-        request_packet: Number of the packet that completed the request, from 0; None for an orphan.
+        request_packet: Number of the packet that completed the request, from 1 as Wireshark counts;
+            None for an orphan.
         response_packet: Of the response.
     """
 
@@ -81,6 +89,17 @@ class Exchange:
         self.is_token = bool(table.token[row])
         self._known = known
 
+    def __repr__(self) -> str:
+        version = "" if self.api_version is None else f" v{self.api_version}"
+        what = f"{self.api or 'response without its request'}{version}"
+        latency = "" if self.latency_ms is None else f", {self.latency_ms:.3f} ms"
+        packets = (self.request_packet, self.response_packet)
+        numbers = " and ".join(str(packet) for packet in packets if packet is not None)
+        return (
+            f"<Exchange {what}, id {self.correlation_id}, {self.client} -> {self.broker}, "
+            f"{self.status}{latency}, packet {numbers}>"
+        )
+
     @cached_property
     def request(self) -> Message | None:
         """The decoded request; None for an orphan."""
@@ -89,7 +108,7 @@ class Exchange:
             return None
         if self.is_token:
             return _token("request", frame, self.request_bytes)
-        return decode_request(frame, self.request_bytes)
+        return decode_request(frame, self.request_bytes, self._is_broken_off(BROKEN_REQUEST))
 
     @cached_property
     def response(self) -> Message | None:
@@ -101,7 +120,8 @@ class Exchange:
             return _token("response", frame, self.response_bytes)
         request = self.request
         key, version = (request.api_key, request.api_version) if request else (None, None)
-        message = decode_response(frame, key, version, self.response_bytes)
+        broken_off = self._is_broken_off(BROKEN_RESPONSE)
+        message = decode_response(frame, key, version, self.response_bytes, broken_off)
         if self._table.unasked[self._row]:
             message.problem("answers a Produce request with acks = 0, which is due no response")
         return message
@@ -153,13 +173,18 @@ class Exchange:
 
     @property
     def request_packet(self) -> int | None:
-        """Number of the packet that completed the request."""
-        return self._value(self._table.request, "packet")
+        """Number of the packet that completed the request, from 1."""
+        return self._number_of(self._table.request)
 
     @property
     def response_packet(self) -> int | None:
-        """Number of the packet that completed the response."""
-        return self._value(self._table.response, "packet")
+        """Number of the packet that completed the response, from 1."""
+        return self._number_of(self._table.response)
+
+    @property
+    def request_offset(self) -> int | None:
+        """Where the frame of the request begins in its stream."""
+        return self._value(self._table.request, "offset")
 
     @property
     def request_time_ns(self) -> int | None:
@@ -262,6 +287,13 @@ class Exchange:
     def row(self) -> dict[str, Any]:
         """Return the columns of `pairs`, in order."""
         return {name: self.column(name) for name in COLUMNS}
+
+    def _is_broken_off(self, side: int) -> bool:
+        return bool(self._table.broken_off[self._row] & side)
+
+    def _number_of(self, frames: Frames) -> int | None:
+        packet = self._value(frames, "packet")
+        return None if packet is None else packet + 1
 
     def _value(self, frames: Frames, column: str) -> int | None:
         return _integer(getattr(frames, column)[self._row])

@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from dissector.engine.frames import Frame
 
-ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN = range(4)
-STATUS = ("answered", "unanswered", "no_response", "orphan")
+ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN, WAITING = range(5)
+STATUS = ("answered", "unanswered", "no_response", "orphan", "waiting")
+"""Of these, `waiting` is only that of requests in a live capture, until their exchanges end."""
+
+BROKEN_REQUEST, BROKEN_RESPONSE = 1, 2
 
 NONE = -(2**63)
 """Stands in an integer column where there is no value."""
@@ -32,7 +35,7 @@ class Row(NamedTuple):
 
     Attributes:
         connection: Number of the connection.
-        status: ANSWERED, UNANSWERED, NO_RESPONSE or ORPHAN.
+        status: ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN or WAITING.
         client: The side that sends requests, 0 or 1.
         request: Its frame.
         response: Its frame.
@@ -85,6 +88,7 @@ class Exchanges:
         client: The side that sends requests.
         token: Whether these are raw SASL tokens.
         unasked: Whether this is a response to a request that was due none.
+        broken_off: BROKEN_REQUEST and BROKEN_RESPONSE, of which the connection ended within.
         api_key: Of the request; NONE for orphans, tokens, and where 8 bytes of it are not there.
         api_version: Likewise.
         correlation_id: Of the request, likewise; of an orphan that of the response, NONE where
@@ -100,6 +104,7 @@ class Exchanges:
     client: NDArray[np.int8]
     token: NDArray[np.bool_]
     unasked: NDArray[np.bool_]
+    broken_off: NDArray[np.int8]
     api_key: Ints
     api_version: Ints
     correlation_id: Ints
@@ -173,12 +178,20 @@ def columns(rows: Sequence[Row]) -> Exchanges:
         client=np.array([row.client for row in rows], np.int8),
         token=np.array([row.token for row in rows], np.bool_),
         unasked=np.array([row.unasked for row in rows], np.bool_),
+        broken_off=np.array([broken_off(row) for row in rows], np.int8),
         api_key=api_key,
         api_version=api_version,
         correlation_id=correlation_id,
         request=request,
         response=response,
     )
+
+
+def broken_off(row: Row) -> int:
+    """Return of which messages the connection ended within."""
+    request = BROKEN_REQUEST if row.request is not None and row.request.broken_off else 0
+    response = BROKEN_RESPONSE if row.response is not None and row.response.broken_off else 0
+    return request | response
 
 
 def header(row: Row) -> tuple[int, int, int]:

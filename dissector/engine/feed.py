@@ -11,6 +11,7 @@ import numpy as np
 from dissector.capture.columns import Packets, Segments
 from dissector.capture.files import WINDOW_BYTES, read_packets
 from dissector.capture.layers import Layers
+from dissector.capture.source import Stop
 from dissector.engine.columns import Coded
 from dissector.engine.exchanges import Ints
 from dissector.errors import Problem
@@ -26,12 +27,16 @@ class Feed(Protocol):
     Attributes:
         packets: How many packets were read so far.
         bytes: How many bytes of packets.
+        taken: How many bytes of the files.
+        begin_ns: When the first packet was captured; 0 before that is known.
         networks: Names of the networks that segments are in, by number; more may come.
         passed_over: How many packets gave no segment, by reason.
     """
 
     packets: int
     bytes: int
+    taken: int
+    begin_ns: int
     networks: list[str]
     passed_over: dict[str, int]
 
@@ -83,27 +88,38 @@ class Files(FileNames):
         paths: Sequence[str],
         window_bytes: int = WINDOW_BYTES,
         stdin: BinaryIO | None = None,
+        stop: Stop | None = None,
     ) -> None:
         super().__init__()
         self._paths = paths
         self._window_bytes = window_bytes
         self._stdin = stdin
+        self._stop = stop
         self._layers = Layers()
         self.packets = 0
         self.bytes = 0
+        self.taken = 0
+        self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the files: the first stage."""
-        for window in read_packets(self._paths, window_bytes=self._window_bytes, stdin=self._stdin):
+        for window in read_packets(
+            self._paths, window_bytes=self._window_bytes, stdin=self._stdin, stop=self._stop
+        ):
             self._note(window)
-            yield self._layers.segments(window), window.problems
-            del window  # its bytes, before the next one's are read
+            segments = self._layers.segments(window)
+            segments.is_live = window.is_live
+            yield segments, window.problems
+            del window, segments  # their bytes, before the next one's are read
         self._layers.finish()
 
     def _note(self, packets: Packets) -> None:
+        if not self.packets and len(packets):
+            self.begin_ns = int(packets.time_ns[0])
         self.packets += len(packets)
         self.bytes += int(packets.captured.sum())
+        self.taken = packets.taken
         if len(packets):
             self.note(packets.first, str(self._paths[int(packets.file[0])]))

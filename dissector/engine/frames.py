@@ -36,6 +36,7 @@ class Frame(NamedTuple):
         time_ns: When that packet was captured.
         offset: Where its size begins in the stream.
         token: Whether it is a raw SASL token instead of a request; only the conversation can tell.
+        broken_off: Whether the stream ended before the rest of it came.
     """
 
     side: int
@@ -45,6 +46,7 @@ class Frame(NamedTuple):
     time_ns: int
     offset: int
     token: bool = False
+    broken_off: bool = False
 
 
 class Mark(NamedTuple):
@@ -201,13 +203,14 @@ class Stream:
         return frame
 
     def finish(self) -> Frame | None:
-        """Return the unfinished frame as a damaged one: the stream has ended, or pauses."""
+        """Return the unfinished frame as a damaged one: the stream has ended."""
+        broken_off = self.cut is None
         self._begin_cut()
         if self.cut is None or self.cut.told:
             return None
         frame = self._damaged(self.cut, self._marks[-1])
         self.cut.told, self.cut.data = True, b""
-        return frame
+        return frame._replace(broken_off=broken_off)
 
     def enter(self, at: int, judge: Judge) -> None:
         """Begin to cut at an offset of the buffer; what is before it is passed over."""

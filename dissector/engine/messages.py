@@ -14,7 +14,16 @@ MAX_WAITING = 100_000
 
 
 class Heard(NamedTuple):
-    """A message, the exchange it belongs to, and where it was completed."""
+    """
+    A message, the exchange it belongs to, and where it was completed.
+
+    Attributes:
+        packet: Number of the packet, from 1.
+        number: In which order messages of one packet come.
+        time_ns: When it was captured.
+        exchange: The exchange.
+        message: The message.
+    """
 
     packet: int
     number: int
@@ -35,10 +44,18 @@ class InOrder:
         self._waiting: list[Heard] = []
         self._number = 0
 
-    def take(self, exchange: Exchange) -> Iterator[Heard]:
-        """Take the messages of an exchange; yield what can't wait for lack of room."""
+    def take(self, exchange: Exchange, *, shown: bool = False) -> Iterator[Heard]:
+        """
+        Take the messages of an exchange; yield what can't wait for lack of room.
+
+        Args:
+            exchange: The exchange.
+            shown: Whether its request was shown already.
+        """
         for message in exchange.messages:
             asked = message.kind == "request"
+            if asked and shown:
+                continue
             packet = exchange.request_packet if asked else exchange.response_packet
             time_ns = exchange.request_time_ns if asked else exchange.response_time_ns
             heard = Heard(packet or 0, self._number, time_ns or 0, exchange, message)
@@ -48,8 +65,8 @@ class InOrder:
             yield heapq.heappop(self._waiting)
 
     def ready(self, low_water: int) -> Iterator[Heard]:
-        """Yield the messages before `low_water`, the first packet that may still be told of."""
-        while self._waiting and self._waiting[0].packet < low_water:
+        """Yield the messages before a packet, from 0, the first that may still be told of."""
+        while self._waiting and self._waiting[0].packet <= low_water:
             yield heapq.heappop(self._waiting)
 
     def rest(self) -> Iterator[Heard]:

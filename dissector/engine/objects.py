@@ -10,7 +10,7 @@ import numpy as np
 from dissector.capture.columns import DATA, GAP, Chunks, Int64s
 from dissector.capture.connections import Connection, ConnectionColumns, Endpoint
 from dissector.engine.conversation import Conversation
-from dissector.engine.exchanges import NONE, Row, header
+from dissector.engine.exchanges import NONE, Row, broken_off, header
 from dissector.engine.frames import Frame
 from dissector.engine.tables import Tables
 from dissector.engine.talks import (
@@ -47,6 +47,7 @@ class Objects:
     Attributes:
         all: By number of connection.
         crowded: How often doubt was decided early, for lack of room.
+        at_end: Whether connections end as the capture does.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Objects:
             keep: Whether to keep conversations that are not odd.
         """
         self.all: dict[int, Conversation] = {}
+        self._led: dict[int, int] = {}
         self._tables = tables
         self._connections = connections
         self._max_frame_bytes = max_frame_bytes
@@ -75,12 +77,14 @@ class Objects:
         self._doubtful: list[int] = []
         self._doubtful_bytes = 0
         self.crowded = 0
+        self.at_end = False
 
     def begin(self, number: int) -> Conversation:
         """Begin a conversation; its row says whether it is whole."""
         whole = bool(self._tables.talks[number, MARKS] & WHOLE)
         talk = Conversation(number, whole, self._tell, self._max_frame_bytes)
         self.all[number] = talk
+        self._led[number] = 0
         return talk
 
     def fetch(self, number: int) -> Conversation:
@@ -127,6 +131,7 @@ class Objects:
         """Forget the conversations whose place is negative; give the others their new numbers."""
         kept = {int(places[number]): talk for number, talk in self.all.items()}
         self.all = {place: talk for place, talk in kept.items() if place >= 0}
+        self._led = dict.fromkeys(self.all, 0)
         for place, talk in self.all.items():
             talk.connection = place
         places_in_doubt = (int(places[number]) for number in self._doubtful)
@@ -152,11 +157,16 @@ class Objects:
             if talk is None:
                 talk = self.fetch(number)
             self._give(talk, chunks, at, taken, held_from)
-            if not self._keep and settle(self._tables, number, talk):
-                del self.all[number]
+            if self._has_led(number, talk) and settle(self._tables, number, talk):
+                del self.all[number], self._led[number]
             at, taken = at + 1, 0
             if at == len(numbers) or int(numbers[at]) not in self.all:
                 return at
+
+    def _has_led(self, number: int, talk: Conversation) -> bool:
+        """Tell whether a conversation took enough chunks to be handed over at their cost."""
+        self._led[number] += 1
+        return not self._keep and self._led[number] >= talk.open_requests.waived_count
 
     def _give(
         self, talk: Conversation, chunks: Chunks, at: int, taken: int, held_from: int
@@ -221,7 +231,9 @@ class Objects:
         if not talk[MARKS] & TOLD:
             talk[MARKS] |= TOLD
             self._note_broker(row.connection, row.client)
-        start = row.connection, row.status, row.client, row.token, row.unasked
+        # Of a capture that ends nobody knows whether the connection does.
+        odd = row.unasked | (0 if self.at_end else broken_off(row) << 1)
+        start = row.connection, row.status, row.client, row.token, odd
         frames = *self._frame(row.request), *self._frame(row.response)
         self._tables.append_row((*start, *header(row), *frames))
 

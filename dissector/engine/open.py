@@ -29,6 +29,32 @@ class Open(NamedTuple):
     correlation_id: int
 
 
+class Waived:
+    """
+    The newest ids of requests that were due no response.
+
+    Attributes:
+        ids: Oldest first.
+        counts: How often each is among them.
+    """
+
+    __slots__ = ("counts", "ids")
+
+    def __init__(self) -> None:
+        self.ids: deque[int] = deque()
+        self.counts: dict[int, int] = {}
+
+    def add(self, correlation_id: int) -> None:
+        """Remember an id; the oldest is forgotten where there are too many."""
+        self.ids.append(correlation_id)
+        self.counts[correlation_id] = self.counts.get(correlation_id, 0) + 1
+        if len(self.ids) > MAX_WAIVED:
+            oldest = self.ids.popleft()
+            self.counts[oldest] -= 1
+            if not self.counts[oldest]:
+                del self.counts[oldest]
+
+
 class OpenRequests:
     """
     The requests that wait, found by correlation id and by age.
@@ -44,7 +70,7 @@ class OpenRequests:
         self._numbers = 0
         # Most connections have neither, and an empty deque takes as much as twelve empty lists.
         self._tokens: deque[Open] | None = None
-        self._waived: deque[int] | None = None
+        self._waived: Waived | None = None
         self.tokens_seen = False
 
     def __len__(self) -> int:
@@ -73,9 +99,14 @@ class OpenRequests:
         """Return the requests that wait, oldest first."""
         return list(self._by_age.values())
 
+    @property
+    def waived_count(self) -> int:
+        """How many ids are remembered of requests that were due no response."""
+        return 0 if self._waived is None else len(self._waived.ids)
+
     def waived_ids(self) -> list[int]:
         """Return the ids of requests that were due no response, as far as they are remembered."""
-        return list(self._waived or ())
+        return [] if self._waived is None else list(self._waived.ids)
 
     def resume(self, frames: Iterable[Frame], waived: list[int], tokens_seen: bool) -> None:
         """Go on where others were."""
@@ -83,7 +114,9 @@ class OpenRequests:
             for _ in self.add(frame):
                 raise AssertionError("these waited before")
         if waived:
-            self._waived = deque(waived, maxlen=MAX_WAIVED)
+            self._waived = Waived()
+            for correlation_id in waived:
+                self._waived.add(correlation_id)
         self.tokens_seen = tokens_seen
 
     def ids(self) -> list[int]:
@@ -115,15 +148,15 @@ class OpenRequests:
     def waive(self, frame: Frame) -> None:
         """Take note of a request that is due no response."""
         if self._waived is None:
-            self._waived = deque(maxlen=MAX_WAIVED)
-        self._waived.append(int.from_bytes(frame.data[4:8], "big", signed=True))
+            self._waived = Waived()
+        self._waived.add(int.from_bytes(frame.data[4:8], "big", signed=True))
 
     def waived(self, frame: Frame) -> bool:
         """Tell whether a response answers a request that was due none."""
         if len(frame.data) < 4:
             return False
         correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
-        return self._waived is not None and correlation_id in self._waived
+        return self._waived is not None and correlation_id in self._waived.counts
 
     def answered_by(self, frame: Frame) -> Open | None:
         """

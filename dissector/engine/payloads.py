@@ -27,6 +27,7 @@ from dissector.engine.batch_columns import (
     WRONG,
     Batches,
 )
+from dissector.engine.batch_headers import most_bytes, most_records
 from dissector.engine.checksum import (
     SMALL_BYTES,
     checker,
@@ -38,7 +39,7 @@ from dissector.engine.libraries import libraries
 from dissector.engine.small_codecs import LZ4, SMALL_PAYLOAD_BYTES, ZSTD, unpack_small
 from dissector.kernel import Kernel, part
 from dissector.protocol.records.compression import CODEC_MASK
-from dissector.protocol.records.layout import BATCH_CRC_FROM
+from dissector.protocol.records.layout import BATCH_CRC_FROM, LEAST_MESSAGE_SIZE, LENGTH_END
 from dissector.protocol.records.limits import DEFAULT, MIB, Budget
 from dissector.protocol.records.unpack import NO_ROOM, Unpacker
 
@@ -52,6 +53,9 @@ _CRC_BYTES = HEADER_BYTES - BATCH_CRC_FROM
 
 ARENA_BYTES = 4 * MIB
 """From here on an arena is full: what was just written is still near the processor when read."""
+
+LEAST_MESSAGE = LENGTH_END + LEAST_MESSAGE_SIZE
+"""Bytes of a message of magic 0 without key and value."""
 
 KEPT_BYTES = 3 * ARENA_BYTES
 """An arena of which no more was written to is kept for the next window."""
@@ -178,6 +182,10 @@ class _Opener:
         self._given_by_field = np.zeros(len(found.state), np.int64)
         self._given = self._given_by_field.data
         self._budget = Budget(DEFAULT)
+        self._most_by_field = most_bytes(found.size)
+        self._most = self._most_by_field.data
+        self._most_wrapped_by_field = _most_wrapped(found)
+        self._most_wrapped = self._most_wrapped_by_field.data
         self._unpack = Unpacker().unpack
         self._crc32c = checker(int((these.end - these.begin).sum()))
         codecs = np.bincount(found.attributes[these.batch] & CODEC_MASK)
@@ -195,7 +203,8 @@ class _Opener:
         work = int(np.minimum(these.end - these.begin, SMALL_PAYLOAD_BYTES)[packed].sum()) // 4
         arguments = (
             *(*self._bytes, these.arena, self._found.table, these.batch, these.begin, these.end),
-            *(unit, packed, first, last, ARENA_BYTES, DEFAULT.max_decompressed_bytes),
+            *(unit, packed, first, last, ARENA_BYTES),
+            *(self._most_by_field, self._most_wrapped_by_field),
             *(self._found.state, self._given_by_field, crc32c_table(), crc32_table()),
             *(libraries(lz4=LZ4 in self._codecs, zstd=ZSTD in self._codecs), done),
         )
@@ -230,13 +239,23 @@ class _Opener:
         if not checked and self._crc32c(source[begin - _CRC_BYTES : end]) != crc:
             self._state[field] = WRONG
             return at
-        self._budget.output_bytes = DEFAULT.max_decompressed_bytes - self._given[field]
+        self._budget.output_bytes = self._most[field] - self._given[field]
         stop = self._unpack(codec, source[begin:end], self._budget, room, at, magic)
         if stop - at >= least:
             self._given[field] += stop - at
+            if magic < 2 and self._given[field] > self._most_wrapped[field]:
+                self._state[field] = LEFT
+                return at
             return stop
         self._state[field] = LEFT if stop == NO_ROOM else WRONG
         return at
+
+
+def _most_wrapped(found: Batches) -> Ints:
+    """Return of each field how many bytes of wrapped messages can't be too many messages."""
+    batches = np.bincount(found.field, minlength=len(found.state))
+    most: Ints = (most_records(found.size) - batches) * LEAST_MESSAGE
+    return most
 
 
 @part
@@ -277,7 +296,8 @@ def _open_small(
     first: int,
     last: int,
     full: int,
-    most: int,
+    most: Any,
+    most_wrapped: Any,
     state: Any,
     given: Any,
     crcs: Any,
@@ -295,7 +315,7 @@ def _open_small(
             break
         batch = batches[i]
         field = table[FIELD, batch]
-        if packed[i] and state[field] == RIGHT and to < 2 * full and given[field] < most // 2:
+        if packed[i] and state[field] == RIGHT and to < 2 * full:
             codec = table[ATTRIBUTES, batch] & CODEC_MASK
             magic, crc = table[MAGIC, batch], table[CRC, batch]
             begin, end = begins[i], ends[i]
@@ -314,6 +334,8 @@ def _open_small(
                 begins[i] = further + to
                 ends[i] = further + stop
                 given[field] += stop - to
+                if given[field] > most[field] or (magic < 2 and given[field] > most_wrapped[field]):
+                    state[field] = LEFT
                 to = stop
         i += 1
     done[0] = i

@@ -13,12 +13,13 @@ from typing import Any, BinaryIO
 from dissector.capture.addresses import endpoint_text
 from dissector.capture.columns import DATA, GAP, Chunks, Segments
 from dissector.capture.files import WINDOW_BYTES
+from dissector.capture.source import Stop
 from dissector.capture.tcp import Streams
 from dissector.engine.ahead import ahead, side_by_side
 from dissector.engine.columns import Coded
 from dissector.engine.conversations import Conversations
 from dissector.engine.exchange import Exchange
-from dissector.engine.exchanges import NONE, Exchanges, Ints
+from dissector.engine.exchanges import NONE, Exchanges, Ints, columns
 from dissector.engine.feed import Feed, FileProblems, Files
 from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.engine.known import Gleaned, Known
@@ -43,6 +44,8 @@ class Options:
         max_frame_bytes: Larger frames are passed over as a problem.
         window_bytes: About how much of a file is in memory at a time.
         stdin: What `-` reads instead of standard input.
+        stop: Ends the captures where they are when it is asked to.
+        live: Whether windows of a pipe hold the requests that wait for their answers.
         jobs: How many windows may be worked on side by side, as far as that helps: each stage of
             reading has a thread or two, if more than one. What they give is the same.
     """
@@ -52,6 +55,8 @@ class Options:
     window_bytes: int = WINDOW_BYTES
     stdin: BinaryIO | None = None
     jobs: int = 1
+    stop: Stop = field(default_factory=Stop)
+    live: bool = False
 
 
 @dataclass(slots=True)
@@ -64,12 +69,15 @@ class Window:
         low_water: The first packet whose messages may still come in later windows.
         problems: What was wrong with the files: file name and problem.
         gleaned: What they tell, where that was wanted of all windows.
+        waiting: Requests that wait for their answers, where that is wanted; their status is
+            WAITING.
     """
 
     exchanges: Exchanges
     low_water: int
     problems: FileProblems = field(default_factory=list)
     gleaned: Gleaned | None = None
+    waiting: Exchanges | None = None
 
 
 class Reading:
@@ -91,7 +99,7 @@ class Reading:
     ) -> None:
         """Begin to read files, or what something else is fed with."""
         self.options = options
-        self.feed = feed or Files(paths, options.window_bytes, options.stdin)
+        self.feed = feed or Files(paths, options.window_bytes, options.stdin, options.stop)
         self._tap = tap
         self.streams = Streams()
         self.conversations = Conversations(
@@ -138,9 +146,12 @@ class Reading:
         """Put the next segments in order and pair their frames; more may follow."""
         for segments, problems in windows:
             exchanges = self._converse(self.streams.feed(segments))
-            del segments
-            yield self._window(exchanges, problems)
-            del exchanges
+            window = self._window(exchanges, problems)
+            if segments.is_live and self.options.live:
+                window.waiting = columns(self.conversations.waiting())
+            del segments, exchanges
+            yield window
+            del window
 
     def finish(self) -> Iterator[Window]:
         """Yield what ends with the capture."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dissector.engine import tape
 from dissector.engine.exchanges import NONE, Exchanges, Frames, Ints
+from dissector.engine.record_answers import latest, produce_answers
 from dissector.protocol.apis import Kind
 from dissector.protocol.carried import may_be_cut
 from dissector.protocol.program import Place, programs
@@ -56,6 +57,8 @@ class RecordFields:
         topic: Index into `topics`.
         partition: Number of the partition.
         topics: Names, or ids, of topics.
+        base: Of what was produced, the offset of the first record; see `record_answers`.
+        error: Likewise, the code of the error.
         left: Rows of the exchanges that only the codecs can read.
     """
 
@@ -68,6 +71,8 @@ class RecordFields:
     topic: Ints
     partition: Ints
     topics: list[str | UUID]
+    base: Ints
+    error: Ints
     left: Ints
 
 
@@ -81,12 +86,16 @@ def record_fields(table: Exchanges) -> RecordFields:
     fits = read.state == tape.FITS
     category = _categories()[read.field].astype(np.int64)
     records = np.flatnonzero((category == _RECORDS) & (read.value > 0) & fits[read.message])
-    named = _latest((category == _TOPIC) | (category == _TOPIC_ID))[records]
-    numbered = _latest(category == _PARTITION)[records]
-    answers = _latest(category == _CORRELATION_ID)[records]
+    named = latest((category == _TOPIC) | (category == _TOPIC_ID))[records]
+    numbered = latest(category == _PARTITION)[records]
+    answers = latest(category == _CORRELATION_ID)[records]
     message = read.message[records]
     topic, topics = _topics(table, read, named, category[named] == _TOPIC_ID)
     cut = np.array([bool(may_be_cut(*carrier)) for carrier in CARRIERS])
+    partition = read.value[numbered]
+    answered = produce_answers(
+        table, row[message], topic, partition, {name: at for at, name in enumerate(topics)}
+    )
     return RecordFields(
         row=row[message],
         start=read.start[records],
@@ -95,9 +104,11 @@ def record_fields(table: Exchanges) -> RecordFields:
         correlation_id=read.value[answers],
         time_ns=time_ns[message],
         topic=topic,
-        partition=read.value[numbered],
+        partition=partition,
         topics=topics,
-        left=row[~fits],
+        base=answered.base,
+        error=answered.error,
+        left=np.concatenate([row[~fits], answered.left]),
     )
 
 
@@ -139,12 +150,6 @@ def _category(place: Place | None) -> int:
     if place is None or (place.key >= 0 and (place.key, place.kind) not in CARRIERS):
         return _NOTHING
     return _PATHS.get(place.path, _NOTHING)
-
-
-def _latest(these: Bools) -> Ints:
-    """Return for each row the last one up to it that is one of these."""
-    found: Ints = np.maximum.accumulate(np.where(these, np.arange(len(these)), 0))
-    return found
 
 
 def _topics(

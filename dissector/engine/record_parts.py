@@ -23,13 +23,24 @@ from dissector.engine.batch_columns import (
     Batches,
 )
 from dissector.engine.batch_headers import find_batches
-from dissector.engine.columns import Buffers, Coded, Columns, Headers, Integers, Slices
+from dissector.engine.columns import (
+    Buffers,
+    Coded,
+    Columns,
+    Headers,
+    Integers,
+    Slices,
+    distinct,
+)
 from dissector.engine.exchanges import NONE, Exchanges, Ints
 from dissector.engine.payloads import payloads
+from dissector.engine.record_answers import counts_before
 from dissector.engine.record_columns import Records
 from dissector.engine.record_fields import CARRIERS, RecordFields, record_fields
+from dissector.engine.records import PRODUCE
 from dissector.engine.topics import TopicNames, may_tell_names
 from dissector.protocol.apis import api_name
+from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.records import layout
 from dissector.protocol.records.compression import CODEC_MASK, codec_name
@@ -206,7 +217,7 @@ class _Rows:
             "topic": _coded(fields.topic[number], topics),
             "topic_id": _coded(fields.topic[number], ids),
             "partition": Integers(fields.partition[number]),
-            "offset": Integers(table[of_record.OFFSET]),
+            "offset": Integers(self._offset(part, number, table[of_record.OFFSET])),
             "timestamp_ms": Integers(table[of_record.TIMESTAMP]),
             "key": self._slices(table[of_record.KEY : of_record.KEY + 2]),
             "value": self._slices(table[of_record.VALUE : of_record.VALUE + 2]),
@@ -225,7 +236,19 @@ class _Rows:
                 (attributes & layout.TRANSACTIONAL != 0).astype(np.int64), (False, True)
             ),
             "control": self._control(attributes, table[of_record.KEY]),
+            "error": _errors(fields.error[number]),
         }
+
+    def _offset(self, part: Ints, number: Ints, offset: Ints) -> Ints:
+        """Return the offsets of records: of those that were produced as the response has them."""
+        fields, found, batch = self.window.fields, self.window.found, self.records.batch
+        asks = self.window.table.api_key[fields.row[number]] == PRODUCE
+        if not asks.any():
+            return offset
+        first = np.searchsorted(batch, batch[part], "left")
+        at = counts_before(found.field, found.count)[batch[part]] + part - first
+        base = fields.base[number]
+        return np.where(asks, np.where(base == NONE, NONE, base + at), offset)
 
     def _slices(self, table: NDArray[np.int64]) -> Slices:
         start, length = table
@@ -245,6 +268,14 @@ def _coded(codes: Ints, values: list[str | None]) -> Coded:
     """Return a column whose values may be null."""
     null = np.array([value is None for value in values], np.bool_)
     return Coded(np.where(null[codes], NONE, codes) if null.any() else codes, values)
+
+
+def _errors(codes: Ints) -> Coded:
+    """Return the names of errors; null where there is no answer."""
+    places, values = distinct(codes)
+    there = values != NONE
+    numbers = np.where(there, np.cumsum(there) - 1, NONE)
+    return Coded(numbers[places], [error_name(code) for code in values[there].tolist()])
 
 
 def _sequence(found: Batches, batch: Ints, offset: Ints) -> Ints:

@@ -108,6 +108,7 @@ _RECORDS = {
     "sequence": "int32",
     "transactional": "bool",
     "control": "str",
+    "error": "str",
 }
 
 

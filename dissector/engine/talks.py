@@ -60,6 +60,7 @@ NEXT, START, LENGTH, SIZE, PACKET, TIME, OFFSET, KEY, VERSION, ID = range(10)
 NODE_WIDTH = 10
 PIECE_PACKET, PIECE_TIME = KEY, VERSION
 
+# In ROW_UNASKED the bits above the lowest are those of `Exchanges.broken_off`.
 # The columns of an exchange, and of each of its frames as in `Frames`.
 (
     ROW_CONNECTION,

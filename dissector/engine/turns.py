@@ -90,7 +90,7 @@ def resume(tables: Tables, number: int, talk: Conversation) -> None:
     row = tables.talks[number].tolist()
     if row[MODE] == KAFKA:
         client = row[CLIENT]
-        frames = [_frame(tables, client, node) for node in tables.chain(row[FIRST])]
+        frames = [frame_of(tables, client, node) for node in tables.chain(row[FIRST])]
         open_requests = OpenRequests()
         open_requests.resume(frames, _take_waived(tables, row), bool(row[MARKS] & TOKENS_SEEN))
         talk.resume(client, row[ASKED], row[NOW], open_requests)
@@ -100,7 +100,8 @@ def resume(tables: Tables, number: int, talk: Conversation) -> None:
     tables.talks[number, MODE] = OBJECT
 
 
-def _frame(tables: Tables, side: int, node: Sequence[int]) -> Frame:
+def frame_of(tables: Tables, side: int, node: Sequence[int]) -> Frame:
+    """Return the frame of a request that waits, by its node."""
     data = tables.bytes_at(node[START], node[LENGTH])
     return Frame(side, data, node[SIZE], node[PACKET], node[TIME], node[OFFSET])
 

@@ -9,6 +9,7 @@ from dissector.filter.grammar import node_of
 from dissector.filter.masks import Rows, Table, rows_passing
 from dissector.filter.names import BodyPath
 from dissector.filter.nodes import Node, body_paths
+from dissector.filter.of_records import is_of_records, of_exchanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,15 @@ class Filter:
     _holds: Predicate = field(repr=False, compare=False)
 
     @property
+    def of_records(self) -> bool:
+        """Whether it looks at anything that one record has and another of its exchange has not."""
+        return is_of_records(self.node)
+
+    def of_exchanges(self) -> Filter:
+        """Return what an exchange passes of which any record may pass."""
+        return _filter(self.text, of_exchanges(self.node))
+
+    @property
     def needs_bodies(self) -> bool:
         """Whether any row's body may be asked for."""
         return bool(self.paths)
@@ -41,13 +51,20 @@ class Filter:
         return rows_passing(self.node, table)
 
 
-def parse(text: str) -> Filter:
+def parse(text: str, *, records: bool = False) -> Filter:
     """
     Read a display filter.
+
+    Args:
+        text: The filter.
+        records: Whether rows are records, with the columns of `records` before those of `pairs`.
 
     Raises:
         FilterError: It is none, names what does not exist, or compares what can't be compared; with
             the place in the text.
     """
-    node = node_of(text)
+    return _filter(text, node_of(text, records=records))
+
+
+def _filter(text: str, node: Node) -> Filter:
     return Filter(text, node, tuple(body_paths(node)), predicate(node))

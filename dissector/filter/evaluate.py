@@ -29,6 +29,7 @@ from dissector.filter.nodes import (
     Range,
     Test,
     body_paths,
+    of_any_value,
 )
 
 
@@ -62,7 +63,8 @@ def predicate(node: Node) -> Predicate:
         case Always():
             return lambda _: True
         case Leaf():
-            return _leaf(node)
+            plain = of_any_value(node)
+            return _leaf(node) if plain is node else predicate(plain)
         case Not(part):
             inner = predicate(part)
             return lambda row: not inner(row)
@@ -100,6 +102,8 @@ def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
 
 def column_values(found: object, source: Column, exists: bool) -> Iterable[object]:
     """Return the values that a test is asked about where a column holds `found`."""
+    if source.part is not None and isinstance(found, list):
+        return [each[source.part] for each in found]
     if isinstance(found, list | tuple):
         return found or ([source.empty] if source.empty and not exists else [])
     return [_port(found) if source.port else found]
@@ -180,7 +184,7 @@ def _comparison(kind: Kind, op: str, literal: Literal) -> _TypedTest | None:
         return None
     if op == "==":
         return lambda value: kind.equal(value, wanted)
-    if op == "!=":
+    if op == "!==":
         return lambda value: not kind.equal(value, wanted)
     compare = _ORDER[op]
     return (lambda value: compare(value, wanted)) if kind.ordered else None

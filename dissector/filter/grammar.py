@@ -6,7 +6,8 @@ The text of a filter -> its tree, with every check that can be made before there
     one        = { "not" | "!" } ( "(" filter ")" | test )
     test       = name [ op value | "in" "{" item { [","] item } "}"
                       | "contains" value | "matches" value ]
-    op         = "==" "!=" "<" "<=" ">" ">=" or eq ne lt le gt ge
+    op         = "==" "!=" "===" "!==" "<" "<=" ">" ">="
+               | eq ne all_eq any_ne lt le gt ge
     item       = value [ ".." value ]
     value      = a text in double or single quotes, or a bare word: Produce, -1, 0x1f, true, null
 """
@@ -41,9 +42,9 @@ MAX_DEPTH = 50
 """Parentheses and `not` inside one another."""
 
 _ORDERING = ("<", "<=", ">", ">=")
-_COMPARING = ("==", "!=", *_ORDERING)
+_COMPARING = ("==", "!=", "===", "!==", *_ORDERING)
 _WORDS = {
-    **dict(zip(("eq", "ne", "lt", "le", "gt", "ge"), _COMPARING, strict=True)),
+    **dict(zip(("eq", "ne", "all_eq", "any_ne", "lt", "le", "gt", "ge"), _COMPARING, strict=True)),
     "and": "&&",
     "or": "||",
     "not": "!",
@@ -56,7 +57,7 @@ _TOKEN = re.compile(
     r"""\s*(?:
       (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<word>(?:[\w/:+@\[\]-]|\.(?!\.))+)
-    | (?P<sign>==|!=|<=|>=|<|>|&&|\|\||!|\(|\)|\{|\}|,|\.\.)
+    | (?P<sign>===|!==|==|!=|<=|>=|<|>|&&|\|\||!|\(|\)|\{|\}|,|\.\.)
     | (?P<end>\Z)
     )""",
     re.VERBOSE | re.DOTALL,
@@ -82,21 +83,22 @@ def _unescaped(inner: str) -> str:
     )
 
 
-def node_of(text: str) -> Node:
+def node_of(text: str, *, records: bool = False) -> Node:
     """
-    Read a filter.
+    Read a filter; `records`: of rows that are records.
 
     Raises:
         FilterError: It is none; with the place.
     """
-    return _Reader(text).filter()
+    return _Reader(text, records).filter()
 
 
 class _Reader:
     """Recursive descent over the tokens, to a depth that is far from Python's own limit."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, records: bool) -> None:
         self.text = text
+        self.records = records
         self.depth = 0
         if len(text) > MAX_LENGTH:
             raise self.wrong(f"it has more than {MAX_LENGTH:,} characters", MAX_LENGTH)
@@ -104,9 +106,11 @@ class _Reader:
         self.index = 0
 
     def wrong(self, what: str, at: int) -> FilterError:
-        """Return the error; what is not printable is shown as a space, so that columns stay."""
+        """Return the error; in the filter a space stands for what a terminal would obey."""
         one_line = "".join(c if c.isprintable() else " " for c in self.text)
-        return FilterError(one_line, what, at)
+        # What quotes the filter has no columns to keep, so it shows which character that is.
+        quoted = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in what)
+        return FilterError(one_line, quoted, at)
 
     def read_tokens(self) -> list[_Token]:
         tokens: list[_Token] = []
@@ -207,7 +211,7 @@ class _Reader:
         if token.text == "kafka":
             return Always()
         try:
-            name = resolve(token.text)
+            name = resolve(token.text, records=self.records)
         except UnknownName as error:
             raise self.wrong(str(error), token.at + error.offset) from None
         return Leaf(name, self.test_on(name))

@@ -25,6 +25,9 @@ class Literal:
         return f'"{_escaped(self.text)}"' if self.quoted else self.text
 
 
+_EXACT = "(?-i)"
+
+
 def _escaped(text: str) -> str:
     text = text.replace("\\", "\\\\").replace('"', '\\"')
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda m: f"\\x{ord(m[0]):02x}", text)
@@ -32,7 +35,9 @@ def _escaped(text: str) -> str:
 
 def compiled(pattern: str) -> re.Pattern[str]:
     """
-    Compile a regular expression.
+    Compile a regular expression; case makes no difference unless it begins with `(?-i)`.
+
+    Source: Wireshark's manual page of display filters, "matches".
 
     Raises:
         ValueError: It is none.
@@ -40,7 +45,9 @@ def compiled(pattern: str) -> re.Pattern[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return re.compile(pattern)
+            # Python itself can only turn the flag off for a group.
+            exact = pattern.startswith(_EXACT)
+            return re.compile(pattern.removeprefix(_EXACT), 0 if exact else re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from None
 

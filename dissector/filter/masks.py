@@ -17,7 +17,19 @@ from dissector.filter import kinds
 from dissector.filter.evaluate import Row, cheap_first, column_values, predicate, value_test
 from dissector.filter.literals import Literal
 from dissector.filter.names import BodyPath, Column
-from dissector.filter.nodes import Always, And, Compare, Exists, Leaf, Node, Not, OneOf, Or, Test
+from dissector.filter.nodes import (
+    Always,
+    And,
+    Compare,
+    Exists,
+    Leaf,
+    Node,
+    Not,
+    OneOf,
+    Or,
+    Test,
+    of_any_value,
+)
 
 Rows: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -66,6 +78,9 @@ def _holds(node: Node, table: Table, rows: Rows) -> Mask:
         case Always():
             return np.ones(len(rows), np.bool_)
         case Leaf():
+            plain = of_any_value(node)
+            if plain is not node:
+                return _holds(plain, table, rows)
             return _until(True, (_source(node, each, table) for each in node.name.sources), rows)
         case Not(part):
             return ~_holds(part, table, rows)
@@ -119,7 +134,7 @@ def _source(leaf: Leaf, source: Column | BodyPath, table: Table) -> _Ask:
 
 _ORDER: dict[str, Callable[[Any, Any], Any]] = {
     "==": np.equal,
-    "!=": np.not_equal,
+    "!==": np.not_equal,
     "<": np.less,
     "<=": np.less_equal,
     ">": np.greater,

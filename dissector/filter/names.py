@@ -27,11 +27,15 @@ class Column:
         name: The column.
         port: Only the port of the address that it holds.
         empty: What an empty list counts as in a comparison: an exchange without errors has NONE.
+        of_record: Whether it is a column of `records`.
+        part: Of headers, the part of each that is meant: `key` or `value`.
     """
 
     name: str
     port: bool = False
     empty: str | None = None
+    of_record: bool = False
+    part: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +137,40 @@ _BODIES = {
 _KNOWN = (*_COLUMNS, *_ALSO, *_ADDRESSES, *_PORTS, *_BODIES, "kafka.len", "kafka")
 
 
-def resolve(text: str) -> Name:
+def _of_record(name: str, part: str | None = None) -> Column:
+    return Column(name, of_record=True, part=part)
+
+
+_NUMBERS = ("time_ns", "partition", "offset", "timestamp_ms", "magic")
+_PRODUCER = ("producer_id", "producer_epoch", "sequence")
+_OF_RECORDS: dict[str, tuple[Column, kinds.Kind]] = {
+    **{name: (_of_record("topic"), kinds.text) for name in ("topic", "topics", "kafka.topic_name")},
+    **{name: (_of_record("error"), kinds.error) for name in ("error", "errors", "kafka.error")},
+    **{name: (_of_record(name), kinds.number) for name in (*_NUMBERS, *_PRODUCER)},
+    **{name: (_of_record(name), kinds.text) for name in ("topic_id", "codec", "control")},
+    **{name: (_of_record(name), kinds.blob) for name in ("key", "value")},
+    "transactional": (_of_record("transactional"), kinds.truth),
+    "headers": (_of_record("headers", "key"), kinds.text),
+    "headers.key": (_of_record("headers", "key"), kinds.text),
+    "headers.value": (_of_record("headers", "value"), kinds.blob),
+}
+"""What names stand for where each row is a record, before all others."""
+
+
+def resolve(text: str, *, records: bool = False) -> Name:
     """
     Return what a name stands for.
+
+    Args:
+        text: The name.
+        records: Whether rows are records, with their exchanges.
 
     Raises:
         UnknownName: Nothing is called so.
     """
+    if records and text in _OF_RECORDS:
+        found, kind = _OF_RECORDS[text]
+        return Name(text, (found,), (kind,))
     column = _ALSO.get(text, text)
     if column in _COLUMNS:
         empty = "NONE" if column == "errors" else None
@@ -162,7 +193,12 @@ def _body(text: str, dotted: str) -> Name:
         case "request" | "response":
             raise UnknownName(f"{side} is a body; name a field of it, such as {side}.topics")
         case _:
-            raise UnknownName(f"nothing is called {text[:60]!r}{near(text, _KNOWN)}")
+            hint = near(text, _KNOWN)
+            if text in _OF_RECORDS:
+                hint = "; it is a column of the command records"
+            elif ends := _ending("request", text) or _ending("response", text):
+                hint = f"; did you mean {min(ends, key=len)}?"
+            raise UnknownName(f"nothing is called {text[:60]!r}{hint}")
 
 
 @dataclass(slots=True)

@@ -25,7 +25,13 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison: `==`, `!=`, `<`, `<=`, `>` or `>=`."""
+    """
+    A comparison: `==`, `!=`, `===`, `!==`, `<`, `<=`, `>` or `>=`.
+
+    `!=` and `===` ask all values of a name, the others any of them.
+
+    Source: Wireshark's manual page of display filters, "Comparison operators".
+    """
 
     op: str
     literal: Literal
@@ -88,7 +94,7 @@ class Always:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A test on a name: true if it holds for any of the name's values."""
+    """A test on a name."""
 
     name: Name
     test: Test
@@ -144,6 +150,18 @@ def leaves(node: Node) -> Iterator[Leaf]:
         case And(parts) | Or(parts):
             for part in parts:
                 yield from leaves(part)
+
+
+def of_any_value(leaf: Leaf) -> Node:
+    """Return the same test out of leaves that hold where any value passes."""
+    match leaf.test:
+        case Compare("!=", literal):
+            wanted, unwanted = Compare("!==", literal), Compare("==", literal)
+        case Compare("===", literal):
+            wanted, unwanted = Compare("==", literal), Compare("!==", literal)
+        case _:
+            return leaf
+    return And((Leaf(leaf.name, wanted), Not(Leaf(leaf.name, unwanted))))
 
 
 def body_paths(node: Node) -> list[BodyPath]:

@@ -51,6 +51,7 @@ class Message:
         body: The decoded body, or None.
         body_end: Offset behind the body; bytes from here on are left over.
         problems: What was wrong.
+        broken_off: Whether the connection ended before the rest of the frame came.
     """
 
     kind: Kind
@@ -64,6 +65,7 @@ class Message:
     body: Container | None = None
     body_end: int = 0
     problems: list[Problem] = field(default_factory=list)
+    broken_off: bool = False
 
     @property
     def api(self) -> str | None:
@@ -92,9 +94,17 @@ class Message:
         self.problems.append(Problem(what, inside, position))
 
 
-def decode_request(frame: bytes, size: int | None = None) -> Message:
-    """Decode a request from its frame; `size` is the frame's, where the capture lacks bytes."""
-    message = Message("request", frame, len(frame) if size is None else size)
+def decode_request(frame: bytes, size: int | None = None, broken_off: bool = False) -> Message:
+    """
+    Decode a request from its frame.
+
+    Args:
+        frame: Without the 4-byte size.
+        size: The frame's size, where some of its bytes are not there.
+        broken_off: Whether the connection ended before they came.
+    """
+    size = len(frame) if size is None else size
+    message = Message("request", frame, size, broken_off=broken_off)
     if len(frame) < 8:
         message.problem(
             f"a request header wants 8 bytes at least, {len(frame)} are there", "header", 0
@@ -109,7 +119,11 @@ def decode_request(frame: bytes, size: int | None = None) -> Message:
 
 
 def decode_response(
-    frame: bytes, key: int | None, version: int | None, size: int | None = None
+    frame: bytes,
+    key: int | None,
+    version: int | None,
+    size: int | None = None,
+    broken_off: bool = False,
 ) -> Message:
     """
     Decode a response from the bytes of its frame.
@@ -119,9 +133,11 @@ def decode_response(
         key: The API key of the request; None where the request is not known: then only the header
             is read.
         version: Its version.
-        size: The frame's size, where the capture lacks some of its bytes.
+        size: The frame's size, where some of its bytes are not there.
+        broken_off: Whether the connection ended before they came.
     """
-    message = Message("response", frame, len(frame) if size is None else size, key, version)
+    size = len(frame) if size is None else size
+    message = Message("response", frame, size, key, version, broken_off=broken_off)
     if len(frame) < 4:
         message.problem(f"a response header wants 4 bytes, {len(frame)} are there", "header", 0)
         return message
@@ -221,9 +237,10 @@ def _read_body(message: Message) -> None:
     schema = message.schema
     if message.size > len(message.frame):
         missing = message.size - len(message.frame)
-        message.problem(
-            f"{missing} bytes of the {message.kind} were not captured", "", len(message.frame)
-        )
+        what = f"{missing} bytes of the {message.kind} were not captured"
+        if message.broken_off:
+            what = f"the connection ended before {missing} bytes of the {message.kind} came"
+        message.problem(what, "", len(message.frame))
     elif schema is None or version is None:
         found = None if key is None else api(key)
         known = f" (known: {found.schema(message.kind).known})" if found else ""

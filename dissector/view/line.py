@@ -19,7 +19,7 @@ class Seen:
 
     Attributes:
         message: The message.
-        packet: Number of the packet that completed it, from 0; printed from 1, as Wireshark counts.
+        packet: Number of the packet that completed it, from 1.
         time_ns: When that was.
         connection: Number of the connection.
         source: `address:port` of the sender.
@@ -50,7 +50,7 @@ def message_line(seen: Seen, begin_ns: int) -> str:
     """Return the line of a message; `begin_ns` is the time that counts as zero."""
     seconds = (seen.time_ns - begin_ns) / 1e9
     ends = f"{seen.source:>21} -> {seen.target:<21}"
-    start = f"{seen.packet + 1:>6} {seconds:>12.6f} {f'#{seen.connection}':>4} {ends}"
+    start = f"{seen.packet:>6} {seconds:>12.6f} {f'#{seen.connection}':>4} {ends}"
     return "  ".join((f"{start} {_title(seen):<32}", *_details(seen))).rstrip()
 
 

@@ -23,6 +23,7 @@ from dissector.engine.columns import (
     Milliseconds,
     rows_of,
 )
+from dissector.engine.early import Early
 from dissector.engine.exchange import Exchange
 from dissector.engine.exchanges import NONE, Exchanges, Ints
 from dissector.engine.joining import Joining
@@ -58,6 +59,11 @@ class TableWindow:
     odd: Bools = field(init=False)
     packets: Ints = field(init=False)
 
+    def shown_by(self, early: Early) -> list[bool]:
+        """Return of which exchanges the request was shown already."""
+        keys = zip(self.table.connection.tolist(), self.table.request.offset.tolist(), strict=True)
+        return [early.has_shown(*key) for key in keys]
+
     def __post_init__(self) -> None:
         self.odd = _odd(self.table, self.columns)
         self.packets = _sides(self.table, "packet")
@@ -76,9 +82,13 @@ class ObjectWindow:
     exchanges: Sequence[Exchange]
     packets: Ints = field(init=False)
 
+    def shown_by(self, early: Early) -> list[bool]:
+        """Return of which exchanges the request was shown already."""
+        return [early.has_shown(each.connection, each.request_offset) for each in self.exchanges]
+
     def __post_init__(self) -> None:
         numbers = [(each.request_packet, each.response_packet) for each in self.exchanges]
-        packets = [[NONE if packet is None else packet for packet in both] for both in numbers]
+        packets = [[packet - 1 if packet else NONE for packet in both] for both in numbers]
         self.packets = np.array(packets, np.int64).reshape(-1, 2)
 
 
@@ -143,7 +153,7 @@ def _heard(told: Told[AnyWindow], at: int) -> Heard:
     message = exchange.response if side else exchange.request
     assert message is not None
     time_ns = exchange.response_time_ns if side else exchange.request_time_ns
-    return Heard(int(told.packet[at]), at, time_ns or 0, exchange, message)
+    return Heard(int(told.packet[at]) + 1, at, time_ns or 0, exchange, message)
 
 
 def _sides(table: Exchanges, name: str) -> Ints:

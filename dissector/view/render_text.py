@@ -196,6 +196,12 @@ def csv_quoted(data: Any, start: int, length: int, out: Any, at: int) -> int:
     """Write printable ASCII as a CSV cell; return where it ends, or -1 where it is none."""
     begin = at
     quotes = 0
+    # As `table.FORMULA` has it: = + - @
+    if length > 0 and (
+        data[start] == 61 or data[start] == 43 or data[start] == 45 or data[start] == 64
+    ):
+        out[at] = 39
+        at += 1
     for i in range(start, start + length):
         byte = data[i]
         if byte < 32 or byte > 126:

@@ -17,6 +17,25 @@ Row = Mapping[str, Any]
 SETTLING_ROWS = 200
 """So many rows are read before the first is printed; they settle how wide each column is."""
 _WIDEST = 60
+_USUAL = {
+    "client": 21,
+    "broker": 21,
+    "api": 16,
+    "client_id": 20,
+    "status": 10,
+    "errors": 24,
+    "topics": 24,
+    "topic": 24,
+    "key": 16,
+    "value": 40,
+    "headers": 16,
+    "codec": 6,
+    "control": 6,
+}
+"""How wide columns of text are where their rows are not known yet."""
+_USUAL_NUMBER = 9
+FORMULA = ("=", "+", "-", "@")
+"""A spreadsheet takes text that begins so for a formula."""
 GAP = "  "
 """Stands between two columns."""
 
@@ -50,14 +69,24 @@ class Table:
     """
 
     def __init__(
-        self, columns: Sequence[str], first: Sequence[Row], terminal_width: int | None = None
+        self,
+        columns: Sequence[str],
+        first: Sequence[Row],
+        terminal_width: int | None = None,
+        *,
+        live: bool = False,
     ) -> None:
+        """Settle the columns; `live`: by few rows, so that they need room for what is usual."""
         self.columns = columns
-        self.widths = [
-            min(_WIDEST, max([_width(name), *(_width(cell(name, row[name])) for row in first)]))
+        self.right = [
+            _is_number(name, [row[name] for row in first]) and not (live and name in _USUAL)
             for name in columns
         ]
-        self.right = [_is_number(name, [row[name] for row in first]) for name in columns]
+        self.widths = []
+        for name, is_number in zip(columns, self.right, strict=True):
+            usual = _USUAL.get(name, _USUAL_NUMBER if is_number else 0) if live else 0
+            cells = (_width(cell(name, row[name])) for row in first)
+            self.widths.append(min(_WIDEST, max([_width(name), usual, *cells])))
         self._terminal_width = terminal_width
 
     def header(self) -> str:
@@ -145,9 +174,10 @@ def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
     """
     Yield the lines of a CSV file, header first, each without its line end (which is CR LF).
 
-    Lists are joined with `;`, null is empty, whatever is not printable is escaped.
+    Lists are joined with `;`, null is empty, whatever is not printable is escaped. A text that a
+    spreadsheet would take for a formula has a `'` before it.
 
-    Source: RFC 4180.
+    Source: RFC 4180; https://owasp.org/www-community/attacks/CSV_Injection
     """
     yield _csv_line(columns)
     for row in rows:
@@ -162,6 +192,10 @@ def csv_line(row: Row, columns: Sequence[str]) -> str:
 def csv_cell(value: Any) -> str:
     """Return a value as it stands in a line of CSV, between commas."""
     return _csv_line([_csv_cell(value), ""])[:-1]
+
+
+def _no_formula(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def _csv_line(cells: Sequence[str]) -> str:
@@ -180,5 +214,7 @@ def _csv_cell(value: Any) -> str:
             return ";".join(map(_csv_cell, value))
         case dict():
             return json_text(value)
+        case int() | float():
+            return str(value)
         case _:
-            return escaped(str(jsonable(value)))
+            return _no_formula(escaped(str(jsonable(value))))

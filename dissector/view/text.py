@@ -82,9 +82,21 @@ def _texts(
 
 
 def table_text(
-    parts: Iterable[Part], columns: Sequence[str], *, terminal_width: int | None = None
+    parts: Iterable[Part],
+    columns: Sequence[str],
+    *,
+    terminal_width: int | None = None,
+    live: bool = False,
 ) -> Iterator[Text]:
-    """Yield a table for people; see `table_lines`."""
+    """
+    Yield a table for people; see `table_lines`.
+
+    Args:
+        parts: The rows.
+        columns: In order.
+        terminal_width: Where the output is a terminal: longer lines are cut there.
+        live: The first part with rows is written at once; columns have room for what is usual.
+    """
     rest_of_parts = pieces(parts)
     first: list[Row] = []
     taken: list[Piece] = []
@@ -97,9 +109,9 @@ def table_text(
             rows = list(islice(rest, SETTLING_ROWS - len(first)))
             first += rows
             taken += [rows, rest]
-        if len(first) == SETTLING_ROWS:
+        if len(first) == SETTLING_ROWS or (live and first):
             break
-    table = Table(columns, first, terminal_width)
+    table = Table(columns, first, terminal_width, live=live)
     yield from _ended([table.header()], "\n")
     for part in chain(taken, rest_of_parts):
         if isinstance(part, Mapping) and terminal_width is None:

@@ -32,6 +32,20 @@ CLIENTS = {
     ),
     "G06|client||ConsumerGroupHeartbeat|topic_partitions|"
     "joins, but does not say that it holds no partitions": "The sweep, as above.",
+    "A01|broker||ShareGroupDescribe|groups[]|# stands in the list twice": (
+        "Kafka 4.0, whose share groups are a preview, answers each group twice: as it is found, "
+        "and with GROUP_ID_NOT_FOUND."
+    ),
+    "H01|client||ShareGroupHeartbeat|member_id|no member id": "The sweep, as above.",
+    "H02|client||ShareAcknowledge|share_session_epoch|a session is begun by ShareAcknowledge": (
+        "The sweep, as above; the answer is an error."
+    ),
+    "H02|client||ShareFetch|share_session_epoch|"
+    "the request that begins a session acknowledges records": "The sweep, as above.",
+    "S03|client||SaslAuthenticate||there was no handshake before": (
+        "The sweep, as above, on listeners without a login; the answer is ILLEGAL_SASL_STATE."
+    ),
+    "R01|client||StreamsGroupHeartbeat|member_id|no member id": "The sweep, as above.",
     "M02|client||Metadata|topics[]|v# asks for a topic by its id": "The sweep, as above.",
     "Q01|client||Produce||a request comes # ms before the time is over": (
         "librdkafka tells its application of the throttle time and does not wait."
@@ -69,6 +83,9 @@ MOCK = {
     "G06|broker||ConsumerGroupHeartbeat|member_epoch|a member's epoch is #": (
         "Who joins while others still hold the partitions is answered with member epoch 00 00 00 "
         "00, by which it would join again; Kafka gives it an epoch, and no partitions yet."
+    ),
+    "M06|broker||Metadata|controller_id|controller # is none of the brokers [#]": (
+        "The mock's controller_id is 00 00 00 00 while its brokers are numbered from 1."
     ),
     "V01|broker||ApiVersions||the refusal is in version #, not #": (
         "See F02: what it answers fits version 3 rather than 0, and neither to the end."

@@ -112,6 +112,19 @@ class SceneTalk:
         return self
 
 
+Said = tuple[int, int, dict[str, Any], dict[str, Any]]
+"""An exchange: key, version, what is asked, what is told."""
+
+
+def said(*exchanges: Said, scene: Scene | None = None) -> Scene:
+    """Return a scene in which exchanges follow each other on a connection of their own."""
+    scene = scene or Scene()
+    talk = scene.talk()
+    for number, (key, version, asks, tells) in enumerate(exchanges, start=1):
+        talk.asks(key, version, number, **asks).tells(key, version, number, **tells)
+    return scene
+
+
 def capture_rules() -> list[Rule]:
     """Return the rules that a capture can judge."""
     return [rule for rule in REGISTRY.values() if rule.on != "live"]

@@ -36,7 +36,7 @@ def test_without_errors_it_is_0(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_rules_are_selected_and_ignored(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(MOCK, "--select", "F05,C") == 1
-    assert "of 5 rules" in capsys.readouterr().out.splitlines()[-1]
+    assert "of 10 rules" in capsys.readouterr().out.splitlines()[-1]
     assert _run(MOCK, "--select", "F05,C", "--ignore", "F05") == 0
 
 

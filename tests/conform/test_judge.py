@@ -40,7 +40,7 @@ def test_a_whole_connection_is_judged() -> None:
     verdict = _out_of_order().judge()
     (finding,) = [each for each in findings(verdict) if each.rule.id == "F03"]
     assert (finding.client, finding.broker) == ("10.0.0.1:50001", "10.0.0.2:9092")
-    assert (finding.side, finding.software, finding.packet) == ("broker", "", 17)
+    assert (finding.side, finding.software, finding.packet) == ("broker", "", 18)
 
 
 def test_the_beginning_is_missing() -> None:

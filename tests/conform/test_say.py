@@ -30,7 +30,7 @@ def test_the_message_is_that_of_the_side() -> None:
         say.broken(Side.BROKER, "odd", path="cluster_id")
 
     finding = _finding(_metadata(), call)
-    assert (finding.message, finding.packet, finding.path) == ("response", 5, "cluster_id")
+    assert (finding.message, finding.packet, finding.path) == ("response", 6, "cluster_id")
     assert finding.span is not None
     assert finding.severity is Severity.ERROR
 

@@ -14,7 +14,7 @@ def finding(rule: Rule, side: Side, found: str, severity: Severity, **values: ob
         "connection": 4,
         "client": "10.0.0.1:50000",
         "broker": "[fd00::1]:9092",
-        "packet": 7,
+        "packet": 8,
         "correlation_id": 2,
         "api": "Metadata",
         "version": 9,
@@ -29,7 +29,7 @@ def verdict() -> Verdict:
     out = Verdict([F03, F15, V03])
     for found in (
         finding(F03, Side.BROKER, "request 3 came after 4", Severity.ERROR),
-        finding(F03, Side.BROKER, "request 8 came after 9", Severity.ERROR, packet=12),
+        finding(F03, Side.BROKER, "request 8 came after 9", Severity.ERROR, packet=13),
         finding(
             V03,
             Side.CLIENT,

@@ -2,10 +2,20 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dissector import CaptureError, DecodeError, Exchange, codec, dissect, open_capture
+import dissector
+from dissector import (
+    CaptureError,
+    DecodeError,
+    Exchange,
+    UsageError,
+    codec,
+    dissect,
+    open_capture,
+)
 from tests import packets
 from tests.dissector.cli import plays
 
@@ -89,3 +99,49 @@ def test_larger_frames_are_passed_over(tmp_path: Path) -> None:
 def test_no_capture(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="no such file"):
         list(dissect(tmp_path / "missing"))
+
+
+def test_what_is_shown_of_an_exchange_and_a_capture(shop: str) -> None:
+    capture = open_capture(shop)
+    assert repr(capture) == f"<Capture {shop}>"
+    produce = list(capture)[1]
+    assert repr(produce) == (
+        "<Exchange Produce v9, id 2, 10.0.0.1:50000 -> 10.0.0.2:9092, answered, 2.000 ms, "
+        "packet 6 and 8>"
+    ).replace("packet 6 and 8", f"packet {produce.request_packet} and {produce.response_packet}")
+    assert all(repr(each).startswith("<Exchange ") for each in capture)
+
+
+@pytest.mark.parametrize(
+    ("captures", "ports", "what"),
+    [
+        ([["a.pcap"]], (), "not a list; give *names"),
+        ([io.BytesIO()], (), "give '-' and the open file as stdin="),
+        ([7], (), "not int"),
+        (["a.pcap"], "9092", "ports=[9092]"),
+        (["a.pcap"], 9092, "ports=[9092]"),
+    ],
+)
+def test_wrong_arguments_are_told(captures: Any, ports: Any, what: str) -> None:
+    with pytest.raises(UsageError) as error:
+        open_capture(*captures, ports=ports)
+    assert what in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("Produce", 9, "request"), "not 'Produce'; Produce is 0"),
+        ((999, 0, "request"), "no API has the key 999"),
+        ((0, 99, "request"), "Produce has no version 99; known are 0-13"),
+    ],
+)
+def test_a_wrong_codec_is_told_without_a_place(arguments: Any, what: str) -> None:
+    with pytest.raises(DecodeError) as error:
+        codec(*arguments)
+    assert str(error.value).endswith(what)
+
+
+def test_names_are_offered() -> None:
+    assert {"open_capture", "dissect", "codec", "Exchange"} <= set(dir(dissector))
+    assert not {"Any", "annotations", "import_module"} & set(dir(dissector))

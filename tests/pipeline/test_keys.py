@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.capture.columns import Segments
+from dissector.capture.hashing import SECRET
 from pipeline import keys
 from pipeline.keys import KEY, Chosen, Tally, key_of, part_of
 
@@ -77,7 +78,8 @@ def test_what_is_counted_compiled_is_what_is_counted_as_python() -> None:
     assert {key: counts for key, *counts in rows.tolist()} == expected
     compiled = np.zeros((1 << 14, keys.COUNTS), np.int64)
     state = np.zeros(1, np.int64)
-    at = keys._count(*keys._ends(some), compiled, 0, 0, state, work=10**9)
+    columns = keys._ends(some)
+    at = keys._count(*columns, compiled, SECRET, 0, 0, state, work=10**9)
     assert (at, state[0]) == (5000, len(rows))
     found = compiled[compiled[:, KEY] != 0]
     assert sorted(found.tolist()) == rows.tolist()

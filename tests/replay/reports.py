@@ -9,7 +9,7 @@ from replay.compare import compare
 from replay.completeness import Completeness
 from replay.criteria import Criteria
 from replay.noise import Noise
-from replay.outcome import Change, Outcome
+from replay.outcome import Difference, Outcome, Verdict
 from replay.plan import Plan
 from replay.report import Report
 from replay.setting import Setting
@@ -70,6 +70,9 @@ def full() -> Report:
         ["differs,error", "missing", "latency:max>0.5ms"], Accepted([ACCEPTED, STALE], True)
     )
     report = made(*every_kind(), noise=Noise(["Fetch"]), criteria=criteria)
+    lacking = Difference("responses[orders].partition_responses[0].base_offset", 3, 4)
+    gapped = outcome("Produce", 7, produced(), produced(), number=11)
+    report.add(gapped, Verdict.INCOMPLETE, [lacking])
     report.about.learn_target("c-1", {"metadata.version": 27}, 3, False)
     return report
 

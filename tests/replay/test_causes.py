@@ -186,6 +186,8 @@ def test_generations_tell_the_order_of_what_overlapped() -> None:
         {("g", "a"): 3, ("g", "b"): 1},
         set(),
         {("g", "a", 1): 3},
+        {},
+        {"g": 0},
     )
 
 

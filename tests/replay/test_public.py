@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 import replay as package
 from dissector.errors import UsageError
-from replay import Noise, Plan, replay
+from replay import Noise, Plan, Report, replay
 from replay.drive import learn_noise
 from replay.mock import Mock
 from replay.setting import Setting
@@ -43,6 +44,14 @@ def test_a_capture_is_replayed(tmp_path: Path) -> None:
     assert {row["role"] for row in report.change_rows()} >= {"topic", "producer_id"}
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
     assert str(report).startswith("mock: answers as captured")
+
+
+def test_it_runs_where_an_event_loop_runs_as_in_a_notebook() -> None:
+    async def cell() -> Report:
+        with Plan.of(PRODUCED) as plan:
+            return replay(plan, "mock")
+
+    assert asyncio.run(cell()).passed
 
 
 def test_each_pass_has_names_of_its_own() -> None:

@@ -16,7 +16,7 @@ def test_ndjson_has_everything() -> None:
     rows = [json.loads(line) for line in ndjson_lines(report)]
     sections = [section for section, _ in groupby(row["section"] for row in rows)]
     assert sections == ["summary", *SECTIONS]
-    assert sum(row["section"] == "difference" for row in rows) == 5
+    assert sum(row["section"] == "difference" for row in rows) == 6
     assert rows[0]["passed"] is False
 
 

@@ -211,7 +211,8 @@ def _read_payload(batch: RecordBatch, payload: bytes, path: str, budget: Budget)
         else:
             batch.problems.append(Problem(error.what, error.path, after_header + error.position))
     elif count < wanted:
-        what = f"the field has more than {budget.limits.max_records} records; the rest is not read"
+        most = budget.most_records
+        what = f"{wanted - count} more records: the field has more than {most}; they are not read"
         batch.problems.append(Problem(what, f"{path}.records", after_header))
     elif stopped < len(payload):
         what = f"{len(payload) - stopped} bytes left after the last of {wanted} records"

@@ -92,7 +92,7 @@ def parse_records(data: bytes, *, limits: Limits = DEFAULT, may_be_cut: bool = T
         stands in each batch's `problems`. Bytes never raise.
     """
     batches: list[Batch] = []
-    budget = Budget(limits)
+    budget = Budget(limits, len(data))
     start = 0
     while start < len(data):
         path = f"records[{len(batches)}]"
@@ -101,7 +101,21 @@ def parse_records(data: bytes, *, limits: Limits = DEFAULT, may_be_cut: bool = T
             what = f"batch is cut off after {len(batch.data)} bytes"
             batch.problems.append(Problem(what, path, batch.position))
         batches.append(batch)
+    if budget.records <= 0:
+        _keep_few(batches, budget)
     return batches
+
+
+def _keep_few(batches: Iterable[Batch], budget: Budget) -> None:
+    """Drop records of a field that has too many: what is shown of it stays small too."""
+    left = budget.limits.kept_records
+    for index, batch in enumerate(batches):
+        more = len(batch.records) - left
+        if more > 0 and not isinstance(batch, UnreadBatch):
+            del batch.records[left:]
+            what = f"{more} more records: the field has more than {budget.most_records}"
+            batch.problems.append(Problem(what, f"records[{index}].records", batch.position))
+        left -= len(batch.records)
 
 
 def _next(data: bytes, start: int, path: str, budget: Budget) -> tuple[Batch, int]:
@@ -114,7 +128,7 @@ def _next(data: bytes, start: int, path: str, budget: Budget) -> tuple[Batch, in
         what = f"batch_length {length} is less than any batch has; {rest} bytes are not read"
         return _unread(data, start, len(data), f"{path}.batch_length", what, start + 8)
     if budget.records <= 0:
-        what = f"the field has more than {budget.limits.max_records} records; the rest is not read"
+        what = f"the field has more than {budget.most_records} records; the rest is not read"
         return _unread(data, start, len(data), path, what, start)
     budget.records -= 1
     end = start + layout.LENGTH_END + length

@@ -120,7 +120,7 @@ class _Reader:
         while at < len(data):
             index = len(out)
             if self._budget.records <= 0:
-                limit = self._budget.limits.max_records
+                limit = self._budget.most_records
                 what = f"the field has more than {limit} records; the rest is not read"
                 self._add(what, path, at)
                 return out

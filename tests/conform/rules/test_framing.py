@@ -58,6 +58,32 @@ def size_is_negative() -> Scene:
     return scene
 
 
+def _cut(size: int, broker: bool = False) -> Scene:
+    """Something was answered; then a frame begins that has no end."""
+    talk = Scene().talk().asks(METADATA, 9, 1, topics=None).tells(METADATA, 9, 1)
+    talk.asks(METADATA, 8, 2, topics=None)
+    if broker:
+        frame = told(METADATA, 8, 2, brokers=[BROKER])
+        return talk.broker(frame[:-5]).fin().scene
+    talk.tells(METADATA, 8, 2)
+    return talk.client(size.to_bytes(4, "big") + asked(METADATA, 8, 3)[4:] + bytes(9)).fin().scene
+
+
+@breaks("F01")
+def size_is_larger_than_any_broker_takes() -> Scene:
+    return _cut(200 << 20)
+
+
+@breaks("F01")
+def size_is_the_largest_number() -> Scene:
+    return _cut(2**31 - 1)
+
+
+@breaks("F01")
+def the_last_response_has_no_end() -> Scene:
+    return _cut(0, broker=True)
+
+
 @breaks("F02")
 def byte_is_left_over() -> Scene:
     scene = Scene()

@@ -147,5 +147,5 @@ def name_with_a_slash() -> Scene:
 def broker_has_a_bad_name() -> Scene:
     scene = Scene()
     talk = scene.talk().asks(METADATA, 8, 1, topics=None)
-    talk.tells(METADATA, 8, 1, topics=[{"name": ".."}])
+    talk.tells(METADATA, 8, 1, topics=[{"name": "..", "partitions": [{"leader_id": -1}]}])
     return scene

@@ -25,6 +25,8 @@ def _metadata(talk: SceneTalk, number: int = 3) -> SceneTalk:
 
 
 @keeps("S01")
+@keeps("S03")
+@keeps("S04")
 @keeps("V06")
 def logs_in() -> Scene:
     talk = _handshake()
@@ -90,3 +92,21 @@ def test_secrets_are_not_told() -> None:
     verdict = _handshake().client(sized(spoilt)).scene.judge()
     assert broken(verdict) == ["F02"]
     assert not any("made-up" in each.found for each in findings(verdict))
+
+
+@breaks("S03")
+def authenticates_at_once() -> Scene:
+    talk = Scene().talk().asks(AUTHENTICATE, 2, 2, auth_bytes=PLAIN)
+    return talk.tells(AUTHENTICATE, 2, 2).scene
+
+
+@breaks("S04")
+def takes_what_it_does_not_list() -> Scene:
+    talk = Scene().talk().asks(HANDSHAKE, 1, 1, mechanism="PLAIN")
+    return talk.tells(HANDSHAKE, 1, 1, mechanisms=["SCRAM-SHA-256"]).scene
+
+
+@breaks("S04")
+def refuses_what_it_lists() -> Scene:
+    talk = Scene().talk().asks(HANDSHAKE, 1, 1, mechanism="PLAIN")
+    return talk.tells(HANDSHAKE, 1, 1, error_code=33, mechanisms=["PLAIN"]).scene

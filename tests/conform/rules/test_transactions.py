@@ -53,9 +53,10 @@ class Till:
         """Write to partitions 0, 1, and so on."""
         self._number += 1
         data = batch(**PRODUCER, base_sequence=self._sequence, transactional=True).to_bytes()
-        self._sequence += 2
         fields = [data] * partitions
-        produce(self.leader, self._number, *fields, version=version, transactional_id=NAME)
+        said = {"version": version, "base_offset": self._sequence, "transactional_id": NAME}
+        produce(self.leader, self._number, *fields, **said)
+        self._sequence += 2
         return self
 
     def ends(self, *, committed: bool = True, error: int = 0, **told: Any) -> Till:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dissector.protocol.headers import ResponseHeader
 from tests.conform.scene import Scene, SceneTalk, breaks, broken, keeps
-from tests.dissector.cli.plays import told
+from tests.dissector.cli.plays import asked, told
 from tests.frames import sized
 
 METADATA, API_VERSIONS = 3, 18
@@ -27,6 +27,7 @@ def _metadata(talk: SceneTalk, version: int, number: int = 2) -> Scene:
 
 @keeps("F14")
 @keeps("F15")
+@keeps("F17")
 @keeps("V02")
 @keeps("V03")
 @keeps("V04")
@@ -35,12 +36,12 @@ def offered_version() -> Scene:
     return _metadata(_negotiated(), 12)
 
 
-@breaks("F14")
+@breaks("F14", "F17")
 def newer_than_offered() -> Scene:
     return _metadata(_negotiated(), 13)
 
 
-@breaks("F14")
+@breaks("F14", "F17")
 def not_offered_at_all() -> Scene:
     return _metadata(_negotiated(api_keys=OFFER[1:]), 12)
 
@@ -148,3 +149,43 @@ def epoch_goes_down() -> Scene:
 @breaks("V05")
 def epoch_is_no_epoch() -> Scene:
     return _epochs(-2)
+
+
+@breaks("F17", "F14")
+def an_unknown_api_is_answered() -> Scene:
+    talk = _negotiated().client(sized(b"\x01\xf4\0\0\0\0\0\x02\0\0"))
+    return talk.broker(sized(b"\0\0\0\x02\0\0")).scene
+
+
+@breaks("V01")
+def refused_in_version_3() -> Scene:
+    frame = asked(API_VERSIONS, 3, 1, **SOFTWARE)
+    talk = Scene().talk().client(frame[:7] + b"\x63" + frame[8:])
+    keys = [{"api_key": API_VERSIONS, "max_version": 4}]
+    return talk.tells(API_VERSIONS, 3, 1, error_code=35, api_keys=keys).scene
+
+
+@breaks("V02")
+def a_negative_key() -> Scene:
+    return _negotiated(api_keys=[{"api_key": -3, "max_version": 1}, *OFFER]).scene
+
+
+def _features(least: int, most: int, level: int) -> Scene:
+    supported = [{"name": "x", "min_version": least, "max_version": most}]
+    finalized = [{"name": "x", "min_version_level": 1, "max_version_level": level}]
+    return _negotiated(supported_features=supported, finalized_features=finalized).scene
+
+
+@keeps("V07")
+def finalized_as_supported() -> Scene:
+    return _features(1, 9, 9)
+
+
+@breaks("V07")
+def finalized_above_what_is_supported() -> Scene:
+    return _features(1, 9, 12)
+
+
+@breaks("V07")
+def supported_backwards() -> Scene:
+    return _features(9, 1, 1)

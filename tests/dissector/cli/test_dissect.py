@@ -42,7 +42,7 @@ def test_a_line_for_each_message_in_the_order_of_the_packets(good: Run, shop: Pa
     lines = good("dissect", shop).lines
     numbers = [int(line.split()[0]) for line in lines]
     assert numbers == [4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 43, 45]
-    told = "10 0.006000 #0 10.0.0.2:9092 -> 10.0.0.1:50000 Produce v9 response id 2"
+    told = "10 0.009000 #0 10.0.0.2:9092 -> 10.0.0.1:50000 Produce v9 response id 2"
     assert " ".join(lines[3].split()) == f"{told} NOT_LEADER_OR_FOLLOWER 2.000 ms"
     assert lines[4].endswith("id 3  shop  orders  no response is due")
     assert lines[7].split()[6:] == ["unknown", "response", "id", "77", "orphan"]

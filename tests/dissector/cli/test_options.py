@@ -12,6 +12,8 @@ from dissector.cli.options import one_of, source
 from dissector.engine import known
 from dissector.engine.capture import Window
 from dissector.errors import FilterError, UsageError
+from tests import packets
+from tests.dissector.cli import plays
 from tests.dissector.cli.conftest import Run
 
 
@@ -126,3 +128,15 @@ def test_a_filter_gives_the_same_from_columns_and_one_by_one(
         told.append(polars.read_parquet(file).rows() if to_file else out)
     assert told[0] == told[1]
     assert told[0]
+
+
+@pytest.mark.parametrize("command", ["pairs", "dissect", "records"])
+def test_a_capture_without_kafka_says_so(run: Run, tmp_path: Path, command: str) -> None:
+    wire = packets.Wire()
+    wire.talk().syn().client(plays.HTTP[0]).broker(plays.HTTP[1])
+    wire.talk(port=40001).syn().client(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")
+    done = run(command, packets.write(tmp_path / "a.pcap", wire.packets))
+    assert done.status == 0
+    assert done.err.startswith("kafkashark: no Kafka in ")
+    assert done.err.endswith("; 1 of these are encrypted (TLS), which is not decrypted\n")
+    assert done.err.count("\n") == 1

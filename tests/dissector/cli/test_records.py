@@ -8,6 +8,8 @@ import polars
 import pytest
 
 from dissector.engine.records import COLUMNS
+from dissector.protocol.records import Record, build_records, new_batch
+from tests import packets
 from tests.dissector.cli import plays
 from tests.dissector.cli.conftest import Run
 
@@ -31,6 +33,7 @@ KEYS = [
     "sequence",
     "transactional",
     "control",
+    "error",
 ]
 """As the design has them."""
 
@@ -52,7 +55,7 @@ def test_a_produced_and_a_fetched_record(good: Run, shop: Path) -> None:
         "topic": "orders",
         "topic_id": None,
         "partition": 3,
-        "offset": 1,
+        "offset": None,
         "timestamp_ms": 1_700_000_000_005,
         "key": {"hex": "ff00"},
         "value": None,
@@ -68,6 +71,7 @@ def test_a_produced_and_a_fetched_record(good: Run, shop: Path) -> None:
         "sequence": 41,
         "transactional": False,
         "control": None,
+        "error": "NOT_LEADER_OR_FOLLOWER",
     }
     fetched = rows[4]
     assert (fetched["api"], fetched["time_ns"], fetched["offset"]) == ("Fetch", plays.at_ns(15), 12)
@@ -112,7 +116,8 @@ def test_every_column_can_be_sorted_by(good: Run, shop: Path, column: str) -> No
     values = [row[column] for row in rows]
     assert values == sorted(values, key=lambda v: v is not None), "nulls first"
     if column in ("offset", "topic", "timestamp_ms"):
-        assert values == sorted(values)
+        there = [value for value in values if value is not None]
+        assert there == sorted(there)
 
 
 def test_records_of_what_passes(good: Run, shop: Path) -> None:
@@ -133,3 +138,82 @@ def test_columns_print_what_rows_print(good: Run, name: str, form: str, tmp_path
     else:
         assert bulk.read_bytes() == rows.read_bytes()
     assert bulk.stat().st_size > 1000
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One Produce request and one Fetch response, each of two topics."""
+    wire = packets.Wire()
+    talk = wire.talk().syn()
+    topics = "audit", "orders"
+    data = [
+        {"name": topic, "partition_data": [{"index": 0, "records": batch(f"{topic} produced")}]}
+        for topic in topics
+    ]
+    talk.client(plays.asked(plays.PRODUCE, 9, 1, acks=1, topic_data=data))
+    said = [(0, 2841), (6, -1)]
+    answers = [
+        {
+            "name": topic,
+            "partition_responses": [{"index": 0, "error_code": code, "base_offset": base}],
+        }
+        for topic, (code, base) in zip(topics, said, strict=True)
+    ]
+    talk.broker(plays.told(plays.PRODUCE, 9, 1, responses=answers))
+    talk.client(plays.asked(plays.FETCH, 4, 2))
+    got = [
+        {"topic": topic, "partitions": [{"partition_index": 0, "records": batch("fetched", 70)}]}
+        for topic in topics
+    ]
+    talk.broker(plays.told(plays.FETCH, 4, 2, responses=got))
+    path = tmp_path_factory.mktemp("mixed") / "mixed.pcap"
+    packets.write(path, wire.packets)
+    return path
+
+
+def batch(value: str, base_offset: int = 0) -> bytes:
+    records = [Record(key=b"k", value=value.encode(), headers=(("h", b"x"),)), Record(value=b"2")]
+    return build_records([new_batch(records, base_offset=base_offset)])
+
+
+def test_what_was_produced_has_offsets_of_the_log_or_an_error(good: Run, mixed: Path) -> None:
+    rows = good("records", mixed, "-T", "ndjson").rows
+    assert [(row["topic"], row["offset"], row["error"]) for row in rows] == [
+        ("audit", 2841, "NONE"),
+        ("audit", 2842, "NONE"),
+        ("orders", None, "NOT_LEADER_OR_FOLLOWER"),
+        ("orders", None, "NOT_LEADER_OR_FOLLOWER"),
+        *((topic, offset, None) for topic in ("audit", "orders") for offset in (70, 71)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("topic == audit", [0, 1, 4, 5]),
+        ("kafka.topic_name matches AUDIT and api == Fetch", [4, 5]),
+        ("topic != audit", [2, 3, 6, 7]),
+        ("not topic == audit and not api == Fetch", [2, 3]),
+        ("topic in {orders} or value contains 'audit prod'", [0, 2, 3, 6, 7]),
+        ("offset > 70", [0, 1, 5, 7]),
+        ("offset == null", [2, 3]),
+        ("error != NONE", [2, 3]),
+        ("error == NONE and key == k", [0]),
+        ("headers == h and headers.value == x and value == fetched", [4, 6]),
+        ("value == fetched and client_id == shop and request.max_wait_ms == 0", [4, 6]),
+        ("partition == 1", []),
+    ],
+)
+@pytest.mark.parametrize("worthwhile", [1, 100])
+def test_a_filter_asks_each_record(
+    good: Run,
+    mixed: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    worthwhile: int,
+    text: str,
+    numbers: list[int],
+) -> None:
+    monkeypatch.setattr("dissector.engine.known.WORTHWHILE", worthwhile)
+    rows = good("records", mixed, "-T", "ndjson").rows
+    found = good("records", mixed, "-T", "ndjson", "-Y", text).rows
+    assert found == [rows[number] for number in numbers]

@@ -173,7 +173,7 @@ def test_times_are_those_of_the_packets_that_completed_the_frames() -> None:
     asked, told = heartbeat(1), beat(1)
     talk.say(0, asked[:3], asked[3:20], asked[20:]).say(1, told[:5], told[5:])
     (exchange,) = stdin(wire.packets)
-    assert (exchange.request_packet, exchange.response_packet) == (5, 8)
+    assert (exchange.request_packet, exchange.response_packet) == (6, 9)
     assert exchange.request_time_ns == START_NS + 5 * STEP_NS
     assert exchange.latency_ms == 3.0
 
@@ -243,3 +243,20 @@ def test_doubt_waits_for_all_brokers_as_far_as_there_is_room(
     told = [(row.correlation_id, row.status) for row in open_capture(file)]
     orphans = [(8, "orphan")] if room == 0 else [(7, "orphan"), (8, "orphan")]
     assert told == [(1, "answered"), *orphans]
+
+
+@pytest.mark.parametrize("by", ["reset", "close", "nothing"])
+def test_a_message_that_a_connection_ended_within(tmp_path: Path, by: str) -> None:
+    """The capture is whole: only where it ends before the connection does bytes may lack."""
+    wire = Wire()
+    talk = wire.talk().syn()
+    talk.client(request(HEARTBEAT, 4, 1, group_id="g", generation_id=1, member_id="m"))
+    talk.broker(response(HEARTBEAT, 4, 1)[:-2])
+    if by == "reset":
+        talk.rst(1)
+    elif by == "close":
+        talk.fin()
+    (exchange,) = open_capture(write(tmp_path / "a.pcap", wire.packets))
+    what = "the connection ended before 2 bytes of the response came"
+    expected = "2 bytes of the response were not captured" if by == "nothing" else what
+    assert [problem.what for problem in exchange.problems] == [expected]

@@ -56,7 +56,7 @@ def test_answered() -> None:
         "problems": [],
     }
     assert tuple(it.row()) == COLUMNS
-    assert (it.request_packet, it.response_packet) == (3, 5)
+    assert (it.request_packet, it.response_packet) == (4, 6)
     assert it.place_of(it.request) == (300, 1)
     assert it.place_of(it.response) == (500, 0)
     assert it.body("request") is it.request.body

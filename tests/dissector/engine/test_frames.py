@@ -113,7 +113,7 @@ def test_size_above_the_limit_alone_is_no_frame(there: bytes, told: bool) -> Non
 def test_unfinished_frame_is_told_once() -> None:
     made = stream()
     made.add(sized(b"0123456789")[:-1], 0, 0)
-    assert made.finish() == Frame(1, b"012345678", 10, 0, 0, 0)
+    assert made.finish() == Frame(1, b"012345678", 10, 0, 0, 0, broken_off=True)
     assert made.finish() is None
     made.add(b"9" + sized(b"next"), 1, 1)
     assert [frame.data for frame in frames(made)] == [b"next"]

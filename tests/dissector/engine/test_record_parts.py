@@ -80,6 +80,28 @@ def produce(version: int, *topics: tuple[str | UUID, list[bytes | None]]) -> byt
     return request(PRODUCE, version, 3, acks=1, timeout_ms=0, topic_data=data)
 
 
+def produced(
+    version: int, topics: list[tuple[str | UUID, list[bytes | None]]], answers: list[Any], cut: int
+) -> Row:
+    """Return a Produce request and a response that says of partitions what `answers` have."""
+    said = [
+        {
+            "topic_id" if isinstance(topic, UUID) else "name": topic,
+            "partition_responses": [
+                {"index": index, "error_code": code, "base_offset": base}
+                | ({"log_append_time_ms": -1} if version >= 2 else {})
+                | ({"log_start_offset": 0} if version >= 5 else {})
+                | ({"record_errors": [], "error_message": None} if version >= 8 else {})
+            ],
+        }
+        for topic, index, code, base in answers
+    ]
+    row = exchange_row(produce(version, *topics), response(PRODUCE, version, 3, responses=said))
+    assert row.response is not None
+    data = row.response.data
+    return row._replace(response=row.response._replace(data=data[: len(data) - cut]))
+
+
 def fetched(version: int, *topics: tuple[str | UUID, list[bytes | None]]) -> Row:
     def partition(number: int, content: bytes | None) -> dict[str, Any]:
         return {
@@ -119,7 +141,18 @@ def contents(draw: st.DrawFn) -> bytes | None:
 LISTS = st.lists(contents(), max_size=3)
 NAMED = st.lists(st.tuples(st.sampled_from(NAMES), LISTS), max_size=2)
 WITH_IDS = st.lists(st.tuples(st.sampled_from(IDS), LISTS), max_size=2)
+
+
+def answers_of(topics: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    codes = st.sampled_from([0, 0, 0, 6, 999])
+    bases = st.sampled_from([-1, 0, 70, (1 << 62) - 1, 1 << 62, (1 << 63) - 1])
+    return st.lists(st.tuples(topics, st.integers(0, 2), codes, bases), max_size=4)
+
+
+CUTS = st.sampled_from([0, 0, 0, 1, 9])
 ROWS = st.one_of(
+    st.builds(produced, st.sampled_from([3, 9]), NAMED, answers_of(st.sampled_from(NAMES)), CUTS),
+    st.builds(produced, st.just(13), WITH_IDS, answers_of(st.sampled_from(IDS)), CUTS),
     NAMED.map(lambda topics: exchange_row(produce(9, *topics))),
     NAMED.map(lambda topics: exchange_row(produce(3, *topics), response(PRODUCE, 3, 3))),
     WITH_IDS.map(lambda topics: exchange_row(produce(13, *topics))),
@@ -282,3 +315,23 @@ def test_real_traffic(path: Path) -> None:
         names = TopicNames()
         rows, _ = in_parts(window.exchanges, names, lambda _: False)
         assert rows == one_by_one(window.exchanges, TopicNames())
+
+
+def test_what_was_produced_has_the_offsets_of_the_response() -> None:
+    """Two batches in one field: what the second holds follows the first."""
+    pair, three = (new_batch([Record(value=b"v")] * n).to_bytes() for n in (2, 3))
+    data = [("a", [pair + three, PLAIN]), ("b", [PLAIN, PLAIN])]
+    # The order of the response is its own; of `b` 1 nothing is said.
+    answers = [("b", 0, 6, -1), ("a", 1, 0, 7), ("a", 0, 0, 100)]
+    table = columns([produced(9, data, answers, 0), exchange_row(produce(9, *data))])
+    rows, exchanges = in_parts(table, TopicNames())
+    assert exchanges == []
+    assert rows == one_by_one(table, TopicNames())
+    found = [(row["topic"], row["partition"], row["offset"], row["error"]) for row in rows]
+    assert found[:8] == [
+        *(("a", 0, offset, "NONE") for offset in range(100, 105)),
+        ("a", 1, 7, "NONE"),
+        ("b", 0, None, "NOT_LEADER_OR_FOLLOWER"),
+        ("b", 1, None, None),
+    ]
+    assert {(offset, error) for _, _, offset, error in found[8:]} == {(None, None)}

@@ -49,7 +49,7 @@ def test_rows_of_produce_and_fetch_in_wire_order() -> None:
         "topic": "a",
         "topic_id": None,
         "partition": 1,
-        "offset": 0,
+        "offset": None,
         "timestamp_ms": 1000,
         "key": None,
         "value": b"1",
@@ -61,8 +61,9 @@ def test_rows_of_produce_and_fetch_in_wire_order() -> None:
         "sequence": 3,
         "transactional": False,
         "control": None,
+        "error": None,
     }
-    assert (second["value"], second["sequence"], second["offset"]) == (b"2", 4, 1)
+    assert (second["value"], second["sequence"], second["offset"]) == (b"2", 4, None)
     assert (third["topic"], third["partition"], third["offset"], third["api"]) == (
         *("c", 4, 70),
         "Fetch",

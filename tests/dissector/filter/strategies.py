@@ -22,7 +22,7 @@ from dissector.filter.nodes import (
     Test,
 )
 
-OPS = ("==", "!=", "<", "<=", ">", ">=")
+OPS = ("==", "!=", "===", "!==", "<", "<=", ">", ">=")
 
 numbers = st.integers(-3, 12).map(lambda n: Literal(str(n)))
 texts = st.one_of(
@@ -45,7 +45,7 @@ def comparing(literals: st.SearchStrategy[Literal]) -> st.SearchStrategy[Test]:
     return st.one_of(
         st.builds(Exists),
         st.builds(Compare, st.sampled_from(OPS), literals),
-        st.builds(Compare, st.sampled_from(OPS[:2]), null),
+        st.builds(Compare, st.sampled_from(OPS[:4]), null),
         st.builds(OneOf, st.lists(items, min_size=1, max_size=4).map(tuple)),
     )
 

@@ -88,7 +88,7 @@ def plain_test(test: Test, value: Any) -> bool:
             return value is not None
         case Compare("==", Literal("null", False)):
             return value is None
-        case Compare("!=", Literal("null", False)):
+        case Compare("!==", Literal("null", False)):
             return value is not None
         case OneOf(items):
             return any(
@@ -105,7 +105,7 @@ def plain_test(test: Test, value: Any) -> bool:
             return bool(
                 {
                     "==": value == wanted,
-                    "!=": value != wanted,
+                    "!==": value != wanted,
                     "<": value < wanted,
                     "<=": value <= wanted,
                     ">": value > wanted,
@@ -115,7 +115,7 @@ def plain_test(test: Test, value: Any) -> bool:
         case Contains(literal):
             return literal.text in value
         case Matches(pattern):
-            return re.search(pattern.text, value) is not None
+            return re.search(pattern.text, value, re.IGNORECASE) is not None
     raise AssertionError(test)
 
 
@@ -123,6 +123,11 @@ def plain(node: Node, row: FakeRow) -> bool:
     match node:
         case Always():
             return True
+        case Leaf(name, Compare("!=" | "===" as op, literal)):
+            # All of the values that can be compared, and there must be one.
+            values = [v for v in plain_values(name.text, row) if literal.is_null or v is not None]
+            equal = [plain_test(Compare("==", literal), value) for value in values]
+            return bool(equal) and (not any(equal) if op == "!=" else all(equal))
         case Leaf(name, test):
             return any(plain_test(test, value) for value in plain_values(name.text, row))
         case Not(part):

@@ -17,7 +17,7 @@ def produce(client_id: str | None = "rdkafka") -> Message:
 
 
 def seen(message: Message, **more: Any) -> Seen:
-    where = {"packet": 7, "time_ns": BEGIN_NS + 1_000_000, "connection": 3}
+    where = {"packet": 8, "time_ns": BEGIN_NS + 1_000_000, "connection": 3}
     ends = {"source": "10.0.0.1:50000", "target": "10.0.0.2:9092"}
     return Seen(message, **{**where, **ends, **more})
 

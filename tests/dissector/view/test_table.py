@@ -75,6 +75,16 @@ def test_csv() -> None:
     ]
 
 
+FORMULAS = ("=", "+", "-", "@")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+49", "-1", "@SUM(1)", "=cmd|' /C calc'!A0"])
+def test_no_text_in_csv_is_a_formula(text: str) -> None:
+    row = {"text": text, "list": [text, "b"], "number": -1, "real": -1.5}
+    _, line = csv_lines([row], list(row))
+    assert line == f"'{text},'{text};b,-1,-1.5"
+
+
 @given(st.lists(st.tuples(st.text(st.characters()), st.none() | st.integers()), max_size=5))
 def test_csv_can_be_read_back(values: list[tuple[str, Any]]) -> None:
     rows = [{"text": text, "number": number} for text, number in values]
@@ -85,7 +95,8 @@ def test_csv_can_be_read_back(values: list[tuple[str, Any]]) -> None:
         "" if number is None else str(number) for _, number in values
     ]
     printable = [(got["text"], text) for got, (text, _) in zip(read, values, strict=True)]
-    assert all(got == text for got, text in printable if text.isprintable())
+    guarded = [(got, f"'{text}" if text[:1] in FORMULAS else text) for got, text in printable]
+    assert all(got == text for got, text in guarded if text.isprintable())
     assert all(got.isprintable() for got, _ in printable)
 
 

@@ -1,0 +1,183 @@
+"""
+What stands twice in the lists of a body, by what tells the items of each list apart.
+
+That is what the declaration says (`key=True`, Kafka's mapKey), else the fields that name a thing.
+Topics are often told of in several parts, each with other partitions, so of such lists only the
+partitions are compared.
+
+Source: mapKey in Kafka's message definitions; FetchResponse.java (toMessage) for topics in parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, TypeAlias
+
+from dissector.protocol.facts import NO_ID
+from dissector.protocol.schema import Field, Schema, split
+
+_NAMING = frozenset(
+    [
+        "partition_index",
+        "partition",
+        "partition_id",
+        "index",
+        "node_id",
+        "broker_id",
+        "id",
+        "member_id",
+        "group_instance_id",
+        "group_id",
+        "api_key",
+        "transactional_id",
+        "resource_type",
+        "resource_name",
+        "producer_id",
+        "first_offset",
+        "source",
+        "user",
+        "log_dir",
+        "path",
+        "subtopology_id",
+        "batch_index",
+    ]
+)
+"""Fields that name a thing, where the declaration does not say which field does."""
+
+_TOPIC = ("name", "topic", "topic_name", "topic_id", "key")
+"""The first of these that is not null names a topic, a setting, a coordinator."""
+
+_MAY_REPEAT = frozenset(
+    ["acknowledge_types", "old_style_offsets", "log_dirs", "directories", "replica_directory_id"]
+)
+"""Lists of plain values in which one may stand twice."""
+
+_COUNTED = frozenset(("int8", "int16", "int32", "int64", "string"))
+
+Twice: TypeAlias = tuple[str, Any]
+"""The path of an item that stands in its list a second time, and what it names."""
+
+_Look: TypeAlias = Callable[[Any, str, tuple[Any, ...], "set[tuple[Any, ...]]"], Iterator[Twice]]
+"""What looks at a struct: its value, path and scope, and what was seen before."""
+
+
+def twice(schema: Schema, version: int, body: Any) -> list[Twice]:
+    """Return what stands twice in a body."""
+    look = _of_message(schema, version)
+    return [] if look is None else list(look(body, "", (), set()))
+
+
+@cache
+def _of_message(schema: Schema, version: int) -> _Look | None:
+    return _of_struct(schema.fields, version)
+
+
+def _of_struct(fields: tuple[Field, ...], version: int) -> _Look | None:
+    """Return what looks at the lists of a struct; None where it has none."""
+    plain, tagged = split(fields, version)
+    looks = [(each.name, look) for each in plain + tagged if (look := _of_field(each, version))]
+    if not looks:
+        return None
+
+    def look_at(
+        value: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
+    ) -> Iterator[Twice]:
+        for name, look in looks:
+            inner = value.get(name)
+            if inner:
+                yield from look(inner, f"{path}.{name}" if path else name, scope, seen)
+
+    return look_at
+
+
+def _of_field(each: Field, version: int) -> _Look | None:
+    if each.type == "struct":
+        return _of_struct(each.fields, version)
+    if each.type == "[]struct":
+        return _of_structs(each, version)
+    if each.type.startswith("[]") and each.type[2:] in _COUNTED and each.name not in _MAY_REPEAT:
+        return _values
+    return None
+
+
+def _values(
+    values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
+) -> Iterator[Twice]:
+    """Look at a list of plain values."""
+    if not scope and len(set(values)) == len(values):
+        return
+    place = _place(path)
+    for at, value in enumerate(values):
+        key = (place, *scope, value)
+        if key in seen:
+            yield f"{path}[{at}]", value
+        seen.add(key)
+
+
+def _place(path: str) -> str:
+    """Return a path without its indices."""
+    return ".".join(part.partition("[")[0] for part in path.split("."))
+
+
+def _of_structs(each: Field, version: int) -> _Look | None:
+    """Return what looks at a list of structs."""
+    inner = _of_struct(each.fields, version)
+    name_of = _name_of(each.fields, version)
+    if name_of is None:
+        return inner and _each(inner)
+    keep = not _is_in_parts(each.fields, version)
+
+    def look_at(
+        values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
+    ) -> Iterator[Twice]:
+        place = _place(path)
+        for at, value in enumerate(values):
+            name = name_of(value)
+            key = (place, *scope, name)
+            if keep and key in seen:
+                yield f"{path}[{at}]", name[0] if len(name) == 1 else name
+                continue
+            seen.add(key)
+            if inner is not None:
+                yield from inner(value, f"{path}[{at}]", (*scope, name), seen)
+
+    return look_at
+
+
+def _each(inner: _Look) -> _Look:
+    """Return what looks into each struct of a list that nothing tells apart."""
+
+    def look_at(
+        values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
+    ) -> Iterator[Twice]:
+        for at, value in enumerate(values):
+            yield from inner(value, f"{path}[{at}]", (*scope, at), seen)
+
+    return look_at
+
+
+def _name_of(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[Any, ...]] | None:
+    """Return what gives the name of a struct in its list; None where nothing names it."""
+    there = [each for each in fields if version in each.versions]
+    topic = [name for name in _TOPIC if any(each.name == name for each in there)]
+    keys = [each.name for each in there if each.key and each.name not in topic]
+    if not any(each.key for each in there):
+        keys = [each.name for each in there if each.name in _NAMING]
+    if not keys and not topic:
+        return None
+
+    def name(value: Any) -> tuple[Any, ...]:
+        named = next((v for n in topic if (v := value.get(n)) not in (None, NO_ID)), None)
+        own = tuple(value.get(key) for key in keys)
+        return (named, *own) if topic else own
+
+    return name
+
+
+def _is_in_parts(fields: tuple[Field, ...], version: int) -> bool:
+    """Tell whether a list may tell of one thing several times, each time of other partitions."""
+    there = [each for each in fields if version in each.versions]
+    if any(each.key for each in there):
+        return False
+    return any(each.type.startswith("[]") and "partition" in each.name for each in there)

@@ -1,0 +1,154 @@
+"""
+Numbers that are below what their field can hold: negative ports, offsets, partitions, times.
+
+Kafka says -1 where it means nothing; below that hardly any field has a meaning, and those that
+count or number things begin at 0. What would be too low in a body is looked for by a function that
+is written for the version, as in `odd_values`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from dissector.protocol.schema import Field, Schema, split
+
+_FROM_0 = frozenset(
+    [
+        "throttle_time_ms",
+        "partition_index",
+        "partition",
+        "partition_id",
+        "partitions",
+        "partition_indexes",
+        "index",
+        "replica_nodes",
+        "isr_nodes",
+        "offline_replicas",
+        "broker_id",
+        "broker_ids",
+        "fetch_offset",
+        "max_wait_ms",
+        "min_bytes",
+        "max_bytes",
+        "partition_max_bytes",
+        "heartbeat_interval_ms",
+        "session_lifetime_ms",
+        "push_interval_ms",
+        "telemetry_max_bytes",
+        "acquisition_lock_timeout_ms",
+        "session_timeout_ms",
+        "max_records",
+        "batch_size",
+        "first_offset",
+        "delivery_count",
+        "record_limit",
+        "response_partition_limit",
+    ]
+)
+"""Fields that have no -1; nor has what tells the items of a list apart."""
+
+_LEAST = {
+    "generation_id_or_member_epoch": -2,
+    "replica_id": -3,
+    "timeout_ms": -1,
+}
+"""Fields that go below -1: epochs with which static members leave, replicas of tools."""
+
+_ANY = frozenset(
+    [
+        "api_key",
+        "member_epoch",
+        "finalized_features_epoch",
+        "timestamp",
+        "subscription_id",
+        "topic_authorized_operations",
+        "cluster_authorized_operations",
+        "authorized_operations",
+        "expiry_time_period_ms",
+        "renew_period_ms",
+        "acks",
+        "value",
+        "offset_lag",
+        "lag",
+        "source_topics",
+        "source_topic_regex",
+        "repartition_source_topics",
+        "leader",
+    ]
+)
+"""Fields of which other rules judge, or that hold any number."""
+
+_WIDTHS = ("int8", "int16", "int32", "int64")
+_MOST_PORT = 65535
+
+Low = tuple[str, int, int]
+"""Path of a number, the number, and the least that it can be."""
+
+
+def too_low(schema: Schema, version: int, body: Any) -> list[Low]:
+    """Return the numbers of a body that are out of the range of their fields."""
+    return list(_looker(schema, version)(body))
+
+
+@cache
+def _looker(schema: Schema, version: int) -> Callable[[Any], Iterator[Low]]:
+    lines = ["def look(v0, p0=''):", *_struct(schema.fields, version, 0), " return", " yield"]
+    names: dict[str, Any] = {}
+    exec(compile("\n".join(lines), "<ranges>", "exec"), names)
+    found: Callable[[Any], Iterator[Low]] = names["look"]
+    return found
+
+
+def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
+    """Return statements that look at the struct `v<depth>`, whose path is `p<depth>`."""
+    plain, tagged = split(fields, version)
+    there = plain + tagged
+    lines: list[str] = []
+    for each in there:
+        lines += _field(each, version, depth, there)
+    return lines
+
+
+def _field(each: Field, version: int, depth: int, beside: list[Field]) -> list[str]:
+    pad, value = " " * (depth + 1), f"v{depth + 1}"
+    read = f"{pad}{value} = v{depth}[{each.name!r}]"
+    path = f"p{depth} + {each.name!r}"
+    if each.type in _WIDTHS:
+        least = least_of(each)
+        if least is None:
+            return []
+        lines = [read, f"{pad}if {value} < {least}: yield {path}, {value}, {least}"]
+        if each.name == "port":
+            lines += _port(pad, value, path, depth, beside)
+        return lines
+    if each.type == "struct":
+        inner = _struct(each.fields, version, depth + 1)
+        step = f"{pad} p{depth + 1} = {path} + '.'"
+        return [read, f"{pad}if {value} is not None:", step, *inner] if inner else []
+    if each.type == "[]struct":
+        inner = _struct(each.fields, version, depth + 1)
+        step = f"{pad} p{depth + 1} = {path} + f'[{{i{depth}}}].'"
+        loop = f"{pad}for i{depth}, {value} in enumerate(v{depth}[{each.name!r}] or ()):"
+        return [loop, step, *inner] if inner else []
+    if each.type.startswith("[]") and each.type[2:] in _WIDTHS and each.name in _FROM_0:
+        loop = f"{pad}for {value} in v{depth}[{each.name!r}] or ():"
+        return [loop, f"{pad} if {value} < 0: yield {path}, {value}, 0"]
+    return []
+
+
+def _port(pad: str, value: str, path: str, depth: int, beside: list[Field]) -> list[str]:
+    """Return statements for a port: -1 stands only beside a node that is none."""
+    node = next((each.name for each in beside if each.name in ("node_id", "broker_id")), None)
+    lines = [f"{pad}if {value} > {_MOST_PORT}: yield {path}, {value}, 0"]
+    if node is not None:
+        lines += [f"{pad}if {value} == -1 and v{depth}[{node!r}] >= 0: yield {path}, {value}, 0"]
+    return lines
+
+
+def least_of(each: Field) -> int | None:
+    """Return the least that a field can hold; None where that is not known."""
+    if each.name in _ANY:
+        return None
+    return 0 if each.key or each.name in _FROM_0 else _LEAST.get(each.name, -1)

@@ -1,0 +1,141 @@
+"""A and N: lists and numbers of all messages, and what answers leave out, invent or let pass."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from conform.asked_for import COVERS, names
+from conform.listed import twice
+from conform.ranges import too_low
+from conform.rule import Severity, Side, rule
+from conform.say import Say
+from conform.turn import Turn
+from dissector.protocol.messages import Message
+from dissector.view.escape import quoted
+
+_OTHERS_JUDGE = {
+    "Metadata": re.compile(r"topics\[\d+\]"),
+    "ApiVersions": re.compile(r"api_keys\[\d+\]"),
+}
+"""Lists of which other rules say that an item stands twice: M01, V02."""
+
+_MOST_TOLD = 3
+"""Findings of one rule in one message."""
+
+
+def _bodies(turn: Turn) -> list[tuple[Side, Message, Any]]:
+    """Return the messages of an exchange whose bodies can be trusted, and who wrote them."""
+    pairs = (
+        (Side.CLIENT, turn.request, turn.asked),
+        (Side.BROKER, turn.response, turn.told),
+    )
+    return [(side, message, body) for side, message, body in pairs if message and body is not None]
+
+
+def _severity(side: Side) -> Severity:
+    """Return how bad a fault is: brokers refuse or overlook what is wrong with a request."""
+    return Severity.ERROR if side is Side.BROKER else Severity.WARNING
+
+
+@rule(
+    "A01",
+    "A list must hold each item once",
+    Severity.ERROR,
+    source="mapKey in Kafka's message definitions: readers keep one item of a key; in a request "
+    "most APIs refuse it (CreateTopicsRequest, ListOffsetsRequest.duplicatePartitions), a warning",
+    asks="What tells the items of a list apart stands in it once: topics, partitions, brokers, "
+    "members, settings.",
+    example="Fetch answers partition 0 of a topic twice",
+)
+def each_once(turn: Turn, say: Say) -> None:
+    """Look for items that stand twice in a list."""
+    for side, message, body in _bodies(turn):
+        say.judged()
+        assert message.schema is not None
+        found_twice = twice(message.schema, message.api_version or 0, body)
+        if side is Side.BROKER and (other := _OTHERS_JUDGE.get(turn.exchange.api or "")):
+            found_twice = [each for each in found_twice if not other.fullmatch(each[0])]
+        for path, name in found_twice[:_MOST_TOLD]:
+            found = f"{quoted(str(name))} stands in the list twice"
+            severity = Severity.WARNING if _is_preview(turn) else _severity(side)
+            say.broken(side, found, message=message, path=path, severity=severity)
+
+
+def _is_preview(turn: Turn) -> bool:
+    """Tell whether an exchange is of share groups as Kafka 4.0 had them for a preview."""
+    return turn.exchange.api == "ShareGroupDescribe" and turn.version == 0
+
+
+@rule(
+    "A02",
+    "An answer must cover what was asked, and nothing else",
+    Severity.ERROR,
+    source="the handlers of KafkaApis.scala and ControllerApis.scala: each item of a request has "
+    "its result, be it an error",
+    asks="Each topic, partition, group, resource that a request names is in the answer, and no "
+    "other; unless the answer as a whole is an error.",
+    example="Produce to partitions 0 and 1 is answered for partition 0 alone",
+    apis=tuple(COVERS),
+)
+def covers(turn: Turn, say: Say) -> None:
+    """Compare what a request and its answer name."""
+    asked, told = turn.asked, turn.told
+    if asked is None or told is None:
+        say.unjudged(turn.lacks())
+        return
+    if told.get("error_code") or (turn.exchange.api == "Fetch" and _may_leave_out(asked, told)):
+        return
+    cover = COVERS[turn.exchange.api or ""]
+    wanted = names(asked, cover.asked)
+    if wanted is None or (cover.empty_is_all and not wanted):
+        return
+    say.judged()
+    given = names(told, cover.told, frozenset(name[0] for name in wanted)) or set()
+    path = cover.told.partition("[")[0].partition(".")[0]
+    path = path if path in told else ""
+    if (invented := given - wanted) and turn.exchange.api != "Fetch":  # X07 looks at those
+        found = f"{len(invented)} items were not asked for, such as {_text(min(invented, key=str))}"
+        say.broken(Side.BROKER, found, path=path)
+    if not cover.is_part and (missing := wanted - given):
+        found = f"{len(missing)} items are left out, such as {_text(min(missing, key=str))}"
+        say.broken(Side.BROKER, found, path=path)
+
+
+def _may_leave_out(asked: Any, told: Any) -> bool:
+    """
+    Tell whether a Fetch is answered with what changed alone, or perhaps with an error.
+
+    Controllers answer consumers with nothing, where the version has no error for all.
+    """
+    if "error_code" not in told and not told.responses:
+        return True
+    return bool(asked.get("session_epoch", -1) > 0)
+
+
+def _text(name: tuple[Any, ...]) -> str:
+    return quoted(", ".join(map(str, name)))
+
+
+@rule(
+    "N01",
+    "Numbers must be in the range of their field",
+    Severity.ERROR,
+    source="Kafka's message definitions: -1 stands for nothing, and only where that can be; what "
+    "a client sends is refused or without effect, a warning",
+    asks="Offsets, ids, epochs, sizes and times are -1 or more; partitions, throttle times, "
+    "limits and offsets to fetch from 0 or more; ports fit into 16 bits.",
+    example="throttle_time_ms -20",
+)
+def in_range(turn: Turn, say: Say) -> None:
+    """Look for numbers that are too low."""
+    for side, message, body in _bodies(turn):
+        say.judged()
+        assert message.schema is not None
+        for path, number, least in too_low(message.schema, message.api_version or 0, body)[
+            :_MOST_TOLD
+        ]:
+            wrong = f"below {least}" if number < least else "above 65535, or of a node that exists"
+            name = path.rpartition(".")[2]
+            found = f"{name} is {number}, {wrong}"
+            say.broken(side, found, message=message, path=path, severity=_severity(side))

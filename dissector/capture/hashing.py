@@ -1,0 +1,61 @@
+"""
+Hashes for tables whose keys a capture chooses.
+
+They are keyed with a secret of the process: whoever makes a capture can't choose addresses that
+collide, which would make each of them as slow to find as all before it. Nothing that is told may
+depend on a hash, and no table of another process is used as it lies: its keys are scattered anew.
+
+Source: M. Dietzfelbinger, "Universal hashing and k-wise independent random variables" (1996).
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import numpy as np
+
+from dissector.capture.columns import Int64s
+from dissector.kernel import part
+
+_WORDS = 12
+_MASK = (1 << 63) - 1
+_LOW = 0xFFFFFFFF
+
+
+def _new_secret() -> Int64s:
+    return np.array([secrets.randbits(63) | 1 for _ in range(_WORDS)], np.int64)
+
+
+SECRET: Int64s = _new_secret()
+"""For the hashes below, in this process."""
+
+
+@part
+def scatter_ends(
+    secret: Any,
+    network: int,
+    high: int,
+    low: int,
+    port: int,
+    to_high: int,
+    to_low: int,
+    to_port: int,
+) -> int:
+    """Return a hash, of 32 bits, of a direction between two endpoints in a network."""
+    mixed = secret[0] + (low & _LOW) * secret[1] + (low >> 32 & _LOW) * secret[2]
+    mixed += (high & _LOW) * secret[3] + (high >> 32 & _LOW) * secret[4]
+    mixed += (to_low & _LOW) * secret[5] + (to_low >> 32 & _LOW) * secret[6]
+    mixed += (to_high & _LOW) * secret[7] + (to_high >> 32 & _LOW) * secret[8]
+    mixed += (port << 16 | to_port) * secret[9] + (network & _LOW) * secret[10]
+    mixed &= _MASK
+    spread: int = ((mixed ^ mixed >> 32) * secret[11] & _MASK) >> 31
+    return spread
+
+
+@part
+def scatter(secret: Any, key: int) -> int:
+    """Return a hash, of 32 bits, of a number of 64."""
+    mixed = (secret[0] + (key & _LOW) * secret[1] + (key >> 32 & _LOW) * secret[2]) & _MASK
+    spread: int = ((mixed ^ mixed >> 32) * secret[11] & _MASK) >> 31
+    return spread

@@ -1,0 +1,20 @@
+"""Runs what is asynchronous to its end, whoever calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+def run(what: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine; in a thread of its own where an event loop runs here, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(what)
+    with ThreadPoolExecutor(1, "replay") as thread:
+        return thread.submit(asyncio.run, what).result()

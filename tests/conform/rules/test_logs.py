@@ -1,0 +1,143 @@
+"""L: each rule has bytes that break it and bytes that keep it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.protocol.records import build_records, new_batch
+from tests.conform.fetch_scenes import ask, tell
+from tests.conform.produce_scenes import RECORDS, batch, edited, produce
+from tests.conform.scene import Scene, breaks, broken, keeps, said
+
+LIST_OFFSETS, DELETE_TOPICS = 2, 20
+DATA = batch().to_bytes()
+
+
+def _appended(*offsets: int) -> Scene:
+    talk = Scene().talk()
+    for number, offset in enumerate(offsets):
+        produce(talk, number, DATA, base_offset=offset)
+    return talk.scene
+
+
+@keeps("L01")
+def one_behind_the_other() -> Scene:
+    return _appended(0, 2, 4)
+
+
+@breaks("L01")
+def one_offset_twice() -> Scene:
+    return _appended(10, 10)
+
+
+@breaks("L01")
+def one_within_another() -> Scene:
+    return _appended(10, 11)
+
+
+def test_a_topic_that_is_made_anew_begins_at_0_again() -> None:
+    talk = Scene().talk()
+    produce(talk, 1, DATA, base_offset=10)
+    talk.asks(DELETE_TOPICS, 5, 2, topic_names=["orders"], timeout_ms=9)
+    talk.tells(DELETE_TOPICS, 5, 2, responses=[{"name": "orders"}])
+    produce(talk, 3, DATA, base_offset=0)
+    assert broken(talk.scene.judge()) == []
+
+
+def _fetched(*told: dict[str, Any], offset: int = 0) -> Scene:
+    talk = Scene().talk()
+    for number, each in enumerate(told):
+        ask(talk, number, {0: offset})
+        tell(talk, number, {0: {"records": None, **each}})
+    return talk.scene
+
+
+@keeps("L02")
+def rises() -> Scene:
+    return _fetched({"high_watermark": 100}, {"high_watermark": 120, "log_start_offset": 0})
+
+
+@breaks("L02")
+def high_watermark_goes_back() -> Scene:
+    return _fetched({}, {"high_watermark": 60, "last_stable_offset": 60})
+
+
+@breaks("L02")
+def log_start_goes_back() -> Scene:
+    return _fetched({"log_start_offset": 40}, {"log_start_offset": 7}, offset=50)
+
+
+@breaks("L02")
+def what_was_appended_is_gone() -> Scene:
+    talk = _appended(200).talk()
+    ask(talk, 9, {0: 0})
+    tell(talk, 9, {0: {"records": None}})
+    return talk.scene
+
+
+def _given(offset: int = 0, **told: Any) -> Scene:
+    records = build_records([new_batch(RECORDS, base_offset=offset)])
+    return _fetched({"records": records, **told})
+
+
+@keeps("L03")
+@keeps("L04")
+def below_the_high_watermark() -> Scene:
+    return _given(98)
+
+
+@breaks("L03")
+def above_the_high_watermark() -> Scene:
+    return _given(100)
+
+
+@breaks("L03")
+def above_the_last_stable_offset() -> Scene:
+    talk = Scene().talk()
+    ask(talk, 1, {0: 0}, isolation_level=1)
+    records = build_records([new_batch(RECORDS, base_offset=50)])
+    tell(talk, 1, {0: {"records": records, "last_stable_offset": 40}})
+    return talk.scene
+
+
+@breaks("L04")
+def other_batches_than_were_appended() -> Scene:
+    talk = _appended(10).talk()
+    ask(talk, 9, {0: 0})
+    records = build_records([new_batch(RECORDS, base_offset=11)])
+    tell(talk, 9, {0: {"records": records}})
+    return talk.scene
+
+
+@breaks("L04")
+def leader_epoch_falls() -> Scene:
+    first = edited(batch(base_offset=0), partition_leader_epoch=5)
+    records = first + edited(batch(base_offset=2), partition_leader_epoch=4)
+    return _fetched({"records": records})
+
+
+def _listed(time: int, **told: int) -> Scene:
+    part = {"partition_index": 0, "timestamp": time}
+    asks = {"replica_id": -1, "topics": [{"name": "orders", "partitions": [part]}]}
+    parts = [{"partition_index": 0, "leader_epoch": -1, **told}]
+    return said((LIST_OFFSETS, 4, asks, {"topics": [{"name": "orders", "partitions": parts}]}))
+
+
+@keeps("L05")
+def a_newer_record() -> Scene:
+    return _listed(1000, timestamp=1001, offset=7)
+
+
+@breaks("L05")
+def an_older_record() -> Scene:
+    return _listed(1000, timestamp=900, offset=7)
+
+
+@breaks("L05")
+def no_end_at_all() -> Scene:
+    return _listed(-1, timestamp=-1, offset=-1)
+
+
+@breaks("L05")
+def an_end_with_a_time() -> Scene:
+    return _listed(-2, timestamp=5, offset=0)

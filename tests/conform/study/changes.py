@@ -1,0 +1,167 @@
+"""Changes of bodies, by paths such as `topics.0.partitions.-1.offset`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from conform.rule import Side
+from dissector.protocol.records import RecordBatch, parse_records
+from tests.conform.study.script import Change, Fault, Said, Script, body_fault
+
+DATA = ("kafka4-sweep-data", "kafka39-sweep-data", "demo")
+CLIENTS = ("demo", "kafka4-java-clients", "kafka4-librdkafka-group")
+GROUPS = ("kafka4-librdkafka-group", "demo", "kafka4-sweep-groups", "kafka4-kafkajs")
+COOPERATIVE = ("kafka4-librdkafka-group-cooperative", "kafka4-static-members")
+NEW_GROUPS = ("kafka4-librdkafka-group-848", "kafka4-sweep-groups")
+TRANSACTIONS = ("kafka4-librdkafka-transactions", "kafka4-kafkajs", "kafka4-sweep-transactions")
+NEW_TRANSACTIONS = ("kafka4-sweep-transactions", "kafka4-java-clients")
+ADMIN = (
+    "kafka4-java-admin",
+    "kafka4-sweep-admin",
+    "kafka4-sweep-quorum",
+    "kafka4-librdkafka-admin",
+)
+SASL = ("kafka4-librdkafka-sasl", "kafka4-sweep-sasl", "kafka4-denied")
+SHARE = ("kafka4-java-share-group", "kafka4-sweep-share")
+STREAMS = ("kafka4-sweep-groups",)
+TELEMETRY = ("kafka4-sweep-admin",)
+IDEMPOTENT = ("kafka4-java-clients", "kafka39-librdkafka-idempotent", "kafka4-sweep-transactions")
+QUORUM = ("kafka4-sweep-quorum", "kafka4-three-nodes")
+
+
+def told(
+    family: str,
+    name: str,
+    api: str,
+    change: Change,
+    captures: tuple[str, ...],
+    versions: range = range(100),
+) -> Fault:
+    """Return a fault of a broker: in a response."""
+    return body_fault(family, name, Side.BROKER, api, change, captures, versions)
+
+
+def asked(
+    family: str,
+    name: str,
+    api: str,
+    change: Change,
+    captures: tuple[str, ...],
+    versions: range = range(100),
+) -> Fault:
+    """Return a fault of a client: in a request."""
+    return body_fault(family, name, Side.CLIENT, api, change, captures, versions)
+
+
+def at(body: Any, path: str) -> Any:
+    """Return what stands at a path."""
+    for part in path.split(".") if path else ():
+        body = body[int(part)] if part.lstrip("-").isdigit() else body[part]
+    return body
+
+
+def _parent(body: Any, path: str) -> tuple[Any, Any]:
+    head, _, last = path.rpartition(".")
+    key = int(last) if last.lstrip("-").isdigit() else last
+    parent = at(body, head)
+    parent[key]  # raises where it is not there
+    return parent, key
+
+
+def put(path: str, value: Any, when: Callable[[Any], Any] = lambda body: True) -> Change:
+    """Set a field, if a body is one of those that are meant."""
+
+    def change(body: Any, said: Said, script: Script) -> Any:
+        if not when(body):
+            return False
+        parent, key = _parent(body, path)
+        parent[key] = value(parent[key]) if callable(value) else value
+        return True
+
+    return change
+
+
+def drop(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
+    """Leave out an item of a list."""
+
+    def change(body: Any, said: Said, script: Script) -> Any:
+        if not when(body):
+            return False
+        parent, key = _parent(body, path)
+        del parent[key]
+        return True
+
+    return change
+
+
+def double(path: str, when: Callable[[Any], Any] = lambda body: True) -> Change:
+    """Let an item of a list stand twice."""
+
+    def change(body: Any, said: Said, script: Script) -> Any:
+        if not when(body):
+            return False
+        parent, key = _parent(body, path)
+        parent.append(deepcopy(parent[key]))
+        return True
+
+    return change
+
+
+def invent(path: str, field: str, value: Any, when: Callable[[Any], Any] = bool) -> Change:
+    """Add an item to a list that is like one but for a field; '': the item itself is a value."""
+
+    def change(body: Any, said: Said, script: Script) -> Any:
+        if not when(body):
+            return False
+        parent, key = _parent(body, path)
+        item = deepcopy(parent[key])
+        if field:
+            at(item, field)
+            inner, last = _parent(item, field)
+            inner[last] = value
+        else:
+            item = value
+        parent.append(item)
+        return True
+
+    return change
+
+
+def fine(body: Any) -> bool:
+    """Tell whether an answer as a whole is no error."""
+    return not body.get("error_code")
+
+
+def each_fine(path: str, error: str = "error_code") -> Callable[[Any], bool]:
+    """Return what tells whether what stands at a path is no error."""
+    return lambda body: fine(body) and not at(body, path)[error]
+
+
+def rebatch(path: str, edit: Callable[[list[Any]], Any], least: int = 1) -> Change:
+    """Change the batches of a records field; CRC and length follow."""
+
+    def change(body: Any, said: Said, script: Script) -> Any:
+        parent, key = _parent(body, path)
+        batches = parse_records(parent[key] or b"")
+        if len(batches) < least or not all(isinstance(each, RecordBatch) for each in batches):
+            return False
+        if edit(batches) is False:
+            return False
+        parent[key] = b"".join(each.to_bytes(fix_crc=True) for each in batches)
+        return True
+
+    return change
+
+
+def where(asks: Callable[[Any], Any], then: Change) -> Change:
+    """Change a response only where its request is one of those that are meant."""
+
+    def change(body: Any, said: Said, script: Script) -> Any:
+        partner = script.partner(said)
+        if partner is None or partner.body is None or not asks(partner.body):
+            return False
+        return then(body, said, script)
+
+    return change

@@ -1,0 +1,672 @@
+"""Faults of records, Produce, Fetch, offsets, producers and transactions."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from tests.conform.study.changes import (
+    DATA,
+    GROUPS,
+    IDEMPOTENT,
+    TRANSACTIONS,
+    asked,
+    double,
+    drop,
+    each_fine,
+    fine,
+    invent,
+    put,
+    rebatch,
+    told,
+    where,
+)
+
+_P = "topic_data.0.partition_data.0.records"
+_F = "responses.0.partitions.0.records"
+_FP = "responses.0.partitions.0"
+_PP = "responses.0.partition_responses.0"
+_TP = "topics.0.partitions.0"
+_OTHER = UUID(int=99)
+_AGES = (*DATA, "kafka4-java-clients", "kafka4-leader-change", "kafka4-three-nodes")
+_SETS = ("demo", "kafka4-three-nodes", "kafka4-librdkafka-transactions", "kafka4-reassignment")
+_READERS = (*TRANSACTIONS, "demo", "kafka4-java-clients")
+_TILL = ("kafka4-librdkafka-transactions", "kafka4-kafkajs", "demo")
+
+
+def _set(batches, **fields):
+    for name, value in fields.items():
+        setattr(batches[0], name, value(getattr(batches[0], name)) if callable(value) else value)
+
+
+def _edit(**fields):
+    return lambda batches: _set(batches, **fields)
+
+
+def _swap(batches):
+    batches[0], batches[1] = batches[1], batches[0]
+
+
+def _again(batches):
+    batches.append(batches[0])
+
+
+def _flip(data):
+    if not data or len(data) < 70 or data[16] != 2:
+        raise ValueError
+    return data[:65] + bytes([data[65] ^ 0x55]) + data[66:]
+
+
+BATCHES = [
+    asked("batches", "wrong CRC in Produce", "Produce", put(_P, _flip), DATA),
+    told("batches", "wrong CRC in Fetch", "Fetch", put(_F, _flip), DATA),
+    asked("batches", "cut off", "Produce", put(_P, lambda d: d[:-3]), DATA),
+    asked("batches", "bytes behind it", "Produce", put(_P, lambda d: d + b"\1\2\3"), DATA),
+    asked(
+        "batches", "base offset 5 in Produce", "Produce", rebatch(_P, _edit(base_offset=5)), DATA
+    ),
+    asked(
+        "batches",
+        "count too high",
+        "Produce",
+        rebatch(_P, _edit(records_count=lambda n: n + 1)),
+        DATA,
+    ),
+    asked(
+        "batches",
+        "last offset delta too low",
+        "Produce",
+        rebatch(_P, _edit(last_offset_delta=lambda n: n + 3)),
+        DATA,
+    ),
+    told(
+        "batches",
+        "last offset delta too low in Fetch",
+        "Fetch",
+        rebatch(_F, _edit(last_offset_delta=-1)),
+        DATA,
+    ),
+    asked(
+        "batches",
+        "control bit set",
+        "Produce",
+        rebatch(_P, _edit(attributes=lambda n: n | 0x20)),
+        DATA,
+    ),
+    asked("batches", "codec 6", "Produce", rebatch(_P, _edit(attributes=6)), DATA),
+    asked(
+        "batches", "codec gzip on plain records", "Produce", rebatch(_P, _edit(attributes=1)), DATA
+    ),
+    asked(
+        "batches",
+        "transactional without id",
+        "Produce",
+        rebatch(_P, _edit(attributes=lambda n: n | 0x10)),
+        DATA,
+    ),
+    asked(
+        "batches",
+        "producer id without sequence",
+        "Produce",
+        rebatch(_P, _edit(producer_id=7)),
+        DATA,
+    ),
+    asked(
+        "batches",
+        "epoch without producer id",
+        "Produce",
+        rebatch(_P, _edit(producer_epoch=3)),
+        DATA,
+    ),
+    asked("batches", "two batches", "Produce", rebatch(_P, _again), DATA, range(3, 99)),
+    asked("batches", "no records at all", "Produce", put(_P, b""), DATA, range(3, 99)),
+    asked("batches", "maximal timestamp 0", "Produce", rebatch(_P, _edit(max_timestamp=0)), DATA),
+    asked("batches", "magic 7", "Produce", put(_P, lambda d: d[:16] + b"\7" + d[17:]), DATA),
+    asked(
+        "batches",
+        "length too large",
+        "Produce",
+        put(_P, lambda d: d[:8] + (len(d) + 9).to_bytes(4, "big") + d[12:]),
+        DATA,
+    ),
+    told("batches", "batches in wrong order", "Fetch", rebatch(_F, _swap, 2), _SETS),
+    told("batches", "a batch twice", "Fetch", rebatch(_F, _again), DATA),
+    told(
+        "batches",
+        "leader epoch goes down",
+        "Fetch",
+        rebatch(_F, _edit(partition_leader_epoch=9), 2),
+        _SETS,
+    ),
+    told(
+        "batches",
+        "a count of records that are not there",
+        "Fetch",
+        rebatch(_F, _edit(records_count=lambda n: n + 1)),
+        DATA,
+    ),
+    told(
+        "batches",
+        "base offset moved",
+        "Fetch",
+        rebatch(_F, _edit(base_offset=lambda n: n + 1)),
+        ("demo", *_SETS),
+    ),
+]
+
+FETCH = [
+    told("fetch", "partition left out", "Fetch", drop("responses.0.partitions.0"), DATA, range(7)),
+    told(
+        "fetch",
+        "topic left out of a full answer",
+        "Fetch",
+        drop("responses.0", lambda b: len(b.responses) == 1 and b.responses[0].partitions),
+        ("demo",),
+    ),
+    told("fetch", "partition twice", "Fetch", double(_FP), DATA),
+    told("fetch", "partition nobody asked for", "Fetch", invent(_FP, "partition_index", 77), DATA),
+    told("fetch", "another topic", "Fetch", invent("responses.0", "topic", "x"), DATA, range(13)),
+    told(
+        "fetch",
+        "another topic id",
+        "Fetch",
+        invent("responses.0", "topic_id", _OTHER),
+        DATA,
+        range(13, 99),
+    ),
+    told(
+        "fetch",
+        "high watermark goes back",
+        "Fetch",
+        put(
+            f"{_FP}.high_watermark",
+            0,
+            lambda b: (
+                b.responses[0].partitions[0].high_watermark > 0
+                and not b.responses[0].partitions[0].records
+            ),
+        ),
+        _AGES,
+    ),
+    told("fetch", "high watermark -5", "Fetch", put(f"{_FP}.high_watermark", -5), DATA),
+    told("fetch", "high watermark -1", "Fetch", put(f"{_FP}.high_watermark", -1), DATA),
+    told(
+        "fetch",
+        "records above the high watermark",
+        "Fetch",
+        put(f"{_FP}.high_watermark", 0, lambda b: b.responses[0].partitions[0].records),
+        _AGES,
+    ),
+    told(
+        "fetch",
+        "last stable offset above high watermark",
+        "Fetch",
+        put(f"{_FP}.last_stable_offset", 10**6),
+        DATA,
+    ),
+    told(
+        "fetch",
+        "log start above high watermark",
+        "Fetch",
+        put(f"{_FP}.log_start_offset", 10**6),
+        DATA,
+    ),
+    told("fetch", "log start -7", "Fetch", put(f"{_FP}.log_start_offset", -7), DATA),
+    told(
+        "fetch",
+        "records beside an error",
+        "Fetch",
+        put(f"{_FP}.error_code", 6, lambda b: b.responses[0].partitions[0].records),
+        DATA,
+    ),
+    told(
+        "fetch",
+        "records beside a preferred replica",
+        "Fetch",
+        put(f"{_FP}.preferred_read_replica", 2, lambda b: b.responses[0].partitions[0].records),
+        DATA,
+    ),
+    told(
+        "fetch",
+        "error about ids in an old version",
+        "Fetch",
+        put(f"{_FP}.error_code", 100),
+        DATA,
+        range(13),
+    ),
+    told("fetch", "offset not covered", "Fetch", rebatch(_F, _edit(base_offset=-9)), DATA),
+    told(
+        "fetch",
+        "another session id",
+        "Fetch",
+        where(lambda b: b.session_epoch > 0, put("session_id", 4711, fine)),
+        _SETS,
+    ),
+    told(
+        "fetch",
+        "nothing for a partition below the high watermark, twice told",
+        "Fetch",
+        double("responses.0"),
+        DATA,
+    ),
+    told("fetch", "negative throttle time", "Fetch", put("throttle_time_ms", -20), DATA),
+    told(
+        "fetch",
+        "aborted transactions for level 0",
+        "Fetch",
+        where(
+            lambda b: b.isolation_level == 0,
+            put(f"{_FP}.aborted_transactions", [{"producer_id": 1, "first_offset": 0}]),
+        ),
+        ("kafka4-java-clients", "kafka4-sweep-data"),
+        range(4, 99),
+    ),
+    told(
+        "fetch",
+        "aborted transactions left out",
+        "Fetch",
+        put(
+            f"{_FP}.aborted_transactions",
+            [],
+            lambda b: b.responses[0].partitions[0].aborted_transactions,
+        ),
+        _READERS,
+    ),
+    asked("fetch", "offset -1", "Fetch", put("topics.0.partitions.0.fetch_offset", -1), DATA),
+    asked("fetch", "partition twice asked", "Fetch", double("topics.0.partitions.0"), DATA),
+    asked(
+        "fetch",
+        "wrong session epoch",
+        "Fetch",
+        put("session_epoch", lambda n: n + 5, lambda b: b.session_epoch > 0),
+        _SETS,
+    ),
+    asked(
+        "fetch",
+        "replica id 1 on a client's connection",
+        "Fetch",
+        put("replica_id", 1),
+        ("demo", "kafka4-kafkajs"),
+        range(15),
+    ),
+    asked("fetch", "negative max wait", "Fetch", put("max_wait_ms", -1), DATA),
+    asked("fetch", "negative partition", "Fetch", put("topics.0.partitions.0.partition", -3), DATA),
+    asked(
+        "fetch",
+        "zero topic id",
+        "Fetch",
+        put("topics.0.topic_id", UUID(int=0)),
+        DATA,
+        range(13, 99),
+    ),
+]
+
+PRODUCE = [
+    told("produce", "partition left out", "Produce", drop(_PP), DATA),
+    told("produce", "topic left out", "Produce", drop("responses.0"), DATA),
+    told("produce", "partition nobody asked for", "Produce", invent(_PP, "index", 50), DATA),
+    told("produce", "partition twice", "Produce", double(_PP), DATA),
+    told(
+        "produce",
+        "error 0 with base offset -1",
+        "Produce",
+        put(f"{_PP}.base_offset", -1, each_fine(_PP)),
+        DATA,
+    ),
+    told("produce", "base offset below -1", "Produce", put(f"{_PP}.base_offset", -8), DATA),
+    told("produce", "base offset beside an error", "Produce", put(f"{_PP}.error_code", 6), DATA),
+    told(
+        "produce",
+        "an offset given twice",
+        "Produce",
+        put(
+            f"{_PP}.base_offset", 0, lambda b: b.responses[0].partition_responses[0].base_offset > 0
+        ),
+        _AGES,
+    ),
+    told("produce", "unknown error code", "Produce", put(f"{_PP}.error_code", 999), DATA),
+    told("produce", "log start below -1", "Produce", put(f"{_PP}.log_start_offset", -4), DATA),
+    told("produce", "append time below -1", "Produce", put(f"{_PP}.log_append_time_ms", -4), DATA),
+    told("produce", "another topic", "Produce", put("responses.0.name", "x"), DATA, range(13)),
+    asked("produce", "acks 2", "Produce", put("acks", 2), DATA),
+    asked(
+        "produce",
+        "negative partition",
+        "Produce",
+        put("topic_data.0.partition_data.0.index", -1),
+        DATA,
+    ),
+    asked(
+        "produce",
+        "a partition asked twice",
+        "Produce",
+        double("topic_data.0.partition_data.0"),
+        DATA,
+    ),
+    asked(
+        "produce",
+        "topic name with a slash",
+        "Produce",
+        put("topic_data.0.name", "a/b"),
+        DATA,
+        range(13),
+    ),
+    asked(
+        "produce",
+        "zero topic id",
+        "Produce",
+        put("topic_data.0.topic_id", UUID(int=0)),
+        DATA,
+        range(13, 99),
+    ),
+    asked("produce", "timeout -9", "Produce", put("timeout_ms", -9), DATA),
+]
+
+OFFSETS = [
+    told("offsets", "OffsetCommit leaves out a partition", "OffsetCommit", drop(_TP), GROUPS),
+    told("offsets", "OffsetCommit leaves out a topic", "OffsetCommit", drop("topics.0"), GROUPS),
+    told(
+        "offsets",
+        "OffsetCommit invents a partition",
+        "OffsetCommit",
+        invent(_TP, "partition_index", 9),
+        GROUPS,
+    ),
+    told(
+        "offsets", "OffsetFetch leaves out a partition", "OffsetFetch", drop(_TP), GROUPS, range(8)
+    ),
+    told(
+        "offsets",
+        "OffsetFetch leaves out a group",
+        "OffsetFetch",
+        drop("groups.0"),
+        GROUPS,
+        range(8, 99),
+    ),
+    told(
+        "offsets",
+        "OffsetFetch offset -2",
+        "OffsetFetch",
+        put(f"{_TP}.committed_offset", -2),
+        GROUPS,
+        range(8),
+    ),
+    told("offsets", "OffsetFetch a partition twice", "OffsetFetch", double(_TP), GROUPS, range(8)),
+    told("offsets", "ListOffsets leaves out a partition", "ListOffsets", drop(_TP), DATA),
+    told(
+        "offsets",
+        "ListOffsets invents a partition",
+        "ListOffsets",
+        invent(_TP, "partition_index", 12),
+        DATA,
+    ),
+    told("offsets", "ListOffsets a partition twice", "ListOffsets", double(_TP), DATA),
+    told(
+        "offsets",
+        "ListOffsets offset beside an error",
+        "ListOffsets",
+        put(f"{_TP}.error_code", 6, lambda b: b.topics[0].partitions[0].offset >= 0),
+        DATA,
+        range(1, 99),
+    ),
+    told(
+        "offsets",
+        "ListOffsets offset -9",
+        "ListOffsets",
+        put(f"{_TP}.offset", -9),
+        DATA,
+        range(1, 99),
+    ),
+    told(
+        "offsets",
+        "ListOffsets latest without offset",
+        "ListOffsets",
+        put(
+            f"{_TP}.offset",
+            -1,
+            lambda b: (
+                b.topics[0].partitions[0].timestamp == -1 and b.topics[0].partitions[0].offset >= 0
+            ),
+        ),
+        DATA,
+        range(1, 7),
+    ),
+    told(
+        "offsets",
+        "ListOffsets an older record than asked",
+        "ListOffsets",
+        where(lambda b: b.topics[0].partitions[0].timestamp > 0, put(f"{_TP}.timestamp", 0)),
+        (
+            "kafka4-sweep-clients-1",
+            "kafka4-java-admin",
+            *DATA,
+            "kafka4-librdkafka-admin",
+            "kafka4-kafka-python-as-2.4",
+        ),
+        range(1, 99),
+    ),
+    told(
+        "offsets",
+        "ListOffsets a timestamp beside the end",
+        "ListOffsets",
+        where(
+            lambda b: b.topics[0].partitions[0].timestamp in (-1, -2),
+            put(f"{_TP}.timestamp", 5, each_fine(_TP)),
+        ),
+        DATA,
+        range(1, 99),
+    ),
+    told(
+        "offsets",
+        "ListOffsets the latest goes back",
+        "ListOffsets",
+        put(f"{_TP}.offset", 0, lambda b: b.topics[0].partitions[0].offset > 0),
+        _AGES,
+        range(1, 99),
+    ),
+    asked("offsets", "ListOffsets timestamp -9", "ListOffsets", put(f"{_TP}.timestamp", -9), DATA),
+    asked("offsets", "ListOffsets asks for one twice", "ListOffsets", double(_TP), DATA),
+    asked(
+        "offsets",
+        "OffsetCommit of offset -5",
+        "OffsetCommit",
+        put(f"{_TP}.committed_offset", -5),
+        GROUPS,
+    ),
+    asked("offsets", "OffsetCommit of a partition twice", "OffsetCommit", double(_TP), GROUPS),
+    told("offsets", "DeleteRecords leaves out a partition", "DeleteRecords", drop(_TP), DATA),
+    told(
+        "offsets",
+        "DeleteRecords low watermark -3",
+        "DeleteRecords",
+        put(f"{_TP}.low_watermark", -3),
+        DATA,
+    ),
+    told(
+        "offsets",
+        "DeleteRecords without low watermark",
+        "DeleteRecords",
+        put(f"{_TP}.low_watermark", -1, each_fine(_TP)),
+        DATA,
+    ),
+    told(
+        "offsets",
+        "OffsetForLeaderEpoch leaves out a partition",
+        "OffsetForLeaderEpoch",
+        drop(_TP),
+        ("kafka4-leader-change", *DATA),
+    ),
+]
+
+PRODUCERS = [
+    asked(
+        "producers",
+        "sequence with a gap",
+        "Produce",
+        rebatch(
+            _P,
+            lambda b: _set(b, base_sequence=lambda n: n + 4) if b[0].base_sequence > 0 else False,
+        ),
+        IDEMPOTENT,
+    ),
+    asked(
+        "producers",
+        "acks 1 for an idempotent producer",
+        "Produce",
+        put("acks", 1),
+        ("kafka4-java-clients",),
+    ),
+    told(
+        "producers",
+        "error 0 with id -1",
+        "InitProducerId",
+        put("producer_id", -1, fine),
+        IDEMPOTENT,
+    ),
+    told("producers", "id -5", "InitProducerId", put("producer_id", -5), IDEMPOTENT),
+    told(
+        "producers",
+        "epoch -1 with an id",
+        "InitProducerId",
+        put("producer_epoch", -1, fine),
+        IDEMPOTENT,
+    ),
+    told(
+        "producers",
+        "an id beside an error",
+        "InitProducerId",
+        put("error_code", 51, fine),
+        IDEMPOTENT,
+    ),
+    told(
+        "producers",
+        "negative throttle time",
+        "InitProducerId",
+        put("throttle_time_ms", -1),
+        IDEMPOTENT,
+    ),
+    asked(
+        "producers",
+        "sequence -1 with a producer id",
+        "Produce",
+        rebatch(_P, lambda b: _set(b, base_sequence=-1) if b[0].producer_id >= 0 else False),
+        IDEMPOTENT,
+    ),
+]
+
+_ADDED = "results_by_topic_v3_and_below.0.results_by_partition.0"
+
+TXN = [
+    told(
+        "transactions",
+        "AddPartitionsToTxn leaves out a partition",
+        "AddPartitionsToTxn",
+        drop(_ADDED),
+        _TILL,
+        range(4),
+    ),
+    told(
+        "transactions",
+        "AddPartitionsToTxn invents a partition",
+        "AddPartitionsToTxn",
+        invent(_ADDED, "partition_index", 44),
+        _TILL,
+        range(4),
+    ),
+    told(
+        "transactions",
+        "AddPartitionsToTxn of brokers leaves out a transaction",
+        "AddPartitionsToTxn",
+        drop("results_by_transaction.0"),
+        ("kafka4-sweep-transactions", "kafka4-three-nodes"),
+        range(4, 99),
+    ),
+    told(
+        "transactions",
+        "TxnOffsetCommit leaves out a partition",
+        "TxnOffsetCommit",
+        drop(_TP),
+        TRANSACTIONS,
+    ),
+    told(
+        "transactions",
+        "TxnOffsetCommit invents a partition",
+        "TxnOffsetCommit",
+        invent(_TP, "partition_index", 31),
+        TRANSACTIONS,
+    ),
+    asked(
+        "transactions",
+        "TxnOffsetCommit of a negative offset",
+        "TxnOffsetCommit",
+        put(f"{_TP}.committed_offset", -4),
+        TRANSACTIONS,
+    ),
+    asked(
+        "transactions",
+        "TxnOffsetCommit for a group that was not added",
+        "TxnOffsetCommit",
+        put("group_id", "stranger"),
+        TRANSACTIONS,
+        range(5),
+    ),
+    asked(
+        "transactions",
+        "AddPartitionsToTxn of another partition",
+        "AddPartitionsToTxn",
+        put("v3_and_below_topics.0.partitions.0", 9),
+        _TILL,
+        range(4),
+    ),
+    told(
+        "transactions",
+        "DescribeTransactions leaves one out",
+        "DescribeTransactions",
+        drop("transaction_states.0"),
+        ("kafka4-java-admin",),
+    ),
+    told(
+        "transactions",
+        "DescribeTransactions without a state",
+        "DescribeTransactions",
+        put("transaction_states.0.transaction_state", "", each_fine("transaction_states.0")),
+        ("kafka4-java-admin",),
+    ),
+    told(
+        "transactions",
+        "ListTransactions of another state",
+        "ListTransactions",
+        put("transaction_states.0.transaction_state", "Strange"),
+        ("kafka4-sweep-transactions", "kafka4-java-admin"),
+    ),
+    told(
+        "transactions",
+        "DescribeProducers leaves out a partition",
+        "DescribeProducers",
+        drop(_TP),
+        ("kafka4-sweep-transactions", "kafka4-java-admin"),
+    ),
+    told(
+        "transactions",
+        "WriteTxnMarkers leaves out a marker",
+        "WriteTxnMarkers",
+        drop("markers.0"),
+        ("kafka4-sweep-transactions", "kafka4-three-nodes"),
+    ),
+    told(
+        "transactions",
+        "EndTxn v5 gives an older epoch",
+        "EndTxn",
+        put("producer_epoch", lambda n: n - 1, lambda b: b.producer_id >= 0),
+        ("kafka4-sweep-transactions", "kafka4-java-clients"),
+        range(5, 99),
+    ),
+    told(
+        "transactions",
+        "InitProducerId gives the epoch again",
+        "InitProducerId",
+        put("producer_epoch", 0, lambda b: b.producer_epoch > 0 and not b.error_code),
+        ("kafka4-java-clients", "kafka4-librdkafka-fenced", *TRANSACTIONS),
+    ),
+]
+
+FAULTS = [*BATCHES, *FETCH, *PRODUCE, *OFFSETS, *PRODUCERS, *TXN]

@@ -1,0 +1,203 @@
+"""
+A capture of the corpus as a script: the frames of its exchanges, to be said again with one fault.
+
+A fault is a change of one message, or of the order of frames. What it makes of a capture is written
+as packets again and judged; it is found if a finding blames the side that did it which the same
+script without the fault does not show.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from conform.judge import Judge
+from conform.rule import Severity, Side
+from conform.verdict import Finding, Verdict
+from dissector import open_capture
+from dissector.protocol.messages import Message
+from tests import packets
+from tests.conform.mutations import key_of
+from tests.conform.scene import capture_rules
+from tests.frames import sized
+
+CORPUS = Path(__file__).parents[3] / "captures"
+
+
+@dataclass(frozen=True)
+class Said:
+    """One frame: of which connection and exchange, by whom, when, and where the body begins."""
+
+    talk: int
+    exchange: int
+    side: Side
+    time_ns: int
+    packet: int
+    frame: bytes
+    message: Message
+    api: str
+    answered: bool = True
+
+    @property
+    def version(self) -> int:
+        return self.message.api_version or 0
+
+    @property
+    def body(self) -> Any:
+        return self.message.body
+
+    def with_body(self, body: Any) -> Said:
+        assert self.message.schema is not None
+        data = self.message.schema.codec(self.version).build(body)
+        return replace(self, frame=self.frame[: self.message.body_start] + data)
+
+
+class Script(NamedTuple):
+    """Frames in the order of their packets, and the addresses of each connection."""
+
+    said: list[Said]
+    addresses: dict[int, tuple[str, str]]
+
+    def partner(self, of: Said) -> Said | None:
+        """Return the other frame of an exchange."""
+        found = (s for s in self.said if s.exchange == of.exchange and s.side is not of.side)
+        return next(found, None)
+
+    def put(self, index: int, *frames: Said) -> Script:
+        """Return the script with other frames in place of one."""
+        return self._replace(said=[*self.said[:index], *frames, *self.said[index + 1 :]])
+
+    def index(self, of: Said) -> int:
+        return next(at for at, each in enumerate(self.said) if each is of)
+
+    def file(self) -> bytes:
+        """Write it as a capture: each connection begins and ends in it."""
+        wire, talks = packets.Wire(), {}
+        for each in self.said:
+            wire.now_ns = max(wire.now_ns, each.time_ns)
+            if each.talk not in talks:
+                hosts, ports = _hosts(self.addresses[each.talk])
+                talk = wire.talk(ports[0], hosts=hosts, broker_port=ports[1])
+                talks[each.talk] = talk.syn()
+            frame = each.frame if each.packet < 0 else sized(each.frame)
+            talks[each.talk].say(int(each.side is Side.BROKER), frame)
+        for talk in talks.values():
+            talk.fin()
+        return packets.pcap_file(wire.packets)
+
+
+def _hosts(addresses: tuple[str, str]) -> tuple[tuple[str, str], tuple[int, int]]:
+    (host, _, port), (other, _, its_port) = (each.rpartition(":") for each in addresses)
+    return (host.strip("[]"), other.strip("[]")), (int(port), int(its_port))
+
+
+@cache
+def script_of(name: str) -> Script:
+    """Return a capture of the corpus as a script."""
+    said, addresses = [], {}
+    for number, each in enumerate(open_capture(CORPUS / f"{name}.pcap")):
+        addresses[each.connection] = each.client, each.broker
+        answered = each.status == "answered"
+        whole = [
+            (Side.CLIENT, each.request_time_ns, each.request_packet, each.request),
+            (Side.BROKER, each.response_time_ns, each.response_packet, each.response),
+        ]
+        for side, time_ns, packet, message in whole:
+            if message is not None and message.size == len(message.frame):
+                place = each.connection, number, side, time_ns, packet
+                frame = bytes(message.frame)
+                said.append(Said(*place, frame, message, each.api or "", answered))
+    said.sort(key=lambda one: (one.time_ns, one.packet))
+    return Script(said, addresses)
+
+
+def judged(script: Script) -> Verdict:
+    """Judge a script by all rules."""
+    return Judge(capture_rules()).capture(open_capture("-", stdin=io.BytesIO(script.file())))
+
+
+def accused(verdict: Verdict) -> dict[tuple[Side, str, int], Finding]:
+    """Return what is found that is worse than a note, with how often."""
+    return {
+        (kind.first.side, key_of(kind.first), kind.count): kind.first
+        for kind in verdict
+        if kind.first.severity is not Severity.NOTE
+    }
+
+
+@cache
+def _sound(name: str) -> frozenset[tuple[Side, str, int]]:
+    return frozenset(accused(judged(script_of(name))))
+
+
+Change = Callable[[Any, Said, Script], Any]
+"""Changes a body in place; `False`, or an error of looking: it can't be done to this one."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """
+    One fault.
+
+    Attributes:
+        family: Of what it is.
+        name: What is wrong.
+        side: Who does it.
+        inject: Returns the script with the fault; None where it has no place for it.
+        captures: Where it is looked for.
+    """
+
+    family: str
+    name: str
+    side: Side
+    inject: Callable[[Script], Script | None]
+    captures: tuple[str, ...]
+
+    def script(self) -> tuple[str, Script]:
+        """Return the first capture that has a place for the fault, and what becomes of it."""
+        for name in self.captures:
+            found = self.inject(script_of(name))
+            if found is not None:
+                return name, found
+        raise LookupError(f"no capture has a place for {self.family}: {self.name}")
+
+    def found(self) -> list[Finding]:
+        """Return what is found because of it."""
+        name, script = self.script()
+        return [each for key, each in accused(judged(script)).items() if key not in _sound(name)]
+
+
+def body_fault(
+    family: str,
+    name: str,
+    side: Side,
+    api: str,
+    change: Change,
+    captures: tuple[str, ...],
+    versions: range = range(100),
+) -> Fault:
+    """Return a fault in the body of the first message of an API that it can be done to."""
+
+    def inject(script: Script) -> Script | None:
+        for at, each in enumerate(script.said):
+            if each.api != api or each.side is not side or each.version not in versions:
+                continue
+            if not each.answered or each.body is None or each.message.body_end != len(each.frame):
+                continue
+            body = deepcopy(each.body)
+            try:
+                if change(body, each, script) is False:
+                    continue
+                changed = each.with_body(body)
+            except (LookupError, AttributeError, TypeError, ValueError):
+                continue
+            if changed.frame != each.frame:
+                return script.put(at, changed)
+        return None
+
+    return Fault(family, name, side, inject, captures)

@@ -1,0 +1,56 @@
+"""Nobody is accused where it is not certain which response belongs to which request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conform.judge import Judge
+from conform.rule import Severity
+from dissector import open_capture
+from tests.conform.scene import Scene, SceneTalk, broken, capture_rules
+from tests.dissector.cli.plays import asked, told
+
+METADATA, HEARTBEAT = 3, 12
+REPRO = Path(__file__).parents[3] / "shared" / "repro"
+
+TRUE = {
+    "false-E09-after-gap.pcap": {"F14"},
+    "false-F02-two-packets-swapped.pcap": {"G05"},
+    "false-T05-reordered.pcap": set(),
+    "false-X01-one-packet-lost.pcap": {"G05"},
+}
+"""What is true of the captures, which were found to accuse somebody of more."""
+
+
+@pytest.mark.parametrize("name", sorted(TRUE))
+def test_captures_that_accused_falsely(name: str) -> None:
+    if not (REPRO / name).exists():
+        pytest.skip("the capture is not at hand")
+    verdict = Judge(capture_rules()).capture(open_capture(REPRO / name))
+    errors = {kind.first.rule.id for kind in verdict if kind.first.severity is Severity.ERROR}
+    assert errors == TRUE[name]
+
+
+def _beat(talk: SceneTalk, number: int) -> SceneTalk:
+    return talk.asks(HEARTBEAT, 3, number, group_id="g").tells(HEARTBEAT, 3, number)
+
+
+def test_ids_that_repeat_pair_wrongly_once_a_response_comes_first() -> None:
+    talk = _beat(Scene().talk(), 0)
+    talk.tells(METADATA, 8, 0, brokers=[{"host": "h", "port": 9}]).asks(METADATA, 8, 0, topics=None)
+    assert broken(_beat(_beat(talk, 0), 0).fin().scene.judge()) == []
+
+
+def test_ids_that_repeat_pair_wrongly_once_a_packet_is_lost() -> None:
+    talk = _beat(Scene().talk(), 0).asks(METADATA, 8, 0, topics=None)
+    talk.tells(METADATA, 8, 0, brokers=[{"host": "h", "port": 9}])
+    talk.scene.lose(-1)
+    assert broken(_beat(_beat(talk, 0), 0).fin().scene.judge()) == []
+
+
+def test_ids_that_repeat_are_judged_while_all_is_in_order() -> None:
+    talk = _beat(Scene().talk(), 0)
+    talk.client(asked(HEARTBEAT, 3, 0)).broker(told(HEARTBEAT, 3, 0, throttle_time_ms=-2))
+    assert broken(talk.scene.judge()) == ["N01"]

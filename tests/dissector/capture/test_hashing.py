@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dissector import open_capture
+from dissector.capture.flows import Flows
+from dissector.capture.hashing import SECRET, scatter, scatter_ends
+from dissector.capture.live import Key
+from dissector.capture.networks import Networks, slot
+from dissector.capture.register import Register
+
+SLOTS = 1 << 12
+CAPTURE = Path(__file__).parents[3] / "captures" / "demo.pcap"
+
+
+@pytest.fixture(autouse=True)
+def kept() -> Iterator[None]:
+    secret = SECRET.copy()
+    yield
+    SECRET[:] = secret
+
+
+def other_secret(seed: int = 7) -> None:
+    SECRET[:] = np.random.default_rng(seed).integers(1, 2**62, len(SECRET)) | 1
+
+
+def most_in_a_slot(hashes: list[int]) -> int:
+    return int(np.bincount(np.array(hashes) & (SLOTS - 1)).max())
+
+
+KEYS: dict[str, list[Key]] = {
+    "networks": [(i, 0, 5, 1000, 0, 6, 9092) for i in range(2000)],
+    "ports": [(0, 0, 5, i, 0, 6, 9092) for i in range(2000)],
+    "high halves": [(0, i << 32, 5, 1000, 0, 6, 9092) for i in range(2000)],
+    "negative": [(0, -i, -i, 1000, i, i, 9092) for i in range(2000)],
+    # What made the table's former hash, without a secret, collide: multiples of a power of two.
+    "shifted": [(0, 0, i << 33, 1000, 0, 6, 9092) for i in range(2000)],
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_of_any_order_are_scattered(kind: str) -> None:
+    other_secret()
+    assert most_in_a_slot([scatter_ends(SECRET.tolist(), *key) for key in KEYS[kind]]) < 12
+    assert most_in_a_slot([scatter(SECRET.tolist(), key[0] << 12) for key in KEYS["networks"]]) < 12
+
+
+def test_hashes_follow_from_the_secret() -> None:
+    key = KEYS["ports"][3]
+    before = scatter_ends(SECRET.tolist(), *key), scatter(SECRET.tolist(), 5)
+    other_secret()
+    assert (scatter_ends(SECRET.tolist(), *key), scatter(SECRET.tolist(), 5)) != before
+
+
+def test_rows_do_not_depend_on_the_secret() -> None:
+    rows = [exchange.row() for exchange in open_capture(CAPTURE)]
+    other_secret()
+    assert [exchange.row() for exchange in open_capture(CAPTURE)] == rows
+
+
+def test_tables_of_another_process_are_scattered_anew() -> None:
+    known, networks = Register(), Networks()
+    flows = Flows(known)
+    for number, key in enumerate(KEYS["ports"][:100]):
+        known.begin(key, 0, 0)
+        flows.put(key, 2 * number)
+        networks.learn(number + 1)
+    kept = pickle.dumps((flows, networks))
+    other_secret()
+    flows, networks = pickle.loads(kept)
+    assert [flows.owner(key) for key in KEYS["ports"][:101]] == [*range(0, 200, 2), -1]
+    for number in range(100):
+        place = slot(networks.by_tags.data, SECRET.data, number + 1)
+        assert networks.by_tags[place].tolist() == [number + 1, number + 1]
+    networks.learn(101)
+    assert networks.names[101] == "vlan 101"

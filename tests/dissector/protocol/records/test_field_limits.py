@@ -1,0 +1,66 @@
+"""What a field may give follows from its size, for objects and for columns alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dissector.engine.batch_headers import most_bytes, most_records
+from dissector.engine.batches import wrong_fields
+from dissector.protocol.records import Record, build_records, new_batch, parse_records
+from dissector.protocol.records.compression import compress
+from dissector.protocol.records.layout import BATCH, LENGTH_END
+from dissector.protocol.records.limits import DEFAULT, MIB
+
+SIZES = [0, 1, 61, 1000, 30_000, 50_100, 10**6, 5 * 10**6, 9 * 10**6, 10**8]
+EMPTY = b"\x0c\0\0\0\1\1\0"
+"""The smallest record."""
+
+
+def bomb(count: int, told: int | None = None, codec: int = 1) -> bytes:
+    """Return a batch of so many equal records."""
+    batch = new_batch([Record()])
+    batch.attributes = codec
+    batch.payload = compress(codec, EMPTY * count)
+    batch.records_count = count if told is None else told
+    batch.batch_length = BATCH.size - LENGTH_END + len(batch.payload)
+    return batch.to_bytes(fix_crc=True)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_columns_and_objects_have_the_same_limits(size: int) -> None:
+    assert most_records(np.array([size])).tolist() == [DEFAULT.records_of(size)]
+    assert most_bytes(np.array([size])).tolist() == [DEFAULT.bytes_of(size)]
+
+
+@pytest.mark.parametrize("codec", [1, 3, 4])
+@pytest.mark.parametrize("count", [100, 2000, 200_000])
+def test_columns_and_objects_agree_on_what_is_too_much(codec: int, count: int) -> None:
+    data = bomb(count, codec=codec)
+    batches = parse_records(data)
+    where = np.zeros(1, np.int64), np.array([len(data)]), np.zeros(1, np.bool_)
+    wrong = wrong_fields(np.frombuffer(data, np.uint8), np.zeros(0, np.uint8), *where)
+    assert wrong.tolist() == [any(batch.problems for batch in batches)]
+    assert wrong.tolist() == [count > DEFAULT.records_of(len(data))]
+
+
+def test_more_records_than_a_field_may_have_are_counted_and_few_are_kept() -> None:
+    (batch,) = parse_records(bomb(200_000))
+    assert len(batch.records) <= DEFAULT.kept_records
+    assert any("more records" in problem.what for problem in batch.problems)
+
+
+def test_more_bytes_than_a_field_may_give_are_a_problem() -> None:
+    batch = new_batch([Record(value=bytes(8 * MIB))], codec="zstd")
+    (read,) = parse_records(build_records([batch]))
+    assert "gives more than" in read.problems[0].what
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_honest_batches_pass(codec: str) -> None:
+    large = new_batch([Record(value=bytes(MIB))], codec=codec)
+    many = new_batch([Record(offset_delta=i, value=b"x" * 10) for i in range(10_000)], codec=codec)
+    for batch in (large, many):
+        (read,) = parse_records(build_records([batch]))
+        assert read.problems == []
+        assert len(read.records) == len(batch.records)

@@ -1,0 +1,76 @@
+"""No hostile capture costs work that grows faster than its bytes."""
+
+from __future__ import annotations
+
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dissector import open_capture
+from dissector.kernel import Kernel
+from tests.dissector.hostile import KINDS
+
+FLOOR_S, FLOOR_BYTES = 0.1, 4 << 20
+"""What does not grow with the capture."""
+
+
+@pytest.fixture(autouse=True)
+def as_python() -> Iterator[None]:
+    """Run kernels as Python: none is compiled in the middle of what is measured."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Kernel, "__call__", lambda self, *given, work: self.uncompiled(*given))
+        patch.setattr(Kernel, "ready", lambda self, *given, work: False)
+        yield
+
+
+def read(path: Path) -> None:
+    """Read all that a capture tells: exchanges as objects, and columns."""
+    for exchange in open_capture(path):
+        exchange.row()
+    open_capture(path).exchanges()
+    open_capture(path).records()
+
+
+def seconds(path: Path) -> float:
+    """Return the processor time of reading a capture: the least of two runs."""
+    runs = []
+    for _ in range(2):
+        gc.collect()
+        before = time.process_time()
+        read(path)
+        runs.append(time.process_time() - before)
+    return min(runs)
+
+
+def peak(path: Path) -> int:
+    """Return the most memory that reading a capture takes."""
+    tracemalloc.start()
+    try:
+        read(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_four_times_the_bytes_cost_about_four_times_the_work(kind: str, tmp_path: Path) -> None:
+    make: Callable[[int], Any]
+    make, size = KINDS[kind]
+    files = [tmp_path / f"{number}.pcap" for number in range(3)]
+    for path, count in zip(files, (size // 4, size, 4 * size), strict=True):
+        path.write_bytes(make(count))
+    tiny, small, large = files
+    read(tiny)  # what is loaded or made once is not counted
+    assert seconds(large) < FLOOR_S + 2 * grown(small, large) * seconds(small)
+    # Memory is measured at less: to follow it takes some times as long.
+    assert peak(small) < FLOOR_BYTES + 2 * grown(tiny, small) * peak(tiny)
+
+
+def grown(small: Path, large: Path) -> float:
+    """Return how many times as large a file is as another."""
+    return large.stat().st_size / small.stat().st_size
