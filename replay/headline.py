@@ -35,7 +35,7 @@ def _verdict(report: Report) -> str:
     else:
         found = "answers as captured"
     if told["incomplete"]:
-        found += f"; {told['incomplete']:,} that differ go by what the capture lacks"
+        found += f"; {told['incomplete']:,} more as the capture lacks packets"
     exceeded = told["limits_exceeded"]
     if exceeded:
         found += f"; {exceeded:,} latenc{'y is' if exceeded == 1 else 'ies are'} above the limit"

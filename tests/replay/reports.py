@@ -9,7 +9,7 @@ from replay.compare import compare
 from replay.completeness import Completeness
 from replay.criteria import Criteria
 from replay.noise import Noise
-from replay.outcome import Difference, Outcome, Verdict
+from replay.outcome import Change, Difference, Outcome, Verdict
 from replay.plan import Plan
 from replay.report import Report
 from replay.setting import Setting
