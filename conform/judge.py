@@ -7,6 +7,7 @@ is bounded, so memory does not grow with the capture.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from time import perf_counter_ns
 from typing import NamedTuple
@@ -48,6 +49,8 @@ class Judge:
         self._says = {rule.id: Say(rule, self.verdict, self._seen) for rule in chosen}
         self._by_api: dict[tuple[str, int | None], list[_Group]] = {}
         self._world = World()
+        # Exchanges that no rule is asked about, by API and reason: they may be very many.
+        self._doubted: Counter[tuple[int | None, str]] = Counter()
         self._talks: dict[int, Talk] = {}
         self._ended: set[int] = set()
 
@@ -79,6 +82,11 @@ class Judge:
         for talk in self._talks.values():
             self._close(talk, "")
         self._talks.clear()
+        for (key, doubt), count in self._doubted.items():
+            for group in self._groups("exchange", key):
+                for _, say in group.members:
+                    say.unjudged(doubt, count)
+        self._doubted.clear()
         return self.verdict
 
     def _connections(self, window: Window) -> list[int]:
@@ -141,9 +149,7 @@ class Judge:
         if key == API_VERSIONS:
             learn_software(turn)
         if doubt := turn.talk.doubt(turn):
-            for group in self._groups("exchange", key):
-                for _, say in group.members:
-                    say.unjudged(doubt)
+            self._doubted[key, doubt] += 1
             turn.talk.is_disordered |= exchange.status != "answered"
             return
         self._ask(self._groups("exchange", key), turn)

@@ -45,9 +45,9 @@ class Say:
         """Count one case that could be judged, whatever came of it."""
         self._tally.judged += 1
 
-    def unjudged(self, why: str) -> None:
-        """Count one case that could not be judged."""
-        self._tally.unjudged[why] += 1
+    def unjudged(self, why: str, cases: int = 1) -> None:
+        """Count cases that could not be judged."""
+        self._tally.unjudged[why] += cases
 
     def failed(self, error: Exception) -> None:
         """Note that the rule itself failed."""

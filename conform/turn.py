@@ -119,6 +119,8 @@ class Talk(Remembers):
         exchange = turn.exchange
         if self.partial and exchange.status != "answered":
             return self.partial
+        if exchange.status == "orphan" and len(self.orphans) >= MOST_ODD:
+            return "no request waits for the response, as for many before"
         if self.torn and turn.sent_at < self.newest[0]:
             return self.torn
         if self.repeats and (self.partial or self.is_disordered):

@@ -7,7 +7,7 @@ from functools import cache
 
 from construct import Container
 
-from dissector.protocol.embedded.secrets import carries_secrets, mask
+from dissector.protocol.embedded.secrets import mask
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
 from replay.again import rebalances
@@ -120,7 +120,7 @@ def _bodies(
     assert answered.body is not None
     captured = outcome.step.captured
     body = answered.body
-    if not show_secrets and _has_secrets(schema):
+    if not show_secrets:
         body, live = mask(body, schema, version), mask(live, schema, outcome.version)
     nodes = plan(schema, version, COMPARED), plan(schema, outcome.version, COMPARED)
     if version != outcome.version and captured.api in FOLDED:
@@ -172,11 +172,6 @@ def _in_session(outcome: Outcome) -> bool:
 
 def _leads(body: Container) -> bool:
     return bool(body.get("leader") == body.get("member_id"))
-
-
-@cache
-def _has_secrets(schema: Schema) -> bool:
-    return carries_secrets(schema.fields)
 
 
 @cache
