@@ -84,6 +84,7 @@ class Appended:
 
     def __init__(self) -> None:
         self.unsure = 0
+        self._is_thinned = False
         self._starts: list[int] = []
         self._stretches: list[Stretch] = []
 
@@ -104,6 +105,7 @@ class Appended:
         self._stretches.insert(at, Stretch(captured, live, count, step))
         if len(self._starts) > MOST_STRETCHES:
             half = MOST_STRETCHES // 2
+            self._is_thinned = True
             del self._starts[:half], self._stretches[:half]
 
     def __iter__(self) -> Iterator[Stretch]:
@@ -134,9 +136,14 @@ class Appended:
         """
         Return whether the replay can not have appended any record of a captured range.
 
-        Such lie between those that it appended: their writer was not captured, or left out.
+        Such lie between those that it appended, or where the log of the target has no room before:
+        their writer was not captured, or left out.
         """
-        if not self._starts or self.unsure or start < self._starts[0]:
+        if not self._starts or self.unsure:
+            return False
+        if end <= self._starts[0]:
+            return self._stretches[0].live < self._starts[0] - start and not self._is_thinned
+        if start < self._starts[0]:
             return False
         first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1) - 1
         return first == last and start >= self._stretches[first].end

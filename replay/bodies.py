@@ -164,19 +164,24 @@ class Bodies:
         self.differences += found.differences
         if not found.same_extent:
             self.reasons.add(Reason.RECORDS)
-        self._watermarks(captured, live, path, found.ends)
+        self._watermarks(captured, live, path, found.starts)
         if topic is not None and partition is not None:
             owed = Ranges() if live.get("error_code") else found.captured
             self.given.append(Given(topic, partition, owed, found.live))
         return found.same_extent
 
-    def _watermarks(self, captured: _Body, live: _Body, path: str, ends: tuple[int, int]) -> None:
-        """Compare bounds with the records beside them: no broker gives what lies beyond."""
-        for name in ("high_watermark", "last_stable_offset"):
+    def _watermarks(
+        self, captured: _Body, live: _Body, path: str, starts: tuple[int, int] | None
+    ) -> None:
+        """
+        Compare bounds with the records beside them: none lie beyond.
+
+        A broker notes bounds before it reads (Partition.readRecords of Kafka 3.9), so they may be
+        as low as the first of the records. An open transaction may end meanwhile.
+        """
+        for name in ("high_watermark", *(() if self._world.ended else ("last_stable_offset",))):
             before, after = captured.get(name), live.get(name)
-            if before is None or after is None or before < ends[0] or not 0 <= after < ends[1]:
-                continue
-            if name == "high_watermark" or not self._world.ended:  # else a transaction may be open
+            if starts and before is not None and before >= starts[0] and 0 <= after < starts[1]:
                 self._differ(f"{path}.{name}", before, after)
 
     def _alone(self, node: Node, element: _Body, scope: Scope, is_live: bool) -> None:

@@ -42,14 +42,14 @@ class Contents:
         same_extent: Whether both have the same offsets.
         captured: The offsets of the captured records, without control records.
         live: Those of the target's records, in captured terms.
-        ends: Behind the last records on both sides, by their own offsets; 0 without any.
+        starts: The first records on both sides, by their own offsets; None where one has none.
     """
 
     differences: list[Difference]
     same_extent: bool
     captured: Ranges
     live: Ranges
-    ends: tuple[int, int]
+    starts: tuple[int, int] | None
 
 
 def compare_contents(
@@ -89,7 +89,10 @@ def compare_contents(
         at = f"{path}[{offset}]"
         differences += _record(at, ours.rows[offset], theirs.rows[offset], secret)
     differences += _lacking(path, before, after, begin, log)
-    return Contents(differences, same_extent, before, after, (ours.end, theirs.end))
+    starts = None
+    if ours.start is not None and theirs.start is not None:
+        starts = ours.start, theirs.start
+    return Contents(differences, same_extent, before, after, starts)
 
 
 def data_offsets(data: bytes | None, log: Log | None = None, *, controls: bool = False) -> Ranges:
@@ -137,13 +140,13 @@ class _Side:
         batches: By the first offset: those that need not be read.
         rows: Of all others.
         controls: The offsets of control batches.
-        end: Behind the last record, by its own offset.
+        start: Of the first record, by its own offset; None without any.
     """
 
     batches: dict[int, _Batch] = field(default_factory=dict)
     rows: dict[int, _Record] = field(default_factory=dict)
     controls: set[int] = field(default_factory=set)
-    end: int = 0
+    start: int | None = None
 
     def read(
         self,
@@ -167,7 +170,7 @@ class _Side:
                     continue
             if first in self.batches:
                 twice.append(_twice(path, first, piece, "the second time"))
-            self.end = max(self.end, piece.offset + piece.span)
+            self._begin_at(piece.offset)
             offsets = Range(first, translate(piece.offset + piece.span - 1) + 1)
             if piece.producer is not None and piece.records == piece.span == len(offsets):
                 self.batches[first] = _Batch(piece, data, offsets)
@@ -177,13 +180,16 @@ class _Side:
                 self._add_rows(data[piece.start : piece.end], translate)
         return twice
 
+    def _begin_at(self, offset: int) -> None:
+        self.start = offset if self.start is None else min(self.start, offset)
+
     def _add_rows(self, data: bytes, translate: Callable[[int], int]) -> None:
         for batch in parse_records(data):
             is_appended = bool(getattr(batch, "attributes", 0) & TIMESTAMP_TYPE)
             for row in iter_records([batch]):
                 offset = translate(row.offset)
                 self.rows[offset] = _Record(row, is_appended)
-                self.end = max(self.end, row.offset + 1)
+                self._begin_at(row.offset)
                 if row.control:
                     self.controls.add(offset)
 

@@ -49,7 +49,8 @@ def test_what_nobody_wrote() -> None:
     found = appended((10, 0, 5), (20, 5, 5))
     assert found.is_unwritten(15, 20)
     assert found.is_unwritten(25, 30)
-    assert not found.is_unwritten(0, 5)  # it may have been there before
+    assert found.is_unwritten(0, 5)  # no room for them before the first
+    assert not appended((10, 12, 5)).is_unwritten(0, 5)  # they may have been there before
     assert not found.is_unwritten(14, 16)
     found.unsure = 1
     assert not found.is_unwritten(15, 20)

@@ -182,10 +182,12 @@ def test_timestamps_count(codec: str) -> None:
 
 def test_records_lie_below_the_high_watermark() -> None:
     path = "responses[orders].partitions[0]"
-    captured, live = (fetched(_batch("a", "b"), high_watermark=each) for each in (2, 1))
+    records = _batch("a", "b", base_offset=5)
+    captured, noted, live = (fetched(records, high_watermark=each) for each in (7, 5, 4))
+    assert found("Fetch", 11, captured, noted) == (Verdict.SAME, [])  # before it was read
     outcome_ = found("Fetch", 11, captured, live)
-    assert outcome_ == (Verdict.DIFFERS, [(f"{path}.high_watermark", 2, 1)])
-    live = fetched(_batch("a", "b"), last_stable_offset=0)
+    assert outcome_ == (Verdict.DIFFERS, [(f"{path}.high_watermark", 7, 4)])
+    live = fetched(records, last_stable_offset=0)
     world = World()
     assert found("Fetch", 11, captured, live, world)[0] is Verdict.DIFFERS
     world.ended = 1  # its marker may be on the way
