@@ -95,6 +95,8 @@ def judge_epoch(turn: Turn, say: Say, asked: Container, told: Container) -> None
     before = known.get(key)
     sent_ns, told_ns = turn.exchange.request_time_ns or 0, turn.exchange.response_time_ns or 0
     is_known = before is not None and before[1] < sent_ns and turn.whole
+    # A heartbeat that is missing may have brought another epoch.
+    is_known = is_known and not (turn.talk.partial or turn.talk.is_disordered)
     if epoch > 0 and before is not None and is_known:
         if epoch > before[0]:
             found = f"epoch {epoch} is taken, where the member was told {before[0]}"

@@ -127,9 +127,14 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
         70 a mistake of this program; above 128 what stopped it: a signal, or that nobody reads.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    with interrupt.restored():
-        status = _run(words, plugins)
-        return interrupt.STATUS if interrupt.asked() else status
+    mask = os.umask(0o077)  # options may narrow it
+    os.umask(mask)
+    try:
+        with interrupt.restored():
+            status = _run(words, plugins)
+            return interrupt.STATUS if interrupt.asked() else status
+    finally:
+        os.umask(mask)
 
 
 def _run(words: Sequence[str], plugins: Plugins | None) -> int:

@@ -109,11 +109,11 @@ def test_fail_on_decides_the_status() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([TLS], f"{TLS}: 0 of 97 rules judged: 5 of 5 TCP connections are encrypted (TLS), "),
+        ([TLS], f"{TLS}: 0 of 133 rules judged: 5 of 5 TCP connections are encrypted (TLS), "),
         ([GOOD, "--port", "9999"], "TCP connections speaks Kafka on port 9999"),
         ([GOOD, "--select", "P01"], "0 of 0 rules judged: the rules that are selected judge run"),
         ([GOOD, "--select", "S02"], "the capture has nothing that the selected rules are about"),
-        ([GOOD, "--require-judged", "97"], "of 97 rules judged: fewer than 97"),
+        ([GOOD, "--require-judged", "133"], "of 133 rules judged: fewer than 133"),
     ],
 )
 def test_too_few_rules_judged_is_no_success(
@@ -126,7 +126,7 @@ def test_too_few_rules_judged_is_no_success(
 
 
 def test_an_error_outdoes_what_was_not_judged() -> None:
-    assert _run(MOCK, "--require-judged", "97") == 1
+    assert _run(MOCK, "--require-judged", "133") == 1
     assert _run(MOCK, "--require-judged", "20") == 1
     assert _run(GOOD, "--require-judged", "20") == 0
 

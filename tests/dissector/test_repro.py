@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-CPU_S, RSS_KIB = 10, 600_000
+CPU_S, RSS_KIB = 30, 600_000
+"""Seconds of an idle machine are up to three on a busy one; before, these took minutes."""
+
 FILES = (
     "bomb-bodies.pcap",
     "slow-colliding-addresses.pcap.gz",
@@ -37,6 +39,6 @@ def test_a_small_capture_costs_seconds(name: str, command: str, shared: Path) ->
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode in (0, 1)
+    assert process.returncode in (0, 1, 2)  # 2: conform, which judged nothing
     assert used.ru_utime + used.ru_stime < CPU_S
     assert used.ru_maxrss < RSS_KIB

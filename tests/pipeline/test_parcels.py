@@ -23,7 +23,9 @@ from tests.pipeline.traffic import messy
 
 def rows_of(segments: Segments, networks: list[str]) -> list[tuple[Any, ...]]:
     """Return segments row by row, each with its payload."""
-    names = [each.name for each in fields(Segments) if each.name not in ("data", "start")]
+    names = [
+        each.name for each in fields(Segments) if each.name not in ("data", "start", "is_live")
+    ]
     columns = [getattr(segments, name).tolist() for name in names]
     columns[names.index("network")] = [networks[number] for number in segments.network]
     bounds = zip(segments.start.tolist(), segments.captured.tolist(), strict=True)

@@ -165,6 +165,6 @@ def test_a_finding_says_who_where_and_what() -> None:
     talk.client(sized(asked(HEARTBEAT, 4, 2, group_id="g", member_id="m")[4:] + b"\7"))
     finding = next(each for each in findings(scene.judge()) if each.rule.id == "F02")
     assert (finding.side, finding.software) == ("client", "test 1")
-    assert (finding.connection, finding.packet, finding.correlation_id) == (0, 7, 2)
+    assert (finding.connection, finding.packet, finding.correlation_id) == (0, 8, 2)
     assert (finding.api, finding.version, finding.message) == ("Heartbeat", 4, "request")
     assert finding.found == "bytes left over after the body: 1"

@@ -102,6 +102,7 @@ KNOWN_PROBLEMS = (
     ("franz-go", "version 5 of ApiVersions is not known", "ApiVersions", "request"),
     ("sweep-too-new", "is not known", "ApiVersions", "request"),
     # Clients that close while a Fetch is answered.
+    ("", "the connection ended before", "Fetch", "response"),
     ("", "were not captured", "Fetch", "response"),
 )
 

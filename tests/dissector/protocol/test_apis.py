@@ -172,9 +172,9 @@ def test_each_api_has_a_file_of_its_own(key: int) -> None:
 def test_unknown() -> None:
     assert api(999) is None
     assert api_name(999) == "api 999"
-    with pytest.raises(DecodeError, match="API key 999 is not known"):
+    with pytest.raises(DecodeError, match="no API has the key 999"):
         codec(999, 0, "request")
-    with pytest.raises(DecodeError, match=r"version 99 is not known \(known: 0-13\)"):
+    with pytest.raises(DecodeError, match=r"Produce has no version 99; known are 0-13"):
         codec(0, 99, "request")
     with pytest.raises(DecodeError, match="'both' is neither"):
         codec(0, 9, "both")  # type: ignore[arg-type]

@@ -177,10 +177,6 @@ def test_few_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
     check([produce(message_set(codec="gzip"), message_set(), version=1)])
 
 
-def test_records_that_may_be_secret_are_left_to_python() -> None:
-    check([produce(message_set(), topic="__cluster_metadata", version=1)])
-
-
-@pytest.mark.usefixtures("no_python")
-def test_other_records_of_kafkas_own_are_not() -> None:
-    check([produce(message_set(), topic="__consumer_offsets", version=1)])
+@pytest.mark.parametrize("topic", ["__cluster_metadata", "__consumer_offsets"])
+def test_records_that_may_be_secret_are_left_to_python(topic: str) -> None:
+    check([produce(message_set(), topic=topic, version=1)])
