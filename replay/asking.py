@@ -130,7 +130,9 @@ class Asking:
         if role != Role.PRODUCER_ID:
             return False
         asked = sent.step.captured.asked()
-        change = await self._stage.made_up.give(asked, value, self.home, self.link)
+        change = await self._stage.made_up.give(
+            sent.step.captured, asked, value, self.home, self.link
+        )
         sent.outcome.changes += [change] if change else []
         return change is not None
 

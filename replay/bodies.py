@@ -180,8 +180,8 @@ class Bodies:
         as low as the first of the records. An open transaction may end meanwhile.
         """
         for name in ("high_watermark", *(() if self._world.ended else ("last_stable_offset",))):
-            before, after = captured.get(name), live.get(name)
-            if starts and before is not None and before >= starts[0] and 0 <= after < starts[1]:
+            before, after = captured.get(name, -1), live.get(name, -1)
+            if starts and before >= starts[0] and 0 <= after < starts[1]:
                 self._differ(f"{path}.{name}", before, after)
 
     def _alone(self, node: Node, element: _Body, scope: Scope, is_live: bool) -> None:

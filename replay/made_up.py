@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, NamedTuple
 
 from construct import Container
 
+from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay.additions import Addition, add, added
 from replay.again import errors_of
@@ -173,6 +174,7 @@ class MadeUp:
 
     async def give(
         self,
+        captured: Captured,
         message: Message,
         value: tuple[int, int | None],
         home: int,
@@ -182,7 +184,9 @@ class MadeUp:
         Get a producer an id where the capture does not show where it got its own.
 
         Args:
-            message: The captured request.
+            captured: The request. If the captured broker knew its producer id under no such
+                transactional id, the target is to know none either.
+            message: The same, decoded.
             value: Captured id and epoch; None where only the id is told.
             home: The node to ask where nobody else is known.
             connect: Returns the connection to a node.
@@ -191,7 +195,10 @@ class MadeUp:
             What the report tells; None where there is none now.
         """
         producer = producer_of(message)
-        title = producer.title if producer is not None and producer.producer_id == value[0] else ""
+        is_own = producer is not None and producer.producer_id == value[0]
+        title = producer.title if producer is not None and is_own else ""
+        if _NO_MAPPING in _errors(captured):
+            title = ""
         epoch = value[1] if value[1] is not None else 0
         named = self._world.names.other(title) if title else None
         change = Change("producer_id", Role.PRODUCER_ID, None, "InitProducerId", MADE_UP)
@@ -232,7 +239,14 @@ def producer_of(message: Message) -> Asker | None:
 
 def was_refused(captured: Captured) -> bool:
     """Tell whether the captured broker refused a request, as this one is to do too."""
+    return any(_errors(captured))
+
+
+_NO_MAPPING = error_code("INVALID_PRODUCER_ID_MAPPING")
+
+
+def _errors(captured: Captured) -> Collection[int]:
     told = captured.answered()
     if told is None or told.body is None or told.schema is None:
-        return False
-    return any(errors_of(told.schema, told.api_version or 0, told.body))
+        return ()
+    return tuple(errors_of(told.schema, told.api_version or 0, told.body))
