@@ -87,7 +87,7 @@ NAMES = {
     "topic_pattern": "subscribed_topic_regex source_topic_regex",
     "partition": "partition partition_index partition_indexes partition_id partitions",
     "leader_epoch": (
-        "leader_epoch current_leader_epoch committed_leader_epoch epoch candidate_epoch "
+        "leader_epoch current_leader_epoch committed_leader_epoch epoch "
         "replica_epoch last_offset_epoch last_written_leader_epoch"
     ),
     "fetched_epoch": "last_fetched_epoch",

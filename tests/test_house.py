@@ -59,7 +59,7 @@ def test_the_table_of_apis_is_current() -> None:
 
 def test_the_table_of_apis() -> None:
     lines = api_table.table().splitlines()
-    assert len(lines) == 2 + 94
+    assert len(lines) == 2 + 95
     assert lines[2] == "| 0 | Produce | 0-13 | 9 |"
     assert lines[2 + 17] == "| 17 | SaslHandshake | 0-1 | never |"
     with pytest.raises(SystemExit):

@@ -44,7 +44,7 @@ CHANGES_CLUSTER = frozenset(
         "AddRaftVoter",
         "RemoveRaftVoter",
         "UpdateRaftVoter",
-        "GetReplicaLogInfo",
+        "UnregisterController",
         "WriteTxnMarkers",
         "InitializeShareGroupState",
         "WriteShareGroupState",
@@ -188,6 +188,7 @@ def writing(mine: Own, topic: Topic) -> dict[str, Asked]:
         "ShareFetch": share,
         "ShareAcknowledge": share,
         "StreamsGroupHeartbeat": heartbeat,
+        "StreamsGroupTopologyDescriptionUpdate": {**heartbeat, "topology_epoch": 1},
         "AlterShareGroupOffsets": {"group_id": nothing, "topics": []},
         "DeleteShareGroupOffsets": {"group_id": nothing, "topics": []},
     }

@@ -40,13 +40,14 @@ RELEASES = (
     "4.1",
     "4.2",
     "4.3",
+    "4.4",
 )
 """From old to new."""
 
 RANGES = {
     # Produce
-    0: "0.8.0 0-0, 0.9 0-1, 0.10.0 0-2, 0.11 0-3, 1.0 0-5, 2.0 0-6, "
-    "2.1 0-7, 2.4 0-8, 2.8 0-9, 3.7 0-10, 3.8 0-11, 4.0 0-12, 4.1 0-13",
+    0: "0.8.0 0-0, 0.9 0-1, 0.10.0 0-2, 0.11 0-3, 1.0 0-5, 2.0 0-6, 2.1 0-7, "
+    "2.4 0-8, 2.8 0-9, 3.7 0-10, 3.8 0-11, 4.0 0-12, 4.1 0-13, 4.4 3-13",
     # Fetch
     1: "0.8.0 0-0, 0.9 0-1, 0.10.0 0-2, 0.10.1 0-3, 0.11 0-5, 1.0 0-6, 1.1 0-7, 2.0 0-8, "
     "2.1 0-10, 2.3 0-11, 2.7 0-12, 3.1 0-13, 3.5 0-15, 3.7 0-16, 3.9 0-17, 4.0 4-17, 4.1 4-18",
@@ -88,7 +89,7 @@ RANGES = {
     # SaslHandshake
     17: "0.10.0 0-0, 1.0 0-1",
     # ApiVersions
-    18: "0.10.0 0-0, 0.11 0-1, 2.0 0-2, 2.4 0-3, 3.9 0-4",
+    18: "0.10.0 0-0, 0.11 0-1, 2.0 0-2, 2.4 0-3, 3.9 0-4, 4.4 0-5",
     # CreateTopics
     19: "0.10.1 0-0, 0.10.2 0-1, 0.11 0-2, 2.0 0-3, 2.4 0-5, 2.7 0-6, 2.8 0-7, 4.0 2-7",
     # DeleteTopics
@@ -108,7 +109,7 @@ RANGES = {
     # WriteTxnMarkers
     27: "0.11 0-0, 2.8 0-1, 4.0 1-1, 4.2 1-2",
     # TxnOffsetCommit
-    28: "0.11 0-0, 2.0 0-1, 2.1 0-2, 2.5 0-3, 3.8 0-4, 4.0 0-5",
+    28: "0.11 0-0, 2.0 0-1, 2.1 0-2, 2.5 0-3, 3.8 0-4, 4.0 0-5, 4.4 0-6",
     # DescribeAcls
     29: "0.11 0-0, 2.0 0-1, 2.5 0-2, 3.3 0-3, 4.0 1-3",
     # CreateAcls
@@ -136,7 +137,7 @@ RANGES = {
     # DescribeDelegationToken
     41: "1.1 0-0, 2.0 0-1, 2.5 0-2, 3.3 0-3, 4.0 1-3",
     # DeleteGroups
-    42: "1.1 0-0, 2.0 0-1, 2.4 0-2",
+    42: "1.1 0-0, 2.0 0-1, 2.4 0-2, 4.4 0-3",
     # ElectLeaders
     43: "2.2 0-0, 2.4 0-2",
     # IncrementalAlterConfigs
@@ -179,6 +180,10 @@ RANGES = {
     68: "3.7 0-0, 4.0 0-1",
     # ConsumerGroupDescribe
     69: "3.8 0-0, 4.0 0-1",
+    # GetTelemetrySubscriptions
+    71: "4.4 0-0",
+    # PushTelemetry
+    72: "4.4 0-0",
     # ListConfigResources
     74: "4.0 0-0, 4.1 0-1",
     # DescribeTopicPartitions
@@ -206,14 +211,18 @@ RANGES = {
     # ReadShareGroupStateSummary
     87: "4.1 0-0, 4.2 0-1",
     # StreamsGroupHeartbeat
-    88: "4.2 0-0",
+    88: "4.2 0-0, 4.4 0-1",
     # StreamsGroupDescribe
-    89: "4.2 0-0",
+    89: "4.2 0-0, 4.4 0-1",
     # DescribeShareGroupOffsets
     90: "4.1 0-0, 4.2 0-1",
     # AlterShareGroupOffsets
     91: "4.1 0-0",
     # DeleteShareGroupOffsets
     92: "4.1 0-0",
+    # StreamsGroupTopologyDescriptionUpdate
+    93: "4.4 0-0",
+    # UnregisterController
+    94: "4.4 0-0",
 }
 """API key -> release and range, over and over."""

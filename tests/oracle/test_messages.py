@@ -24,12 +24,14 @@ KINDS: tuple[Kind, ...] = ("request", "response")
 Count = Counter[tuple[str, str]]
 
 OTHER_NAMES = {
-    # Kafka 4.0 renamed the fields of the request; we keep the names that 3.9 had.
-    ("4.x", "Vote"): {
-        "candidateEpoch": "replicaEpoch",
-        "candidateId": "replicaId",
-        "candidateDirectoryId": "replicaDirectoryId",
+    # Kafka 4.0 renamed the fields of the request.
+    ("3.9.x", "Vote"): {
+        "replicaEpoch": "candidateEpoch",
+        "replicaId": "candidateId",
+        "replicaDirectoryId": "candidateDirectoryId",
     },
+    # Kafka 4.4 renamed it.
+    ("3.9.x", "TxnOffsetCommit"): {"generationIdOrMemberEpoch": "generationId"},
     # Was ListClientMetricsResources before KIP-1142.
     ("3.9.x", "ListConfigResources"): {
         "configResources": "clientMetricsResources",

@@ -250,7 +250,7 @@ async def unstable(probed: Probed, say: LiveSay) -> None:
         "transactional_id": transaction.name,
         "group_id": group,
         **transaction.who,
-        "generation_id": -1,
+        "generation_id_or_member_epoch": -1,
         "topics": [{"name": topic.name, "partitions": [partition]}],
     }
     oldest = probed.target.newest("TxnOffsetCommit", until=4)

@@ -1,7 +1,7 @@
 """
 Every API of Kafka, by its key; each is declared in a file of its own, loaded when asked for.
 
-Source: Kafka, clients/src/main/resources/common/message (0.8.0 to trunk).
+Source: Kafka, clients/src/main/resources/common/message (0.8.0 to 4.4).
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ NAMES = {
     90: "DescribeShareGroupOffsets",
     91: "AlterShareGroupOffsets",
     92: "DeleteShareGroupOffsets",
-    93: "GetReplicaLogInfo",
+    93: "StreamsGroupTopologyDescriptionUpdate",
+    94: "UnregisterController",
 }
 """API key -> name, in key order."""
 

@@ -16,7 +16,7 @@ AddRaftVoterRequest = message(80, "0-1", flexible="0+")[
         String("host"),
         Uint16("port"),
     ],
-    Bool("ack_when_committed", "1+"),
+    Bool("ack_when_committed", "1+", default=True),
 ]
 
 AddRaftVoterResponse = message(80, "0-1", flexible="0+")[

@@ -7,9 +7,9 @@ Source: Kafka, AlterShareGroupOffsetsRequest.json and AlterShareGroupOffsetsResp
 from dissector.protocol.schema import Array, Int16, Int32, Int64, String, Uuid, message
 
 AlterShareGroupOffsetsRequest = message(91, "0", flexible="0+")[
-    String("group_id"),
+    String("group_id", entity="groupId"),
     Array("topics")[
-        String("topic_name", entity="topicName"),
+        String("topic_name", key=True, entity="topicName"),
         Array("partitions")[
             Int32("partition_index"),
             Int64("start_offset"),
@@ -20,14 +20,14 @@ AlterShareGroupOffsetsRequest = message(91, "0", flexible="0+")[
 AlterShareGroupOffsetsResponse = message(91, "0", flexible="0+")[
     Int32("throttle_time_ms"),
     Int16("error_code"),
-    String("error_message", null="0+"),
+    String("error_message", null="0+", default=None),
     Array("responses")[
-        String("topic_name", entity="topicName"),
+        String("topic_name", key=True, entity="topicName"),
         Uuid("topic_id"),
         Array("partitions")[
             Int32("partition_index"),
             Int16("error_code"),
-            String("error_message", null="0+"),
+            String("error_message", null="0+", default=None),
         ],
     ],
 ]

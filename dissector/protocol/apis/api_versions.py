@@ -2,19 +2,23 @@
 ApiVersions (key 18): ask which APIs and versions the broker offers.
 
 The response always has header v0, also in flexible versions.
-A request too new for the broker is answered in v0 with error 35.
+A request too new for the broker is answered in v0 with error 35. A request for another cluster or
+node than the one that reads it is answered with error 129 since v5.
 
-Source: Kafka, ApiVersionsRequest.json and ApiVersionsResponse.json; KIP-35, KIP-511 (v3), KIP-584.
+Source: Kafka, ApiVersionsRequest.json and ApiVersionsResponse.json; KIP-35, KIP-511 (v3), KIP-584,
+KIP-1242 (v5).
 """
 
 from dissector.protocol.schema import Array, Bool, Int16, Int32, Int64, String, message
 
-ApiVersionsRequest = message(18, "0-4", flexible="3+")[
+ApiVersionsRequest = message(18, "0-5", flexible="3+")[
     String("client_software_name", "3+", ignorable=True),
     String("client_software_version", "3+", ignorable=True),
+    String("cluster_id", "5+", null="5+", default=None, ignorable=True),
+    Int32("node_id", "5+", default=-1, ignorable=True),
 ]
 
-ApiVersionsResponse = message(18, "0-4", flexible="3+")[
+ApiVersionsResponse = message(18, "0-5", flexible="3+")[
     Int16("error_code"),
     Array("api_keys")[
         Int16("api_key", key=True),

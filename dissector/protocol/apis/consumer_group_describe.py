@@ -44,7 +44,7 @@ ConsumerGroupDescribeResponse = message(69, "0-1", flexible="0+")[
                     Array("partitions", of=Int32),
                 ],
             ],
-            Int8("member_type", "1+"),
+            Int8("member_type", "1+", default=-1, ignorable=True),
         ],
         Int32("authorized_operations", default=-2147483648),
     ],

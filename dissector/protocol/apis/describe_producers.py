@@ -8,7 +8,7 @@ from dissector.protocol.schema import Array, Int16, Int32, Int64, String, messag
 
 DescribeProducersRequest = message(61, "0", flexible="0+")[
     Array("topics")[
-        String("name", entity="topicName"),
+        String("name", key=True, entity="topicName"),
         Array("partition_indexes", of=Int32),
     ],
 ]

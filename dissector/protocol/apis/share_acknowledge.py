@@ -21,11 +21,11 @@ ShareAcknowledgeRequest = message(79, "0-2", flexible="0+")[
     String("group_id", null="0+", default=None, entity="groupId"),
     String("member_id", null="0+"),
     Int32("share_session_epoch"),
-    Bool("is_renew_ack", "2+"),
+    Bool("is_renew_ack", "2+", default=False),
     Array("topics")[
-        Uuid("topic_id"),
+        Uuid("topic_id", key=True),
         Array("partitions")[
-            Int32("partition_index"),
+            Int32("partition_index", key=True),
             Array("acknowledgement_batches")[
                 Int64("first_offset"),
                 Int64("last_offset"),
@@ -36,12 +36,12 @@ ShareAcknowledgeRequest = message(79, "0-2", flexible="0+")[
 ]
 
 ShareAcknowledgeResponse = message(79, "0-2", flexible="0+")[
-    Int32("throttle_time_ms", ignorable=True),
-    Int16("error_code", ignorable=True),
+    Int32("throttle_time_ms"),
+    Int16("error_code"),
     String("error_message", null="0+", default=None),
-    Int32("acquisition_lock_timeout_ms", "2+"),
+    Int32("acquisition_lock_timeout_ms", "2+", ignorable=True),
     Array("responses")[
-        Uuid("topic_id", ignorable=True),
+        Uuid("topic_id", key=True),
         Array("partitions")[
             Int32("partition_index"),
             Int16("error_code"),

@@ -27,12 +27,12 @@ ShareFetchRequest = message(78, "0-2", flexible="0+")[
     Int32("max_bytes", default=0x7FFFFFFF),
     Int32("max_records", "1+"),
     Int32("batch_size", "1+"),
-    Int8("share_acquire_mode", "2+"),
-    Bool("is_renew_ack", "2+"),
+    Int8("share_acquire_mode", "2+", default=0, ignorable=True),
+    Bool("is_renew_ack", "2+", default=False),
     Array("topics")[
-        Uuid("topic_id"),
+        Uuid("topic_id", key=True),
         Array("partitions")[
-            Int32("partition_index"),
+            Int32("partition_index", key=True),
             Int32("partition_max_bytes", "0"),
             Array("acknowledgement_batches")[
                 Int64("first_offset"),
@@ -53,7 +53,7 @@ ShareFetchResponse = message(78, "0-2", flexible="0+")[
     String("error_message", null="0+", default=None),
     Int32("acquisition_lock_timeout_ms", "1+"),
     Array("responses")[
-        Uuid("topic_id"),
+        Uuid("topic_id", key=True),
         Array("partitions")[
             Int32("partition_index"),
             Int16("error_code"),

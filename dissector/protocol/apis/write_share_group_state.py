@@ -15,7 +15,7 @@ WriteShareGroupStateRequest = message(85, "0-1", flexible="0+")[
             Int32("state_epoch"),
             Int32("leader_epoch"),
             Int64("start_offset"),
-            Int32("delivery_complete_count", "1+"),
+            Int32("delivery_complete_count", "1+", default=-1, ignorable=True),
             Array("state_batches")[
                 Int64("first_offset"),
                 Int64("last_offset"),

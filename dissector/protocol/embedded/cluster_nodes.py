@@ -27,13 +27,13 @@ RegisterBrokerRecord = message(0, "0-4", flexible="0+")[
     Uuid("incarnation_id"),
     Int64("broker_epoch"),
     Array("end_points")[
-        String("name"),
+        String("name", key=True),
         String("host"),
         Uint16("port"),
         Int16("security_protocol"),
     ],
     Array("features")[
-        String("name"),
+        String("name", key=True),
         Int16("min_supported_version"),
         Int16("max_supported_version"),
     ],
@@ -98,14 +98,16 @@ RegisterControllerRecord = message(27, "0", flexible="0+")[
     Uuid("incarnation_id"),
     Bool("zk_migration_ready"),
     Array("end_points")[
-        String("name"),
+        String("name", key=True),
         String("host"),
         Uint16("port"),
         Int16("security_protocol"),
     ],
     Array("features")[
-        String("name"),
+        String("name", key=True),
         Int16("min_supported_version"),
         Int16("max_supported_version"),
     ],
 ]
+
+UnregisterControllerRecord = message(29, "0", flexible="0+")[Int32("controller_id"),]

@@ -15,17 +15,17 @@ from dissector.protocol.schema import Array, Bytes, Int32, String, message
 ConsumerProtocolSubscription = message(None, "0-3")[
     Array("topics", of=String),
     Bytes("user_data", null="0+", default=None),
-    Array("owned_partitions", "1+")[
-        String("topic", entity="topicName"),
+    Array("owned_partitions", "1+", ignorable=True)[
+        String("topic", key=True, entity="topicName"),
         Array("partitions", of=Int32),
     ],
-    Int32("generation_id", "2+", default=-1),
-    String("rack_id", "3+", null="3+", default=None),
+    Int32("generation_id", "2+", default=-1, ignorable=True),
+    String("rack_id", "3+", null="3+", default=None, ignorable=True),
 ]
 
 ConsumerProtocolAssignment = message(None, "0-3")[
     Array("assigned_partitions")[
-        String("topic", entity="topicName"),
+        String("topic", key=True, entity="topicName"),
         Array("partitions", of=Int32),
     ],
     Bytes("user_data", null="0+", default=None),

@@ -56,7 +56,7 @@ VotersRecord = message(None, "0", flexible="0+")[
         Int32("voter_id", entity="brokerId"),
         Uuid("voter_directory_id"),
         Array("endpoints")[
-            String("name"),
+            String("name", key=True),
             String("host"),
             Uint16("port"),
         ],

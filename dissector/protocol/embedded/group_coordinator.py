@@ -34,11 +34,11 @@ OffsetCommitKey = message(1, "0-1")[
 
 OffsetCommitValue = message(1, "0-4", flexible="4+")[
     Int64("offset", kafka="offset"),
-    Int32("leader_epoch", "3+", default=-1, kafka="leaderEpoch"),
+    Int32("leader_epoch", "3+", default=-1, ignorable=True, kafka="leaderEpoch"),
     String("metadata", kafka="metadata"),
     Int64("commit_timestamp", kafka="commitTimestamp"),
-    Int64("expire_timestamp", "1", default=-1, kafka="expireTimestamp"),
-    Uuid("topic_id", "4+", tag=0, kafka="topicId"),
+    Int64("expire_timestamp", "1", default=-1, ignorable=True, kafka="expireTimestamp"),
+    Uuid("topic_id", "4+", tag=0, ignorable=True, kafka="topicId"),
 ]
 
 GroupMetadataKey = message(2, "2")[String("group", kafka="group"),]
@@ -48,13 +48,22 @@ GroupMetadataValue = message(2, "0-4", flexible="4+")[
     Int32("generation", kafka="generation"),
     String("protocol", null="0+", kafka="protocol"),
     String("leader", null="0+", kafka="leader"),
-    Int64("current_state_timestamp", "2+", default=-1, kafka="currentStateTimestamp"),
+    Int64(
+        "current_state_timestamp", "2+", default=-1, ignorable=True, kafka="currentStateTimestamp"
+    ),
     Array("members", kafka="members")[
         String("member_id", kafka="memberId"),
-        String("group_instance_id", "3+", null="3+", default=None, kafka="groupInstanceId"),
+        String(
+            "group_instance_id",
+            "3+",
+            null="3+",
+            default=None,
+            ignorable=True,
+            kafka="groupInstanceId",
+        ),
         String("client_id", kafka="clientId"),
         String("client_host", kafka="clientHost"),
-        Int32("rebalance_timeout", "1+", default=-1, kafka="rebalanceTimeout"),
+        Int32("rebalance_timeout", "1+", default=-1, ignorable=True, kafka="rebalanceTimeout"),
         Int32("session_timeout", kafka="sessionTimeout"),
         Bytes("subscription", kafka="subscription"),
         Bytes("assignment", kafka="assignment"),
@@ -109,7 +118,7 @@ ConsumerGroupTargetAssignmentMetadataKey = message(6, "6")[String("group_id"),]
 
 ConsumerGroupTargetAssignmentMetadataValue = message(6, "0", flexible="0+")[
     Int32("assignment_epoch"),
-    Int64("assignment_timestamp", tag=0, default=0),
+    Int64("assignment_timestamp", tag=0, default=0, ignorable=True),
 ]
 
 ConsumerGroupTargetAssignmentMemberKey = message(7, "7")[

@@ -2,10 +2,12 @@
 The records of Kafka's own topics: which declaration reads which, and the reading.
 
 Coordinators: the key begins with an int16 that chooses the kind, the value with the int16 version
-of its own; a null value (tombstone) takes the record back. KRaft: no key; the value is a frame of
-three unsigned varints (version of the frame, record type, version of the record) and the record.
+of its own; a null value (tombstone) takes the record back. KRaft and tiered storage: no key; the
+value is a frame of three unsigned varints (version of the frame, record type, version of the
+record) and the record.
 
-Source: Kafka, GroupCoordinatorRecordSerde.java, MetadataRecordSerde.java; KIP-631, KIP-848.
+Source: Kafka, GroupCoordinatorRecordSerde.java, MetadataRecordSerde.java,
+RemoteLogMetadataSerde.java; KIP-405, KIP-631, KIP-848.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from dissector.protocol.embedded import (
     cluster_metadata,
     cluster_nodes,
     group_coordinator,
+    remote_log_metadata,
     share_coordinator,
     share_group_coordinator,
     streams_group_coordinator,
@@ -138,16 +141,18 @@ def _read_members(value: Embedded) -> None:
     value.inner += [each for each in found if each is not None]
 
 
-_METADATA_KINDS = {
-    schema.key: (name, schema)
-    for module in (cluster_metadata, cluster_nodes)
-    for name, schema in vars(module).items()
-    if isinstance(schema, Schema)
-}
+def _framed(*modules: ModuleType) -> Callable[[bytes | None, bytes | None], Decoded]:
+    """Return what reads records in frames; these have no key, a key that is there is ignored."""
+    kinds = {
+        schema.key: (name, schema)
+        for module in modules
+        for name, schema in vars(module).items()
+        if isinstance(schema, Schema)
+    }
+    return lambda key, value: _read_frame(kinds, value)
 
 
-def _cluster_metadata(key: bytes | None, value: bytes | None) -> Decoded:
-    """Read a KRaft record; these have no key, and one that is there says nothing."""
+def _read_frame(kinds: dict[int | None, tuple[str, Schema]], value: bytes | None) -> Decoded:
     if value is None:
         return Decoded("record without a type", problems=[Problem("the value is null", "value")])
     stream = io.BytesIO(value)
@@ -159,10 +164,10 @@ def _cluster_metadata(key: bytes | None, value: bytes | None) -> Decoded:
     if frame != FRAME_VERSION:
         problem = Problem(f"version {frame} of the record's frame is not known", "value", 0)
         return Decoded("record without a type", problems=[problem])
-    if number not in _METADATA_KINDS:
+    if number not in kinds:
         name = f"record type {number}"
         return Decoded(name, problems=[Problem(f"{name} is not known", "value", 0)])
-    name, schema = _METADATA_KINDS[number]
+    name, schema = kinds[number]
     record = Decoded(name, value=read("value", name, schema, version, value, start=stream.tell()))
     return record.with_problems_of_parts()
 
@@ -173,5 +178,6 @@ _TOPICS: dict[str, Callable[[bytes | None, bytes | None], Decoded]] = {
     ),
     "__transaction_state": _coordinator(transaction_coordinator),
     "__share_group_state": _coordinator(share_coordinator),
-    CLUSTER_METADATA: _cluster_metadata,
+    CLUSTER_METADATA: _framed(cluster_metadata, cluster_nodes),
+    "__remote_log_metadata": _framed(remote_log_metadata),
 }

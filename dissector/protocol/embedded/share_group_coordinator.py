@@ -48,7 +48,7 @@ ShareGroupTargetAssignmentMetadataKey = message(12, "12")[String("group_id"),]
 
 ShareGroupTargetAssignmentMetadataValue = message(12, "0", flexible="0+")[
     Int32("assignment_epoch"),
-    Int64("assignment_timestamp", tag=0, default=0),
+    Int64("assignment_timestamp", tag=0, default=0, ignorable=True),
 ]
 
 ShareGroupTargetAssignmentMemberKey = message(13, "13")[

@@ -4,7 +4,7 @@ Group coordinator: keys and values of `__consumer_offsets`, streams groups.
 As Kafka 4.1 and later write them. Nulls and defaults: see `group_coordinator`.
 
 Source: Kafka, group-coordinator/src/main/resources/common/message; KIP-1071, KIP-1263
-(`assignment_timestamp`).
+(`assignment_timestamp`), KIP-1331 (the epochs of topology descriptions).
 """
 
 from dissector.protocol.schema import (
@@ -29,6 +29,8 @@ StreamsGroupMetadataValue = message(17, "0", flexible="0+")[
         String("key"),
         String("value"),
     ],
+    Int32("stored_description_topology_epoch", tag=2, default=-1),
+    Int32("failed_description_topology_epoch", tag=3, default=-1),
 ]
 
 StreamsGroupMemberMetadataKey = message(19, "19")[
@@ -58,7 +60,7 @@ StreamsGroupTargetAssignmentMetadataKey = message(20, "20")[String("group_id"),]
 
 StreamsGroupTargetAssignmentMetadataValue = message(20, "0", flexible="0+")[
     Int32("assignment_epoch"),
-    Int64("assignment_timestamp", tag=0, default=0),
+    Int64("assignment_timestamp", tag=0, default=0, ignorable=True),
 ]
 
 StreamsGroupTargetAssignmentMemberKey = message(21, "21")[

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 
@@ -10,11 +9,12 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
+from tests.dissector.protocol.protocol_facts import facts
 
 
 def test_facts(shared: Path) -> None:
-    facts = json.loads((shared / "protocol/error_codes.json").read_text())
-    assert {f["code"]: (f["name"], f["retriable"]) for f in facts} == ERRORS
+    codes = facts(shared, "error_codes")
+    assert {f["code"]: (f["name"], f["retriable"]) for f in codes} == ERRORS
 
 
 def test_kio_agrees() -> None:
@@ -55,7 +55,7 @@ def test_names_lead_back_to_their_codes(code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "name"), [(999, "ERROR_999"), (-2, "ERROR_-2"), (134, "ERROR_134")]
+    ("code", "name"), [(999, "ERROR_999"), (-2, "ERROR_-2"), (137, "ERROR_137")]
 )
 def test_unknown_code(code: int, name: str) -> None:
     assert error_name(code) == name

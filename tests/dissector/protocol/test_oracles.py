@@ -75,10 +75,10 @@ def _text(value: str) -> str:
 # ---- kio ---------------------------------------------------------------------------------------
 
 KIO_NAMES = {
-    # Kafka 4.0 gave these fields of VoteRequest v0 and v1 other names; the bytes are the same.
-    "candidate_epoch": "replica_epoch",
-    "candidate_id": "replica_id",
-    "candidate_directory_id": "replica_directory_id",
+    # Kafka 4.4 gave these fields of TxnOffsetCommitRequest and StreamsGroupHeartbeatResponse v0
+    # other names; the bytes are the same.
+    "generation_id_or_member_epoch": "generation_id",
+    "acceptable_recovery_lag_legacy": "acceptable_recovery_lag",
     # A name that Python has taken.
     "id": "id_",
 }
@@ -222,6 +222,8 @@ KAFKA_PYTHON_NAMES = {
     # Renamed there, and read as a set of bits.
     "cluster_authorized_operations": "authorized_operations",
     "topic_authorized_operations": "authorized_operations",
+    # Has another name since Kafka 4.4.
+    "generation_id_or_member_epoch": "generation_id",
 }
 
 

@@ -86,8 +86,8 @@ def _raft(speaker: Speaker, log: Container) -> None:
         return {"topics": [{"topic_name": _LOG, "partitions": [{"partition_index": 0, **fields}]}]}
 
     epoch = log.leader_epoch
-    candidate = {"candidate_epoch": epoch, "candidate_id": _GUEST, "last_offset_epoch": epoch - 1}
-    candidate |= {"replica_epoch": epoch, "replica_id": _GUEST, "replica_directory_id": _GUEST_DIR}
+    candidate = {"replica_epoch": epoch, "replica_id": _GUEST, "replica_directory_id": _GUEST_DIR}
+    candidate |= {"last_offset_epoch": epoch - 1}
     speaker.every(VOTE, voter_id=_LEADER, **of(**candidate, last_offset=1, pre_vote=True))
     endpoints = {"leader_endpoints": [_ENDPOINT]}
     known = of(leader_id=_LEADER, leader_epoch=epoch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from dissector.protocol.embedded import (
     control_records,
     group_coordinator,
     principal,
+    remote_log_metadata,
     share_coordinator,
     share_group_coordinator,
     streams_group_coordinator,
@@ -32,6 +32,7 @@ from dissector.protocol.embedded import (
 )
 from dissector.protocol.schema import Field, Schema, Versions
 from dissector.protocol.spans import spans
+from tests.dissector.protocol.protocol_facts import facts
 from tests.strategies import values
 
 MODULES = [
@@ -43,6 +44,7 @@ MODULES = [
     control_records,
     group_coordinator,
     principal,
+    remote_log_metadata,
     share_coordinator,
     share_group_coordinator,
     streams_group_coordinator,
@@ -67,7 +69,7 @@ NOT_AMONG_THE_FACTS = {
     "ConsumerGroupRegularExpressionValue",
     "ClearElrRecord",
     *(name for name in vars(streams_group_coordinator) if name.startswith("Streams")),
-}
+} - {"StreamsGroupMetadataValue"}
 # The facts are of October 2024, before share groups were finished (Kafka 4.1). What follows is
 # held against the classes of a later Kafka in tests/oracle.
 NEWER_VERSIONS = {"RegisterBrokerRecord": "4", "BrokerRegistrationChangeRecord": "3"}
@@ -134,14 +136,10 @@ def _expected(message: dict[str, Any], version: int, prefix: str = "") -> list[t
     return out
 
 
-def _facts(shared: Path) -> list[dict[str, Any]]:
-    return json.loads((shared / "protocol/embedded_messages.json").read_text())
-
-
 def test_declarations_agree_with_the_facts(shared: Path) -> None:
     in_headers = {"RequestHeader": headers.RequestHeader, "ResponseHeader": headers.ResponseHeader}
-    facts = _facts(shared)
-    for message in facts:
+    found = facts(shared, "embedded_messages")
+    for message in found:
         schema = {**SCHEMAS, **in_headers}[message["name"]]
         of_facts = set(Versions.of(message["versions"]))
         newer = Versions.of(NEWER_VERSIONS.get(message["name"], "none"))
@@ -154,12 +152,12 @@ def test_declarations_agree_with_the_facts(shared: Path) -> None:
             ]
             assert got == _expected(message, version), f"{message['name']} v{version}"
             assert (version in schema.flexible) == _in(message["flexible"], version)
-    assert {m["name"] for m in facts} - in_headers.keys() == SCHEMAS.keys() - NOT_AMONG_THE_FACTS
-    assert len(facts) == 71
+    assert {m["name"] for m in found} - in_headers.keys() == SCHEMAS.keys() - NOT_AMONG_THE_FACTS
+    assert len(found) == 77
 
 
 def test_defaults_agree_with_the_facts(shared: Path) -> None:
-    for message in _facts(shared):
+    for message in facts(shared, "embedded_messages"):
         schema = SCHEMAS.get(message["name"])
         if schema is None:
             continue
@@ -179,7 +177,7 @@ def test_defaults_agree_with_the_facts(shared: Path) -> None:
 
 
 def test_keys_are_the_numbers_that_the_facts_have(shared: Path) -> None:
-    for message in _facts(shared):
+    for message in facts(shared, "embedded_messages"):
         schema = SCHEMAS.get(message["name"])
         if message.get("record_key") is not None:
             assert schema is not None

@@ -92,6 +92,8 @@ def test_a_record_of_a_streams_group() -> None:
         "metadata_hash": 7,
         "validated_topology_epoch": -1,
         "last_assignment_configs": [],
+        "stored_description_topology_epoch": -1,
+        "failed_description_topology_epoch": -1,
     }
 
 
