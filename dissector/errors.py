@@ -83,6 +83,24 @@ class DecodeError(DissectorError):
         return f"{self.path or 'message'} at byte {self.position}: {self.what}"
 
 
+class DefinitionError(DissectorError):
+    """
+    A definition can't be read.
+
+    Attributes:
+        what: What is wrong.
+        place: The field, `TopicData.Index`, or the line; empty where it is the whole file.
+    """
+
+    def __init__(self, what: str, place: str = "") -> None:
+        super().__init__(what, place)
+        self.what = what
+        self.place = place
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what}" if self.place else self.what
+
+
 class UnknownCodec(DecodeError):
     """There is no such API, version or kind of message."""
 

@@ -1,0 +1,39 @@
+"""What two declarations of a message must have in common to be the same on the wire."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from dissector.protocol.schema import Field, Schema, split
+
+Structure: TypeAlias = tuple[object, ...]
+
+
+def structure(schema: Schema, version: int) -> Structure:
+    """Return one version of a message as plain values: names, types, order, nulls, tags."""
+    return (version in schema.flexible, *_fields(schema.fields, version))
+
+
+def same_structure(one: Schema, other: Schema, version: int) -> bool:
+    """Return whether two declarations are the same message in a version."""
+    if version not in one.versions or version not in other.versions:
+        return False
+    return structure(one, version) == structure(other, version)
+
+
+def _fields(fields: tuple[Field, ...], version: int) -> Structure:
+    plain, tagged = split(fields, version)
+    return tuple(_field(each, version) for each in plain + tagged)
+
+
+def _field(each: Field, version: int) -> Structure:
+    default = repr(each.zero(version)) if each.tag is not None and not each.fields else ""
+    return (
+        each.kafka_name,
+        each.type,
+        version in each.null,
+        each.tag,
+        default,
+        each.classic,
+        _fields(each.fields, version),
+    )
