@@ -10,6 +10,7 @@ Source: the cards of the APIs in Kafka's clients/src/main/resources/common/messa
 from __future__ import annotations
 
 PLACES = {
+    "ApiVersions.request.node_id": "broker_id",
     "JoinGroup.response.leader": "member",
     "JoinGroup.request.protocols.metadata": "embedded",
     "JoinGroup.response.members.metadata": "embedded",
@@ -88,7 +89,7 @@ NAMES = {
     "partition": "partition partition_index partition_indexes partition_id partitions",
     "leader_epoch": (
         "leader_epoch current_leader_epoch committed_leader_epoch epoch "
-        "replica_epoch last_offset_epoch last_written_leader_epoch"
+        "replica_epoch last_offset_epoch"
     ),
     "fetched_epoch": "last_fetched_epoch",
     "offset": (
@@ -156,5 +157,5 @@ which the element has a field.
 KEY_NAMES = ("subtopology_id", "user", "mechanism", "batch_index", "key", "entity_type", "log_dir")
 """Fields that tell elements apart where neither declaration nor role does."""
 
-BESIDE = ("leader",)
+BESIDE = ("leader", "sink_topic")
 """Fields that have the role of one beside them, which is the one that counts for what encloses."""

@@ -248,8 +248,8 @@ def _node(
         leaves.append(leaf)
         if wanted is None or leaf.role in wanted:
             members.append(leaf)
-    single = [leaf for leaf in leaves if not leaf.is_list]
-    scope = {leaf.role.value: leaf.name for leaf in reversed(single) if leaf.name not in BESIDE}
+    single = [leaf for leaf in leaves if not leaf.is_list and leaf.name not in BESIDE]
+    scope = {leaf.role.value: leaf.name for leaf in reversed(single)}
     return Node(
         version,
         tuple(members),
