@@ -36,6 +36,7 @@ class Cover(NamedTuple):
 
 
 _TOPICS = "topics[name].partitions[partition_index]"
+_COMMITTED = "topics[name|topic_id].partitions[partition_index]"
 _IDS = "topics[topic_id].partitions[partition]", "results[topic_id].partitions[partition]"
 _MEMBERS = "members[member_id,group_instance_id]"
 _RAFT = "topics[topic_name].partitions[partition_index]"
@@ -51,10 +52,7 @@ COVERS: Mapping[str, Cover] = {
         "responses[topic|topic_id].partitions[partition_index]",
     ),
     "ListOffsets": Cover(_TOPICS, _TOPICS),
-    "OffsetCommit": Cover(
-        "topics[name|topic_id].partitions[partition_index]",
-        "topics[name|topic_id].partitions[partition_index]",
-    ),
+    "OffsetCommit": Cover(_COMMITTED, _COMMITTED),
     "LeaveGroup": Cover(_MEMBERS, _MEMBERS),
     "DescribeGroups": Cover("groups[]", "groups[group_id]"),
     "CreateTopics": Cover("topics[name]", "topics[name]"),
@@ -74,7 +72,7 @@ COVERS: Mapping[str, Cover] = {
         "markers[producer_id].topics[name].partition_indexes[]",
         "markers[producer_id].topics[name].partitions[partition_index]",
     ),
-    "TxnOffsetCommit": Cover(_TOPICS, _TOPICS),
+    "TxnOffsetCommit": Cover(_COMMITTED, _COMMITTED),
     "CreateAcls": Cover("creations[#]", "results[#]"),
     "DeleteAcls": Cover("filters[#]", "filter_results[#]"),
     "DescribeConfigs": Cover(_RESOURCES[0], "results[resource_type,resource_name]"),

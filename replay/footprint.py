@@ -56,7 +56,8 @@ _WRITES = {
     Role.TOPIC: "CreateTopics DeleteTopics CreatePartitions",
     Role.GROUP: (
         "JoinGroup SyncGroup LeaveGroup OffsetCommit TxnOffsetCommit ConsumerGroupHeartbeat "
-        "ShareGroupHeartbeat StreamsGroupHeartbeat AddOffsetsToTxn DeleteGroups OffsetDelete "
+        "ShareGroupHeartbeat StreamsGroupHeartbeat StreamsGroupTopologyDescriptionUpdate "
+        "AddOffsetsToTxn DeleteGroups OffsetDelete "
         "ShareFetch ShareAcknowledge AlterShareGroupOffsets DeleteShareGroupOffsets"
     ),
     Role.TRANSACTIONAL_ID: (

@@ -205,16 +205,22 @@ class Maker:
 
     def _note_brokers(self, exchange: Exchange) -> None:
         """Note which broker has which address, and which addresses are of controllers."""
-        answer = exchange.response.body if exchange.response else None
+        answer, plan = exchange.response.body if exchange.response else None, self._plan
         if answer is None:
             return
         if exchange.api == "ApiVersions":
             if any(each.api_key == _VOTE for each in answer.api_keys or ()):
                 self._controllers.add(exchange.broker)
+            asked = exchange.request.body if exchange.request else None
+            if asked is not None and not answer.error_code and asked.get("cluster_id"):
+                plan.cluster_id = plan.cluster_id or asked.cluster_id
+                if asked.node_id >= 0:
+                    plan.connected[exchange.broker] = asked.node_id
         elif exchange.api == "Metadata":
+            plan.cluster_id = answer.get("cluster_id") or plan.cluster_id
             for each in answer.brokers:
                 host = f"[{each.host}]" if ":" in each.host else each.host
-                self._plan.brokers[f"{host}:{each.port}"] = each.node_id
+                plan.brokers[f"{host}:{each.port}"] = each.node_id
 
     def _judge(self) -> None:
         """Leave out what only the whole capture tells to be unfit."""

@@ -55,6 +55,8 @@ class Plan:
         overlaps: Steps whose answers overlapped a change of what they tell, and of what.
         lacking: What steps lack of what is left out.
         brokers: `address:port` of captured brokers -> node id, as far as Metadata tells.
+        connected: The same, as clients say whom they connect to (ApiVersions v5).
+        cluster_id: Of the captured cluster, where Metadata or clients tell it.
         problems: What was wrong with the files.
         group_topics: Group -> topics whose offsets it commits or asks for.
         holes: In the sequences of producers: what the capture lacks.
@@ -78,6 +80,8 @@ class Plan:
         self.overlaps: dict[int, dict[Thing, bool]] = {}
         self.lacking = Lacking()
         self.brokers: dict[str, int] = {}
+        self.connected: dict[str, int] = {}
+        self.cluster_id: str | None = None
         self.problems: list[str] = []
         self.group_topics: dict[str, set[str]] = {}
         self.holes: dict[Written, Holes] = {}

@@ -46,8 +46,8 @@ KINDS = {
         "DeleteTopics DeleteRecords CreatePartitions DeleteGroups OffsetDelete AlterConfigs "
         "IncrementalAlterConfigs CreateAcls DeleteAcls AlterPartitionReassignments ElectLeaders "
         "AlterReplicaLogDirs AlterClientQuotas AlterUserScramCredentials UpdateFeatures "
-        "UnregisterBroker AddRaftVoter RemoveRaftVoter CreateDelegationToken "
-        "RenewDelegationToken ExpireDelegationToken AlterShareGroupOffsets "
+        "UnregisterBroker UnregisterController AddRaftVoter RemoveRaftVoter "
+        "CreateDelegationToken RenewDelegationToken ExpireDelegationToken AlterShareGroupOffsets "
         "DeleteShareGroupOffsets"
     ),
 }
@@ -85,8 +85,8 @@ _NEW = UNHEARD_OF | {error_code("NOT_ENOUGH_REPLICAS")}
 
 _ASKED_UNTIL_DONE = (
     "Produce JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit OffsetFetch TxnOffsetCommit "
-    "ConsumerGroupHeartbeat ShareGroupHeartbeat StreamsGroupHeartbeat FindCoordinator "
-    "InitProducerId AddPartitionsToTxn AddOffsetsToTxn EndTxn"
+    "ConsumerGroupHeartbeat ShareGroupHeartbeat StreamsGroupHeartbeat "
+    "StreamsGroupTopologyDescriptionUpdate FindCoordinator InitProducerId AddPartitionsToTxn AddOffsetsToTxn EndTxn"
 )
 
 _UNTIL_DONE = frozenset(_ASKED_UNTIL_DONE.split())

@@ -45,6 +45,7 @@ WAYS = {
         "OffsetCommit OffsetFetch JoinGroup Heartbeat LeaveGroup SyncGroup DescribeGroups "
         "DeleteGroups OffsetDelete TxnOffsetCommit ConsumerGroupHeartbeat ConsumerGroupDescribe "
         "ShareGroupHeartbeat ShareGroupDescribe StreamsGroupHeartbeat StreamsGroupDescribe "
+        "StreamsGroupTopologyDescriptionUpdate "
         "DescribeShareGroupOffsets AlterShareGroupOffsets DeleteShareGroupOffsets"
     ),
     Way.TRANSACTION: (

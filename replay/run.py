@@ -11,6 +11,7 @@ from replay.cluster import Cluster
 from replay.pace import SECOND_NS
 from replay.plan import Plan
 from replay.player import Player
+from replay.roles import Role
 from replay.stage import AHEAD_NS, Judge, Manner, Progress, Stage
 from replay.world import World
 
@@ -89,7 +90,10 @@ class Run:
     async def _pass(self, copy: int, last: int) -> None:
         world = self.world = self._make_world(copy)
         world.captured_topics.learn(self._plan.topic_ids)
-        world.brokers.know(self._plan.brokers.values())
+        if self._plan.brokers:
+            world.brokers.know({*self._plan.brokers.values(), *self._plan.connected.values()})
+        if self._plan.cluster_id and self._cluster.cluster_id:
+            world.give(Role.CLUSTER_ID, self._plan.cluster_id, self._cluster.cluster_id)
         world.is_partial = self._plan.is_partial
         world.producers.holes = self._plan.holes
         about = self._manner, self.progress, self._judge
@@ -116,7 +120,7 @@ class Run:
         homes: dict[str, int] = {}
         async with asyncio.TaskGroup() as players:
             for broker, numbers, end in self._plan.by_connection():
-                known = self._plan.brokers.get(broker)
+                known = self._plan.brokers.get(broker, self._plan.connected.get(broker))
                 if known is None:
                     home = homes.setdefault(broker, nodes[len(homes) % len(nodes)])
                 else:

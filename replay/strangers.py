@@ -56,7 +56,8 @@ _OF_MEMBERS = _BY_EPOCH | {
     "TxnOffsetCommit",
 }
 
-_JOINING = frozenset({"JoinGroup", "StreamsGroupHeartbeat"})
+_OF_STREAMS = frozenset({"StreamsGroupHeartbeat", "StreamsGroupTopologyDescriptionUpdate"})
+_JOINING = frozenset({"JoinGroup"}) | _OF_STREAMS
 
 _ID_REQUIRED = error_code("MEMBER_ID_REQUIRED")
 _SESSION_MS, _REBALANCE_MS = 45_000, 60_000
@@ -128,8 +129,8 @@ class Strangers:
         body, changes = message.body, list[Change]()
         if body is None or message.api not in _OF_MEMBERS | _JOINING:
             return changes
-        if message.api == "StreamsGroupHeartbeat":
-            if body.member_epoch > 0 and not self._knows(body.group_id, body.member_id):
+        if message.api in _OF_STREAMS:
+            if body.get("member_epoch", 1) > 0 and not self._knows(body.group_id, body.member_id):
                 raise Refused(CAN_NOT_JOIN)
             return changes
         if body.get("group_id"):

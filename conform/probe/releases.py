@@ -22,7 +22,7 @@ to ControlledShutdown, AlterPartition, Envelope, AllocateProducerIds; DescribeQu
 UnregisterBroker, ListConfigResources, DescribeTopicPartitions, the voters (and UpdateFeatures).
 """
 
-OPTIONAL = frozenset({68, 69, 71, 72, *range(76, 93)})
+OPTIONAL = frozenset({68, 69, 71, 72, *range(76, 94)})
 """
 APIs that settings or plugins switch on: groups of KIP-848, 932 and 1071 and their state, telemetry.
 """

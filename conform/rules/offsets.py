@@ -216,7 +216,7 @@ def stable(turn: Turn, say: Say) -> None:
         for topic in told.topics:
             for each in topic.partitions:
                 if not each.error_code:
-                    place = asked.group_id, topic.name, each.partition_index
+                    place = asked.group_id, _topic(topic), each.partition_index
                     pending.places[place] = turn.exchange.response_time_ns or 0
         state[key] = pending
     elif asked.get("require_stable"):

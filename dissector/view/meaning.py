@@ -193,6 +193,8 @@ _BY_NAME: dict[str, Meaning] = {
     ),
 }
 
+_STREAMS_NODES = _only({1: "source", 2: "processor", 3: "sink"})
+
 _BY_PLACE: dict[tuple[str, str], Meaning] = {
     ("ListOffsets request", "timestamp"): _offset_time,
     ("CreateTopics request", "num_partitions"): _BROKER_DEFAULT,
@@ -209,6 +211,11 @@ _BY_PLACE: dict[tuple[str, str], Meaning] = {
     ("ConsumerGroupHeartbeat", "member_epoch"): _EPOCH_OF_MEMBER,
     ("ShareGroupHeartbeat", "member_epoch"): _EPOCH_OF_MEMBER,
     ("StreamsGroupHeartbeat", "member_epoch"): _EPOCH_OF_MEMBER,
+    ("StreamsGroupDescribe", "topology_description_status"): _only(
+        {0: "not requested", 1: "not stored", 2: "not to be had", 3: "available"}
+    ),
+    ("StreamsGroupDescribe", "node_type"): _STREAMS_NODES,
+    ("StreamsGroupTopologyDescriptionUpdate", "node_type"): _STREAMS_NODES,
     ("LeaderAndIsr", "type"): _CONTROL,
     ("UpdateMetadata", "type"): _CONTROL,
 }
