@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from dissector.capture import tcp
 from dissector.capture.order import take_regular
+from tests.corpus import each_capture
 from tests.dissector.capture.reading import Reading
 from tests.packets import HEADERS_BYTES, Talk, Wire, pcap_file
 
 MS = 1_000_000
-CAPTURES = sorted((Path(__file__).parents[3] / "captures").glob("*.pcap"))
 
 
 @pytest.fixture(params=["uncompiled", "compiled"])
@@ -158,8 +158,8 @@ def test_the_loop_tells_what_the_objects_tell(data: bytes, window_bytes: int) ->
                 assert list(reading.tcp.connections) == known
 
 
-@pytest.mark.parametrize("file", CAPTURES, ids=lambda file: file.stem)
-def test_recorded_traffic_is_the_same_through_objects(file: Path) -> None:
-    reading, one_by_one = Reading(file), Reading(file, one_by_one=True)
+@each_capture("objects of tcp")
+def test_recorded_traffic_is_the_same_through_objects(path: Path) -> None:
+    reading, one_by_one = Reading(path), Reading(path, one_by_one=True)
     assert reading.rows == one_by_one.rows
     assert list(reading.tcp.connections) == list(one_by_one.tcp.connections)

@@ -26,6 +26,7 @@ from tests.dissector.engine.test_known import (
     split,
 )
 from tests.frames import request, response
+from tests.sources import Source, sources
 
 mode = both(tape)
 
@@ -60,8 +61,8 @@ def check(table: Exchanges, side: Kind, path: tuple[str, ...]) -> int:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_every_message(data: st.DataObject) -> None:
+@given(data=st.data(), source=sources())
+def test_every_message(data: st.DataObject, source: Source) -> None:
     """Any field of any API, in exchanges of that and of others, right and damaged."""
     key, _ = data.draw(st.sampled_from(MESSAGES))
     found = api(key)
@@ -70,8 +71,8 @@ def test_every_message(data: st.DataObject) -> None:
     chosen = data.draw(
         st.lists(st.sampled_from(of_this) | st.sampled_from(MESSAGES), min_size=1, max_size=12)
     )
-    table = columns([some_exchange(*message, data) for message in chosen])
-    table = split(table, data.draw(st.integers(0, len(table.held))))
+    table = columns([some_exchange(*message, source) for message in chosen])
+    table = split(table, source.chance.randint(0, len(table.held)))
     side: Kind = data.draw(st.sampled_from(["request", "response"]))
     all_paths = list(dict.fromkeys(paths(found.schema(side).fields)))
     if all_paths:

@@ -18,13 +18,12 @@ from dissector.engine import conversations, open
 from dissector.engine.capture import Options, Reading
 from dissector.engine.conversations import Conversations, Talk
 from dissector.engine.exchanges import Exchanges, Frames
+from tests.corpus import each_capture
 from tests.dissector.engine.chunks import Chunk, captures, columns, connections, numbered
 from tests.frames import request, response
 from tests.packets import pieces
 
 PRODUCE, HEARTBEAT, HANDSHAKE = 0, 12, 17
-
-CAPTURES = sorted((Path(__file__).parents[3] / "captures").glob("*.pcap*"))
 
 
 def rows_of(table: Exchanges) -> Iterator[tuple[Any, ...]]:
@@ -225,11 +224,11 @@ def told_of(
     return rows, list(reading.conversations)
 
 
-@pytest.mark.parametrize("file", CAPTURES, ids=lambda file: file.name)
-def test_captures(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = told_of(file, False, 1 << 25)
+@each_capture("conversations")
+def test_captures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = told_of(path, False, 1 << 25)
     for window_bytes in (1 << 25, 5000):
-        assert told_of(file, True, window_bytes) == truth
+        assert told_of(path, True, window_bytes) == truth
     compiled = conversations.pair.compiled
     monkeypatch.setattr(conversations, "pair", lambda *given, work: compiled(*given))
-    assert told_of(file, True, 50_000) == truth
+    assert told_of(path, True, 50_000) == truth

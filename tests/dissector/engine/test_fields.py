@@ -26,22 +26,21 @@ from dissector.engine.field_frame import Messages, field_schema
 from dissector.engine.fields import Fields, numbers_of
 from dissector.engine.topics import TopicNames
 from dissector.errors import Problem
-from dissector.protocol.apis import all_apis, api
+from dissector.protocol.apis import Api, all_apis, api
 from dissector.protocol.embedded.sasl import MASK
+from tests.corpus import each_capture
 from tests.dissector.engine.modes import both
 from tests.dissector.engine.test_known import (
     ANSWERED,
     ORPHAN,
     UNANSWERED,
+    exchanges_of,
     row,
     some_exchange,
     split,
 )
 from tests.frames import request, response
-
-CAPTURES = sorted(
-    path for path in (Path(__file__).parents[3] / "captures").iterdir() if ".pcap" in path.name
-)
+from tests.sources import Source, every_api, seeded, sources
 
 SHORT = Path(__file__).parents[3] / "captures" / "kafka4-denied.pcap"
 
@@ -98,8 +97,7 @@ def differing(left: polars.DataFrame, right: polars.DataFrame, name: str) -> Any
     return len(left), len(right)
 
 
-@pytest.mark.parametrize("show_secrets", [False, True])
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@each_capture("fields", show_secrets=[False, True])
 def test_same_rows_as_the_codecs(path: Path, show_secrets: bool) -> None:
     for ours, theirs in zip(
         frames(path, Fields, show_secrets), frames(path, ByCodecs, show_secrets), strict=True
@@ -110,26 +108,27 @@ def test_same_rows_as_the_codecs(path: Path, show_secrets: bool) -> None:
 MESSAGES = [(found.key, version) for found in all_apis() for version in found.request.versions]
 
 
-def check(rows: list[Row], data: st.DataObject) -> None:
+def check(rows: list[Row], source: Source) -> None:
     table = columns(rows)
-    table = split(table, data.draw(st.integers(0, len(table.held))))
-    show_secrets = data.draw(st.booleans())
+    table = split(table, source.chance.randint(0, len(table.held)))
+    show_secrets = source.chance.random() < 0.5
     same(*(whole(kind(capture_of(table), show_secrets), table) for kind in (Fields, ByCodecs)))
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_every_message(data: st.DataObject) -> None:
+@given(chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30), source=sources())
+def test_every_message(chosen: list[tuple[int, int]], source: Source) -> None:
     """Exchanges of all APIs and versions, right and damaged."""
-    chosen = data.draw(st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30))
-    check([some_exchange(key, version, data) for key, version in chosen], data)
+    check([some_exchange(key, version, source) for key, version in chosen], source)
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=str)
-@given(data=st.data())
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
-def test_each_version(message: tuple[int, int], data: st.DataObject) -> None:
-    check([some_exchange(*message, data)], data)
+@every_api
+def test_each_version(found: Api) -> None:
+    """All versions in one table: the rows tell which of them differs."""
+    for number in range(2):
+        source = seeded(found.name, number)
+        messages = [message for message in exchanges_of(found) for _ in range(2)]
+        check([some_exchange(*message, source) for message in messages], source)
 
 
 def told(frame: polars.DataFrame, *names: str) -> list[tuple[Any, ...]]:

@@ -29,15 +29,11 @@ from dissector.engine.fact_tables import gather
 from dissector.engine.frames import Frame
 from dissector.engine.known import Known, is_worthwhile, read_known, read_names
 from dissector.engine.topics import TopicNames
-from dissector.protocol.apis import all_apis, api
+from dissector.protocol.apis import Api, all_apis, api
 from dissector.protocol.records import Record, new_batch
+from tests.corpus import CAPTURES, each_capture
 from tests.frames import request, response
-from tests.strategies import values
-
-CAPTURES = sorted(
-    path for path in (Path(__file__).parents[3] / "captures").iterdir() if ".pcap" in path.name
-)
-
+from tests.sources import Source, every_api, go_through, sources
 
 MESSAGES = [(found.key, version) for found in all_apis() for version in found.request.versions]
 
@@ -94,7 +90,7 @@ def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WORTHWHILE", 1)
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@each_capture("knowledge")
 def test_same_rows_as_the_codecs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_tape = [exchange.row() for exchange in open_capture(path)]
     monkeypatch.setattr(module, "WORTHWHILE", 10**9)
@@ -102,62 +98,59 @@ def test_same_rows_as_the_codecs(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
+@given(chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30), source=sources())
 @pytest.mark.parametrize("compiled", [False, True])
-def test_every_message(compiled: bool, data: st.DataObject) -> None:
+def test_every_message(compiled: bool, chosen: list[tuple[int, int]], source: Source) -> None:
     """Exchanges of all APIs and versions, right and damaged, are what the codecs say."""
     if compiled:
         read_facts.compiled  # noqa: B018  (from now on this process runs it compiled)
-    chosen = data.draw(st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30))
-    check(columns([some_exchange(key, version, data) for key, version in chosen]), data)
+    check(columns([some_exchange(key, version, source) for key, version in chosen]), source)
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=str)
-@given(data=st.data())
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
-def test_each_version(message: tuple[int, int], data: st.DataObject) -> None:
-    check(columns([some_exchange(*message, data)]), data)
+@every_api
+def test_each_version(found: Api) -> None:
+    go_through(exchanges_of(found), check_one, times=2)
 
 
-def check(table: Exchanges, data: st.DataObject) -> None:
-    table = split(table, data.draw(st.integers(0, len(table.held))))
+def exchanges_of(found: Api) -> list[tuple[int, int]]:
+    return [(found.key, version) for version in found.request.versions]
+
+
+def check_one(message: tuple[int, int], source: Source) -> None:
+    check(columns([some_exchange(*message, source)]), source)
+
+
+def check(table: Exchanges, source: Source) -> None:
+    table = split(table, source.chance.randint(0, len(table.held)))
     assert by_columns(table) == by_codecs(table)
 
 
-def some_exchange(key: int, version: int, data: st.DataObject) -> Row:
-    """Draw an exchange, right or damaged."""
-    found = api(key)
+def some_exchange(key: int, version: int, source: Source) -> Row:
+    """Make an exchange, right or damaged."""
+    found, chance = api(key), source.chance
     assert found is not None
-    names = st.sampled_from([None, "", "me", "you", "\udcff"])
-    asked = data.draw(values(found.request, version))
-    answer = (
-        data.draw(values(found.response, version)) if version in found.response.versions else {}
-    )
-    request_frame = request(key, version, 1, data.draw(names), **asked)
-    if data.draw(st.integers(0, 5)) == 0:
-        return row(UNANSWERED, _damaged(request_frame, data))
+    asked = source.value(found.request, version)
+    answer = source.value(found.response, version) if version in found.response.versions else {}
+    name = chance.choice([None, "", "me", "you", "\udcff"])
+    request_frame = request(key, version, 1, name, **asked)
+    if chance.randrange(6) == 0:
+        return row(UNANSWERED, _damaged(request_frame, source))
     response_frame = response(key, version, 1, **answer)
-    token, unasked = (data.draw(st.integers(0, 9)) == 0 for _ in range(2))
-    if data.draw(st.integers(0, 9)) == 0:
-        return row(ORPHAN, None, _damaged(response_frame, data), token=token, unasked=unasked)
-    frames = _damaged(request_frame, data), _damaged(response_frame, data)
+    token, unasked = (chance.randrange(10) == 0 for _ in range(2))
+    if chance.randrange(10) == 0:
+        return row(ORPHAN, None, _damaged(response_frame, source), token=token, unasked=unasked)
+    frames = _damaged(request_frame, source), _damaged(response_frame, source)
     return row(ANSWERED, *frames, token=token, unasked=unasked)
 
 
-def _damaged(frame: bytes, data: st.DataObject) -> bytes:
+def _damaged(frame: bytes, source: Source) -> bytes:
     """Return a frame as it was, shorter, longer, changed, or with its end not captured."""
-    how = data.draw(st.sampled_from(["whole", "whole", "short", "changed", "more", "uncaptured"]))
-    body = bytearray(frame[4:])
-    if how == "short":
-        del body[data.draw(st.integers(0, len(body))) :]
-    elif how == "more":
-        body += data.draw(st.binary(min_size=1, max_size=4))
-    elif how == "changed" and body:
-        for _ in range(data.draw(st.integers(1, 3))):
-            body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
-    elif how == "uncaptured":
-        return frame[: 4 + data.draw(st.integers(0, len(body)))]
-    return len(body).to_bytes(4, "big") + bytes(body)
+    if source.chance.randrange(6) == 0:
+        return frame[: source.chance.randint(4, len(frame))]
+    if source.chance.randrange(3) == 0:
+        return frame
+    body = source.damaged(frame[4:])
+    return len(body).to_bytes(4, "big") + body
 
 
 def test_most_exchanges_are_known() -> None:

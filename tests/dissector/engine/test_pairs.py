@@ -5,18 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from dissector.engine.capture import Capture
 from dissector.engine.columns import row_of
 from dissector.engine.exchange import COLUMNS
 from dissector.engine.known import read_known
 from dissector.engine.pairs import exchange_columns, with_names
 from dissector.engine.table import exchange_schema, frame
-
-CAPTURES = sorted(
-    path for path in (Path(__file__).parents[3] / "captures").iterdir() if ".pcap" in path.name
-)
+from tests.corpus import CAPTURES, each_capture
 
 
 def windows(*paths: Path) -> Any:
@@ -31,7 +26,7 @@ def windows(*paths: Path) -> Any:
         yield with_names(columns, capture.names), rows
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@each_capture("pairs")
 def test_real_traffic(path: Path) -> None:
     for columns, rows in windows(path):
         assert tuple(columns) == COLUMNS

@@ -38,15 +38,12 @@ from dissector.protocol.records import (
 )
 from dissector.protocol.records.compression import compress
 from dissector.protocol.records.declared import MESSAGE_BODY
+from tests.corpus import each_capture
 from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.values import FIELDS, MESSAGE_SETS
 from tests.frames import request, response
 
 mode = both(batch_headers, checksum, message_sets, record_columns, tape)
-
-CAPTURES = sorted(
-    path for path in (Path(__file__).parents[3] / "captures").iterdir() if ".pcap" in path.name
-)
 
 PRODUCE, FETCH, METADATA, SHARE_FETCH = 0, 1, 3, 78
 IDS = [UUID(int=number) for number in (0, 2, 3, 4)]
@@ -308,7 +305,7 @@ def test_bytes_in_data_and_in_held() -> None:
     assert in_parts(split, TopicNames()) == (one_by_one(table, TopicNames()), [])
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@each_capture("record parts")
 def test_real_traffic(path: Path) -> None:
     capture = open_capture(path)
     for window in capture.windows():

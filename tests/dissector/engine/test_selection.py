@@ -11,10 +11,7 @@ from dissector.engine import known
 from dissector.engine.columns import Slices, row_count, row_of
 from dissector.engine.selection import Selection, _rows_of
 from dissector.filter import Filter, parse
-
-CAPTURES = sorted(
-    path for path in (Path(__file__).parents[3] / "captures").iterdir() if ".pcap" in path.name
-)
+from tests.corpus import CAPTURES, each_capture
 
 FILTERS = [
     parse(text)
@@ -45,7 +42,7 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@each_capture("selection")
 def test_same_rows_as_one_by_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = open_capture(path)
     for window in capture.windows():

@@ -13,19 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector.engine import tape, tape_loop
-from dissector.protocol.apis import all_apis, api
+from dissector.protocol.apis import Api
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.program import UNKNOWN_TAG, Place, Programs, programs
 from dissector.protocol.spans import Span, spans
 from tests.frames import request, response
-from tests.strategies import values
-
-MESSAGES = [
-    (found.key, kind, version)
-    for found in all_apis()
-    for kind in ("request", "response")
-    for version in found.schema(kind).versions
-]
+from tests.sources import VERSIONS, Source, Version, every_api, go_through, sources, versions
 
 
 def laid(frames: list[tuple[bytes, int]]) -> tuple[Any, ...]:
@@ -163,17 +156,15 @@ def _message(key: int, kind: str, version: int, frame: bytes) -> Message:
     return decode_request(frame) if kind == "request" else decode_response(frame, key, version)
 
 
-@given(data=st.data())
+@given(chosen=st.lists(st.sampled_from(VERSIONS), min_size=1, max_size=60), source=sources())
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("compiled", [False, True])
-def test_every_message(compiled: bool, data: st.DataObject) -> None:
+def test_every_message(compiled: bool, chosen: list[Version], source: Source) -> None:
     """Messages of all kinds in one batch: right, cut, changed, and with bytes left over."""
-    chosen = data.draw(st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=60))
     frames: list[tuple[Message, int]] = []
-    for number, (key, kind, version) in enumerate(chosen):
-        value = data.draw(values(api(key).schema(kind), version))
-        frame = _frame(key, kind, version, value, number)
-        frame = _damaged(frame, data)
+    for number, (key, kind, version, schema) in enumerate(chosen):
+        frame = _frame(key, kind, version, source.value(schema, version), number)
+        frame = source.damaged(frame, keep=8)
         message = _message(key, kind, version, frame)
         if kind == "request" and (message.api_key, message.api_version) != (key, version):
             continue  # another program would be chosen
@@ -183,28 +174,15 @@ def test_every_message(compiled: bool, data: st.DataObject) -> None:
     check(frames, compiled)
 
 
-def _damaged(frame: bytes, data: st.DataObject) -> bytes:
-    match data.draw(st.sampled_from(["whole", "cut", "changed", "more"])):
-        case "cut":
-            return frame[: data.draw(st.integers(0, len(frame)))]
-        case "changed" if len(frame) > 8:
-            changed = bytearray(frame)
-            for _ in range(data.draw(st.integers(1, 3))):
-                changed[data.draw(st.integers(8, len(frame) - 1))] = data.draw(st.integers(0, 255))
-            return bytes(changed)
-        case "more":
-            return frame + data.draw(st.binary(min_size=1, max_size=4))
-        case _:
-            return frame
-
-
-@pytest.mark.parametrize("message", MESSAGES, ids=str)
-@given(data=st.data())
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
-def test_each_version(message: tuple[int, str, int], data: st.DataObject) -> None:
-    key, kind, version = message
-    frame = _frame(key, kind, version, data.draw(values(api(key).schema(kind), version)), 1)
+def _whole(message: Version, source: Source) -> None:
+    key, kind, version, schema = message
+    frame = _frame(key, kind, version, source.value(schema, version), 1)
     check([(_message(key, kind, version, frame), programs().start(key, version, kind))], False)
+
+
+@every_api
+def test_each_version(found: Api) -> None:
+    go_through(versions(found), _whole, times=2)
 
 
 def test_only_what_is_wanted_is_written() -> None:
@@ -277,7 +255,7 @@ def test_no_room_for_a_message_that_breaks() -> None:
 def test_declarations_are_no_deeper_than_the_stack() -> None:
     table = Programs()
     deepest = 0
-    for key, kind, version in MESSAGES:
+    for key, kind, version, _ in VERSIONS:
         table.start(key, version, kind)
     for place in table.places:
         if place is not None:

@@ -6,36 +6,24 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector import DecodeError, EncodeError, codec
-from dissector.protocol.apis import NAMES, all_apis, api, api_name, module_name
+from dissector.protocol.apis import NAMES, Api, api, api_name, module_name
 from dissector.protocol.schema import Versions
 from dissector.protocol.spans import spans
 from tests.dissector.protocol.protocol_facts import facts
-from tests.strategies import values
-
-MESSAGES = [
-    (found.key, kind, version)
-    for found in all_apis()
-    for kind in ("request", "response")
-    for version in found.schema(kind).versions  # type: ignore[arg-type]
-]
-
-ROUND_TRIPS = settings(
-    max_examples=8,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+from tests.sources import (
+    DRAWN,
+    VERSIONS,
+    Source,
+    Version,
+    every_api,
+    go_through,
+    sources,
+    versions,
 )
-
-
-def _name(message: tuple[int, str, int]) -> str:
-    return f"{api_name(message[0])}-{message[1]}-v{message[2]}"
-
-
-every_message = pytest.mark.parametrize("message", MESSAGES, ids=_name)
-
 
 _KEY = {"map_key": True}
 _COUNT = {"default": "-1", "ignorable": True}
@@ -133,7 +121,7 @@ def test_declarations_agree_with_the_facts(shared: Path) -> None:
             )
             assert (version in schema.flexible) == _in(message["flexible"], version)
             compared += 1
-    assert compared == len(MESSAGES) == 736
+    assert compared == len(VERSIONS) == 736
 
 
 def test_defaults_and_marks_agree_with_the_facts(shared: Path) -> None:
@@ -159,13 +147,9 @@ def test_defaults_and_marks_agree_with_the_facts(shared: Path) -> None:
                 assert field.default == int(text, 0)
 
 
-@every_message
-@given(data=st.data())
-@ROUND_TRIPS
-def test_round_trip(message: tuple[int, str, int], data: st.DataObject) -> None:
-    key, kind, version = message
-    schema = api(key).schema(kind)
-    value = data.draw(values(schema, version))
+def _round_trip(message: Version, source: Source) -> None:
+    key, kind, version, schema = message
+    value = source.value(schema, version)
     written = codec(key, version, kind).build(value)
     parsed = codec(key, version, kind).parse(written)
     assert parsed == value
@@ -177,18 +161,13 @@ def test_round_trip(message: tuple[int, str, int], data: st.DataObject) -> None:
     assert not root.problem
 
 
-@every_message
-@given(data=st.data())
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-def test_hostile_bytes(message: tuple[int, str, int], data: st.DataObject) -> None:
+def _hostile_bytes(message: Version, source: Source) -> None:
     """Cut and changed bytes give a value or a DecodeError with its place, and nothing else."""
-    key, kind, version = message
-    schema = api(key).schema(kind)
-    good = codec(key, version, kind).build(data.draw(values(schema, version)))
-    bad = bytearray(good or b"\0")
-    for _ in range(data.draw(st.integers(0, 3))):
-        bad[data.draw(st.integers(0, len(bad) - 1))] = data.draw(st.integers(0, 255))
-    bad = bytes(bad[: data.draw(st.integers(0, len(bad)))]) + data.draw(st.binary(max_size=4))
+    key, kind, version, schema = message
+    chance = source.chance
+    good = codec(key, version, kind).build(source.value(schema, version))
+    bad = source.changed(good or b"\0", chance.randint(0, 3))
+    bad = bad[: chance.randint(0, len(bad))] + chance.randbytes(chance.randint(0, 4))
     root = spans(schema, version, bad)
     raised: DecodeError | None = None
     try:
@@ -204,6 +183,30 @@ def test_hostile_bytes(message: tuple[int, str, int], data: st.DataObject) -> No
     while deepest.children and deepest.children[-1].problem:
         deepest = deepest.children[-1]
     assert raised.path.startswith(deepest.path)
+
+
+@every_api
+def test_round_trip_of_each_version(found: Api) -> None:
+    go_through(versions(found), _round_trip, times=8)
+
+
+@every_api
+def test_hostile_bytes_of_each_version(found: Api) -> None:
+    go_through(versions(found), _hostile_bytes, times=10)
+
+
+@every_api
+@given(data=st.data(), source=sources())
+@DRAWN
+def test_round_trip(found: Api, data: st.DataObject, source: Source) -> None:
+    _round_trip(data.draw(st.sampled_from(versions(found))), source)
+
+
+@every_api
+@given(data=st.data(), source=sources())
+@DRAWN
+def test_hostile_bytes(found: Api, data: st.DataObject, source: Source) -> None:
+    _hostile_bytes(data.draw(st.sampled_from(versions(found))), source)
 
 
 @pytest.mark.parametrize("key", NAMES)

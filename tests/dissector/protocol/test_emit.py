@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 from construct import Construct, Container
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.errors import DecodeError, EncodeError
@@ -24,7 +24,7 @@ from dissector.protocol.structs import Fields, Member, TaggedFields
 from dissector.protocol.wire import int8
 from tests.dissector.protocol.embedded.test_declarations import SCHEMAS
 from tests.dissector.protocol.test_wire import CASES, HOSTILE, UNWRITABLE
-from tests.strategies import values
+from tests.sources import DRAWN, Source, go_through, sources
 
 DECLARED: dict[str, Schema] = {
     **{
@@ -36,11 +36,7 @@ DECLARED: dict[str, Schema] = {
     "RequestHeader": RequestHeader,
     "ResponseHeader": ResponseHeader,
 }
-every_version = pytest.mark.parametrize(
-    ("name", "version"),
-    [(name, version) for name, schema in DECLARED.items() for version in schema.versions],
-)
-FEW = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+every_declaration = pytest.mark.parametrize("name", DECLARED)
 JUNK = (None, -1, 2**70, 1.5, True, "x", "\ud800", b"x", bytearray(b"x"), [], (), {}, [None], ...)
 
 
@@ -85,15 +81,12 @@ def _spoilt(value: Any, chance: random.Random) -> Any:
     return chance.choice(JUNK)
 
 
-@every_version
-@given(data=st.data())
-@FEW
-def test_both_forms_agree(name: str, version: int, data: st.DataObject) -> None:
-    schema = DECLARED[name]
+def _agree(message: tuple[str, int], source: Source) -> None:
+    name, version = message
+    schema, chance = DECLARED[name], source.chance
     interpreted = schema.codec(version).subcon
     read, write = emit.reader(interpreted), emit.writer(interpreted)
-    value = data.draw(values(schema, version))
-    chance = data.draw(st.randoms(use_true_random=False))
+    value = source.value(schema, version)
 
     good = interpreted.build(value)
     assert write(value) == good
@@ -116,6 +109,18 @@ def test_both_forms_agree(name: str, version: int, data: st.DataObject) -> None:
         except MISFITS:
             continue
         assert written == interpreted.build(spoilt)
+
+
+@every_declaration
+def test_both_forms_of_each_version_agree(name: str) -> None:
+    go_through([(name, version) for version in DECLARED[name].versions], _agree, times=2)
+
+
+@every_declaration
+@given(data=st.data(), source=sources())
+@settings(DRAWN, max_examples=3)  # each looks at a hundred changed messages
+def test_both_forms_agree(name: str, data: st.DataObject, source: Source) -> None:
+    _agree((name, data.draw(st.sampled_from(list(DECLARED[name].versions)))), source)
 
 
 @pytest.mark.parametrize(("plain", "value", "data"), CASES)

@@ -19,52 +19,27 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kio.index import UnknownAPIKey, UnknownEntity, load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 
-from dissector.protocol.apis import all_apis, api, api_name
-from dissector.protocol.codec import Codec
-from dissector.protocol.schema import Field, Schema, split
-from tests.strategies import values
+from dissector.protocol.apis import api_name
+from dissector.protocol.schema import Field, split
+from tests.sources import DRAWN, VERSIONS, Source, Version, go_through, sources
 
 with warnings.catch_warnings():
     # kafka-python loads its definitions in a way that Python 3.11 no longer likes.
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka.protocol.api_message import ApiMessage
 
-Message = tuple[int, str, int]
 
-MESSAGES: list[Message] = [
-    (found.key, kind, version)
-    for found in all_apis()
-    for kind in ("request", "response")
-    for version in found.schema(kind).versions  # type: ignore[arg-type]
-]
-
-FEW = settings(
-    max_examples=5,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-
-
-def _name(message: Message) -> str:
-    return f"{api_name(message[0])}-{message[1]}-v{message[2]}"
-
-
-def _schema(message: Message) -> Schema:
-    found = api(message[0])
-    assert found is not None
-    return found.schema(message[1])  # type: ignore[arg-type]
-
-
-def _codec(message: Message) -> Codec:
-    return _schema(message).codec(message[2])
+def _by_api(messages: list[Version]) -> dict[str, list[Version]]:
+    out: dict[str, list[Version]] = {}
+    for message in messages:
+        out.setdefault(api_name(message.key), []).append(message)
+    return out
 
 
 def _text(value: str) -> str:
@@ -89,15 +64,15 @@ KNOWN_ERRORS = [int(code) for code in ErrorCode]
 
 
 @cache
-def _kio_class(message: Message) -> Any:
+def _kio_class(message: Version) -> Any:
     load = load_request_schema if message[1] == "request" else load_response_schema
     try:
-        return load(message[0], message[2])
+        return load(message[0], message.version)
     except (UnknownAPIKey, UnknownEntity):
         return None
 
 
-KIO = [message for message in MESSAGES if _kio_class(message) is not None]
+KIO = [message for message in VERSIONS if _kio_class(message) is not None]
 
 
 @cache
@@ -172,14 +147,11 @@ def _kio_values(fields: tuple[Field, ...], version: int, entity: Any) -> dict[st
     return out
 
 
-@pytest.mark.parametrize("message", KIO, ids=_name)
-@given(data=st.data())
-@FEW
-def test_kio(message: Message, data: st.DataObject) -> None:
-    schema, version, owner = _schema(message), message[2], _kio_class(message)
-    drawn = data.draw(values(schema, version, unknown=False))  # kio drops unknown tags
+def _kio(message: Version, source: Source) -> None:
+    schema, version, owner = message.schema, message.version, _kio_class(message)
+    drawn = source.value(schema, version, unknown=False)  # kio drops unknown tags
     body = _kio_fitted(schema.fields, version, owner, drawn)
-    written = _codec(message).build(body)
+    written = schema.codec(version).build(body)
 
     entity, size = entity_reader(owner)(written, 0)
     assert size == len(written)
@@ -188,14 +160,26 @@ def test_kio(message: Message, data: st.DataObject) -> None:
     out = io.BytesIO()
     entity_writer(owner)(out, entity)
     assert out.getvalue() == written
-    assert _codec(message).parse(out.getvalue()) == body
+    assert schema.codec(version).parse(out.getvalue()) == body
+
+
+@pytest.mark.parametrize("found", _by_api(KIO).values(), ids=_by_api(KIO))
+def test_kio_each_version(found: list[Version]) -> None:
+    go_through(found, _kio, times=3)
+
+
+@pytest.mark.parametrize("found", _by_api(KIO).values(), ids=_by_api(KIO))
+@given(data=st.data(), source=sources())
+@DRAWN
+def test_kio(found: list[Version], data: st.DataObject, source: Source) -> None:
+    _kio(data.draw(st.sampled_from(found)), source)
 
 
 def test_kio_knows_many_versions() -> None:
     print(f"{len(KIO)} message versions compared with kio")
     assert len(KIO) >= 604
     for message in KIO:
-        assert _kio_class(message).__flexible__ == (message[2] in _schema(message).flexible)
+        assert _kio_class(message).__flexible__ == (message.version in message.schema.flexible)
 
 
 def _nulls(fields: tuple[Field, ...], version: int, owner: Any, path: str) -> Iterator[str]:
@@ -212,7 +196,7 @@ def _nulls(fields: tuple[Field, ...], version: int, owner: Any, path: str) -> It
 
 def test_kio_agrees_on_what_may_be_null() -> None:
     for message in KIO:
-        differ = _nulls(_schema(message).fields, message[2], _kio_class(message), "")
+        differ = _nulls(message.schema.fields, message.version, _kio_class(message), "")
         assert list(differ) == [], message
 
 
@@ -236,12 +220,12 @@ def _kafka_python_classes() -> dict[tuple[int, str], Any]:
     }
 
 
-def _kafka_python_class(message: Message) -> Any:
+def _kafka_python_class(message: Version) -> Any:
     found = _kafka_python_classes().get(message[:2])
-    return found if found is not None and message[2] <= found.max_version else None
+    return found if found is not None and message.version <= found.max_version else None
 
 
-KAFKA_PYTHON = [message for message in MESSAGES if _kafka_python_class(message) is not None]
+KAFKA_PYTHON = [message for message in VERSIONS if _kafka_python_class(message) is not None]
 
 
 def _fitted(fields: tuple[Field, ...], version: int, body: Any) -> dict[str, Any]:
@@ -286,20 +270,29 @@ def _kafka_python_values(fields: tuple[Field, ...], version: int, entity: Any) -
     return out
 
 
-@pytest.mark.parametrize("message", KAFKA_PYTHON, ids=_name)
-@given(data=st.data())
-@FEW
-def test_kafka_python(message: Message, data: st.DataObject) -> None:
-    schema, version, owner = _schema(message), message[2], _kafka_python_class(message)
-    body = _fitted(schema.fields, version, data.draw(values(schema, version, unknown=False)))
+def _kafka_python(message: Version, source: Source) -> None:
+    schema, version, owner = message.schema, message.version, _kafka_python_class(message)
+    body = _fitted(schema.fields, version, source.value(schema, version, unknown=False))
     if message[:2] == (18, "response"):
         body["error_code"] = 0  # it reads every ApiVersions response with an error as v0
-    written = _codec(message).build(body)
+    written = schema.codec(version).build(body)
     entity = owner.decode(written, version=version)
     assert _kafka_python_values(schema.fields, version, entity) == body
     again = ApiMessage.encode(entity)  # DeleteTopics has its own, which wants a header
     assert again == written
-    assert _codec(message).parse(again) == body
+    assert schema.codec(version).parse(again) == body
+
+
+@pytest.mark.parametrize("found", _by_api(KAFKA_PYTHON).values(), ids=_by_api(KAFKA_PYTHON))
+def test_kafka_python_each_version(found: list[Version]) -> None:
+    go_through(found, _kafka_python, times=3)
+
+
+@pytest.mark.parametrize("found", _by_api(KAFKA_PYTHON).values(), ids=_by_api(KAFKA_PYTHON))
+@given(data=st.data(), source=sources())
+@DRAWN
+def test_kafka_python(found: list[Version], data: st.DataObject, source: Source) -> None:
+    _kafka_python(data.draw(st.sampled_from(found)), source)
 
 
 def test_kafka_python_knows_many_versions() -> None:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from dissector import open_capture
 from dissector.engine import batch_headers, checksum, payloads, record_columns, tape
 from dissector.engine.exchanges import Row, columns
-from dissector.protocol.apis import all_apis, api
+from dissector.protocol.apis import Api, all_apis, api
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view import body_loop, body_texts
 from dissector.view.body_program import END, LEAVE, TAGS, BodyPrograms
+from tests.corpus import each_capture
 from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.values import FIELDS
 from tests.dissector.view.bulk import (
@@ -29,13 +30,10 @@ from tests.dissector.view.bulk import (
     split,
 )
 from tests.frames import request, response
-from tests.strategies import values
+from tests.sources import Source, every_api, seeded, sources
 
 mode = both(batch_headers, body_loop, checksum, payloads, record_columns, tape)
 
-CAPTURES = sorted(
-    path for path in (Path(__file__).parents[3] / "captures").iterdir() if ".pcap" in path.name
-)
 MESSAGES = [
     (found.key, version)
     for found in all_apis()
@@ -46,51 +44,44 @@ API_VERSIONS = 18
 
 
 def frames(
-    data: st.DataObject, key: int, version: int, number: int, unknown: bool = False
+    source: Source, key: int, version: int, number: int, unknown: bool = False
 ) -> tuple[bytes, bytes]:
-    asked = data.draw(values(api(key).request, version, unknown))
-    told = data.draw(values(api(key).response, version, unknown))
+    asked = source.value(api(key).request, version, unknown)
+    told = source.value(api(key).response, version, unknown)
     return (
         request(key, version, number, "test", **asked)[4:],
         response(key, version, number, **told)[4:],
     )
 
 
-def damaged(frame: bytes, data: st.DataObject) -> bytes:
-    match data.draw(st.sampled_from(["whole", "cut", "changed", "more"])):
-        case "cut":
-            return frame[: data.draw(st.integers(0, len(frame)))]
-        case "changed" if len(frame) > 8:
-            changed = bytearray(frame)
-            for _ in range(data.draw(st.integers(1, 3))):
-                changed[data.draw(st.integers(8, len(frame) - 1))] = data.draw(st.integers(0, 255))
-            return bytes(changed)
-        case "more":
-            return frame + data.draw(st.binary(min_size=1, max_size=4))
-        case _:
-            return frame
-
-
-@given(data=st.data(), show_secrets=st.booleans())
+@given(
+    chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30),
+    source=sources(),
+    show_secrets=st.booleans(),
+)
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-def test_messages_of_all_kinds(data: st.DataObject, show_secrets: bool) -> None:
+def test_messages_of_all_kinds(
+    chosen: list[tuple[int, int]], source: Source, show_secrets: bool
+) -> None:
     """Right, cut, changed, with bytes left over, with bytes that were not captured."""
     rows = []
-    chosen = data.draw(st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30))
     for number, (key, version) in enumerate(chosen):
-        unknown = data.draw(st.integers(0, 4)) == 0
-        asked, told = (damaged(f, data) for f in frames(data, key, version, number, unknown))
-        row = exchange(asked, told, data.draw(st.sampled_from([0, 0, 0, 3])))
+        unknown = source.chance.randrange(5) == 0
+        asked, told = (
+            source.damaged(f, keep=8) for f in frames(source, key, version, number, unknown)
+        )
+        row = exchange(asked, told, source.chance.choice([0, 0, 0, 3]))
         rows.append(row._replace(request=None) if number % 7 == 6 else row)
     check(rows, show_secrets)
 
 
-@given(data=st.data())
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
-@pytest.mark.parametrize("key", [found.key for found in all_apis()])
-def test_every_version(key: int, data: st.DataObject) -> None:
+@every_api
+def test_every_version(found: Api) -> None:
     rows = [
-        exchange(*frames(data, key, version, 1)) for number, version in MESSAGES if number == key
+        exchange(*frames(seeded(key, version, number), key, version, 1))
+        for key, version in MESSAGES
+        if key == found.key
+        for number in range(2)
     ]
     check(rows, show_secrets=True)
 
@@ -195,7 +186,7 @@ def test_no_exchanges() -> None:
     assert check([]) == []
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@each_capture("body texts")
 def test_captures(path: Path) -> None:
     for window in open_capture(path).windows():
         table = window.exchanges

@@ -15,16 +15,12 @@ from dissector.cli import options
 from dissector.engine import waiting
 from dissector.engine.capture import Options
 from dissector.engine.joining import Joining
+from tests.corpus import each_capture
 from tests.dissector.cli.conftest import Run, good, run, shop
 from tests.frames import request, response
 from tests.packets import Wire, pcap_file
 
 __all__ = ["good", "run", "shop"]
-
-CAPTURES = sorted(
-    path for path in (Path(__file__).parents[3] / "captures").iterdir() if ".pcap" in path.name
-)
-
 
 Texts = Callable[..., tuple[str, str]]
 
@@ -48,7 +44,7 @@ def pairs_of_texts(run: Run, monkeypatch: pytest.MonkeyPatch) -> Texts:
     return texts
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+@each_capture("message rows")
 def test_real_traffic(path: Path, pairs_of_texts: Texts) -> None:
     one_by_one, in_columns = pairs_of_texts(path)
     assert in_columns == one_by_one

@@ -1,0 +1,79 @@
+"""
+The captures of the corpus, and which of them a comparison reads in `make test`.
+
+A comparison, say of the columns with the objects, holds for each capture. To read all of them in
+each comparison takes minutes and shows little more than some do. So in `make test` a comparison
+reads the smallest capture of each sort, and its share of the others: what one comparison leaves
+out, another one reads. The rest of its captures is marked `long`, for `make check`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "captures"
+CAPTURES = sorted(path for path in FOLDER.iterdir() if ".pcap" in path.name)
+
+COMPARISONS = (
+    "body texts",
+    "conversations",
+    "fields",
+    "knowledge",
+    "message rows",
+    "objects of tcp",
+    "pairs",
+    "record parts",
+    "selection",
+)
+"""All comparisons that share the corpus."""
+
+
+def sort(capture: Path) -> str:
+    """
+    Return what a capture is a sample of: its client, or its scene where no client gives the name.
+
+    `kafka39-kafka-python-as-2.1.pcap` is of "kafka-python", `kafka4-sweep-data.pcap` of "sweep".
+    """
+    name = re.sub(r"^kafka\d+-", "", capture.name)
+    found = re.match(r"kafka-(python|go)|[a-z]+", name)
+    return found.group() if found else name
+
+
+def representatives() -> set[Path]:
+    """Return the smallest capture of each sort."""
+    smallest = sorted(CAPTURES, key=lambda path: (path.stat().st_size, path.name), reverse=True)
+    return set({sort(path): path for path in smallest}.values())
+
+
+def fast(comparison: str) -> set[Path]:
+    """Return what a comparison reads in `make test`."""
+    turn = COMPARISONS.index(comparison)
+    others = [path for path in CAPTURES if path not in representatives()]
+    return representatives() | set(others[turn :: len(COMPARISONS)])
+
+
+def each_capture(comparison: str, **also: Sequence[Any]) -> Any:
+    """
+    Return the parameters of a comparison: all captures, of which some are only for long runs.
+
+    Args:
+        comparison: Its name.
+        also: Other parameters. Each capture comes with all their combinations, of which a short
+            run takes one, from capture to capture another.
+    """
+    now = fast(comparison)
+    combinations = list(itertools.product(*also.values()))
+    chosen = []
+    for turn, path in enumerate(CAPTURES):
+        for number, values in enumerate(combinations):
+            short = path in now and turn % len(combinations) == number
+            marks = () if short else (pytest.mark.long,)
+            name = "-".join((path.name, *map(str, values)))
+            chosen.append(pytest.param(path, *values, id=name, marks=marks))
+    return pytest.mark.parametrize(("path", *also), chosen)
