@@ -15,6 +15,9 @@ POM = Path(__file__).with_name("pom.xml")
 LINES = ("4.x", "3.9.x")
 """The release lines that the pom has a profile for."""
 
+_TOOLS = {"4.4.0": "4.3.1"}
+"""Release -> that of its tools, Streams and Connect, where Maven has none of its own."""
+
 _MAVEN_PATIENCE_S = 600
 
 
@@ -86,7 +89,8 @@ def _resolve(line: str, release: str | None, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = tempfile.mkdtemp(prefix="resolving-", dir=folder.parent)
     command = ["mvn", "-B", "-q", "-f", str(POM), "-P", line]
-    command += [f"-Dkafka.version={release}"] if release else []
+    if release:
+        command += [f"-Dkafka.version={release}", f"-Dtools.version={_TOOLS.get(release, release)}"]
     command += ["dependency:copy-dependencies", f"-DoutputDirectory={unfinished}"]
     try:
         done = subprocess.run(
