@@ -39,6 +39,18 @@ def streams_group(stage: Stage) -> None:
     program(stage, "WordCount", stage.topic(), "streams")
 
 
+@scenario(
+    "kafka44-streams-group",
+    f"{_STREAMS}, in a streams group, which the admin client of Kafka 4.4 describes with its "
+    "topology (KIP-1331) and deletes; it unregisters a controller, too",
+    client="java",
+    cluster=KAFKA_4,
+)
+def streams_group_with_admin(stage: Stage) -> None:
+    streams_group(stage)
+    program(stage, "StreamsAdmin", f"{stage.topic()}.words")
+
+
 @scenario("kafka4-connect", _CONNECT, client="java", cluster=KAFKA_4)
 @scenario("kafka39-connect", _CONNECT, client="java", cluster=KAFKA_39)
 def connect(stage: Stage) -> None:

@@ -47,6 +47,13 @@ def admin_calls(stage: Stage) -> None:
     client="java",
     cluster=KAFKA_39,
 )
+@scenario(
+    "kafka44-java-clients",
+    "Java clients of Kafka 4.4: producers with every codec, classic and KIP-848 groups, offsets in "
+    "transactions by topic ids (KIP-1319)",
+    client="java",
+    cluster=KAFKA_4,
+)
 def clients(stage: Stage) -> None:
     program(stage, "Transactions", stage.topic())
 

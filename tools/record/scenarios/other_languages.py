@@ -68,6 +68,7 @@ def _installed() -> Path:
 
 
 @scenario("kafka4-franz-go", f"franz-go: {_SHOWS}", client="franz-go", cluster=KAFKA_4)
+@scenario("kafka44-franz-go", f"franz-go: {_SHOWS}", client="franz-go", cluster=KAFKA_4)
 @scenario("kafka39-franz-go", f"franz-go: {_SHOWS}", client="franz-go", cluster=KAFKA_39)
 def franz_go(stage: Stage) -> None:
     _play_go("franz", stage)

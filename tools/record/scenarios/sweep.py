@@ -17,13 +17,22 @@ from tools.record.scenarios import sweep_admin
 from tools.record.scenarios.sweep_client import CLIENT_ID, Speaker
 from tools.record.scenarios.sweep_data import KEYS as DATA
 from tools.record.scenarios.sweep_data import create_topics, data
+from tools.record.scenarios.sweep_groups import (
+    DELETE_GROUPS,
+    STREAMS_GROUP_HEARTBEAT,
+    groups,
+    streams,
+)
 from tools.record.scenarios.sweep_groups import KEYS as GROUPS
-from tools.record.scenarios.sweep_groups import groups
 from tools.record.scenarios.sweep_quorum import quorum, snapshot_of
 from tools.record.scenarios.sweep_share import KEYS as SHARE
 from tools.record.scenarios.sweep_share import share, state
 from tools.record.scenarios.sweep_transactions import KEYS as TRANSACTIONS
-from tools.record.scenarios.sweep_transactions import transactions
+from tools.record.scenarios.sweep_transactions import (
+    TXN_OFFSET_COMMIT,
+    transaction,
+    transactions,
+)
 from tools.record.scenarios.sweep_zookeeper import speaking, with_zookeeper, zookeeper
 
 _PROPERTIES = (
@@ -134,6 +143,23 @@ def sweep_quorum(stage: Stage) -> None:
 def sweep_too_new(stage: Stage) -> None:
     with Speaker(stage.cluster.bootstrap()) as speaker:
         sweep_admin.too_new(speaker)
+
+
+@_sweep(
+    "new",
+    "What Kafka 4.4 added: ApiVersions v5, a transaction with TxnOffsetCommit v6, DeleteGroups v3, "
+    "a streams group of v1 with its topology, UnregisterController",
+    kafka44=SWEEP_4,
+)
+def sweep_new(stage: Stage) -> None:
+    topic = "sweep.new"
+    with Speaker(stage.cluster.bootstrap()) as speaker:
+        topic_id = create_topics(speaker, topic)[topic]
+        sweep_admin.meant_for_another(speaker)
+        transaction(speaker, speaker.versions(TXN_OFFSET_COMMIT)[-1], topic_id, topic)
+        streams(speaker, speaker.versions(STREAMS_GROUP_HEARTBEAT)[-1], topic)
+        speaker.newest(DELETE_GROUPS, groups_names=["sweep.streams.1", "sweep.unknown"])
+        speaker.newest(sweep_admin.UNREGISTER_CONTROLLER, controller_id=77)
 
 
 @_sweep(

@@ -24,6 +24,7 @@ DESCRIBE_QUOTAS, ALTER_QUOTAS, DESCRIBE_SCRAM, ALTER_SCRAM = 48, 49, 50, 51
 DESCRIBE_QUORUM, UPDATE_FEATURES, DESCRIBE_CLUSTER, UNREGISTER_BROKER = 55, 57, 60, 64
 ADD_RAFT_VOTER, REMOVE_RAFT_VOTER = 80, 81
 GET_TELEMETRY, PUSH_TELEMETRY = 71, 72
+UNREGISTER_CONTROLLER = 94
 CREATE_TOKEN, RENEW_TOKEN, EXPIRE_TOKEN, DESCRIBE_TOKEN = 38, 39, 40, 41
 TOKEN_KEYS = (CREATE_TOKEN, RENEW_TOKEN, EXPIRE_TOKEN, DESCRIBE_TOKEN)
 
@@ -32,13 +33,22 @@ _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4
 _LITERAL, _READ, _ALLOW = 3, 3, 3
 _SCRAM_SHA_256 = 1
 _NEWER_THAN_ALL = 99
+_CHECKS_CLUSTER = 5
+"""The version of ApiVersions that names the cluster which the client wants."""
 
 
 def greetings(speaker: Speaker) -> None:
-    """Ask for versions at every version; offer SASL where there is none."""
+    """Ask for versions at every version, then as a stranger; offer SASL where there is none."""
     for version in speaker.versions(API_VERSIONS):
         speaker.say(API_VERSIONS, version, **SOFTWARE)
+    meant_for_another(speaker)
     speaker.every(SASL_HANDSHAKE, mechanism="PLAIN")
+
+
+def meant_for_another(speaker: Speaker) -> None:
+    """Ask for versions of a cluster that this one is not: it says to bootstrap again (KIP-1242)."""
+    if _CHECKS_CLUSTER in speaker.versions(API_VERSIONS):
+        speaker.say(API_VERSIONS, _CHECKS_CLUSTER, **SOFTWARE, cluster_id="not this one", node_id=7)
 
 
 def too_new(speaker: Speaker) -> None:

@@ -19,7 +19,7 @@ OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT = 8, 9, 10,
 LEAVE_GROUP, SYNC_GROUP, DESCRIBE_GROUPS, LIST_GROUPS = 13, 14, 15, 16
 DELETE_GROUPS, OFFSET_DELETE = 42, 47
 CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE = 68, 69
-STREAMS_GROUP_HEARTBEAT, STREAMS_GROUP_DESCRIBE = 88, 89
+STREAMS_GROUP_HEARTBEAT, STREAMS_GROUP_DESCRIBE, STREAMS_TOPOLOGY_UPDATE = 88, 89, 93
 
 CLASSIC = (
     FIND_COORDINATOR,
@@ -40,11 +40,13 @@ KEYS = (
     CONSUMER_GROUP_DESCRIBE,
     STREAMS_GROUP_HEARTBEAT,
     STREAMS_GROUP_DESCRIBE,
+    STREAMS_TOPOLOGY_UPDATE,
 )
 
 _TOPIC = "sweep.groups.read"
 _VERSIONED = b"\x00\x01"
 _LEAVING = -1
+_SOURCE, _PROCESSOR, _SINK = 1, 2, 3
 
 
 def groups(speaker: Speaker) -> None:
@@ -54,8 +56,8 @@ def groups(speaker: Speaker) -> None:
         _classic(speaker, number, topic_id)
     for version in speaker.versions(CONSUMER_GROUP_HEARTBEAT):
         _consumer(speaker, version, topic_id)
-    if speaker.versions(STREAMS_GROUP_HEARTBEAT):
-        _streams(speaker)
+    for version in speaker.versions(STREAMS_GROUP_HEARTBEAT):
+        streams(speaker, version, _TOPIC)
     speaker.rest(KEYS)
 
 
@@ -186,9 +188,16 @@ def _consumer(speaker: Speaker, version: int, topic_id: UUID) -> None:
     speaker.say(CONSUMER_GROUP_HEARTBEAT, version, **who, member_epoch=_LEAVING)
 
 
-def _streams(speaker: Speaker) -> None:
-    """Start an application of one subtopology that makes a changelog, let it be told its task."""
-    group, member = "sweep.streams", str(uuid.uuid4())
+def streams(speaker: Speaker, version: int, topic: str) -> None:
+    """
+    Start an application of one subtopology with a changelog, wait for its task, describe it.
+
+    Args:
+        speaker: With a listener that offers streams groups.
+        version: Of the heartbeats.
+        topic: What the application reads.
+    """
+    group, member = f"sweep.streams.{version}", str(uuid.uuid4())
     find_coordinator(speaker, 0, group)
     store = {
         "name": f"{group}-store-changelog",
@@ -196,7 +205,7 @@ def _streams(speaker: Speaker) -> None:
     }
     subtopology = {
         "subtopology_id": "0",
-        "source_topics": [_TOPIC],
+        "source_topics": [topic],
         "state_changelog_topics": [store],
     }
     never = dict.fromkeys(("task_offsets", "task_end_offsets", "instance_id", "rack_id"))
@@ -217,7 +226,7 @@ def _streams(speaker: Speaker) -> None:
     def tasks() -> list[Container] | None:
         nonlocal epoch
         fields = first if epoch == 0 else {**silent, **none, "rebalance_timeout_ms": -1}
-        body = speaker.newest(STREAMS_GROUP_HEARTBEAT, **who, member_epoch=epoch, **fields)
+        body = speaker.say(STREAMS_GROUP_HEARTBEAT, version, **who, member_epoch=epoch, **fields)
         assert body is not None, "nobody answers StreamsGroupHeartbeat"
         epoch = body.member_epoch or epoch
         return body.active_tasks or None
@@ -233,10 +242,36 @@ def _streams(speaker: Speaker) -> None:
         "warmup_tasks": [],
     }
     heartbeat = {**who, **left, "active_tasks": doing}
-    speaker.newest(STREAMS_GROUP_HEARTBEAT, **heartbeat, member_epoch=epoch)
-    speaker.newest(
+    speaker.say(STREAMS_GROUP_HEARTBEAT, version, **heartbeat, member_epoch=epoch)
+    _describe_topology(speaker, who, topic)
+    speaker.turn(
         STREAMS_GROUP_DESCRIBE,
+        version,
         group_ids=[group, "sweep.unknown"],
         include_authorized_operations=True,
+        include_topology_description=True,
     )
-    speaker.newest(STREAMS_GROUP_HEARTBEAT, **heartbeat, member_epoch=_LEAVING)
+    speaker.say(STREAMS_GROUP_HEARTBEAT, version, **heartbeat, member_epoch=_LEAVING)
+
+
+def _describe_topology(speaker: Speaker, who: dict[str, str], topic: str) -> None:
+    """Send what the application looks like, as a member that is asked for it does (KIP-1331)."""
+
+    def node(name: str, kind: int, *successors: str, **more: Any) -> dict[str, Any]:
+        fields = {"source_topics": [], "sink_topic": None, "stores": []}
+        return {**fields, **more, "name": name, "node_type": kind, "successors": list(successors)}
+
+    nodes = [
+        node("source", _SOURCE, "count", source_topics=[topic]),
+        node("count", _PROCESSOR, "sink", stores=["store"]),
+        node("sink", _SINK, sink_topic=f"{topic}.counts"),
+    ]
+    store = {
+        "source": node("global-source", _SOURCE, "global", source_topics=[f"{topic}.global"]),
+        "processor": node("global", _PROCESSOR, stores=["global-store"]),
+    }
+    subtopology = {"subtopology_id": "0", "nodes": nodes}
+    description = {"subtopologies": [subtopology], "global_stores": [store]}
+    speaker.newest(
+        STREAMS_TOPOLOGY_UPDATE, **who, topology_epoch=0, topology_description=description
+    )

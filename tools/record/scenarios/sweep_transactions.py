@@ -32,11 +32,12 @@ def transactions(speaker: Speaker) -> None:
     """Say every version of what transactions need, one whole transaction after the other."""
     topic_id = create_topics(speaker, _TOPIC)[_TOPIC]
     for number in speaker.rounds(*KEYS, FIND_COORDINATOR):
-        _transaction(speaker, number, topic_id)
+        transaction(speaker, number, topic_id)
     speaker.rest(KEYS)
 
 
-def _transaction(speaker: Speaker, number: int, topic_id: UUID) -> None:
+def transaction(speaker: Speaker, number: int, topic_id: UUID, topic: str = _TOPIC) -> None:
+    """Say one transaction with a group's offsets in it, each API at the version of this round."""
     name, group = f"sweep.transaction.{number}", f"sweep.transactions.group.{number}"
     find_coordinator(speaker, max(number, 1), name, _OF_TRANSACTIONS)
     find_coordinator(speaker, number, group)
@@ -44,14 +45,15 @@ def _transaction(speaker: Speaker, number: int, topic_id: UUID) -> None:
     begun = speaker.turn(INIT_PRODUCER_ID, number, **wish, producer_id=-1, producer_epoch=-1)
     assert begun is not None, "nobody answers InitProducerId"
     who: dict[str, Any] = {"producer_id": begun.producer_id, "producer_epoch": begun.producer_epoch}
-    _fill(speaker, number, name, topic_id, who)
+    _fill(speaker, number, name, (topic, topic_id), who)
     speaker.turn(ADD_OFFSETS, number, transactional_id=name, **who, group_id=group)
     committed = {"partition_index": 0, "committed_offset": number, "committed_metadata": None}
-    topics = [{"name": _TOPIC, "partitions": [{**committed, "committed_leader_epoch": 0}]}]
+    partitions = [{**committed, "committed_leader_epoch": 0}]
+    topics = [{"name": topic, "topic_id": topic_id, "partitions": partitions}]
     speaker.turn(
         TXN_OFFSET_COMMIT, number, transactional_id=name, group_id=group, **who, topics=topics
     )
-    here = [{"name": _TOPIC, "partition_indexes": [0]}]
+    here = [{"name": topic, "partition_indexes": [0]}]
     speaker.turn(DESCRIBE_PRODUCERS, number, topics=here)
     speaker.turn(DESCRIBE_TRANSACTIONS, number, transactional_ids=[name, "sweep.unknown"])
     speaker.turn(
@@ -66,9 +68,11 @@ def _transaction(speaker: Speaker, number: int, topic_id: UUID) -> None:
     speaker.turn(WRITE_MARKERS, number, markers=[marker])
 
 
-def _fill(speaker: Speaker, number: int, name: str, topic_id: UUID, who: dict[str, Any]) -> None:
+def _fill(
+    speaker: Speaker, number: int, name: str, topic: tuple[str, UUID], who: dict[str, Any]
+) -> None:
     """Put the partition into the transaction, and records into the partition."""
-    topics = [{"name": _TOPIC, "partitions": [0]}]
+    topics = [{"name": topic[0], "partitions": [0]}]
     speaker.turn(
         ADD_PARTITIONS,
         number,
@@ -81,4 +85,4 @@ def _fill(speaker: Speaker, number: int, name: str, topic_id: UUID, who: dict[st
     data = records(base_sequence=0, transactional=True, **who)
     versions = speaker.versions(0)
     version = min(versions[-1], _ADDED_BY_CLIENTS) if number < 5 else versions[-1]
-    produce(speaker, version, _TOPIC, topic_id, data, name)
+    produce(speaker, version, *topic, data, name)
