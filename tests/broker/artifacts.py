@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 POM = Path(__file__).with_name("pom.xml")
-LINES = ("4.x", "3.9.x")
-"""The release lines that the pom has a profile for."""
+LINES = {"4.x": "4.4.0", "3.9.x": "3.9.2"}
+"""Release line, which the pom has a profile for -> its newest release."""
 
-_TOOLS = {"4.4.0": "4.3.1"}
-"""Release -> that of its tools, Streams and Connect, where Maven has none of its own."""
+_OLDER_TOOLS = {"4.4.0": "4.3.1"}
+"""Release without tools, Streams and Connect on Maven -> the newest one before it that has them."""
 
 _MAVEN_PATIENCE_S = 600
 
@@ -36,6 +36,12 @@ class Jars:
     def classpath(self) -> str:
         """The class path for `java -cp`."""
         return f"{self.folder}{os.sep}*"
+
+    @property
+    def tools(self) -> Jars:
+        """The jars with the tools, Streams and Connect: an older release's where this has none."""
+        older = _OLDER_TOOLS.get(self.version)
+        return jars(older) if older else self
 
     def java(self, main: str, *arguments: str, heap_mb: int = 512) -> list[str]:
         """Write the command line that runs a class of these jars."""
@@ -74,30 +80,31 @@ def jars(version: str = "4.x") -> Jars:
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             raise MissingError(f"{tool} is not installed")
-    line = version if version in LINES else LINES[version.startswith("3.")]
+    release = LINES.get(version, version)
     pom = hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
-    folder = cache_folder() / "broker" / f"{version}-{pom}"
+    folder = cache_folder() / "broker" / f"{release}-{pom}"
     if not folder.exists():
-        _resolve(line, None if version == line else version, folder)
+        _resolve(release, folder)
     broker = next(folder.glob("kafka_2.13-*.jar"))
     found = re.search(r"-([\d.]+)\.jar$", broker.name)
     assert found is not None
     return Jars(found[1], folder)
 
 
-def _resolve(line: str, release: str | None, folder: Path) -> None:
+def _resolve(release: str, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = tempfile.mkdtemp(prefix="resolving-", dir=folder.parent)
-    command = ["mvn", "-B", "-q", "-f", str(POM), "-P", line]
-    if release:
-        command += [f"-Dkafka.version={release}", f"-Dtools.version={_TOOLS.get(release, release)}"]
+    profiles = ["3.9.x" if release.startswith("3.") else "4.x"]
+    profiles += [] if release in _OLDER_TOOLS else ["tools"]
+    command = ["mvn", "-B", "-q", "-f", str(POM), "-P", ",".join(profiles)]
+    command += [f"-Dkafka.version={release}"]
     command += ["dependency:copy-dependencies", f"-DoutputDirectory={unfinished}"]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_MAVEN_PATIENCE_S, check=False
         )
         if done.returncode:
-            raise MissingError(f"Maven can not get Kafka {release or line}:\n{done.stdout[-2000:]}")
+            raise MissingError(f"Maven can not get Kafka {release}:\n{done.stdout[-2000:]}")
         if not folder.exists():  # another process may have been faster
             Path(unfinished).rename(folder)
     except subprocess.TimeoutExpired:

@@ -41,6 +41,7 @@ public final class Oracle {
         "org.apache.kafka.coordinator.group.generated.",
         "org.apache.kafka.coordinator.share.generated.",
         "org.apache.kafka.coordinator.transaction.generated.",
+        "org.apache.kafka.server.log.remote.metadata.storage.generated.",
     };
     private static final String[] RECORDS = {
         "org.apache.kafka.common.record.internal.", "org.apache.kafka.common.record.",

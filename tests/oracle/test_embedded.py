@@ -75,11 +75,8 @@ NOT_DECLARED = {
     "ProducerSnapshot",
     # v0 of OffsetCommitValue, under a name that Kafka 4.0 gave it.
     "LegacyOffsetCommitValue",
-    # Records of `__remote_log_metadata` (tiered storage, KIP-405).
-    "RemoteLogSegmentMetadataRecord",
-    "RemoteLogSegmentMetadataSnapshotRecord",
-    "RemoteLogSegmentMetadataUpdateRecord",
-    "RemotePartitionDeleteMetadataRecord",
+    # Another one, of the transactions in it that were aborted.
+    "AbortedTxn",
 }
 """What Kafka generates and we do not read."""
 

@@ -46,10 +46,6 @@ OTHER_BYTES = {
 }
 """What one release lays out otherwise than later ones do under the same version."""
 
-NOT_RELEASED = {("GetReplicaLogInfo", kind, 0) for kind in KINDS}
-"""What is in Kafka's trunk, and in neither release."""
-
-
 Asked = tuple[Oracle, Subject, Versions]
 
 
@@ -114,7 +110,7 @@ def test_each_version_is_known_to_a_release_and_to_us(oracles: list[Oracle]) -> 
             }
             assert known <= set(schema.versions), found.name
             unknown |= {(found.name, kind, v) for v in set(schema.versions) - known}
-    assert unknown == NOT_RELEASED
+    assert unknown == set()
 
 
 def test_header_versions(oracles: list[Oracle], compared: Count) -> None:

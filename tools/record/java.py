@@ -14,24 +14,36 @@ class ToolError(Exception):
     """A tool ended with an error; the message ends with what it printed."""
 
 
-def tool(stage: Stage, main: str, *arguments: str, send: str = "", may_fail: bool = False) -> str:
+def tool(
+    stage: Stage,
+    main: str,
+    *arguments: str,
+    send: str = "",
+    may_fail: bool = False,
+    with_tools: bool = False,
+) -> str:
     """
     Run a tool and give what it printed.
 
     Args:
-        stage: The tool comes from the jars of this stage's cluster.
+        stage: The tool comes from the jars of this stage's cluster; what is of Kafka's tools,
+            from those that have them.
         main: Its class, with `admin.` for `kafka.admin.` and `tools.` for
             `org.apache.kafka.tools.`; or the path of a Java source file, run as it is.
         arguments: Its arguments.
         send: Its standard input.
         may_fail: An error is what we want to see on the wire.
+        with_tools: A source file needs more than the clients: Streams.
 
     Raises:
         ToolError: It failed.
     """
     name = main.replace("tools.", "org.apache.kafka.tools.", 1) if main[:6] == "tools." else main
     name = "kafka." + name if name[:6] == "admin." else name
-    command = stage.cluster.jars.java(name, *arguments, heap_mb=256)
+    jars = stage.cluster.jars
+    if with_tools or name.startswith(("org.apache.kafka.tools.", "kafka.admin.")):
+        jars = jars.tools
+    command = jars.java(name, *arguments, heap_mb=256)
     done = subprocess.run(
         command, input=send, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
     )

@@ -22,7 +22,7 @@ from tests.broker.settings import PASSWORD, USER, Shape
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 LIVE = [rule for rule in REGISTRY.values() if rule.on == "live"]
-RELEASES = {"4.x": "4.3", "3.9.x": "3.9"}
+RELEASES = {"4.x": "4.4", "3.9.x": "3.9"}
 NEEDS_SASL = "P16"
 PATIENCE_S = 30.0
 

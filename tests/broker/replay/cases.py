@@ -145,6 +145,8 @@ LINES: tuple[Line, ...] = (
             Case("kafka4-java-admin", learns=True, leaves_out=BROKERS_TALK),
             Case("kafka4-java-clients"),
             Case("kafka4-java-share-group"),
+            Case("kafka44-java-clients"),
+            Case("kafka44-java-streams-group"),
         ),
     ),
     (
@@ -181,7 +183,7 @@ LINES: tuple[Line, ...] = (
             Case("kafka39-librdkafka-admin", learns=True),
             Case("kafka39-java-admin", learns=True, leaves_out=BROKERS_TALK),
             Case("kafka39-java-clients"),
-            Case("kafka39-franz-go", leaves_out=TOO_NEW),
+            Case("kafka39-franz-go"),
             Case("kafka39-static-members", speed=1),
             *java_sweeps("kafka39"),
         ),
@@ -214,6 +216,7 @@ LINES: tuple[Line, ...] = (
                 leaves_out=LOGS_IN,
             ),
             Case("kafka4-sweep-share", begins="sweep.share", leaves_out=BROKERS_TALK),
+            Case("kafka44-sweep-new", begins="sweep"),
             Case(
                 "kafka4-denied",
                 parts=(Part('client_id == "admin"'), Part('client_id != "admin"', logged_in)),
@@ -226,7 +229,8 @@ LINES: tuple[Line, ...] = (
         (
             *kafka_python("kafka4", AGAINST_4),
             Case("kafka4-throttled"),
-            Case("kafka4-franz-go", leaves_out=TOO_NEW),
+            Case("kafka4-franz-go"),
+            Case("kafka44-franz-go"),
             # Only time decides when the session of a member is over.
             Case("kafka4-static-members", speed=1),
         ),

@@ -26,7 +26,7 @@ _FILE_STREAM = "org.apache.kafka.connect.file.FileStream"
 @scenario("kafka4-streams", f"{_STREAMS}, in a classic group", client="java", cluster=KAFKA_4)
 @scenario("kafka39-streams", f"{_STREAMS}, in a classic group", client="java", cluster=KAFKA_39)
 def streams(stage: Stage) -> None:
-    program(stage, "WordCount", stage.topic(), "classic")
+    program(stage, "WordCount", stage.topic(), "classic", with_tools=True)
 
 
 @scenario(
@@ -36,19 +36,7 @@ def streams(stage: Stage) -> None:
     cluster=KAFKA_4,
 )
 def streams_group(stage: Stage) -> None:
-    program(stage, "WordCount", stage.topic(), "streams")
-
-
-@scenario(
-    "kafka44-streams-group",
-    f"{_STREAMS}, in a streams group, which the admin client of Kafka 4.4 describes with its "
-    "topology (KIP-1331) and deletes; it unregisters a controller, too",
-    client="java",
-    cluster=KAFKA_4,
-)
-def streams_group_with_admin(stage: Stage) -> None:
-    streams_group(stage)
-    program(stage, "StreamsAdmin", f"{stage.topic()}.words")
+    program(stage, "WordCount", stage.topic(), "streams", with_tools=True)
 
 
 @scenario("kafka4-connect", _CONNECT, client="java", cluster=KAFKA_4)
@@ -98,7 +86,7 @@ def _worker(stage: Stage, folder: Path, port: int) -> Iterator[None]:
     written = "".join(f"{name}={value}\n" for name, value in settings.items())
     file.write_text(written, encoding="utf-8")
     main = "org.apache.kafka.connect.cli.ConnectDistributed"
-    command = leashed(stage.cluster.jars.java(main, str(file), heap_mb=256))
+    command = leashed(stage.cluster.jars.tools.java(main, str(file), heap_mb=256))
     with (folder / f"{port}.log").open("wb") as log:
         worker = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True

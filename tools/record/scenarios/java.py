@@ -11,9 +11,10 @@ from tools.record.scenario import KAFKA_4, KAFKA_39, Stage, orders, scenario
 _PROGRAMS = Path(__file__).parents[1] / "programs"
 
 
-def program(stage: Stage, name: str, *arguments: str) -> str:
-    """Run one of the small Java programs beside the recorder."""
-    return tool(stage, str(_PROGRAMS / f"{name}.java"), stage.bootstrap, *arguments)
+def program(stage: Stage, name: str, *arguments: str, with_tools: bool = False) -> str:
+    """Run one of the small Java programs beside the recorder; see `tool`."""
+    main = str(_PROGRAMS / f"{name}.java")
+    return tool(stage, main, stage.bootstrap, *arguments, with_tools=with_tools)
 
 
 @scenario(
@@ -66,6 +67,18 @@ def clients(stage: Stage) -> None:
 )
 def share_group(stage: Stage) -> None:
     program(stage, "ShareGroup", stage.topic())
+
+
+@scenario(
+    "kafka44-java-streams-group",
+    "A member of a streams group, by Kafka's Java consumer: heartbeats v1, the topology's "
+    "description (KIP-1331); the admin client describes and deletes it, and unregisters a "
+    "controller",
+    client="java",
+    cluster=KAFKA_4,
+)
+def streams_member(stage: Stage) -> None:
+    program(stage, "StreamsGroup", stage.topic())
 
 
 @scenario(
