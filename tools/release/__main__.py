@@ -1,0 +1,111 @@
+"""
+What releases of Kafka declare, against what we declare.
+
+    python -m tools.release JAR...            prints each difference
+    python -m tools.release --write JAR...    takes them over into dissector/protocol
+    python -m tools.release --newest          says whether Maven has a newer release than we know
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from dissector.errors import DissectorError
+from dissector.protocol.apis import NAMES
+from dissector.protocol.definitions.reader import Definition
+from tools.release.compare import differences
+from tools.release.declared import Declared, as_declared, declared, definitions
+from tools.release.newest import news
+from tools.release.take import Change, TakeError, take
+
+ROOT = Path(__file__).parents[2]
+_BY_HAND = """\
+Left by hand: the words of each card and its KIP; entities and secrets (`entity=`, `secret=True`);
+roles (replay/role_table.py); rules (conform/); then python -m tools.api_table --write.\
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compare; status 1 where something differs, 2 where something can't be read."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.release",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "sources",
+        nargs="*",
+        metavar="JAR",
+        help="or a folder; kafka-clients, and those with records",
+    )
+    parser.add_argument("--write", action="store_true", help="change our declarations")
+    parser.add_argument("--newest", action="store_true", help="ask Maven for a newer release")
+    options = parser.parse_args(arguments)
+    if bool(options.sources) == options.newest or (options.newest and options.write):
+        parser.error("name JARs or folders, or say --newest")
+    if options.newest:
+        print(news())
+        return 0
+    try:
+        return _compare(options.sources, options.write)
+    except (DissectorError, TakeError) as error:
+        print(f"tools.release: {error}", file=sys.stderr)
+        return 2
+
+
+def _compare(sources: list[str], write: bool) -> int:
+    messages = lines = 0
+    changes: list[Change] = []
+    for source in sources:
+        found = [(each, declared(each)) for each in definitions(source)]
+        messages += len(found)
+        for definition, ours in _placed(found):
+            change = Change(definition, ours, as_declared(definition))
+            if told := list(_differences(change)):
+                changes.append(change)
+                lines += len(told)
+                print("\n".join(told))
+    if not changes:
+        print(f"no difference in {messages} messages")
+        return 0
+    print(f"differences: {lines}, in {len(changes)} of {messages} messages")
+    if write:
+        written = dict.fromkeys(file for change in changes for file in take(change))
+        for file in written:
+            what = "written" if file.exists() else "removed"
+            print(f"{what}: {file.relative_to(ROOT) if file.is_relative_to(ROOT) else file}")
+        print(_BY_HAND)
+    return 1
+
+
+def _differences(change: Change) -> Iterator[str]:
+    name, schema = change.definition.name, change.schema
+    if change.declared.schema is not None:
+        yield from differences(name, change.declared.schema, schema)
+        return
+    key = "" if schema.key is None else f", key {schema.key}"
+    yield f"{name}: new, versions {schema.known}{key}"
+    if change.definition.kind == "request" and (other := NAMES.get(schema.key or 0)):
+        yield f"{name}: key {schema.key} is declared as {other}"
+
+
+def _placed(found: list[tuple[Definition, Declared]]) -> Iterator[tuple[Definition, Declared]]:
+    """Give a new record the file of its neighbour: the one of its kind before it, or the first."""
+    files: dict[str, Path] = {}
+    for definition, ours in reversed(found):
+        if ours.file is not None:
+            files[definition.kind] = ours.file
+    for definition, ours in found:
+        if ours.file is not None:
+            files[definition.kind] = ours.file
+            yield definition, ours
+        else:
+            yield definition, replace(ours, file=files.get(definition.kind))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""Whether Maven has a newer release of Kafka than the one that tests run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.broker.artifacts import LINES
+
+_POM = Path(__file__).with_name("pom.xml")
+_KNOWN = LINES["4.x"]
+_PATIENCE_S = 120
+
+
+def news(known: str = _KNOWN) -> str:
+    """Return a line for CI: whether there is a newer release, or why that can't be said."""
+    if shutil.which("mvn") is None:
+        return "tools.release: mvn is not installed, so nobody looked for a newer Kafka"
+    with tempfile.TemporaryDirectory(prefix="kafkashark-newest-") as folder:
+        command = ["mvn", "-B", "-q", "-U", "-f", str(_POM), f"-Dknown.version={known}"]
+        command += ["dependency:copy-dependencies", "-DexcludeTransitive"]
+        command += [f"-DoutputDirectory={folder}"]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"tools.release: Maven took more than {_PATIENCE_S} s to look for a newer Kafka"
+        jars = [path.name for path in Path(folder).glob("kafka-clients-*.jar")]
+    if done.returncode or not jars:
+        return f"tools.release: Maven can't look for a newer Kafka: {_reason(done.stdout)}"
+    newest = jars[0].removeprefix("kafka-clients-").removesuffix(".jar")
+    if newest == known:
+        return f"Kafka {known} is the newest release"
+    return (
+        f"Kafka {newest} is released, newer than {known}: "
+        "python -m tools.release --write JAR... takes over what is new"
+    )
+
+
+def _reason(said: str) -> str:
+    """Return the first line of what Maven calls an error."""
+    found = re.search(r"\[ERROR\]\S* (.+)", said)
+    return found[1][:200] if found else "no reason given"
