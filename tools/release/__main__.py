@@ -19,7 +19,6 @@ from dissector.protocol.apis import NAMES
 from dissector.protocol.definitions.reader import Definition
 from tools.release.compare import differences
 from tools.release.declared import Declared, as_declared, declared, definitions
-from tools.release.newest import news
 from tools.release.take import Change, TakeError, take
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     if bool(options.sources) == options.newest or (options.newest and options.write):
         parser.error("name JARs or folders, or say --newest")
     if options.newest:
+        from tools.release.newest import news
+
         print(news())
         return 0
     try:
