@@ -43,6 +43,7 @@ def _recorded(name: str) -> dict[int, tuple[int, int]]:
         ("kafka39-librdkafka-group.pcap", "3.9"),
         ("kafka39-sweep-zookeeper.pcap", "3.9"),
         ("kafka4-librdkafka-group.pcap", "4.3"),
+        ("kafka44-java-clients.pcap", "4.4"),
         ("kafka40-sweep-share.pcap", "4.0"),
     ],
 )
