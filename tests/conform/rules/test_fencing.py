@@ -23,7 +23,7 @@ def _adds(number: int = 7, epoch: int = 0, error: int = 0, group: str = "g") -> 
 def _commits(group: str = "g") -> Said:
     parts = [{"partition_index": 0}]
     topics = [{"name": "orders", "partitions": parts}]
-    asks = _who(7, 0) | {"group_id": group, "topics": topics, "generation_id": -1}
+    asks = _who(7, 0) | {"group_id": group, "topics": topics, "generation_id_or_member_epoch": -1}
     return COMMIT, 3, asks, {"topics": topics}
 
 
