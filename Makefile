@@ -68,4 +68,4 @@ bench: env
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv .venvs build dist *.egg-info

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from conform.probe.probe import NOT_ALLOWED
@@ -111,6 +111,7 @@ ANSWERED = sorted(LIVE.keys() - {"F12", "P02", "P05", "P06", "P08", "P16", "P19"
 
 
 @given(st.integers(0, 2**32), st.sampled_from(ANSWERED))
+@example(44151, "P46")  # FindCoordinator v4 or later without coordinators
 @settings(max_examples=examples(25), deadline=None)
 def test_no_answer_makes_it_stumble(seed: int, rule: str) -> None:
     choose = Random(seed)
