@@ -1,5 +1,5 @@
 """
-Runs a few minutes of tests with the lowest versions that pyproject.toml allows, and on a new Python.
+Runs some minutes of tests with the lowest versions that pyproject.toml allows, and a new Python.
 
 Each environment lies under `.venvs/`, and is made again when pyproject.toml changes. A Python that
 is not installed here is skipped in one line: nothing downloads one.
