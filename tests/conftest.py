@@ -8,16 +8,21 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+from tests.examples import WHOLE
+
 # How long an example takes depends on what else the machine does.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # The result of a test must not depend on chance: its examples are the same in every run.
-settings.register_profile("same", UNHURRIED, derandomize=True)
+# `make test` draws a part of them (`examples`), `make check` all.
+settings.register_profile("same", UNHURRIED, derandomize=True, max_examples=30)
+settings.register_profile("long", UNHURRIED, derandomize=True, max_examples=WHOLE)
 
 # `make fuzz` looks for new ones, and keeps those that fail.
 settings.register_profile(
     "fuzz",
     UNHURRIED,
+    max_examples=WHOLE,
     derandomize=False,
     database=DirectoryBasedExampleDatabase(".hypothesis/examples"),
     print_blob=True,

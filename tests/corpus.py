@@ -34,6 +34,20 @@ COMPARISONS = (
 """All comparisons that share the corpus."""
 
 
+PARTS = 6
+
+each_part = pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, PARTS))]
+)
+"""The shared captures in parts, for what starts another program for each of them."""
+
+
+def shared_captures(shared: Path, part: int) -> list[Path]:
+    """Return one part of the public captures; tshark and others read all of them but snoop's."""
+    files = sorted((shared / "captures").glob("*/*cap*"))
+    return [file for file in files if file.suffix != ".snoop"][part::PARTS]
+
+
 def sort(capture: Path) -> str:
     """
     Return what a capture is a sample of: its client, or its scene where no client gives the name.

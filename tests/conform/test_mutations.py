@@ -21,6 +21,7 @@ from tests.conform.mutations import (
     spoil,
     with_odd_fields,
 )
+from tests.examples import examples
 
 CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap"))
 
@@ -30,7 +31,7 @@ def _whole(path: Path) -> frozenset[str]:
     return frozenset(accused(judged(path.read_bytes())))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(
     path=st.sampled_from(CAPTURES),
     mutations=st.lists(st.sampled_from(MUTATIONS), min_size=1, max_size=2, unique=True),
@@ -44,7 +45,7 @@ def test_damage_accuses_nobody(path: Path, mutations: list, seed: int) -> None:
     assert accused(judged(file_of(head, packets))) <= _whole(path)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
 @given(path=st.sampled_from(CAPTURES), seed=st.integers(0, 2**32))
 def test_no_bytes_raise(path: Path, seed: int) -> None:
     head, packets = packets_of(path)

@@ -27,6 +27,7 @@ from dissector.protocol.records.record import write_records
 from tests import packets
 from tests.conform.produce_scenes import NOW_MS, RECORDS, batch, edited, fetched, produced
 from tests.conform.scene import Scene
+from tests.examples import examples
 
 CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.pcap*"))
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -109,7 +110,7 @@ def test_little_is_read_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [type(each) for each in found] == [RecordBatch]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     deltas=st.lists(st.integers(-3, 9), max_size=5),
     times=st.integers(-(2**63), 2**63 - 1),

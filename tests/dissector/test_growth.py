@@ -37,14 +37,11 @@ def read(path: Path) -> None:
 
 
 def seconds(path: Path) -> float:
-    """Return the processor time of reading a capture: the least of two runs."""
-    runs = []
-    for _ in range(2):
-        gc.collect()
-        before = time.process_time()
-        read(path)
-        runs.append(time.process_time() - before)
-    return min(runs)
+    """Return the processor time of reading a capture."""
+    gc.collect()
+    before = time.process_time()
+    read(path)
+    return time.process_time() - before
 
 
 def peak(path: Path) -> int:
@@ -66,7 +63,8 @@ def test_four_times_the_bytes_cost_about_four_times_the_work(kind: str, tmp_path
         path.write_bytes(make(count))
     tiny, small, large = files
     read(tiny)  # what is loaded or made once is not counted
-    assert seconds(large) < FLOOR_S + 2 * grown(small, large) * seconds(small)
+    most = FLOOR_S + 2 * grown(small, large) * min(seconds(small), seconds(small))
+    assert seconds(large) < most or seconds(large) < most  # another program may have come between
     # Memory is measured at less: to follow it takes some times as long.
     assert peak(small) < FLOOR_BYTES + 2 * grown(tiny, small) * peak(tiny)
 

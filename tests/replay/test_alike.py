@@ -15,6 +15,7 @@ from replay.names import Names
 from replay.roles import Scope, plan
 from replay.treatment import COMPARED
 from replay.world import World
+from tests.examples import examples
 from tests.replay.scripted import filled
 from tests.strategies import values
 
@@ -57,7 +58,7 @@ def test_errors_names_and_numbers_of_elements_count() -> None:
     assert not _alike(captured, live, world)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_what_is_alike_has_no_differences(data: st.DataObject) -> None:
     schema = data.draw(st.sampled_from(APIS)).response

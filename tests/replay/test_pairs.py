@@ -12,6 +12,7 @@ from replay.names import Names
 from replay.pairs import align, pairs
 from replay.roles import Branch, Node, Scope, plan
 from replay.world import World
+from tests.examples import examples
 from tests.replay.worlds import topology, uuid
 from tests.strategies import values
 
@@ -84,7 +85,7 @@ def test_equal_keys_are_paired_in_order_and_no_keys_by_place() -> None:
 APIS = all_apis()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_a_body_beside_itself_is_paired_with_itself(data: st.DataObject) -> None:
     schema = data.draw(st.sampled_from(APIS)).response

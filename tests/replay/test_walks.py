@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.apis import KEYS, all_apis, api
 from replay.roles import Role, Scope, values, walk
+from tests.examples import examples
 from tests.frames import body
 from tests.strategies import values as bodies
 
@@ -14,7 +15,7 @@ APIS = all_apis()
 ROLES = frozenset({Role.ERROR, Role.RECORDS, Role.TOPIC, Role.BROKER_ID})
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_values_are_those_of_the_places(data: st.DataObject) -> None:
     found = data.draw(st.sampled_from(APIS))

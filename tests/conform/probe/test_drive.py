@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from conform.probe.probe import NOT_ALLOWED
@@ -18,6 +18,7 @@ from dissector.protocol.messages import Message
 from dissector.protocol.schema import Field
 from replay.auth import Security
 from tests.conform.probe.scripts import LIVE, broken, probed
+from tests.examples import examples
 from tests.replay.scripted import HANG_UP, Answer, Answers, offers
 
 
@@ -110,7 +111,8 @@ ANSWERED = sorted(LIVE.keys() - {"F12", "P02", "P05", "P06", "P08", "P16", "P19"
 
 
 @given(st.integers(0, 2**32), st.sampled_from(ANSWERED))
-@settings(max_examples=25, deadline=None)
+@example(44151, "P46")  # FindCoordinator v4 or later without coordinators
+@settings(max_examples=examples(25), deadline=None)
 def test_no_answer_makes_it_stumble(seed: int, rule: str) -> None:
     choose = Random(seed)
 

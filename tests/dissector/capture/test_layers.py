@@ -17,6 +17,7 @@ from dissector.capture.addresses import address_text
 from dissector.capture.columns import Segments
 from dissector.capture.files import read_packets
 from dissector.capture.layers import Layers
+from tests.corpus import each_part, shared_captures
 from tests.dissector.capture.traffic import A, B, ethernet, ipv4, ipv6, pcap, tcp, udp
 from tests.dissector.capture.ways import WAYS, running
 
@@ -453,11 +454,12 @@ DIFFERS = {
 
 
 @pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
-def test_the_segments_of_every_shared_capture_are_those_that_tshark_finds(shared: Path) -> None:
+@each_part
+def test_the_segments_of_every_shared_capture_are_those_that_tshark_finds(
+    shared: Path, part: int
+) -> None:
     fields = ["frame.number", "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.len"]
-    for file in sorted((shared / "captures").glob("*/*cap*")):
-        if file.suffix == ".snoop":
-            continue
+    for file in shared_captures(shared, part):
         shown = subprocess.run(
             [str(TSHARK), "-r", str(file), "-Y", "tcp", "-T", "fields"]
             + [word for field in fields for word in ("-e", field)],

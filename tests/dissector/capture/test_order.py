@@ -12,6 +12,7 @@ from dissector.capture import tcp
 from dissector.capture.order import take_regular
 from tests.corpus import each_capture
 from tests.dissector.capture.reading import Reading
+from tests.examples import examples
 from tests.packets import HEADERS_BYTES, Talk, Wire, pcap_file
 
 MS = 1_000_000
@@ -146,7 +147,7 @@ def soups(draw: st.DrawFn) -> bytes:
 
 
 @given(soups(), st.integers(1, 2000))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_the_loop_tells_what_the_objects_tell(data: bytes, window_bytes: int) -> None:
     one_by_one = Reading(data, one_by_one=True)
     known = list(one_by_one.tcp.connections)

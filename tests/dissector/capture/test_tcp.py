@@ -12,6 +12,7 @@ from dissector.capture.columns import NEVER
 from dissector.capture.connections import Connection
 from tests.dissector.capture.reading import Piece, Reading
 from tests.dissector.capture.traffic import ACK, FIN, PSH, RST, SYN, A, B, ethernet, ipv4, pcap, tcp
+from tests.examples import examples
 
 MS = 1_000_000
 S = 1000 * MS
@@ -502,7 +503,7 @@ def shuffled(draw: st.DrawFn, packets: list[Sent], reach: int) -> list[Sent]:
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_reordered_repeated_and_overlapped_gives_exactly_the_bytes(data: st.DataObject) -> None:
     packets, sent, isn = data.draw(conversations())
     for _ in range(data.draw(st.integers(0, 8))):
@@ -526,7 +527,7 @@ def test_reordered_repeated_and_overlapped_gives_exactly_the_bytes(data: st.Data
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_lost_and_cut_segments_give_gaps_of_their_size(data: st.DataObject) -> None:
     packets, sent, isn = data.draw(conversations())
     have = [bytearray(len(each)) for each in sent]
@@ -561,7 +562,7 @@ def _pieces(have: bytearray, sent: bytes) -> list[Piece]:
 
 
 @given(st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_started_in_the_middle_gives_what_follows(data: st.DataObject) -> None:
     packets, sent, isn = data.draw(conversations())
     cut = data.draw(st.integers(3, len(packets) - 1))
@@ -575,7 +576,7 @@ def test_started_in_the_middle_gives_what_follows(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_nonsense_raises_nothing_and_windows_do_not_matter(data: st.DataObject) -> None:
     numbers = st.sampled_from([0, 1, 2, 5, 9, 1 << 20, 65 << 20, 1 << 30, 1 << 31, 2**32 - 3])
     packets = data.draw(

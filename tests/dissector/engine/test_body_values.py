@@ -25,6 +25,7 @@ from tests.dissector.engine.test_known import (
     some_exchange,
     split,
 )
+from tests.examples import examples
 from tests.frames import request, response
 from tests.sources import Source, sources
 
@@ -60,7 +61,7 @@ def check(table: Exchanges, side: Kind, path: tuple[str, ...]) -> int:
     return int(np.count_nonzero(answers.unknown))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), source=sources())
 def test_every_message(data: st.DataObject, source: Source) -> None:
     """Any field of any API, in exchanges of that and of others, right and damaged."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dissector import Capture, Options
 from dissector.engine.exchange import COLUMNS
+from tests.examples import examples
 from tests.frames import request, response
 from tests.packets import HEADERS_BYTES, Packet, Talk, Wire, pcap_file, pieces, retimed
 
@@ -123,7 +124,7 @@ def seen_rows(rows: Sequence[tuple]) -> Counter:
     return Counter((row[0], row[1], row[4], row[6]) for row in rows)
 
 
-ANY = settings(deadline=None, max_examples=80)
+ANY = settings(deadline=None, max_examples=examples(80))
 
 
 @given(conversations(reuse=True))

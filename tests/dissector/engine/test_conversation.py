@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dissector.engine.conversation import DOUBTFUL, NEVER, Conversation
 from dissector.engine.exchanges import STATUS, Row
+from tests.examples import examples
 from tests.frames import request, response, sized
 
 API_VERSIONS, METADATA, PRODUCE, FETCH, HEARTBEAT, HANDSHAKE = 18, 3, 0, 1, 12, 17
@@ -309,7 +310,7 @@ def test_horizon_holds_a_response_back_until_its_request_is_there() -> None:
     answers=st.lists(st.integers(1, 60), max_size=20),
     data=st.data(),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_any_cut_gives_the_same_exchanges(
     cuts: list[int], answers: list[int], data: st.DataObject
 ) -> None:
@@ -329,7 +330,7 @@ def _cut(data: bytes, places: Iterable[int]) -> list[bytes]:
     st.lists(st.tuples(st.integers(0, 1), st.binary(max_size=60), st.integers(0, 30)), max_size=12),
     st.booleans(),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_garbage_never_raises(lines: list[tuple[int, bytes, int]], whole: bool) -> None:
     """Random bytes and gaps around true frames."""
     play = Play(whole)

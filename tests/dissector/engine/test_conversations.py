@@ -20,6 +20,7 @@ from dissector.engine.conversations import Conversations, Talk
 from dissector.engine.exchanges import Exchanges, Frames
 from tests.corpus import each_capture
 from tests.dissector.engine.chunks import Chunk, captures, columns, connections, numbered
+from tests.examples import examples
 from tests.frames import request, response
 from tests.packets import pieces
 
@@ -70,7 +71,7 @@ def check(
 
 
 WINDOWS = st.lists(st.integers(1, 30), max_size=8)
-MANY = settings(deadline=None, max_examples=150)
+MANY = settings(deadline=None, max_examples=examples(150))
 
 
 @given(captures(odd=False), WINDOWS)
@@ -90,7 +91,7 @@ def test_rows_are_those_of_objects_where_much_is_odd(
 
 
 @given(captures(), st.sampled_from([{9092}, {9093}, {9092, 9093}, {1}, {50000}]), WINDOWS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_rows_are_those_of_objects_with_ports(
     drawn: tuple[list[Chunk], list[bool]], ports: set[int], windows: list[int]
 ) -> None:
@@ -98,7 +99,7 @@ def test_rows_are_those_of_objects_with_ports(
 
 
 @given(captures(), WINDOWS, st.sampled_from((40, 100)), st.integers(1, 3))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_limits_act_as_in_objects(
     drawn: tuple[list[Chunk], list[bool]], windows: list[int], limit: int, most: int
 ) -> None:

@@ -39,6 +39,7 @@ from tests.dissector.engine.test_known import (
     some_exchange,
     split,
 )
+from tests.examples import examples
 from tests.frames import request, response
 from tests.sources import Source, every_api, seeded, sources
 
@@ -115,7 +116,7 @@ def check(rows: list[Row], source: Source) -> None:
     same(*(whole(kind(capture_of(table), show_secrets), table) for kind in (Fields, ByCodecs)))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30), source=sources())
 def test_every_message(chosen: list[tuple[int, int]], source: Source) -> None:
     """Exchanges of all APIs and versions, right and damaged."""
@@ -125,10 +126,9 @@ def test_every_message(chosen: list[tuple[int, int]], source: Source) -> None:
 @every_api
 def test_each_version(found: Api) -> None:
     """All versions in one table: the rows tell which of them differs."""
-    for number in range(2):
-        source = seeded(found.name, number)
-        messages = [message for message in exchanges_of(found) for _ in range(2)]
-        check([some_exchange(*message, source) for message in messages], source)
+    source = seeded(found.name)
+    messages = [message for message in exchanges_of(found) for _ in range(2)]
+    check([some_exchange(*message, source) for message in messages], source)
 
 
 def told(frame: polars.DataFrame, *names: str) -> list[tuple[Any, ...]]:

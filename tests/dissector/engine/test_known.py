@@ -32,6 +32,7 @@ from dissector.engine.topics import TopicNames
 from dissector.protocol.apis import Api, all_apis, api
 from dissector.protocol.records import Record, new_batch
 from tests.corpus import CAPTURES, each_capture
+from tests.examples import examples
 from tests.frames import request, response
 from tests.sources import Source, every_api, go_through, sources
 
@@ -97,7 +98,7 @@ def test_same_rows_as_the_codecs(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert by_tape == [exchange.row() for exchange in open_capture(path)]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30), source=sources())
 @pytest.mark.parametrize("compiled", [False, True])
 def test_every_message(compiled: bool, chosen: list[tuple[int, int]], source: Source) -> None:

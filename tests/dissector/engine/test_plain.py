@@ -28,6 +28,7 @@ from dissector.engine.recognise import known_version, sane_request
 from dissector.engine.talks import MAX_FRAME, NUMBERS, WANTED
 from dissector.protocol.apis import NAMES
 from dissector.protocol.messages import expects_response
+from tests.examples import examples
 from tests.frames import request
 
 PRODUCE, METADATA = 0, 3
@@ -105,7 +106,7 @@ HEADERS = st.tuples(
 
 
 @given(HEADERS, st.booleans())
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_what_is_plain_is_believed_by_objects_too(
     header: tuple[int, int, int, int, bytes], again: bool
 ) -> None:

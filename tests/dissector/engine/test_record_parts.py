@@ -41,6 +41,7 @@ from dissector.protocol.records.declared import MESSAGE_BODY
 from tests.corpus import each_capture
 from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.values import FIELDS, MESSAGE_SETS
+from tests.examples import examples
 from tests.frames import request, response
 
 mode = both(batch_headers, checksum, message_sets, record_columns, tape)
@@ -193,7 +194,7 @@ def in_parts(
     return rows, exchanges
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(ROWS, max_size=8), st.booleans(), st.sampled_from([1, 5, 50_000]))
 def test_parts_are_the_rows_of_exchanges(rows: list[Row], asks: bool, most: int) -> None:
     table = columns(rows)
@@ -277,7 +278,7 @@ def message_sets_of_brokers(draw: st.DrawFn) -> bytes:
     return data + draw(st.sampled_from((b"", data[:-1], PLAIN)))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(message_sets_of_brokers(), min_size=1, max_size=4), st.integers(1, 9))
 def test_message_sets_are_columns(fields: list[bytes], most: int) -> None:
     rows = [fetched(5, ("a", [each, PLAIN])) for each in fields]

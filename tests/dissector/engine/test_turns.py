@@ -11,6 +11,7 @@ from dissector.engine.conversations import Conversations
 from dissector.engine.frames import Stream
 from dissector.engine.talks import KAFKA, MODE
 from tests.dissector.engine.chunks import Chunk, captures, columns, connections
+from tests.examples import examples
 
 
 def state(talk: Conversation) -> tuple[Any, ...]:
@@ -54,7 +55,7 @@ def side(stream: Stream) -> tuple[Any, ...]:
 
 
 @given(captures())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_what_comes_back_is_what_would_have_been(drawn: tuple[list[Chunk], list[bool]]) -> None:
     chunks, whole = drawn
     folds = [Conversations(connections(whole), by_rules=by_rules) for by_rules in (True, False)]

@@ -15,6 +15,7 @@ from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.records import Record, new_batch, new_message_set
 from dissector.protocol.records.batch import with_crc
 from dissector.protocol.records.layout import BATCH, MAGIC_AT
+from tests.examples import examples
 
 ID = UUID(int=77)
 CRC_AT = MAGIC_AT + 1
@@ -219,7 +220,7 @@ def test_every_records_field_is_known_but_that_of_a_snapshot() -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_damaged_records_have_places_inside_their_field(data: st.DataObject) -> None:
     bad = bytearray(FIRST + OLD + SECOND)
     for _ in range(data.draw(st.integers(1, 4))):

@@ -13,6 +13,7 @@ from dissector.protocol.apis import Kind, all_apis, api
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import Facts, collect, plan, tells_names
 from dissector.protocol.schema import Field, Schema, split
+from tests.examples import examples
 from tests.strategies import values
 
 A, B, C = (UUID(int=n) for n in (10, 11, 12))
@@ -350,7 +351,7 @@ def _everything(fields: tuple[Field, ...], version: int, body: Any, facts: Facts
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 def test_nothing_is_overlooked(data: st.DataObject) -> None:
     found = data.draw(st.sampled_from(all_apis()))
     schema = found.schema(data.draw(st.sampled_from(("request", "response"))))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dissector.errors import Problem
 from dissector.protocol.apis import api, api_name
 from dissector.protocol.messages import Message, decode_request, decode_response, expects_response
+from tests.examples import examples
 
 
 def frame_of(key: int, version: int, body: bytes, client_id: str | None = "c") -> bytes:
@@ -334,7 +335,7 @@ def test_every_other_request_is_answered(key: int) -> None:
 
 
 @given(st.binary(max_size=80), st.integers(-2, 100), st.integers(-2, 15), st.integers(0, 100))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_bytes(data: bytes, key: int, version: int, more: int) -> None:
     """Frames of random bytes give a message, with a problem where there is no body."""
     shared = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big", signed=True)

@@ -23,9 +23,10 @@ from dissector.protocol.schema import (
     message,
 )
 from dissector.protocol.spans import Span, spans
+from tests.examples import examples
 from tests.strategies import values
 
-SOME = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+SOME = settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 PLAIN = {"int8", "int16", "int32", "int64", "uint16", "uint32", "float64", "bool", "uuid"}
 KINDS: tuple[Kind, ...] = ("request", "response")
 EVERY = [
@@ -201,7 +202,7 @@ def _leaf(span: Span, data: bytes) -> None:
 
 
 @given(data=st.data())
-@settings(SOME, max_examples=40)
+@settings(SOME, max_examples=examples(40))
 def test_a_message_that_is_cut(data: st.DataObject) -> None:
     """At every length: what is whole stays, and what fails is what the codec blames."""
     schema, version, written = _random(data)

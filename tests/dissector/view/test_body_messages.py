@@ -26,6 +26,7 @@ from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.sets import damaged_sets, wrap
 from tests.dissector.protocol.records.values import BATCHES, CODECS
 from tests.dissector.view.bulk import check, fetched, produce
+from tests.examples import examples
 
 mode = both(batch_headers, body_loop, checksum, message_sets, payloads, record_columns, tape)
 
@@ -135,7 +136,7 @@ def test_what_is_left_to_python(wrong: str, magic: int) -> None:
         max_size=4,
     )
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_message_sets_of_all_kinds(given_rows: list[tuple[list[bytes], int]]) -> None:
     """Right, damaged, in sets again, cut anywhere; in all versions that had message sets."""
     check([row(fields, version) for fields, version in given_rows])

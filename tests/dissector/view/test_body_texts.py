@@ -29,6 +29,7 @@ from tests.dissector.view.bulk import (
     produce,
     split,
 )
+from tests.examples import examples
 from tests.frames import request, response
 from tests.sources import Source, every_api, seeded, sources
 
@@ -106,7 +107,7 @@ def contents(draw: st.DrawFn) -> bytes | None:
         max_size=4,
     )
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 def test_records_of_all_kinds(rows: list[Row]) -> None:
     check(rows)
 

@@ -17,6 +17,7 @@ from dissector.view.rows import csv_rows, ndjson_rows, table_rows
 from dissector.view.table import Table, csv_lines, ndjson_lines
 from dissector.view.values import record_json, record_text
 from tests.dissector.view.columns import any_columns, ints
+from tests.examples import examples
 
 COMPILED = Kernel(loop.render.python)
 
@@ -39,20 +40,20 @@ def ended(lines: Iterable[str], end: str) -> str:
     return "".join(f"{line}{end}" for line in lines)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(any_columns())
 def test_lines_of_json(columns: Columns) -> None:
     assert written(ndjson_rows, columns) == ended(ndjson_lines(rows_of(columns)), "\n")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(any_columns(records=True))
 def test_records_as_json(columns: Columns) -> None:
     rows = map(record_json, rows_of(columns))
     assert written(ndjson_rows, columns) == ended(ndjson_lines(rows), "\n")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(any_columns(), st.data())
 def test_csv(columns: Columns, data: st.DataObject) -> None:
     names = data.draw(st.permutations(list(columns)))[:4]
@@ -60,14 +61,14 @@ def test_csv(columns: Columns, data: st.DataObject) -> None:
     assert written(csv_rows, columns, names) == ended(lines, "\r\n")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(any_columns(records=True))
 def test_records_as_csv(columns: Columns) -> None:
     lines = list(csv_lines(map(record_text, rows_of(columns)), list(columns)))[1:]
     assert written(csv_rows, columns, list(columns)) == ended(lines, "\r\n")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(any_columns(), any_columns())
 def test_a_table(first: Columns, columns: Columns) -> None:
     names = list(columns)
@@ -86,7 +87,7 @@ def test_lengths_of_time(ns: int) -> None:
     assert written(ndjson_rows, columns) == ended(ndjson_lines(rows_of(columns)), "\n")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(any_columns(records=True, max_rows=3), st.sets(st.integers(0, 2)))
 def test_other_lines_instead(columns: Columns, rows: set[int]) -> None:
     rows &= set(range(len(rows_of(columns))))

@@ -13,6 +13,7 @@ from dissector.engine.columns import Columns, Integers, row_count, row_of
 from dissector.view.table import SETTLING_ROWS, csv_lines, ndjson_lines, table_lines
 from dissector.view.text import Text, csv_text, ndjson_text, table_text
 from tests.dissector.view.columns import any_columns, ints
+from tests.examples import examples
 
 
 def rows_of(columns: Columns) -> list[dict[str, Any]]:
@@ -44,7 +45,7 @@ FORMS: dict[str, tuple[Callable[[Any], Iterator[Text]], Callable[[Any], Iterator
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.tuples(any_columns(max_rows=3), st.booleans()), max_size=3))
 def test_parts_of_any_kind(form: str, parts: list[tuple[Columns, bool]]) -> None:
     text, lines, end = FORMS[form]

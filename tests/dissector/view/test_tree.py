@@ -5,10 +5,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.protocol.apis import NAMES, Kind, api
+from dissector.protocol.apis import Api, Kind, api
 from dissector.protocol.embedded.cluster_metadata import UserScramCredentialRecord
 from dissector.protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from dissector.protocol.embedded.group_coordinator import OffsetCommitKey, OffsetCommitValue
@@ -23,7 +23,7 @@ from dissector.protocol.records import Record, build_records, new_batch, new_mes
 from dissector.protocol.records.message_set import LegacyRecord
 from dissector.view.tree import tree
 from tests.frames import request, response
-from tests.strategies import values
+from tests.sources import DRAWN, Source, Version, every_api, go_through, sources, versions
 
 TOPIC_ID = UUID("3f2504e0-4f89-11d3-9a0c-0305e82c3301")
 SECRET = "s3cr3t"
@@ -368,9 +368,6 @@ def test_an_envelope_in_an_envelope_goes_no_deeper() -> None:
     assert any("is not read further" in line for line in tree(inner))
 
 
-KINDS: list[Kind] = ["request", "response"]
-
-
 def frame_of(key: int, kind: Kind, version: int, body: Any) -> bytes:
     found = api(key)
     assert found is not None
@@ -396,29 +393,29 @@ def decoded(key: int, kind: Kind, version: int, frame: bytes) -> Message:
     return decode_response(frame, key, version)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("key", NAMES)
-@settings(
-    max_examples=10,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-@given(data=st.data())
-def test_any_message_has_a_tree(key: int, kind: Kind, data: st.DataObject) -> None:
+def _has_a_tree(message: Version, source: Source) -> None:
     """Whole, cut off, and with a byte changed: never an error, nothing a terminal obeys."""
-    found = api(key)
-    assert found is not None
-    schema = found.schema(kind)
-    version = data.draw(st.sampled_from(list(schema.versions)))
-    frame = frame_of(key, kind, version, data.draw(values(schema, version)))
+    key, kind, version, schema = message
+    frame = frame_of(key, kind, version, source.value(schema, version))
     lines = tree(decoded(key, kind, version, frame))
     assert all(line.isprintable() for line in lines)
     assert not any(line.startswith("  ! request.header") for line in lines)
-    hostile = bytearray(frame)
-    hostile[data.draw(st.integers(0, len(frame) - 1))] ^= data.draw(st.integers(1, 255))
-    end = data.draw(st.integers(0, len(frame)))
-    for bad in (bytes(hostile), frame[:end], bytes(hostile[:end])):
+    hostile = source.changed(frame, 1)
+    end = source.chance.randint(0, len(frame))
+    for bad in (hostile, frame[:end], hostile[:end]):
         assert all(line.isprintable() for line in tree(decoded(key, kind, version, bad)))
+
+
+@every_api
+def test_each_version_has_a_tree(found: Api) -> None:
+    go_through(versions(found), _has_a_tree, times=2)
+
+
+@every_api
+@given(data=st.data(), source=sources())
+@DRAWN
+def test_any_message_has_a_tree(found: Api, data: st.DataObject, source: Source) -> None:
+    _has_a_tree(data.draw(st.sampled_from(versions(found))), source)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["t", "__consumer_offsets", "__cluster_metadata"]))

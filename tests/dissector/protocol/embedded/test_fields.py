@@ -14,6 +14,7 @@ from dissector.protocol.embedded.principal import DefaultPrincipalData
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.headers import request_header_version
 from dissector.protocol.messages import Message, decode_request, decode_response
+from tests.examples import examples
 from tests.strategies import values
 
 SUBSCRIPTION = bytes.fromhex("0000 00000001 0001 74 ffffffff")
@@ -228,7 +229,7 @@ def test_the_table_names_bytes_fields(key: int, kind: Kind, path: str) -> None:
 
 @pytest.mark.parametrize(("key", "kind"), sorted({(key, kind) for key, kind, _ in _READERS}))
 @given(data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_body_can_be_read(key: int, kind: Kind, data: st.DataObject) -> None:
     """Whatever the fields hold, reading them raises nothing, and spans can be made of it."""
     schema = api(key).schema(kind)  # type: ignore[union-attr]

@@ -33,6 +33,7 @@ from tests.dissector.protocol.embedded.test_fields import (
     response,
     response_frame,
 )
+from tests.examples import examples
 from tests.strategies import values
 
 SECRET = b"open-sesame"
@@ -334,7 +335,7 @@ def test_the_log_of_kraft_is_blanked_in_a_dump_of_fetch() -> None:
 
 @pytest.mark.parametrize(("kind", "key", "version", "body"), WITH_SECRETS[:8])
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_messages_cut_short_or_drawn_out_do_not_leak(
     kind: str, key: int, version: int, body: dict[str, Any], data: st.DataObject
 ) -> None:

@@ -1,0 +1,112 @@
+"""
+Runs some minutes of tests with the lowest versions that pyproject.toml allows, and a new Python.
+
+Each environment lies under `.venvs/`, and is made again when pyproject.toml changes. A Python that
+is not installed here is skipped in one line: nothing downloads one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+SMOKE = (
+    "tests/dissector/kernel",
+    "tests/dissector/cli",
+    "tests/dissector/engine/test_arrow.py",
+    "tests/dissector/engine/test_table.py",
+    "tests/dissector/engine/test_tape.py",
+    "tests/dissector/protocol/records",
+    "tests/dissector/protocol/test_apis.py",
+    "tests/dissector/view/test_rows.py",
+    "tests/conform/rules",
+    "tests/conform/test_cli.py",
+    "tests/replay/test_cli.py",
+)
+"""Tests that meet each library: compiled loops, columns, codecs, commands, sockets."""
+
+FAST = "not (broker or long or spark)"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A Python, and which versions of the libraries it gets."""
+
+    name: str
+    python: str
+    resolution: str
+
+    @property
+    def folder(self) -> Path:
+        return ROOT / ".venvs" / self.name
+
+    @property
+    def interpreter(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    def make(self, uv: str) -> bool:
+        """Make it if it is not up to date; return whether its Python is installed here."""
+        ready = self.folder / ".ready"
+        project = ROOT / "pyproject.toml"
+        if ready.exists() and ready.stat().st_mtime > project.stat().st_mtime:
+            return True
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.parent.mkdir(exist_ok=True)
+        python = installed(self.python)
+        if python is None:
+            return False
+        subprocess.run([uv, "venv", "--quiet", "--python", python, str(self.folder)], check=True)
+        install = [uv, "pip", "install", "--quiet", "--python", str(self.interpreter)]
+        extras = ["--resolution", self.resolution, "-e", ".[worker,dev]"]
+        subprocess.run(install + extras, cwd=ROOT, check=True)
+        ready.touch()
+        return True
+
+    def test(self) -> bool:
+        """Run the tests; return whether they pass."""
+        # Warnings are errors with the newest versions alone: others deprecate other things.
+        words = ["-q", "-n", "auto", "-m", FAST, "-W", "default", "-p", "no:cacheprovider"]
+        command = [str(self.interpreter), "-m", "pytest", *words, *SMOKE]
+        return subprocess.run(command, cwd=ROOT).returncode == 0
+
+
+def installed(version: str) -> str | None:
+    """Return an interpreter of a version: on the path, or among those of pyenv."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
+    found = [shutil.which(f"python{version}"), *pyenv.glob(f"versions/{version}.*/bin/python")]
+    for each in filter(None, found):
+        # A shim of pyenv is there although its version is not chosen.
+        if subprocess.run([each, "-c", ""], capture_output=True).returncode == 0:
+            return str(each)
+    return None
+
+
+ENVIRONMENTS = (
+    Environment("lowest", "3.11", "lowest-direct"),
+    Environment("3.13", "3.13", "highest"),
+)
+
+
+def main() -> int:
+    """Run the tests in each environment; return 1 if one fails."""
+    uv = str(Path(sys.executable).with_name("uv"))
+    failed = []
+    for each in ENVIRONMENTS:
+        if not each.make(uv):
+            print(f"Python {each.python} is not installed here: its tests are skipped")
+            continue
+        print(f"{each.name}: Python {each.python}, {each.resolution} versions", flush=True)
+        if not each.test():
+            failed.append(each.name)
+    print(f"failed: {', '.join(failed)}" if failed else "all environments pass")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
