@@ -12,6 +12,7 @@ from dissector.protocol.embedded.sasl import MASK
 from dissector.view.values import jsonable
 from replay.about import About
 from replay.accepted import Place
+from replay.balance import LeftOpen
 from replay.compare import FAILING
 from replay.differing import Differing
 from replay.kept import Kept
@@ -53,6 +54,7 @@ class Report:
         versions: API, captured version, version sent -> how often.
         split: How many requests were sent to more than one broker.
         remains: What could not be tidied up on the target, and why.
+        left_open: The logs that could not be balanced, and why; in all passes.
         sent: How many requests were sent; one that is split counts as many as it became.
         lacking: How many of those that fail go by what was left out.
     """
@@ -74,6 +76,7 @@ class Report:
         self.changes: dict[tuple[str, str], Seen] = {}
         self.versions: Counter[tuple[str, int, int]] = Counter()
         self.remains: list[str] = []
+        self.left_open: list[LeftOpen] = []
         self.split = 0
         self.sent = 0
         self.lacking = 0
@@ -188,6 +191,7 @@ class Report:
     def passed(self) -> bool:
         """Whether nothing happened that is to fail, and the replay came to its end."""
         fails = any(self._verdicts[verdict] for verdict in self.criteria.verdicts)
+        fails = fails or (self.criteria.wants_balance and bool(self.left_open))
         return not fails and not self.ended and not self.limit_rows()
 
     @property
@@ -245,6 +249,7 @@ class Report:
             "differences": self.difference_count,
             "accepted_differences": self.accepted_count,
             "lacking": self.lacking,
+            "not_balanced": len(self.left_open),
             "limits_exceeded": len(self.limit_rows()),
             "first_difference": first and _first_text(first),
             "requests_sent": self.sent,
@@ -352,6 +357,16 @@ class Report:
     def remains_rows(self) -> list[Row]:
         """Return what could not be tidied up on the target."""
         return [{"remains": what} for what in self.remains]
+
+    def left_open_rows(self) -> list[Row]:
+        """Return why logs could not be balanced, and which."""
+        logs: dict[str, list[str]] = {}
+        for each in self.left_open:
+            logs.setdefault(each.why, []).append(f"{each.topic}-{each.partition}")
+        return [
+            {"count": len(names), "logs": sorted(set(names)), "reason": why}
+            for why, names in logs.items()
+        ]
 
     def ignored_rows(self) -> list[Row]:
         """Return what was not counted, by pattern."""
