@@ -15,7 +15,7 @@ from replay.accepted import Place
 from replay.balance import LeftOpen
 from replay.compare import FAILING
 from replay.differing import Differing
-from replay.kept import Kept
+from replay.equivalents import Equivalents
 from replay.outcome import Alike, Change, Difference, Outcome, Verdict
 from replay.plan import Plan
 from replay.roles import Role
@@ -72,7 +72,8 @@ class Report:
         self.failures = Reasons()
         self.left_out = {BY_PLAN: Reasons(), BY_REPLAY: Reasons()}
         self.not_judged = Reasons()
-        self.reasons = Reasons()
+        self._equivalents = Equivalents()
+        self.reasons = self._equivalents.reasons
         self.changes: dict[tuple[str, str], Seen] = {}
         self.versions: Counter[tuple[str, int, int]] = Counter()
         self.remains: list[str] = []
@@ -85,7 +86,6 @@ class Report:
         self._verdict_of = bytearray(len(plan))
         self._shows_secrets = setting.show_secrets
         self._differing = Differing(setting.criteria.accepted, setting.show_payloads)
-        self._equivalents = Kept()
 
     def add(self, outcome: Outcome, verdict: Verdict, differences: Iterable[Difference]) -> None:
         """Take over what became of a step."""
@@ -108,9 +108,10 @@ class Report:
         self.lacking += verdict in FAILING and bool(step.lacks)
         if verdict is Verdict.NOT_JUDGED:
             self.not_judged.add(outcome.failure, api)
-        elif verdict is Verdict.EQUIVALENT:
-            self._add_equivalent(outcome)
-        about = {**_request(outcome), "verdict": verdict.value, "lacks": sorted(step.lacks)}
+        request = _request(outcome)
+        if verdict is Verdict.EQUIVALENT:
+            self._equivalents.add(request, outcome.reasons)
+        about = {**request, "verdict": verdict.value, "lacks": sorted(step.lacks)}
         for each in found:
             self._differing.add(about, each)
 
@@ -132,8 +133,10 @@ class Report:
         """Take over a difference of a step that was added before, in the same pass."""
         api = step.captured.api
         (found,) = self._differing.find(api, [difference])
-        before = _VERDICTS[self._verdict_of[step.number]]
-        verdict = before
+        request = _request(Outcome(step, copy, version=step.captured.api_version))
+        verdict = before = _VERDICTS[self._verdict_of[step.number]]
+        if before is Verdict.EQUIVALENT:
+            self._equivalents.take_back(request)
         if before not in FAILING:
             verdict = Verdict.ACCEPTED if found.accepted else Verdict.DIFFERS
             for verdicts in (self._verdicts, self.apis[api].verdicts):
@@ -141,8 +144,7 @@ class Report:
                 verdicts[verdict] += 1
             self.lacking += verdict in FAILING and bool(step.lacks)
             self._note(step.number, verdict)
-        outcome = Outcome(step, copy, version=step.captured.api_version)
-        about = {**_request(outcome), "verdict": verdict.value, "lacks": sorted(step.lacks)}
+        about = {**request, "verdict": verdict.value, "lacks": sorted(step.lacks)}
         self._differing.add(about, found)
 
     def _note(self, number: int, verdict: Verdict) -> None:
@@ -171,11 +173,6 @@ class Report:
         if change.role == Role.TOKEN and not self._shows_secrets:
             values = dict.fromkeys(values, MASK)
         return {"path": f"{api}.{change.path}", **values}
-
-    def _add_equivalent(self, outcome: Outcome) -> None:
-        for reason in outcome.reasons:
-            self.reasons.add(reason, outcome.step.captured.api)
-        self._equivalents.add({**_request(outcome), "reasons": sorted(outcome.reasons)})
 
     @property
     def verdicts(self) -> Mapping[Verdict, int]:
