@@ -129,7 +129,7 @@ class Strangers:
         if body is None or message.api not in _OF_MEMBERS | _JOINING:
             return changes
         if message.api == "StreamsGroupHeartbeat":
-            if body.member_epoch > 0 and not self._knows(body.group_id, body.member_id):
+            if body.member_epoch and not self._knows(body.group_id, body.member_id):
                 raise Refused(CAN_NOT_JOIN)
             return changes
         if body.get("group_id"):
