@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from heapq import merge
 from pathlib import Path
@@ -24,6 +24,7 @@ from dissector.protocol.records import (
 from replay import Pace, Plan, Report, replay
 from replay.batches import same_records
 from replay.contents import compare_contents
+from replay.embedded import Embedded
 from replay.offsets import Log
 from replay.public import AS_FAST_AS_ANSWERED
 from tests.replay.scripted import filled
@@ -38,6 +39,10 @@ BATCHES, BATCH_RECORDS = 20, 500
 VERSION = 12
 """Of Produce: the last one that names topics."""
 
+WRITES, WRITE_RECORDS = 60, 5_000
+"""What is produced and fetched again: one batch of about 1 MB in each request and answer."""
+
+FETCH_VERSION = 11
 IN_FLIGHT = 5
 PAUSE_NS = 100_000_000
 MAX_LAG_MS = 5.0
@@ -65,17 +70,22 @@ class Producer(Client):
 
 
 def exchange(partition: int, offset: int) -> Exchange:
+    """Return the frames of one Produce request of one record, and its answer."""
+    record = LegacyRecord(0, 0, 0, 0, 1, 0, 1_700_000_000_000, b"key-%d" % offset, b"v" * 100)
+    return written(partition, offset, new_batch([record]).to_bytes())
+
+
+def written(partition: int, offset: int, records: bytes) -> Exchange:
     """Return the frames of one Produce request and its answer."""
     found = api(KEYS["Produce"])
     assert found is not None
-    record = LegacyRecord(0, 0, 0, 0, 1, 0, 1_700_000_000_000, b"key-%d" % offset, b"v" * 100)
-    partitions = [{"index": partition, "records": new_batch([record]).to_bytes()}]
+    partitions = [{"index": partition, "records": records}]
     asked = {
         "acks": 1,
         "timeout_ms": 1000,
         "topic_data": [{"name": TOPIC, "partition_data": partitions}],
     }
-    answers = [{"index": partition, "base_offset": offset}]
+    answers = [{"index": partition, "base_offset": offset, "log_append_time_ms": -1}]
     said = {"responses": [{"name": TOPIC, "partition_responses": answers}]}
     number = offset.to_bytes(4, "big")
     begin = found.key.to_bytes(2, "big") + VERSION.to_bytes(2, "big") + number
@@ -85,6 +95,51 @@ def exchange(partition: int, offset: int) -> Exchange:
     return (
         begin + b"\0\x05bench\0" + found.request.codec(VERSION).build(request),
         head + found.response.codec(VERSION).build(response),
+    )
+
+
+class Talker(Client):
+    """A client that asks when it has its answer."""
+
+    def talk(self, exchanges: Iterable[Exchange]) -> Iterator[Packet]:
+        """Yield the packets of requests and answers."""
+        yield from self._handshake()
+        for request, response in exchanges:
+            assert response is not None
+            yield from self._send(0, request)
+            yield from self._send(1, response)
+
+
+def fetched(offset: int, batch: bytes) -> Exchange:
+    """Return the frames of one Fetch request, and of an answer with one batch."""
+    found = api(KEYS["Fetch"])
+    assert found is not None
+    wanted = {"fetch_offset": offset, "partition_max_bytes": len(batch), "log_start_offset": -1}
+    wanted["current_leader_epoch"] = -1
+    asked = {
+        "replica_id": -1,
+        "max_wait_ms": 1000,
+        "min_bytes": 1,
+        "max_bytes": len(batch),
+        "session_epoch": -1,
+        "topics": [{"topic": TOPIC, "partitions": [wanted]}],
+    }
+    end = WRITES * WRITE_RECORDS
+    given = {
+        "high_watermark": end,
+        "last_stable_offset": end,
+        "aborted_transactions": [],
+        "preferred_read_replica": -1,
+        "records": offset.to_bytes(8, "big") + batch[8:],
+    }
+    said = {"responses": [{"topic": TOPIC, "partitions": [given]}]}
+    number = offset.to_bytes(4, "big")
+    begin = found.key.to_bytes(2, "big") + FETCH_VERSION.to_bytes(2, "big") + number
+    request = filled(found.request.fields, FETCH_VERSION, asked)
+    response = filled(found.response.fields, FETCH_VERSION, said)
+    return (
+        begin + b"\0\x05bench" + found.request.codec(FETCH_VERSION).build(request),
+        number + found.response.codec(FETCH_VERSION).build(response),
     )
 
 
@@ -140,6 +195,7 @@ def rows(folder: Path) -> Iterator[Row]:
     """Time replays of captures of small Produce requests to a broker that answers at once."""
     yield _rate(folder, REQUESTS, CONNECTIONS)
     yield _rate(folder, MANY * 2 * IN_FLIGHT, MANY)
+    yield _consumed(folder)
     yield from _fetched()
     yield _lag(folder)
     yield _memory(folder)
@@ -165,6 +221,56 @@ def _rate(folder: Path, requests: int, connections: int) -> Row:
         f"{requests / own:,.0f}/s against {requests / seconds:,.0f}/s",
         0.5 if connections == CONNECTIONS else None,
     )
+
+
+def _consumed(folder: Path) -> Row:
+    """Time a whole replay of a producer and its consumer at the embedded broker."""
+    records = [Record(offset_delta=at, value=b"%180d" % at) for at in range(WRITE_RECORDS)]
+    batch = new_batch(records).to_bytes()
+    offsets = [at * WRITE_RECORDS for at in range(WRITES)]
+    talks = [[written(0, each, batch) for each in offsets], [fetched(e, batch) for e in offsets]]
+    file = folder / "consume.pcap"
+    save(file, _one_after_another(talks))
+    peers, owns = [], []
+    with Plan.of(file) as plan:
+        for _ in range(RUNS):
+            with Embedded(1, {TOPIC: 1}) as embedded:
+                peers.append(asyncio.run(_bare_in_turn(_port(embedded), talks)))
+            with Embedded(1, {TOPIC: 1}) as embedded:
+                owns.append(_replayed(plan, _port(embedded)).elapsed_ns / 1e9)
+    seconds, own, count = min(peers), min(owns), WRITES * WRITE_RECORDS
+    return Row(
+        "replay of a producer and its consumer, 1 MB an answer",
+        "bare asyncio streams",
+        seconds / own,
+        f"{count / own:,.0f} records/s against {count / seconds:,.0f}/s",
+    )
+
+
+def _one_after_another(talks: Sequence[Sequence[Exchange]]) -> Iterator[Packet]:
+    """Yield the packets of connections of which each begins when the one before is over."""
+    now_ns, order = 0, random.Random(7)
+    for number, exchanges in enumerate(talks):
+        client = Talker(number, Traffic(), order, now_ns, [0, 0])
+        yield from client.talk(exchanges)
+        now_ns = client.now_ns + PAUSE_NS
+
+
+async def _bare_in_turn(port: int, talks: Sequence[Sequence[Exchange]]) -> float:
+    """Write the frames of connections, one after another; return how long that takes."""
+    begun = time.perf_counter()
+    for exchanges in talks:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for request, _ in exchanges:
+            writer.write(len(request).to_bytes(4, "big") + request)
+            size = int.from_bytes(await reader.readexactly(4), "big")
+            await reader.readexactly(size)
+        writer.close()
+    return time.perf_counter() - begun
+
+
+def _port(embedded: Embedded) -> int:
+    return int(embedded.addresses[0].rpartition(":")[2])
 
 
 def _fetched() -> Iterator[Row]:

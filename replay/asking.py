@@ -10,6 +10,7 @@ from construct import Container
 
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api
+from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from replay.additions import add, addition
 from replay.again import Again
@@ -18,6 +19,7 @@ from replay.cluster import Coordinated
 from replay.link import Link
 from replay.made_up import was_refused
 from replay.outcome import Outcome, Part
+from replay.part_refused import accepted_part, keep_refused, refused_places
 from replay.refusal import Refused
 from replay.rewrite import rewrite
 from replay.roles import Role, walk
@@ -38,13 +40,24 @@ _NAMES = frozenset(_COORDINATED)
 
 @dataclass(slots=True)
 class Sent:
-    """A step on its way; `asked` is in the order of the outcome's parts."""
+    """
+    A step on its way.
+
+    Attributes:
+        step: The step.
+        outcome: What becomes of it.
+        message: The captured request.
+        asked: What was sent last, in the order of the outcome's parts.
+        use: Of a fetch session.
+        taken: What brokers took of a request whose other parts were asked again.
+    """
 
     step: Step
     outcome: Outcome
     message: Message | None = None
     asked: list[Asked] = field(default_factory=list)
     use: Use | None = None
+    taken: list[Part] = field(default_factory=list)
 
 
 class Asking:
@@ -180,6 +193,9 @@ class Asking:
         assert message.body is not None
         sent.outcome.changes.clear()
         repeat(message)
+        if captured.api_key == PRODUCE and (refused := refused_places(answer, stage.world)):
+            sent.taken += filter(None, map(accepted_part, sent.outcome.parts))
+            keep_refused(message.body, refused, stage.world)
         if why is Again.MISROUTED:
             await self._look_anew(sent)
         elif why in (Again.MEMBER_ID, Again.MEMBERS) or message.body.get("member_id") == "":

@@ -7,9 +7,10 @@ reader was given against what it was given in the capture. The target is asked w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from dissector.errors import ReplayError
 from replay.appended import Extra
@@ -19,8 +20,10 @@ from replay.offsets import Log
 from replay.outcome import Difference
 from replay.ranges import Range, Ranges
 from replay.readers import Account
-from replay.topics import LATEST, fetch, offsets
+from replay.topics import ends, fetch
 from replay.world import World
+
+_T = TypeVar("_T")
 
 _Place = tuple[str, int]
 """Captured topic and number of a partition."""
@@ -29,7 +32,10 @@ _MOST_FETCHES = 64
 """Of one range that the target is asked for."""
 
 _MOST_LOOKS = 64
-"""At places of one log where more may have been written."""
+"""At places of one log where more may have been written, or of what one reader lacks."""
+
+_NOT_ALL = f"only the first {_MOST_LOOKS} places of the log were looked at"
+_STOPPED = "the replay ended before"
 
 
 class Finding(NamedTuple):
@@ -39,69 +45,100 @@ class Finding(NamedTuple):
     difference: Difference
 
 
-async def balance(world: World, cluster: Cluster) -> list[Finding]:
+class LeftOpen(NamedTuple):
+    """A log that could not be balanced, or not whole, and why."""
+
+    topic: str
+    partition: int
+    why: str
+
+
+class Balance(NamedTuple):
+    """What a balance came to."""
+
+    findings: list[Finding]
+    left_open: list[LeftOpen]
+
+
+async def balance(world: World, cluster: Cluster) -> Balance:
     """
-    Return what lacks, is there twice, or stands in another order.
+    Find what lacks, is there twice, or stands in another order.
 
     Args:
         world: Of the pass that is over.
         cluster: The target; what it does not answer is left open.
     """
-    return await _Balance(world, cluster).find()
+    return await _Balancing(world, cluster).whole()
 
 
-class _Balance:
+def not_balanced(world: World) -> Balance:
+    """Leave all open that a pass wrote and read, as it ended early."""
+    logs = {place for place, log in world.offsets.logs() if log.appended}
+    logs.update(world.readers.logs())
+    return Balance([], [LeftOpen(*place, _STOPPED) for place in sorted(logs)])
+
+
+class _Balancing:
     def __init__(self, world: World, cluster: Cluster) -> None:
         self._world = world
         self._cluster = cluster
         self._found: list[Finding] = []
+        self._open: dict[_Place, str] = {}
 
-    async def find(self) -> list[Finding]:
+    async def whole(self) -> Balance:
         written = {place: log for place, log in self._world.offsets.logs() if log.appended}
         owing = list(self._world.readers.owing())
-        if not written and not owing:
-            return []
-        try:
-            names = {place[0] for place in written} | {account.log[0] for account in owing}
-            await self._cluster.refresh([self._world.names.topic(each) for each in names])
-            ends = await self._ends(written)
-        except ReplayError:
-            ends = {}
-        for place, log in written.items():
-            await self._written(place, log, ends.get(place))
-        for account in owing:
-            await self._given(account)
-        return self._found
+        if written or owing:
+            await self._refresh(written.keys() | {account.log for account in owing})
+            found = await self._ends(written)
+            for place, log in written.items():
+                await self._checked(place, self._written(place, log, found[place]))
+            for account in owing:
+                await self._checked(account.log, self._given(account))
+        return Balance(self._found, [LeftOpen(*each, why) for each, why in self._open.items()])
 
-    async def _ends(self, written: dict[_Place, Log]) -> dict[_Place, int]:
+    async def _refresh(self, places: Iterable[_Place]) -> None:
+        names = {self._world.names.topic(topic) for topic, _ in places}
+        with suppress(ReplayError):  # whoever is asked for the logs does not answer either
+            await self._cluster.refresh(names)
+
+    async def _checked(self, place: _Place, check: Awaitable[None]) -> None:
+        """Leave a log open where the target does not answer."""
+        try:
+            await check
+        except ReplayError as error:
+            self._leave_open(place, str(error))
+
+    def _leave_open(self, place: _Place, why: str) -> None:
+        self._open.setdefault(place, why)
+
+    async def _ends(self, written: dict[_Place, Log]) -> dict[_Place, int | str]:
         """Return where logs end; followers may have yet to copy what a leader acknowledged."""
         places = {(self._world.names.topic(topic), at): (topic, at) for topic, at in written}
-        found: dict[_Place, int] = {}
+        found: dict[_Place, int | str] = dict.fromkeys(written, _STOPPED)
         left = set(places)
-        try:
+        with suppress(ReplayError):  # the time is over
             async for _ in self._cluster.attempts("logs end before what was acknowledged"):
-                ends = await offsets(self._cluster, left, LATEST)
-                found |= {places[place]: end for place, end in ends.items()}
+                asked = await ends(self._cluster, left)
+                found |= {places[place]: end for place, end in asked.items()}
                 left = {
                     place
-                    for place, end in ends.items()
-                    if end < written[places[place]].appended.live_end
+                    for place, end in asked.items()
+                    if isinstance(end, int) and end < written[places[place]].appended.live_end
                 }
                 if not left:
                     break
-        except ReplayError:
-            if not found:
-                raise
         return found
 
-    async def _written(self, place: _Place, log: Log, end: int | None) -> None:
+    async def _written(self, place: _Place, log: Log, end: int | str) -> None:
         """Hold what was acknowledged against the log of the target."""
         answer = _path("responses", "partition_responses", place)
         request = _path("topic_data", "partition_data", place)
         for fault in log.appended.faults():
             path = f"{request}.records" if fault.field == "records" else f"{answer}.{fault.field}"
             self._add(fault.step, path, fault.captured, fault.replayed)
-        if end is None:
+        if isinstance(end, str):
+            self._leave_open(place, end)
             return
         newest = log.appended.newest
         if end < newest.live_end:
@@ -109,10 +146,8 @@ class _Balance:
             what = f"not in the log, which ends at {end} of the target"
             self._add(newest.step, f"{request}.records[{lost}]", _count(lost), what)
         room = log.appended.unsure
-        for extra in _extra(log, end):
+        for extra in self._looked_at(place, _extra(log, end)):
             there = await self._data(place, extra.live)
-            if there is None:
-                continue
             more = there.size - extra.expected
             room, more = max(room - more, 0), more - room
             if more > 0:
@@ -125,21 +160,45 @@ class _Balance:
     async def _given(self, account: Account) -> None:
         """Hold what a reader was given against the capture."""
         log, lost = self._world.offsets.log(*account.log), Ranges()
-        for owed in islice(self._owed(account, log), _MOST_LOOKS):
-            if log.appended.is_unwritten(*owed):
-                continue  # who wrote it was not replayed
-            # What one poll did not bring another was not asked for: then the target still has it.
-            live = Range(log.live_offset(owed.start), log.live_offset(owed.end - 1) + 1)
-            there = await self._data(account.log, live)
-            for each in there.lacks(*live) if there is not None else ():
-                start, end = log.captured_offset(each.start), log.captured_offset(each.end - 1) + 1
-                lost.add(max(start, owed.start), min(end, owed.end))
+        try:
+            for owed in self._looked_at(account.log, self._owed(account, log)):
+                if log.appended.is_unwritten(*owed):
+                    continue  # who wrote it was not replayed
+                # What one poll did not bring another was not asked for: the log still has it.
+                live = Range(log.live_offset(owed.start), log.live_offset(owed.end - 1) + 1)
+                there = await self._data(account.log, live)
+                for each in there.lacks(*live):
+                    start = log.captured_offset(each.start)
+                    end = log.captured_offset(each.end - 1) + 1
+                    lost.add(max(start, owed.start), min(end, owed.end))
+            withheld = (await self._withheld(account, log)).without(lost)
+        finally:
+            self._lacks(account, lost, "not given, and not in the log of the target")
+        self._lacks(account, withheld, "not given, though the target had said that it was there")
+
+    async def _withheld(self, account: Account, log: Log) -> Ranges:
+        """
+        Return what a reader is owed of polls that bring it when they are asked again.
+
+        A poll that ends with a segment brings the same again.
+        """
+        found = Ranges()
+        for poll in account.polls:
+            lacks = [part for each in poll.lacks for part in account.owed.within(*each)]
+            if not lacks:
+                continue
+            again = data_offsets(await self._fetch(account.log, log.live_offset(poll.start)), log)
+            for each in lacks:
+                for part in again.within(*each):
+                    found.add(*part)
+        return found
+
+    def _lacks(self, account: Account, lost: Ranges, what: str) -> None:
         if len(lost):
             first = next(iter(lost))
             path = f"{_path('responses', 'partitions', account.log)}.records[{first}]"
             captured = f"{lost.size:,} given that lack, the first at offset {first.start}"
-            step = account.step_of(first.start)
-            self._add(step, path, captured, "not given, and not in the log of the target")
+            self._add(account.step_of(first.start), path, captured, what)
 
     def _owed(self, account: Account, log: Log) -> Iterator[Range]:
         """Yield what a reader is owed; of a capture that lacks packets, what it shows written."""
@@ -149,30 +208,37 @@ class _Balance:
             else:
                 yield owed
 
-    async def _data(self, place: _Place, offsets: Range) -> Ranges | None:
+    def _looked_at(self, place: _Place, found: Iterator[_T]) -> Iterator[_T]:
+        yield from islice(found, _MOST_LOOKS)
+        if next(found, None) is not None:
+            self._leave_open(place, _NOT_ALL)
+
+    async def _data(self, place: _Place, offsets: Range) -> Ranges:
         """
         Return which offsets of the target have records of clients.
 
-        What is not reached in so many fetches counts as there. None if the target gives nothing.
+        What is not reached in so many fetches counts as there, and leaves the log open.
+
+        Raises:
+            ReplayError: The target does not give records.
         """
-        topic, found, start = self._world.names.topic(place[0]), Ranges(), offsets.start
-        try:
-            for _ in range(_MOST_FETCHES):
-                records = await fetch(self._cluster, topic, place[1], start)
-                if records is None:
-                    return None
-                for each in data_offsets(records).within(*offsets):
-                    found.add(*each)
-                all_ = data_offsets(records, controls=True)
-                if not len(all_) or all_.end <= start:
-                    return found
-                start = all_.end
-                if start >= offsets.end:
-                    return found
-        except ReplayError:
-            return None
+        found, start = Ranges(), offsets.start
+        for _ in range(_MOST_FETCHES):
+            records = await self._fetch(place, start)
+            for each in data_offsets(records).within(*offsets):
+                found.add(*each)
+            all_ = data_offsets(records, controls=True)
+            if not len(all_) or all_.end <= start:
+                return found
+            start = all_.end
+            if start >= offsets.end:
+                return found
         found.add(start, offsets.end)
+        self._leave_open(place, f"only the first {_MOST_FETCHES} answers of Fetch were looked at")
         return found
+
+    async def _fetch(self, place: _Place, start: int) -> bytes:
+        return await fetch(self._cluster, self._world.names.topic(place[0]), place[1], start)
 
     def _add(self, step: int, path: str, captured: str, replayed: str) -> None:
         self._found.append(Finding(step, Difference(path, captured, replayed)))

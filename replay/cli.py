@@ -126,7 +126,7 @@ def replay(
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="differs|error|missing|latency:p99>2x|nothing",
+            metavar="differs|error|missing|unbalanced|latency:p99>2x|nothing",
             help="What makes the exit status 1, separated by commas or more than once; "
             "differs,error,missing by default. latency:Produce:p99>2x is of one API, "
             "latency:max>500ms absolute.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from functools import cache
 
 from construct import Container
@@ -13,9 +13,11 @@ from dissector.protocol.schema import Schema
 from replay.again import rebalances
 from replay.alike import alike
 from replay.bodies import Bodies
+from replay.bounds import bounded
 from replay.gaps import follow_from_gap
 from replay.noise import Noise
 from replay.outcome import REJOINED, Difference, Outcome, Reason, Verdict
+from replay.readers import Given
 from replay.roles import Branch, Node, Role, Scope, plan
 from replay.sessions import FINAL
 from replay.step import Captured
@@ -81,7 +83,10 @@ def compare(
     there = shown if _creates(captured) else made
     found = _bodies(outcome, answered, live, world, there, show_secrets)
     differences, reasons = found.differences, found.reasons
-    for given in found.given:
+    brought: Iterable[Given] = found.given
+    if captured.api == "Fetch":
+        brought = bounded(found.given, captured, answered.body, live, world)
+    for given in brought:
         world.readers.note(_reader(captured), outcome.step.number, given)
     if outcome.step.is_unassigned:  # it may be assigned sooner: what the capture shows comes later
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]

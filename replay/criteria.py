@@ -20,6 +20,9 @@ FAIL_ON = {
 }
 """Word of `--fail-on` -> the verdict that it means; all of them by default."""
 
+UNBALANCED = "unbalanced"
+"""The word of `--fail-on` for a replay of which not each log could be balanced."""
+
 NOTHING = "nothing"
 """The word of `--fail-on` for a replay that never fails by its answers."""
 
@@ -84,17 +87,19 @@ class Criteria:
         verdicts: Those of which a single one does.
         limits: Of latencies.
         accepted: Differences that do not.
+        wants_balance: Whether a log does that could not be balanced.
     """
 
     verdicts: frozenset[Verdict] = frozenset(FAIL_ON.values())
     limits: tuple[Limit, ...] = ()
     accepted: Accepted = field(default_factory=Accepted)
+    wants_balance: bool = False
 
     @property
     def words(self) -> list[str]:
         """What `--fail-on` would be given for it; nothing for the default."""
         plain = [word for word, verdict in FAIL_ON.items() if verdict in self.verdicts]
-        words = plain + [limit.text for limit in self.limits]
+        words = plain + [UNBALANCED] * self.wants_balance + [limit.text for limit in self.limits]
         return [] if words == list(FAIL_ON) else words or [NOTHING]
 
     @classmethod
@@ -116,10 +121,11 @@ class Criteria:
         limits = tuple(_limit(word) for word in words if word.lower().startswith("latency"))
         plain = [word.lower() for word in words if not word.lower().startswith("latency")]
         for word in plain:
-            if word not in FAIL_ON and word != NOTHING:
-                names = ", ".join([*FAIL_ON, NOTHING, "latency:p99>2x"])
+            if word not in (*FAIL_ON, UNBALANCED, NOTHING):
+                names = ", ".join([*FAIL_ON, UNBALANCED, NOTHING, "latency:p99>2x"])
                 raise UsageError(f"--fail-on takes {names}, not {word!r}")
-        return cls(frozenset(FAIL_ON[word] for word in plain if word != NOTHING), limits, known)
+        verdicts = frozenset(FAIL_ON[word] for word in plain if word in FAIL_ON)
+        return cls(verdicts, limits, known, UNBALANCED in plain)
 
 
 def _limit(text: str) -> Limit:

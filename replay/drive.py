@@ -190,6 +190,7 @@ async def _play(run: Run, report: Report, watch: Watch | None) -> None:
             watching.cancel()
             watch(run, report)
     report.remains += run.remains
+    report.left_open += run.left_open
 
 
 async def _keep_watching(run: Run, report: Report, watch: Watch) -> None:

@@ -7,15 +7,17 @@ among them. Records that both sides have, and positions among those, are compare
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, parse_records
 from replay.outcome import Difference
-from replay.roles import Role, walk
+from replay.roles import Place, Role, walk
 from replay.step import Captured
 from replay.world import World
+
+_OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
 
 _ASKED = frozenset({Role.OFFSET})
 _ANSWERED = frozenset({Role.OFFSET, Role.RECORDS})
@@ -39,13 +41,30 @@ def follow_from_gap(
         return True
     if _is_of_strangers(captured, world) and all(map(_is_of_members, differences)):
         return True
+    if all(map(_is_out_of_range, differences)):
+        return True
     lacking = set(_lacking(captured, answered, world))
     return bool(lacking) and all(_is_in(each, lacking) for each in differences)
+
+
+def _is_out_of_range(difference: Difference) -> bool:
+    """
+    Tell whether a fetch session tells of a position beyond the log, and of nothing else.
+
+    The position was asked for in an earlier request of the session (KIP-227).
+    """
+    live = difference.replayed
+    if difference.captured is not None or not isinstance(live, Mapping):
+        return False
+    errors = {each.get("error_code") for each in live.get("partitions") or [live]}
+    return errors == {_OUT_OF_RANGE}
 
 
 def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool:
     """Tell whether a difference is in one of these partitions, or no records come beside them."""
     path = difference.path
+    if _is_out_of_range(difference):
+        return True
     if path.endswith("records") and str(difference.replayed).startswith("no records"):
         return True
     return any(f"[{topic}]." in path and f"[{at}]" in path for topic, at in lacking)
@@ -97,10 +116,19 @@ def _lacking(captured: Captured, answered: Message, world: World) -> Iterator[tu
                 offsets = _data_offsets(place.value)
                 if not all(world.offsets.has_record(topic, partition, each) for each in offsets):
                     yield topic, partition
+            elif place.field.name == "committed_offset" and _is_of_before(place, asked, world):
+                yield topic, partition
             elif place.role is Role.OFFSET and place.field.name in _POSITIONS and place.value >= 0:
                 near = range(max(place.value - _MOST_MARKERS, 0), place.value + 1)
                 if not any(world.offsets.has_record(topic, partition, each) for each in near):
                     yield topic, partition
+
+
+def _is_of_before(place: Place, asked: Message, world: World) -> bool:
+    """Tell whether an offset was committed by nothing that the capture shows."""
+    topic, partition = world.topic_of(place.scope), place.scope.partition
+    group = place.scope.group or (asked.body.get("group_id") if asked.body is not None else None)
+    return place.value >= 0 and (group, topic, partition) not in world.committed
 
 
 _POSITIONS = frozenset({"fetch_offset", "offset", "committed_offset", "end_offset"})

@@ -36,6 +36,9 @@ def _verdict(report: Report) -> str:
         found = "answers as captured"
     if told["incomplete"]:
         found += f"; {told['incomplete']:,} more as the capture lacks packets"
+    if told["not_balanced"]:
+        logs = f"{told['not_balanced']:,} log{'s' * (told['not_balanced'] != 1)}"
+        found += f"; {logs} could not be balanced"
     exceeded = told["limits_exceeded"]
     if exceeded:
         found += f"; {exceeded:,} latenc{'y is' if exceeded == 1 else 'ies are'} above the limit"

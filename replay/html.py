@@ -16,11 +16,13 @@ from replay.tallies import OfApi, Row
 from replay.text import (
     ACCEPTED,
     INCOMPLETE,
+    NOT_BALANCED,
     STALE,
     UPGRADE,
     apis_text,
     difference_heading,
     latencies,
+    not_balanced,
     places,
     verdict_columns,
 )
@@ -83,6 +85,7 @@ def html_lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
     yield from _table("Sent, and the answer not waited for", _reasons(report.not_judged_rows()))
     yield from _table("No answer", _reasons(report.failure_rows()))
     yield from _table("Left behind on the target", report.remains_rows())
+    yield from _table(NOT_BALANCED, not_balanced(report))
     first = "Differences by field, the first at the top"
     yield from _table(first, [_place(row) for row in places(report)])
     yield from _differences(report, shown)

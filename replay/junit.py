@@ -20,7 +20,9 @@ from replay.headline import about_rows, verdict_line
 from replay.outcome import Verdict
 from replay.report import Report
 from replay.tallies import Row
-from replay.text import SHOWN, difference_heading, value_text
+from replay.text import SHOWN, difference_heading, not_balanced, value_text
+
+_BALANCE = "balance of records"
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 can't hold even escaped."""
@@ -33,10 +35,13 @@ def junit_lines(report: Report) -> Iterator[str]:
     failing = [row for row in rows if _failing(report, row)]
     skipped, limits = list(_skipped(report)), report.limit_rows()
     early = bool(report.ended)
+    unbalanced = [_unbalanced(row) for row in not_balanced(report)]
+    failed = unbalanced if report.criteria.wants_balance else []
+    skipped += [] if failed else [(_BALANCE, why) for why in unbalanced]
     seconds = f"{report.elapsed_ns / 1e9:.3f}"
     totals = (
-        f'tests="{len(rows) + len(skipped) + len(limits) + early}" '
-        f'failures="{len(failing) + len(limits)}" errors="{int(early)}" '
+        f'tests="{len(rows) + len(skipped) + len(limits) + len(failed) + early}" '
+        f'failures="{len(failing) + len(limits) + len(failed)}" errors="{int(early)}" '
         f'skipped="{len(skipped)}" time="{seconds}"'
     )
     yield '<?xml version="1.0" encoding="UTF-8"?>'
@@ -50,6 +55,10 @@ def junit_lines(report: Report) -> Iterator[str]:
         yield from _case(report, row, told[row["api"]])
     for row in limits:
         yield from _limit(row)
+    for why in failed:
+        yield f'<testcase classname="kafkashark.replay" name={_attribute(_BALANCE)}>'
+        yield f"<failure message={_attribute(why)}/>"
+        yield "</testcase>"
     for name, why in skipped:
         yield f'<testcase classname="kafkashark.replay" name={_attribute(name)}>'
         yield f"<skipped message={_attribute(why)}/>"
@@ -98,6 +107,10 @@ def _skipped(report: Report) -> Iterator[tuple[str, str]]:
             yield f"{api}, not judged", f"{count:,} sent: {row['reason']}"
     if report.never_reached:
         yield "requests never reached", f"{report.never_reached:,} not sent"
+
+
+def _unbalanced(row: Row) -> str:
+    return f"{row['count']:,} not balanced ({row['logs']}): {row['reason']}"
 
 
 def _told(report: Report) -> defaultdict[str, list[Row]]:

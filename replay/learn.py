@@ -23,6 +23,9 @@ from replay.world import GIVEN, World
 
 _ROOT = frozenset[Role]()
 _RECORDS = frozenset({Role.RECORDS})
+_OFFSETS = frozenset({Role.OFFSET})
+
+_COMMITS = frozenset({"OffsetCommit", "TxnOffsetCommit"})
 
 _POSITIONS = frozenset({"base_offset", "offset", "committed_offset", "end_offset", "start_offset"})
 """
@@ -53,7 +56,11 @@ def learn(
     if found is None:
         return
     learn_topics(found.response, version, live, world.live_topics)
+    if world.is_partial and found.name in _COMMITS:
+        _learn_commit(step, world)
     if captured is None or captured.body is None or captured.api_version is None:
+        if found.name == "JoinGroup" and not live.error_code:
+            _learn_next_turn(step, live, world)
         return
     learn_topics(found.response, captured.api_version, captured.body, world.captured_topics)
     lesson = _Lesson(found, request, version, world, step.number)
@@ -62,6 +69,23 @@ def learn(
     for one, other in beside(captured.body, live, asked, lesson.scope, world):
         lesson.take(one, other)
     lesson.finish(captured.body, live)
+
+
+def _learn_next_turn(step: Step, live: Container, world: World) -> None:
+    """Learn in which generation a member is by a join of which the capture lacks the answer."""
+    asked = step.captured.asked().body
+    if asked is not None:
+        world.members.learn_next_turn(asked.group_id, asked.member_id, live.generation_id)
+
+
+def _learn_commit(step: Step, world: World) -> None:
+    asked = step.captured.asked()
+    if asked.body is None or asked.schema is None:
+        return
+    for place in walk(asked.schema, asked.api_version or 0, asked.body, _OFFSETS):
+        topic, partition = world.topic_of(place.scope), place.scope.partition
+        if topic is not None and partition is not None:
+            world.committed.add((asked.body.group_id, topic, partition))
 
 
 def learn_unsure(request: Mapping[str, Any], version: int, world: World) -> None:

@@ -55,6 +55,12 @@ class Members:
                 self._turns.setdefault(key, _Turns()).learn(captured, live)
                 self._captured_turns.setdefault(key, _Turns()).learn(live, captured)
 
+    def learn_next_turn(self, group: str, member: str, live: int) -> None:
+        """Take over a generation of the target whose captured one no answer shows: the next."""
+        known = self._turns.get((group, member))
+        if known is not None and known.known:
+            self.learn_turn(group, member, max(known.known) + 1, live)
+
     def turn(self, group: str, member: str, captured: int) -> int:
         """
         Return the generation or epoch on the target.

@@ -34,6 +34,8 @@ class _Side:
     stretches: list[tuple[int, int]] = field(default_factory=list)
 
     def learn(self, start: int, other: int, count: int) -> None:
+        if not count and self.holds(start):
+            return  # where a record is is known better than by a mere position
         if self.starts:
             begin, (there, known) = self.starts[-1], self.stretches[-1]
             if begin <= start <= begin + known and other - there == start - begin:

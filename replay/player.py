@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -19,7 +19,7 @@ from replay.asking import Asking, Sent
 from replay.effects import take_effect
 from replay.learn import learn, learn_unsure
 from replay.merge import merge
-from replay.outcome import Outcome, Verdict
+from replay.outcome import Outcome, Part, Verdict
 from replay.refusal import Refused
 from replay.sessions import Use
 from replay.stage import AHEAD, AHEAD_NS, Stage
@@ -87,7 +87,7 @@ class Player:
         """Hand over an outcome."""
         self._unsettled.end(sent.step.number)
         if sent.step.captured.api_key == PRODUCE and not _is_placed(sent):
-            self._be_unsure(sent)
+            self._be_unsure(sent.taken + sent.outcome.parts)
         self._stage.progress.done += 1
         return self._stage.judge.outcome(sent.outcome, self._stage.world)
 
@@ -225,6 +225,7 @@ class Player:
             answer = await self._ask_again(sent, why, answer)
         self._stage.progress.waits.pop(sent.step.number, None)
         outcome.response = answer
+        outcome.parts, sent.taken = sent.taken + outcome.parts, []
         outcome.changes += self._stage.groups.rejoined(sent.step)
         if answer is not None:
             if why is None:
@@ -239,17 +240,17 @@ class Player:
         """Ask again, with what members of groups do beside that, and return the answer."""
         groups = self._stage.groups
         rejoined = None
-        if sent.step.captured.api_key == PRODUCE:
-            self._be_unsure(sent)  # an error may come after the records are in the log
         if why is Again.REJOIN:
             rejoined = await groups.rejoin(sent.step, sent.outcome.parts[0].request)
         await self._asking.ask_again(sent, why, answer)
+        if sent.step.captured.api_key == PRODUCE:
+            self._be_unsure(sent.outcome.parts)  # an error may come after the records are written
         if rejoined is not None:
             sent.outcome.changes.append(rejoined)
         return await self._answer(sent)
 
-    def _be_unsure(self, sent: Sent) -> None:
-        for part in sent.outcome.parts:
+    def _be_unsure(self, parts: Iterable[Part]) -> None:
+        for part in parts:
             learn_unsure(part.request, part.version, self._stage.world)
 
     async def _repeat(self, number: int, member: str) -> Container | None:
@@ -281,7 +282,8 @@ class Player:
         outcome = sent.outcome
         for part, asked in zip(outcome.parts, sent.asked, strict=True):
             part.response = await asked.answer()
-        bodies = [part.response for part in outcome.parts if part.response is not None]
+        parts = sent.taken + outcome.parts
+        bodies = [part.response for part in parts if part.response is not None]
         if not bodies:
             return None
         ends = [asked.answered_ns for asked in sent.asked]

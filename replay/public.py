@@ -70,8 +70,8 @@ def replay(
         report_file: The report is written there too, in the form that its name asks for.
         show_secrets: Whether secrets are compared and shown.
         show_payloads: Whether keys, values and headers of records are shown in the report.
-        fail_on: What `Report.passed` depends on: `differs`, `error`, `missing`, `nothing`, limits
-            as `latency:p99>2x`; the first three by default.
+        fail_on: What `Report.passed` depends on: `differs`, `error`, `missing`, `unbalanced`,
+            `nothing`, limits as `latency:p99>2x`; the first three by default.
         accept: A file of differences that fail nothing.
         write_accepted: Such a file, written with the differences of this replay.
         upgrade: Whether the APIs that the target offers and changed defaults fail nothing either.

@@ -14,6 +14,9 @@ from typing import NamedTuple
 
 from replay.ranges import Range, Ranges
 
+MOST_POLLS = 64
+"""Of one reader and log, of which is remembered that they brought less than there was."""
+
 MOST_RANGES = 4096
 """Of one reader and log; beyond, small gaps are taken for filled, and debts forgotten."""
 
@@ -30,12 +33,29 @@ class Given(NamedTuple):
         partition: Its number.
         captured: What the captured answer has.
         live: What that of the target has.
+        bound: Behind what the target, by its own words, had to give; see `bounds`. Or 0.
     """
 
     topic: str
     partition: int
     captured: Ranges
     live: Ranges
+    bound: int = 0
+
+
+class Poll(NamedTuple):
+    """
+    A poll that brought less than the captured one, and less than the target said there was.
+
+    Attributes:
+        start: The first offset that it asked for or was given, in the capture.
+        lacks: What it was to bring.
+        step: Which it was.
+    """
+
+    start: int
+    lacks: Ranges
+    step: int
 
 
 @dataclass(slots=True)
@@ -47,17 +67,20 @@ class Account:
         log: Of which partition.
         given: What the target gave it.
         owed: What it was given in the capture, and not by the target.
+        polls: Those by which the target may have withheld some of that.
     """
 
     log: Log
 
     given: Ranges = field(default_factory=Ranges)
     owed: Ranges = field(default_factory=Ranges)
+    polls: list[Poll] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list)
     _steps: list[int] = field(default_factory=list)
 
-    def note(self, step: int, captured: Ranges, live: Ranges) -> None:
+    def note(self, step: int, given: Given) -> None:
         """Take over what both answers to a step bring."""
+        captured, live = given.captured, given.live
         for each in live:
             self.given.add(*each)
             self.owed.remove(*each)
@@ -72,6 +95,28 @@ class Account:
                     self.given.add(*gap)
         if len(self.given) > MOST_RANGES:
             self.given.thin_out(MOST_RANGES // 2)
+        self._note_poll(step, given)
+
+    def _note_poll(self, step: int, given: Given) -> None:
+        if not len(given.captured):
+            return
+        start = given.live.start if len(given.live) else given.captured.start
+        end = given.live.end if len(given.live) else start
+        lacks = Ranges(
+            part for each in given.captured.within(end, given.bound) for part in self._owed(each)
+        )
+        if not len(lacks):
+            return
+        if len(self.polls) >= MOST_POLLS:
+            self.polls = [poll for poll in self.polls if any(map(self._owes, poll.lacks))]
+        if len(self.polls) < MOST_POLLS:
+            self.polls.append(Poll(start, lacks, step))
+
+    def _owed(self, offsets: Range) -> Iterator[Range]:
+        return self.owed.within(*offsets)
+
+    def _owes(self, offsets: Range) -> bool:
+        return any(self._owed(offsets))
 
     def _owe(self, lack: Range, step: int) -> None:
         if not len(self.owed):
@@ -100,7 +145,11 @@ class Readers:
             return
         log = given.topic, given.partition
         account = self._accounts.setdefault((reader, log), Account(log))
-        account.note(step, given.captured, given.live)
+        account.note(step, given)
+
+    def logs(self) -> Iterator[Log]:
+        """Yield the logs of which somebody reads."""
+        yield from {log for _, log in self._accounts}
 
     def owing(self) -> Iterator[Account]:
         """Yield the accounts of readers that lack records."""

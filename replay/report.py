@@ -12,9 +12,10 @@ from dissector.protocol.embedded.sasl import MASK
 from dissector.view.values import jsonable
 from replay.about import About
 from replay.accepted import Place
+from replay.balance import LeftOpen
 from replay.compare import FAILING
 from replay.differing import Differing
-from replay.kept import Kept
+from replay.equivalents import Equivalents
 from replay.outcome import Alike, Change, Difference, Outcome, Verdict
 from replay.plan import Plan
 from replay.roles import Role
@@ -53,6 +54,7 @@ class Report:
         versions: API, captured version, version sent -> how often.
         split: How many requests were sent to more than one broker.
         remains: What could not be tidied up on the target, and why.
+        left_open: The logs that could not be balanced, and why; in all passes.
         sent: How many requests were sent; one that is split counts as many as it became.
         lacking: How many of those that fail go by what was left out.
     """
@@ -70,10 +72,12 @@ class Report:
         self.failures = Reasons()
         self.left_out = {BY_PLAN: Reasons(), BY_REPLAY: Reasons()}
         self.not_judged = Reasons()
-        self.reasons = Reasons()
+        self._equivalents = Equivalents()
+        self.reasons = self._equivalents.reasons
         self.changes: dict[tuple[str, str], Seen] = {}
         self.versions: Counter[tuple[str, int, int]] = Counter()
         self.remains: list[str] = []
+        self.left_open: list[LeftOpen] = []
         self.split = 0
         self.sent = 0
         self.lacking = 0
@@ -82,7 +86,6 @@ class Report:
         self._verdict_of = bytearray(len(plan))
         self._shows_secrets = setting.show_secrets
         self._differing = Differing(setting.criteria.accepted, setting.show_payloads)
-        self._equivalents = Kept()
 
     def add(self, outcome: Outcome, verdict: Verdict, differences: Iterable[Difference]) -> None:
         """Take over what became of a step."""
@@ -105,9 +108,10 @@ class Report:
         self.lacking += verdict in FAILING and bool(step.lacks)
         if verdict is Verdict.NOT_JUDGED:
             self.not_judged.add(outcome.failure, api)
-        elif verdict is Verdict.EQUIVALENT:
-            self._add_equivalent(outcome)
-        about = {**_request(outcome), "verdict": verdict.value, "lacks": sorted(step.lacks)}
+        request = _request(outcome)
+        if verdict is Verdict.EQUIVALENT:
+            self._equivalents.add(request, outcome.reasons)
+        about = {**request, "verdict": verdict.value, "lacks": sorted(step.lacks)}
         for each in found:
             self._differing.add(about, each)
 
@@ -129,8 +133,10 @@ class Report:
         """Take over a difference of a step that was added before, in the same pass."""
         api = step.captured.api
         (found,) = self._differing.find(api, [difference])
-        before = _VERDICTS[self._verdict_of[step.number]]
-        verdict = before
+        request = _request(Outcome(step, copy, version=step.captured.api_version))
+        verdict = before = _VERDICTS[self._verdict_of[step.number]]
+        if before is Verdict.EQUIVALENT:
+            self._equivalents.take_back(request)
         if before not in FAILING:
             verdict = Verdict.ACCEPTED if found.accepted else Verdict.DIFFERS
             for verdicts in (self._verdicts, self.apis[api].verdicts):
@@ -138,8 +144,7 @@ class Report:
                 verdicts[verdict] += 1
             self.lacking += verdict in FAILING and bool(step.lacks)
             self._note(step.number, verdict)
-        outcome = Outcome(step, copy, version=step.captured.api_version)
-        about = {**_request(outcome), "verdict": verdict.value, "lacks": sorted(step.lacks)}
+        about = {**request, "verdict": verdict.value, "lacks": sorted(step.lacks)}
         self._differing.add(about, found)
 
     def _note(self, number: int, verdict: Verdict) -> None:
@@ -169,11 +174,6 @@ class Report:
             values = dict.fromkeys(values, MASK)
         return {"path": f"{api}.{change.path}", **values}
 
-    def _add_equivalent(self, outcome: Outcome) -> None:
-        for reason in outcome.reasons:
-            self.reasons.add(reason, outcome.step.captured.api)
-        self._equivalents.add({**_request(outcome), "reasons": sorted(outcome.reasons)})
-
     @property
     def verdicts(self) -> Mapping[Verdict, int]:
         """How many steps had each verdict, those that were planned to be left out among them."""
@@ -188,6 +188,7 @@ class Report:
     def passed(self) -> bool:
         """Whether nothing happened that is to fail, and the replay came to its end."""
         fails = any(self._verdicts[verdict] for verdict in self.criteria.verdicts)
+        fails = fails or (self.criteria.wants_balance and bool(self.left_open))
         return not fails and not self.ended and not self.limit_rows()
 
     @property
@@ -245,6 +246,7 @@ class Report:
             "differences": self.difference_count,
             "accepted_differences": self.accepted_count,
             "lacking": self.lacking,
+            "not_balanced": len(self.left_open),
             "limits_exceeded": len(self.limit_rows()),
             "first_difference": first and _first_text(first),
             "requests_sent": self.sent,
@@ -352,6 +354,16 @@ class Report:
     def remains_rows(self) -> list[Row]:
         """Return what could not be tidied up on the target."""
         return [{"remains": what} for what in self.remains]
+
+    def left_open_rows(self) -> list[Row]:
+        """Return why logs could not be balanced, and which."""
+        logs: dict[str, list[str]] = {}
+        for each in self.left_open:
+            logs.setdefault(each.why, []).append(f"{each.topic}-{each.partition}")
+        return [
+            {"count": len(names), "logs": sorted(set(names)), "reason": why}
+            for why, names in logs.items()
+        ]
 
     def ignored_rows(self) -> list[Row]:
         """Return what was not counted, by pattern."""

@@ -6,7 +6,7 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Callable
 
-from replay.balance import balance
+from replay.balance import LeftOpen, balance, not_balanced
 from replay.cluster import Cluster
 from replay.pace import SECOND_NS
 from replay.plan import Plan
@@ -24,6 +24,7 @@ class Run:
         world: Of the pass that is played, or was played last; None before the first.
         progress: How far it is.
         remains: What could not be tidied up on the target.
+        left_open: The logs that could not be balanced.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Run:
         self.world: World | None = None
         self.progress = Progress()
         self.remains: list[str] = []
+        self.left_open: list[LeftOpen] = []
 
     def stop(self) -> None:
         """End the run soon: nothing more is sent, and `play` ends when all is tidied up."""
@@ -111,9 +113,11 @@ class Run:
             stage.unreported.flush()
             patience_s = self._manner.timeout_s
             self.remains += await stage.transactions.abort(self._cluster, patience_s)
-        if not self._is_stopped:
-            for found in await balance(world, self._cluster):
-                self._judge.afterwards(found.step, copy, found.difference)
+        stopped = self._is_stopped
+        balanced = not_balanced(world) if stopped else await balance(world, self._cluster)
+        self.left_open += balanced.left_open
+        for found in balanced.findings:
+            self._judge.afterwards(found.step, copy, found.difference)
 
     async def _all_play(self, stage: Stage, last: int) -> None:
         nodes = sorted(self._cluster.brokers)

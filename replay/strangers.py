@@ -130,7 +130,7 @@ class Strangers:
         if body is None or message.api not in _OF_MEMBERS | _JOINING:
             return changes
         if message.api in _OF_STREAMS:
-            if body.get("member_epoch", 1) > 0 and not self._knows(body.group_id, body.member_id):
+            if body.get("member_epoch", 1) and not self._knows(body.group_id, body.member_id):
                 raise Refused(CAN_NOT_JOIN)
             return changes
         if body.get("group_id"):

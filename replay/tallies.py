@@ -85,6 +85,12 @@ class Reasons(Mapping[str, int]):
         is_told = reason in self._found or len(self._found) < _MOST_REASONS
         self._found.setdefault(reason if is_told else OTHER, Counter())[api] += 1
 
+    def remove(self, reason: str, api: str) -> None:
+        """Take one back that was counted."""
+        found = self._found[reason if api in self._found.get(reason, ()) else OTHER]
+        found -= Counter([api])
+        self._found = {each: apis for each, apis in self._found.items() if apis}
+
     def __getitem__(self, reason: str) -> int:
         return self._found[reason].total()
 

@@ -31,6 +31,7 @@ SECTIONS: Mapping[str, Callable[[Report], Iterable[Row]]] = {
     "not_judged": lambda report: report.not_judged_rows(),
     "failure": lambda report: report.failure_rows(),
     "remains": lambda report: report.remains_rows(),
+    "not_balanced": lambda report: report.left_open_rows(),
     "version": lambda report: report.version_rows(),
     "change": lambda report: report.change_rows(),
     "ignored": lambda report: report.ignored_rows(),
@@ -53,6 +54,7 @@ UPGRADE = "Changed by the upgrade: fails nothing"
 INCOMPLETE = "Differences that follow from what the capture lacks: fail nothing"
 ACCEPTED = "Accepted differences: fail nothing"
 STALE = "Accepted, and not found any more"
+NOT_BALANCED = "Records not balanced: losses there are not found"
 
 
 def ndjson_lines(report: Report) -> Iterator[str]:
@@ -88,6 +90,7 @@ def text_lines(
         ("Sent, and the answer not waited for", _reasons(report.not_judged_rows())),
         ("No answer", _reasons(report.failure_rows())),
         ("Left behind on the target", report.remains_rows()),
+        (NOT_BALANCED, not_balanced(report)),
         ("Equivalent answers", _reasons(report.reason_rows())),
         ("Sent in another version", report.version_rows()),
         ("Substituted", _changes(report)),
@@ -211,6 +214,11 @@ def _changes(report: Report) -> list[Row]:
         }
         for row in report.change_rows()
     ]
+
+
+def not_balanced(report: Report) -> list[Row]:
+    """Return why logs could not be balanced, with the first of them."""
+    return [{**row, "logs": _some(row["logs"])} for row in report.left_open_rows()]
 
 
 def _places(rows: list[Row]) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from dissector.errors import ReplayError
@@ -10,6 +10,11 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import error_code, error_name
 from replay.cluster import Cluster
 from replay.topology import NO_ID
+
+_Place = tuple[str, int]
+"""Topic of the target and number of a partition."""
+
+_NO_LEADER = "the target has no such topic, or no leader of the partition"
 
 LATEST, EARLIEST = -1, -2
 """Times that ListOffsets has a meaning of their own for (KIP-79)."""
@@ -75,8 +80,8 @@ async def _create(cluster: Cluster, wanted: Mapping[str, int]) -> None:
 
 
 async def offsets(
-    cluster: Cluster, partitions: Iterable[tuple[str, int]], when_ms: int
-) -> dict[tuple[str, int], int]:
+    cluster: Cluster, partitions: Iterable[_Place], when_ms: int
+) -> dict[_Place, int]:
     """
     Ask for offsets: of the first record that is not older, or `LATEST`, or `EARLIEST`.
 
@@ -86,39 +91,72 @@ async def offsets(
     Raises:
         ReplayError: A leader does not answer.
     """
-    by_node: dict[int, dict[str, list[int]]] = {}
-    for topic, partition in partitions:
-        leader = cluster.leader(topic, partition)
-        if leader is not None:
-            by_node.setdefault(leader.node, {}).setdefault(topic, []).append(partition)
-    found: dict[tuple[str, int], int] = {}
-    for node, topics in by_node.items():
-        answer = await cluster.ask(node, "ListOffsets", _offsets_body(topics, when_ms))
-        for topic in answer.topics:
-            for each in topic.partitions:
-                if not each.error_code and each.get("offset", -1) >= 0:
-                    found[topic.name, each.partition_index] = each.offset
+    found: dict[_Place, int] = {}
+    for node, places in _by_leader(cluster, partitions).items():
+        answers = await _listed(cluster, node, places, when_ms)
+        found |= {place: each for place, each in answers.items() if isinstance(each, int)}
     return found
 
 
-async def fetch(cluster: Cluster, topic: str, partition: int, offset: int) -> bytes | None:
-    """
-    Fetch records from an offset on; what transactions have not committed too.
+async def ends(cluster: Cluster, partitions: Collection[_Place]) -> dict[_Place, int | str]:
+    """Return behind which offset each log ends, or why the target does not say."""
+    found: dict[_Place, int | str] = dict.fromkeys(partitions, _NO_LEADER)
+    for node, places in _by_leader(cluster, partitions).items():
+        try:
+            found |= dict.fromkeys(places, "ListOffsets: no answer about the partition")
+            found |= await _listed(cluster, node, places, LATEST)
+        except ReplayError as error:
+            found |= dict.fromkeys(places, f"ListOffsets: {error}")
+    return found
 
-    Returns:
-        What there is, maybe nothing; None where the target gives none: an error, no leader.
+
+def _by_leader(cluster: Cluster, partitions: Iterable[_Place]) -> dict[int, list[_Place]]:
+    by_node: dict[int, list[_Place]] = {}
+    for place in partitions:
+        leader = cluster.leader(*place)
+        if leader is not None:
+            by_node.setdefault(leader.node, []).append(place)
+    return by_node
+
+
+async def _listed(
+    cluster: Cluster, node: int, places: Iterable[_Place], when_ms: int
+) -> dict[_Place, int | str]:
+    """Ask one leader for offsets; return each, or its error."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in places:
+        topics.setdefault(topic, []).append(partition)
+    answer = await cluster.ask(node, "ListOffsets", _offsets_body(topics, when_ms))
+    found: dict[_Place, int | str] = {}
+    for topic in answer.topics:
+        for each in topic.partitions:
+            if each.error_code:
+                found[topic.name, each.partition_index] = (
+                    f"ListOffsets: {error_name(each.error_code)}"
+                )
+            elif each.get("offset", -1) >= 0:
+                found[topic.name, each.partition_index] = each.offset
+    return found
+
+
+async def fetch(cluster: Cluster, topic: str, partition: int, offset: int) -> bytes:
+    """
+    Fetch records from an offset on, maybe none; what transactions have not committed too.
 
     Raises:
-        ReplayError: The leader does not answer.
+        ReplayError: There is no leader, it does not answer, or it answers with an error.
     """
     leader = cluster.leader(topic, partition)
     if leader is None:
-        return None
+        raise ReplayError(cluster.shown, _NO_LEADER)
     answer = await cluster.ask(leader.node, "Fetch", _fetch_body(cluster, topic, partition, offset))
-    for each in answer.responses:
-        for found in each.partitions:
-            return None if found.error_code else found.records or b""
-    return None
+    found = next((each for topic in answer.responses for each in topic.partitions), None)
+    code = answer.get("error_code") if found is None else found.error_code
+    if code:
+        raise ReplayError(cluster.shown, f"Fetch: {error_name(code)}")
+    if found is None:
+        raise ReplayError(cluster.shown, "Fetch: no answer about the partition")
+    return found.records or b""
 
 
 def _fetch_body(cluster: Cluster, topic: str, partition: int, offset: int) -> dict[str, Any]:

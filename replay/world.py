@@ -66,6 +66,8 @@ class World:
         strangers: Group and member, as captured, whose join the capture does not show.
         guessed_ends: How many transactions were committed whose end the capture does not show.
         is_partial: Whether the capture lacks packets.
+        committed: Captured group, topic and partition of the offsets that were committed; of a
+            capture that lacks packets.
         roles: Those whose values may change at all.
     """
 
@@ -92,6 +94,7 @@ class World:
         self.strangers: set[tuple[str, str]] = set()
         self.guessed_ends = 0
         self.is_partial = False
+        self.committed: set[tuple[str, str, int]] = set()
         self._live: dict[Role, Callable[[Any, Scope], Found]] = _methods(ToLive(self))
         self._captured: dict[Role, Callable[[Any, Scope], Any]] = _methods(ToCaptured(self))
         inside = {Role.RECORDS, Role.EMBEDDED}

@@ -13,11 +13,13 @@ import random
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from replay import Plan, replay
+from replay import Pace, Plan, replay
 from replay.outcome import Verdict
+from replay.public import AS_FAST_AS_ANSWERED
 from replay.report import Report
 from tools.record.packets import walk
 
@@ -82,11 +84,24 @@ class Shares(NamedTuple):
         return self.differ / max(self.answers, 1)
 
 
-def played(capture: Path, target: str, prefix: str = "", timeout_s: float = 5) -> Shares:
+def played(
+    capture: Path,
+    target: str,
+    prefix: str = "",
+    timeout_s: float = 5,
+    pace: Pace = AS_FAST_AS_ANSWERED,
+    allow: Sequence[str] = (),
+) -> Shares:
     """Replay a capture and count what differs."""
-    with Plan.of(capture) as plan:
+    with Plan.of(capture, allow=allow) as plan:
         report = replay(
-            plan, target, prefix=prefix, timeout_s=timeout_s, noise=_UNCHANGED, create_topics=True
+            plan,
+            target,
+            prefix=prefix,
+            timeout_s=timeout_s,
+            noise=_UNCHANGED,
+            create_topics=True,
+            pace=pace,
         )
         assert not report.ended, report.ended
         verdicts = report.verdicts
@@ -105,6 +120,8 @@ def main() -> int:
     parser.add_argument("--whole", action="store_true", help="the undamaged capture too")
     parser.add_argument("--details", type=int, default=0, help="so many differences of each")
     parser.add_argument("--timeout", type=float, default=5)
+    parser.add_argument("--speed", type=float, default=0, help="0 for as fast as possible")
+    parser.add_argument("--allow", action="append", default=[], metavar="API")
     options = parser.parse_args()
     damages = [Damage()] if options.whole else []
     damages += [Damage(cut=options.cut)] if options.cut else []
@@ -117,7 +134,8 @@ def main() -> int:
             path = damaged(capture, damage, Path(folder))
             prefix = f"d{number}-{random.randrange(1 << 30):x}-"
             try:
-                found = played(path, options.to, prefix, options.timeout)
+                pace = Pace(options.speed)
+                found = played(path, options.to, prefix, options.timeout, pace, options.allow)
             except AssertionError as error:
                 print(f"{capture.name:44} {damage!s:18} {error}", flush=True)
                 continue

@@ -14,6 +14,7 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, build_records, parse_records
 from dissector.protocol.records.layout import TIMESTAMP_TYPE
+from replay.link import CLIENT_ID
 from tests.frames import request, response, sized
 from tests.packets import Wire
 from tests.replay.captures import exchange, saved
@@ -154,6 +155,24 @@ class OfRecords(Lie):
 
 
 @dataclass
+class OfLastBatch(Lie):
+    """Keeps the last batch of a log from all but the balance, or only in so many answers."""
+
+    answers: int | None = None
+
+    def change_answer(self, asked: Message, body: Container) -> None:
+        is_told = asked.client_id == CLIENT_ID if self.answers is None else not self.answers
+        if is_told:
+            return
+        for each in _partitions(asked, body, "Fetch", "partitions"):
+            batches = [b for b in parse_records(each.records or b"") if isinstance(b, RecordBatch)]
+            kept = [b for b in batches if b.base_offset < (WRITES - 1) * RECORDS]
+            if len(kept) < len(batches):
+                self.answers = self.answers and self.answers - 1
+                each.records = build_records(kept)
+
+
+@dataclass
 class OfField(Lie):
     """Changes fields of partitions in answers of one API."""
 
@@ -263,6 +282,7 @@ LIES: dict[str, Callable[[], Lie]] = {
         lambda batches: [each for each in batches if each.base_offset != LEFT_OUT]
     ),
     "all records are left out": lambda: OfRecords(lambda _: []),
+    "the last batch is kept from readers": OfLastBatch,
     "a batch is given twice": lambda: OfRecords(lambda batches: batches[:1] + batches),
     "a byte of a value is flipped": lambda: OfRecords(_first(_flipped)),
     "timestamps are changed": lambda: OfRecords(lambda batches: [_dated(b) for b in batches]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from replay.accepted import Accepted
+from replay.balance import LeftOpen
 from replay.compare import compare
 from replay.completeness import Completeness
 from replay.criteria import Criteria
@@ -73,6 +74,7 @@ def full() -> Report:
     lacking = Difference("responses[orders].partition_responses[0].base_offset", 3, 4)
     gapped = outcome("Produce", 7, produced(), produced(), number=11)
     report.add(gapped, Verdict.INCOMPLETE, [lacking])
+    report.left_open = [LeftOpen("orders", 0, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")]
     report.about.learn_target("c-1", {"metadata.version": 27}, 3, False)
     return report
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dissector.errors import UsageError
+from replay.balance import LeftOpen
 from replay.criteria import Criteria
 from replay.outcome import Outcome
 from tests.replay.outcomes import outcome
@@ -21,6 +22,7 @@ SAME, DIFFERS, ERROR, MISSING = outcomes()[:4]
         (["error,missing"], [ERROR, MISSING]),
         (["error", "Differs"], [DIFFERS, ERROR]),
         (["nothing"], []),
+        (["unbalanced"], []),
         (["latency:p99>2x"], []),
     ],
 )
@@ -63,3 +65,12 @@ def test_limits_of_latency(limit: str, captured_ms: int, replayed_ms: float, pas
 def test_unknown_words(word: str) -> None:
     with pytest.raises(UsageError, match="--fail-on"):
         Criteria.of([word])
+
+
+def test_a_log_that_could_not_be_balanced_fails_where_that_is_wanted() -> None:
+    for words, passed in (([], True), (["differs,unbalanced"], False)):
+        report = made(SAME, criteria=Criteria.of(words))
+        assert report.passed
+        report.left_open = [LeftOpen("orders", 0, "why")]
+        assert report.passed is passed
+    assert Criteria.of(["differs", "unbalanced"]).words == ["differs", "unbalanced"]

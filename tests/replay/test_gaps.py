@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dissector.protocol.apis import KEYS
@@ -12,7 +14,7 @@ from replay.step import Captured
 from replay.world import World
 from tests.frames import request, response
 
-LIST = KEYS["ListOffsets"]
+LIST, COMMITTED, FETCH = KEYS["ListOffsets"], KEYS["OffsetFetch"], KEYS["Fetch"]
 DIFFERS = Difference("topics[t].partitions[0].offset", 6, 3)
 
 
@@ -25,10 +27,53 @@ def asked() -> Captured:
 
 
 def follows(world: World, *differences: Difference) -> bool:
-    captured = asked()
+    return of(asked(), world, *differences)
+
+
+def of(captured: Captured, world: World, *differences: Difference) -> bool:
     assert captured.response is not None
-    answered = decode_response(captured.response, LIST, 1)
+    answered = decode_response(captured.response, captured.api_key, captured.api_version)
     return follow_from_gap(captured, answered, differences, world)
+
+
+def committed(version: int) -> Captured:
+    """An answer to OffsetFetch: the group has committed 2."""
+    partition = {"partition_index": 0, "committed_offset": 2, "metadata": "", "error_code": 0}
+    topics = [{"name": "t", "partitions": [partition]}]
+    wanted = [{"name": "t", "partition_indexes": [0]}]
+    if version >= 8:
+        asks: dict[str, Any] = {"groups": [{"group_id": "g", "topics": wanted}]}
+        told: dict[str, Any] = {"groups": [{"group_id": "g", "topics": topics, "error_code": 0}]}
+    else:
+        asks, told = {"group_id": "g", "topics": wanted}, {"topics": topics, "error_code": 0}
+    frames = (
+        request(COMMITTED, version, 1, **asks)[4:],
+        response(COMMITTED, version, 1, **told)[4:],
+    )
+    return Captured(0, "", "", COMMITTED, version, 1, None, *frames, True, 0, 1)
+
+
+@pytest.mark.parametrize(("version", "path"), [(5, ""), (8, "groups[g].")])
+def test_an_offset_that_was_committed_before_the_capture(version: int, path: str) -> None:
+    world = World()
+    world.is_partial = True
+    world.offsets.learn("t", 0, 0, 0, 6)
+    differs = Difference(f"{path}topics[t].partitions[0].committed_offset", 2, -1)
+    assert of(committed(version), world, differs)
+    world.committed.add(("g", "t", 0))
+    assert not of(committed(version), world, differs)
+
+
+@pytest.mark.parametrize(("error", "expected"), [(1, True), (6, False)])
+def test_a_session_tells_of_a_position_beyond_the_log(error: int, expected: bool) -> None:
+    world = World()
+    world.is_partial = True
+    frames = request(FETCH, 11, 1)[4:], response(FETCH, 11, 1, responses=[])[4:]
+    captured = Captured(0, "", "", FETCH, 11, 1, None, *frames, True, 0, 1)
+    partition = {"partition_index": 0, "error_code": error}
+    of_topic = Difference("responses[t]", None, {"topic": "t", "partitions": [partition]})
+    of_partition = Difference("responses[t].partitions[0]", None, partition)
+    assert of(captured, world, of_topic, of_partition) is expected
 
 
 @pytest.mark.parametrize(("is_partial", "expected"), [(True, True), (False, False)])

@@ -13,7 +13,8 @@ def test_verdicts() -> None:
     assert verdict_line(made(outcomes()[0])) == "target:9092: answers as captured"
     assert verdict_line(full()).startswith(
         "target:9092: 3 of 9 answers differ from what was captured; "
-        "1 more as the capture lacks packets; 2 latencies are above the limit"
+        "1 more as the capture lacks packets; 1 log could not be balanced; "
+        "2 latencies are above the limit"
     )
     tolerant = made(outcomes()[1], criteria=Criteria.of(["missing"]))
     assert verdict_line(tolerant).endswith("captured, none in a way that --fail-on names")

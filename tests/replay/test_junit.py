@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from replay.balance import LeftOpen
 from replay.criteria import Criteria
 from replay.junit import junit_lines
 from replay.report import Report
@@ -57,6 +58,18 @@ def test_what_is_accepted_fails_no_case_and_latencies_do() -> None:
     assert tolerant.get("failures") == "0"
     properties = {each.get("name"): each.get("value") for each in suite.iter("property")}
     assert "cluster c-1" in (properties["target"] or "")
+
+
+def test_a_log_that_could_not_be_balanced_is_skipped_or_fails() -> None:
+    assert "balance of records" in _names(_suite(full()), "skipped")
+    report = made(outcomes()[0], criteria=Criteria.of(["unbalanced"]))
+    report.left_open = [LeftOpen("orders", 0, "ListOffsets: why")]
+    suite = _suite(report)
+    assert _names(suite, "failure") == ["balance of records"]
+    assert suite.get("failures") == "1"
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert failure.get("message") == "1 not balanced (orders-0): ListOffsets: why"
 
 
 def test_what_was_left_behind_is_told() -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from construct import Container
 
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.messages import Message
 from replay import Plan, Report, replay
 from replay.embedded import Embedded
+from replay.headline import verdict_line
+from replay.link import CLIENT_ID
 from replay.outcome import Verdict
 from tests.replay import lies
 from tests.replay.liar import Lie, lying
@@ -34,6 +40,41 @@ def test_a_lie_is_found(tmp_path: Path, lie: Callable[[], Lie]) -> None:
     assert not report.passed, str(report)
     assert report.difference_count
     assert sum(report.verdicts.values()) == len(report.plan)
+
+
+@dataclass
+class Silent(Lie):
+    """Answers nothing of use to the requests of the replay itself."""
+
+    api: str
+    array: str
+    lie: Lie = field(default_factory=Lie)
+
+    def change_answer(self, asked: Message, body: Container) -> None:
+        self.lie.change_answer(asked, body)
+        if asked.client_id == CLIENT_ID and asked.api == self.api:
+            for topic in body.get("responses") or body.get("topics") or ():
+                for each in topic[self.array]:
+                    each.error_code = error_code("TOPIC_AUTHORIZATION_FAILED")
+
+
+def test_a_log_whose_end_the_target_does_not_tell_is_left_open(tmp_path: Path) -> None:
+    report = played(tmp_path, Silent("ListOffsets", "partitions"))
+    (row,) = report.left_open_rows()
+    assert row == {
+        "count": 2,
+        "logs": [f"{lies.UNREAD}-0", f"{lies.READ}-0"],
+        "reason": "ListOffsets: TOPIC_AUTHORIZATION_FAILED",
+    }
+    assert report.passed
+    assert "2 logs could not be balanced" in verdict_line(report)
+
+
+def test_what_a_reader_lacks_and_the_target_does_not_give_is_left_open(tmp_path: Path) -> None:
+    report = played(tmp_path, Silent("Fetch", "partitions", lies.OfLastBatch()))
+    (row,) = report.left_open_rows()
+    assert row["logs"] == [f"{lies.READ}-0"]
+    assert "Fetch: TOPIC_AUTHORIZATION_FAILED" in row["reason"]
 
 
 def test_the_truth_is_no_lie(tmp_path: Path) -> None:

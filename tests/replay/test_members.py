@@ -57,3 +57,13 @@ def test_old_turns_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         members.learn_turn("g", "m", turn, 10 * turn)
     assert members.turn("g", "m", 8) == 80
     assert len(members._turns["g", "m"].known) == 3
+
+
+def test_a_join_without_a_captured_answer_leads_to_the_next_generation() -> None:
+    members = Members()
+    members.learn_next_turn("g", "m", 9)
+    assert members.turn("g", "m", 3) == 3
+    members.learn_turn("g", "m", 2, 7)
+    members.learn_next_turn("g", "m", 9)
+    assert [members.turn("g", "m", turn) for turn in (2, 3, 5)] == [7, 9, 9]
+    assert members.captured_turn("g", "m", 9) == 3

@@ -129,3 +129,11 @@ def test_records_in_a_row_may_be_learned_at_once(learned: list[tuple[int, int, l
     for offset in range(60):
         assert at_once.live("t", 0, offset) == one_by_one.live("t", 0, offset)
         assert at_once.captured("t", 0, offset) == one_by_one.captured("t", 0, offset)
+
+
+def test_a_mere_position_takes_nothing_from_where_records_are() -> None:
+    offsets = Offsets()
+    offsets.learn("t", 0, 3, 0, 3)
+    offsets.learn("t", 0, 0, 0)
+    assert [offsets.captured("t", 0, live) for live in range(4)] == [3, 4, 5, 6]
+    assert offsets.live("t", 0, 4) == (1, "translated")

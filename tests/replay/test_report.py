@@ -179,3 +179,21 @@ def test_the_end_of_a_pass_may_show_that_an_answer_differs() -> None:
     accepting.revise(same.step, 0, Difference("lost", "a record", None))
     assert accepting.verdicts[Verdict.ACCEPTED] == 1
     assert accepting.passed
+
+
+def test_reasons_of_an_answer_that_the_end_of_the_pass_revises_are_taken_back() -> None:
+    equivalents = [
+        outcome("Produce", 7, produced(), produced(), number=number, live_version=6)
+        for number in (4, 7)
+    ]
+    report = made(*equivalents)
+    (reason,) = report.reason_rows()
+    assert reason["count"] == 2
+    for _ in range(2):
+        report.revise(equivalents[0].step, 0, Difference("lost", "a record", None))
+    (reason,) = report.reason_rows()
+    assert (reason["count"], reason["apis"]) == (1, {"Produce": 1})
+    assert [row["step"] for row in report.equivalents()] == [7]
+    report.revise(equivalents[1].step, 0, Difference("lost", "a record", None))
+    assert not report.reason_rows()
+    assert report.verdicts[Verdict.DIFFERS] == 2

@@ -40,6 +40,13 @@ def test_a_lie_is_found(kafka: StartCluster, tmp_path: Path, lie: Callable[[], L
     assert not report.passed, str(report)
 
 
+def test_a_batch_that_is_given_when_the_reader_is_gone_is_missed(
+    kafka: StartCluster, tmp_path: Path
+) -> None:
+    report = played(lies.capture(tmp_path), kafka, lies.OfLastBatch(lies.POLLS))
+    assert not report.passed, str(report)
+
+
 def test_the_truth_is_no_lie(kafka: StartCluster, tmp_path: Path) -> None:
     report = played(lies.capture(tmp_path), kafka, Lie())
     assert report.passed, str(report)

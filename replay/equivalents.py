@@ -1,0 +1,49 @@
+"""Equivalent answers with their reasons; what the end of a pass revises is taken back."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from itertools import islice
+
+from replay.kept import Kept
+from replay.outcome import Reason
+from replay.tallies import Reasons, Row
+
+
+class Equivalents:
+    """
+    Collects them; the reasons of the answers of one pass are known by their steps.
+
+    Attributes:
+        reasons: How often each was given.
+    """
+
+    def __init__(self) -> None:
+        self.reasons = Reasons()
+        self._kept = Kept()
+        self._kinds: list[frozenset[Reason]] = []
+        self._kind_of = array("H")
+        self._revised: set[tuple[int, int]] = set()
+
+    def add(self, request: Row, reasons: frozenset[Reason]) -> None:
+        """Take an answer, by what the report says of its request."""
+        for reason in reasons:
+            self.reasons.add(reason, request["api"])
+        self._kept.add({**request, "reasons": sorted(reasons)})
+        if reasons not in self._kinds:
+            self._kinds.append(reasons)
+        step = request["step"]
+        self._kind_of.extend([0] * (step + 1 - len(self._kind_of)))
+        self._kind_of[step] = self._kinds.index(reasons)
+
+    def take_back(self, request: Row) -> None:
+        """Forget an answer of the pass that was added last: it differs after all."""
+        for reason in self._kinds[self._kind_of[request["step"]]]:
+            self.reasons.remove(reason, request["api"])
+        self._revised.add((request["copy"], request["step"]))
+
+    def rows(self, most: int | None = None) -> Iterator[Row]:
+        """Yield the answers, in the order in which they came; the first so many."""
+        rows = self._kept.rows()
+        return islice((r for r in rows if (r["copy"], r["step"]) not in self._revised), most)
