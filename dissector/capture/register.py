@@ -115,6 +115,10 @@ class Register(Sequence[Connection]):
             sides=np.concatenate((sides[:, :, PACKETS : BYTES + 1], rare), axis=2),
         )
 
+    def ends(self, number: int) -> tuple[Endpoint, Endpoint]:
+        """Return the endpoints of a connection."""
+        return _ends(_ROW.unpack_from(self.rows.data, number * _ROW.size))
+
     def first_packets(self, numbers: Int64s) -> Int64s:
         """Return the number of the first packet of each of these connections."""
         firsts: Int64s = self.rows[numbers, FIRST_PACKET]

@@ -55,9 +55,7 @@ def write_lines(lines: Iterable[str], output: str | None, end: str = "\n") -> No
     """Write lines, each with its end."""
     lines = begun(lines)
     with opened(output) as file:
-        for line in lines:
-            file.write(line)
-            file.write(end)
+        file.writelines(line + end for line in lines)
 
 
 def is_terminal(output: str | None) -> bool:

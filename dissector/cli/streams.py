@@ -96,12 +96,17 @@ def _written(source: options.Source, folder: Path, show_secrets: bool) -> list[R
 
 def _passed(source: options.Source, see: Callable[[Exchange], None] | None = None) -> set[int]:
     """Read the capture; return the connections with an exchange that the filter lets pass."""
+    if see is None and source.filter is None:
+        for _ in source.each_window():
+            pass  # connections are known by their packets alone
+        return set()
+    if see is None:
+        return {exchange.connection for exchange in source.exchanges()}
     passed = set()
     for exchange in chain.from_iterable(source.windows()):
         if source.passes(exchange):
             passed.add(exchange.connection)
-        if see is not None:
-            see(exchange)
+        see(exchange)
     return passed
 
 

@@ -158,6 +158,8 @@ def _begins_well(stream: Stream, at: int, size: int) -> bool:
     if not _may_try(stream, size):
         return False
     frame = bytes(stream.buffer[at + 4 : at + 4 + size])
+    if not any(frame):
+        return False
     message = decode_request(frame + bytes(size - len(frame)))
     if message.schema is None:
         return True
@@ -242,9 +244,11 @@ def _is_answer(stream: Stream, at: int, waiting: OpenRequests, broken: Break | N
         return starts and broken.cut and broken.missing == end - len(buffer)
     if starts and stream.ends_packet(end):
         return True
-    return _may_try(stream, size) and exact(
-        decode_response(bytes(buffer[at + 4 : end]), request.api_key, request.api_version)
-    )
+    if not _may_try(stream, size):
+        return False
+    frame = bytes(buffer[at + 4 : end])
+    # Zeros answer request 0 in many declarations, and stand in many records.
+    return any(frame) and exact(decode_response(frame, request.api_key, request.api_version))
 
 
 def _chain_to(stream: Stream, target: int) -> int:

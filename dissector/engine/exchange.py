@@ -296,7 +296,8 @@ class Exchange:
         return None if packet is None else packet + 1
 
     def _value(self, frames: Frames, column: str) -> int | None:
-        return _integer(getattr(frames, column)[self._row])
+        value = getattr(frames, column)[self._row]
+        return None if value == NONE else int(value)
 
 
 def _integer(value: Any) -> int | None:

@@ -169,9 +169,8 @@ class Reading:
 
     def sides(self, connection: int, client: int) -> tuple[str, str]:
         """Return client and broker of a connection as `address:port`."""
-        known = self.streams.connections[connection]
-        ends = endpoint_text(*known.a), endpoint_text(*known.b)
-        return ends[client], ends[1 - client]
+        ends = self.streams.connections.ends(connection)
+        return endpoint_text(*ends[client]), endpoint_text(*ends[1 - client])
 
     def ends_of(self, connections: Ints) -> list[tuple[str, str]]:
         """Return both endpoints of connections as `address:port`."""

@@ -130,8 +130,12 @@ def candidates(data: bytes | bytearray, start: int) -> Iterator[int]:
 
 
 def fits(frame: bytes) -> bool:
-    """Tell whether a whole frame is a request that its declaration consumes to the last byte."""
-    return exact(decode_request(frame))
+    """
+    Tell whether a whole frame is a request that its declaration consumes to the last byte.
+
+    Zeros are none: they fit many declarations.
+    """
+    return any(frame) and exact(decode_request(frame))
 
 
 def exact(message: Message) -> bool:

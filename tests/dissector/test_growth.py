@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dissector import open_capture
+from dissector.engine.open import MAX_OPEN
 from dissector.kernel import Kernel
 from tests.dissector.hostile import KINDS
 
@@ -36,11 +37,17 @@ def read(path: Path) -> None:
     open_capture(path).records()
 
 
-def seconds(path: Path) -> float:
+def pair(path: Path) -> None:
+    """Find what answers what, and no more."""
+    for _ in open_capture(path).windows():
+        pass
+
+
+def seconds(path: Path, work: Callable[[Path], None] = read) -> float:
     """Return the processor time of reading a capture."""
     gc.collect()
     before = time.process_time()
-    read(path)
+    work(path)
     return time.process_time() - before
 
 
@@ -67,6 +74,17 @@ def test_four_times_the_bytes_cost_about_four_times_the_work(kind: str, tmp_path
     assert seconds(large) < most or seconds(large) < most  # another program may have come between
     # Memory is measured at less: to follow it takes some times as long.
     assert peak(small) < FLOOR_BYTES + 2 * grown(tiny, small) * peak(tiny)
+
+
+@pytest.mark.parametrize("kind", ["orphans", "open requests"])
+def test_no_answer_searches_the_requests_that_wait(kind: str, tmp_path: Path) -> None:
+    # So many that a search, of some nanoseconds a request, costs more than all else.
+    make, small, large = KINDS[kind][0], tmp_path / "small.pcap", tmp_path / "large.pcap"
+    small.write_bytes(make(MAX_OPEN // 4))
+    large.write_bytes(make(MAX_OPEN))
+    least = min(seconds(small, pair), seconds(small, pair))
+    most = FLOOR_S + 2 * grown(small, large) * least
+    assert seconds(large, pair) < most or seconds(large, pair) < most
 
 
 def grown(small: Path, large: Path) -> float:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-CPU_S, PEAK_BYTES = 30, 600_000_000
-"""Seconds of an idle machine are up to three on a busy one; before, these took minutes."""
+CPU_S, PEAK_BYTES = 10, 600_000_000
+
+TRIES = 3
+"""A busy machine takes up to three times the processor time of an idle one: the least counts."""
 
 LAUNCH = Path(__file__).parents[2] / "benchmarks" / "launch.py"
 FILES = (
@@ -39,8 +41,11 @@ def test_a_small_capture_costs_seconds(name: str, command: str, shared: Path) ->
     command_line = (sys.executable, "-m", "dissector", *command.split(), str(path))
     # From a small process: a child begins with the peak of memory of who starts it.
     launch = (sys.executable, "-I", "-S", str(LAUNCH), os.devnull, *command_line)
-    printed = subprocess.run(launch, stdout=subprocess.PIPE, check=True).stdout
-    status, _, peak_bytes, cpu_s = printed.split()
-    assert int(status) in (0, 1, 2)  # 2: conform, which judged nothing
-    assert float(cpu_s) < CPU_S
-    assert int(peak_bytes) < PEAK_BYTES
+    for _ in range(TRIES):
+        printed = subprocess.run(launch, stdout=subprocess.PIPE, check=True).stdout
+        status, _, peak_bytes, cpu_s = printed.split()
+        assert int(status) in (0, 1, 2)  # 2: conform, which judged nothing
+        assert int(peak_bytes) < PEAK_BYTES
+        if float(cpu_s) < CPU_S:
+            return
+    raise AssertionError(f"{cpu_s.decode()} s of processor time")

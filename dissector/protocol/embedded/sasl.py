@@ -40,9 +40,7 @@ _GSSAPI_OIDS = (
     bytes.fromhex("06092a864886f712010202"),  # Kerberos 5
     bytes.fromhex("06062b0601050502"),  # SPNEGO
 )
-_JWT_LIMIT = 65_536
-_SIGNATURE_LETTERS = 40
-"""A signature of 256 bits, the shortest of RFC 7518, takes 43 letters in base64."""
+_JSON_LIMIT = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +144,7 @@ def _scram_server(text: str, mechanism: str | None) -> Token | None:
 
 def _scram_of(digest: str) -> str:
     """Tell the mechanism by the length of a digest in base64."""
-    raw = _base64(digest, altchars=None)
+    raw = _base64(digest)
     return _SCRAM_BY_DIGEST.get(len(raw or b""), "SCRAM")
 
 
@@ -171,9 +169,10 @@ def _oauthbearer(data: bytes, mechanism: str | None, from_client: bool) -> Token
     if not bearer or not bearer[0].lower().startswith("bearer "):
         return None
     authzid, credential = _sasl_name(first[1] or ""), bearer[0][7:].strip()
-    user = _jwt_subject(credential) or (authzid if authzid not in credential else "") or None
+    # The claims of a web token are part of the credential: no name is taken from them.
+    user = authzid if authzid not in credential else ""
     who = f" user {_quoted(user)}" if user else ""
-    return Token("OAUTHBEARER", user, "client-first", f"OAUTHBEARER{who} token {MASK}")
+    return Token("OAUTHBEARER", user or None, "client-first", f"OAUTHBEARER{who} token {MASK}")
 
 
 def _oauthbearer_server(text: str, mechanism: str | None) -> Token | None:
@@ -184,32 +183,6 @@ def _oauthbearer_server(text: str, mechanism: str | None) -> Token | None:
         return None
     error = status if status in _BEARER_ERRORS else "without a known name"
     return Token("OAUTHBEARER", None, "server-error", f"OAUTHBEARER error {error}")
-
-
-def _jwt_subject(token: str) -> str | None:
-    """
-    Return the `sub` of a signed JSON web token that can be read, as text.
-
-    The claims of an unsigned one are the credential: whoever knows them can write it again.
-    """
-    parts = token.split(".")
-    if len(parts) != 3 or len(parts[1]) > _JWT_LIMIT:
-        return None
-    header, claims = _jwt_part(parts[0]), _jwt_part(parts[1])
-    is_signed = len(parts[2]) >= _SIGNATURE_LETTERS and str(header.get("alg")).lower() != "none"
-    subject = claims.get("sub") if is_signed else None
-    if not isinstance(subject, str):
-        return None
-    # JSON can spell half a surrogate pair, which no output could write.
-    return subject.encode("utf-8", "replace").decode() or None
-
-
-def _jwt_part(text: str) -> dict[str, Any]:
-    """Return a part of a JSON web token; nothing where it can't be read."""
-    text = text.rstrip("=")
-    raw = _base64(text + "=" * (-len(text) % 4), altchars=b"-_")
-    decoded = None if raw is None else _utf8(raw)
-    return (_json(decoded) or {}) if decoded else {}
 
 
 def _gssapi(data: bytes, mechanism: str | None, from_client: bool) -> Token | None:
@@ -236,15 +209,15 @@ def _utf8(data: bytes) -> str | None:
         return None
 
 
-def _base64(text: str, altchars: bytes | None) -> bytes | None:
+def _base64(text: str) -> bytes | None:
     try:
-        return base64.b64decode(text.encode(), altchars, validate=True)
+        return base64.b64decode(text.encode(), validate=True)
     except ValueError:
         return None
 
 
 def _json(text: str) -> dict[str, Any] | None:
-    if len(text) > _JWT_LIMIT:
+    if len(text) > _JSON_LIMIT:
         return None
     try:
         value = json.loads(text)

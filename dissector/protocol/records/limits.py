@@ -24,8 +24,8 @@ class Limits:
         max_ratio: Bytes that one compressed byte of a batch may give. Snappy can reach 21, lz4 255
             and gzip 1,032, so only zstd (up to 32,768) ever meets it.
         free_bytes: Up to here the ratio of a batch does not count.
-        field_bytes: What a field may give in any case: the largest record that producers send by
-            default (1 MiB), and be it of equal bytes.
+        field_bytes: What a field may give in any case. A field with a batch has at least 61 bytes,
+            so all fields of a capture together keep to about `field_ratio` of its bytes, too.
         field_ratio: Bytes that one byte of a field may give,
         field_ratio_bytes: up to here; beyond, `large_field_ratio` for all of them.
         large_field_ratio: See there.
@@ -42,7 +42,7 @@ class Limits:
     max_decompressed_bytes: int = 512 * MIB
     max_ratio: int = 2000
     free_bytes: int = 32 * MIB
-    field_bytes: int = MIB + 64 * KIB
+    field_bytes: int = 64 * KIB
     field_ratio: int = 1100
     field_ratio_bytes: int = 32 * MIB
     large_field_ratio: int = 64

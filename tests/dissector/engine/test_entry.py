@@ -9,7 +9,7 @@ from dissector.engine import entry
 from dissector.engine.entry import Break, enter_lonely_responses, enter_requests, enter_responses
 from dissector.engine.frames import Frame, Stream
 from dissector.engine.open import OpenRequests
-from tests.frames import request, response
+from tests.frames import request, response, sized
 
 HEARTBEAT, METADATA = 12, 3
 
@@ -50,6 +50,9 @@ def entered(made: Stream, broken: Break | None = None) -> int | None:
         ([b"tail" + request(HEARTBEAT, 3, 1)[:4] + beat(1)[4:-3] + b"\xff\xff\xff"], None),
         ([b"no kafka at all, but long enough to be looked at"], None),
         ([b""], None),
+        # Zeros are a Produce request without records; they are no evidence.
+        ([b"tail" + sized(bytes(18)) + b"x", b"x"], None),
+        ([sized(bytes(18)) + b"x"], None),
     ],
 )
 def test_first_believable_request(packets: list[bytes], at: int | None) -> None:
@@ -139,6 +142,13 @@ def told(n: int) -> bytes:
 def test_answer_to_an_open_request() -> None:
     made = stream(b"tail" + told(5) + told(6), fresh=False)
     assert answer_at(made, waiting(6)) == 4 + len(told(5))
+
+
+@pytest.mark.parametrize("size", [6, 10, 12])
+def test_zeros_are_no_answer(size: int) -> None:
+    made = stream(b"tail" + sized(bytes(size)) + bytes(20), fresh=False)
+    assert answer_at(made, waiting(0)) is None
+    assert answer_at(stream(b"tail" + told(0) + bytes(20), fresh=False), waiting(0)) is None
 
 
 def test_responses_before_it_are_entered_where_sizes_lead_to_it() -> None:

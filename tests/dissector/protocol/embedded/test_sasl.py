@@ -108,7 +108,7 @@ TOKENS = [
         bearer(jwt({"sub": "carol"})),
         None,
         True,
-        Token("OAUTHBEARER", "carol", "client-first", 'OAUTHBEARER user "carol" token ***'),
+        Token("OAUTHBEARER", None, "client-first", "OAUTHBEARER token ***"),
     ),
     (
         bearer("opaque", "a=dave"),
@@ -153,19 +153,10 @@ def test_tokens(data: bytes, mechanism: str | None, from_client: bool, token: To
     assert decode_token(data, mechanism, from_client) == token
 
 
-@pytest.mark.parametrize(
-    "claims", [{"sub": 5}, {"sub": ""}, {}, [], {"sub": "x", "n": [[[[]]]]}, "sub", None]
-)
-def test_claims_of_any_shape(claims: object) -> None:
+@pytest.mark.parametrize("claims", [{"sub": 5}, {"sub": ""}, {}, [], {"sub": "x"}, "sub", None])
+def test_no_claim_of_a_web_token_is_shown(claims: object) -> None:
     token = decode_token(bearer(jwt(claims)))
-    named = isinstance(claims, dict) and claims.get("sub") == "x"
-    assert token.user == ("x" if named else None)
-    assert token.mechanism == "OAUTHBEARER"
-
-
-def test_json_that_nests_without_end_is_no_claim() -> None:
-    deep = base64.urlsafe_b64encode(b"[" * 30_000).decode().rstrip("=")
-    assert decode_token(bearer(f"e30.{deep}.{WEB_SIGNATURE}")).user is None
+    assert token == Token("OAUTHBEARER", None, "client-first", "OAUTHBEARER token ***")
 
 
 def test_a_user_can_not_break_the_line() -> None:
@@ -218,9 +209,15 @@ def _parts(token: Token) -> tuple[str | None, ...]:
 
 
 @pytest.mark.parametrize(
-    "token", [jwt({"sub": "sesame"}, ""), jwt({"sub": "sesame"}, algorithm="none"), "sesame"]
+    "token",
+    [
+        jwt({"sub": "sesame"}),
+        jwt({"sub": "sesame"}, ""),
+        jwt({"sub": "sesame"}, algorithm="none"),
+        "sesame",
+    ],
 )
-def test_whoever_knows_the_claims_of_an_unsigned_token_has_it(token: str) -> None:
+def test_a_bearer_token_is_masked_whole(token: str) -> None:
     assert "sesame" not in decode_token(bearer(token, "sesame" * (token == "sesame"))).text
 
 
