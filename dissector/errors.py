@@ -214,11 +214,13 @@ class Problem:
         path: The field where it shows (`request.topic_data[0].name`), or empty.
         position: Offset of the byte inside the frame (after its 4-byte size), the batch or the file
             that the problem belongs to; None where no single byte is to blame.
+        note: Nothing is wrong with the bytes: it says how they were read.
     """
 
     what: str
     path: str = ""
     position: int | None = None
+    note: bool = False
 
     def __str__(self) -> str:
         place = self.path

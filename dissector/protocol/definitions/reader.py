@@ -158,7 +158,7 @@ class _Structs:
         field = Field(
             name=name,
             type=word,
-            versions=_versions(spec, "versions", place),
+            versions=_versions(spec, "versions", place, spec.get("taggedVersions")),
             null=nullable,
             default=default_of(spec.get("default"), word, place),
             ignorable=spec.get("ignorable") is True,
