@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dissector.capture.addresses import endpoint_text
 from dissector.capture.columns import DATA, GAP, Chunks, Segments
@@ -25,7 +25,9 @@ from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.engine.known import Gleaned, Known
 from dissector.engine.topics import TopicNames
 from dissector.protocol.context import current, drawn, using
-from dissector.protocol.definitions.schemas import Schemas
+
+if TYPE_CHECKING:
+    from dissector.protocol.definitions.schemas import Schemas
 
 Tap = Callable[[int, int, bytes | None, int], None]
 """Takes connection, side, the next bytes of that stream (None for a gap), and how many."""

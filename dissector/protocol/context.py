@@ -29,6 +29,11 @@ def current() -> Schemas | None:
     return _current.get()
 
 
+def use(schemas: Schemas | None) -> None:
+    """Read by some definitions from here on, to the end of the context (`using`, a thread)."""
+    _current.set(schemas)
+
+
 class using:  # noqa: N801  (reads as a word: `with using(schemas):`)
     """Reads by some definitions inside a `with`; None stands for the built-in declarations."""
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dissector.protocol.definitions.schemas import Sourced
-from dissector.protocol.embedded.settings import suggests_secret
 from dissector.protocol.schema import Field, Schema, Versions, split
+from dissector.protocol.secret_names import suggests_secret
 
 
 @dataclass(frozen=True, slots=True)

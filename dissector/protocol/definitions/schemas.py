@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import pickle
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from dissector.errors import DefinitionError
+from dissector.errors import DefinitionError, UsageError
 from dissector.protocol.definitions.files import DefinitionFile, definition_files
 from dissector.protocol.definitions.reader import Definition, read_definition
 
@@ -61,9 +62,24 @@ class Schemas:
         files = [file for each in sources for file in definition_files(str(each))]
         return _shared(files)
 
+    @classmethod
+    def given(cls, sources: Schemas | Iterable[str | Path] | None) -> Schemas | None:
+        """Return what `schemas=` of a function means; None where there are no definitions."""
+        if sources is None or isinstance(sources, Schemas):
+            return sources
+        if isinstance(sources, str | Path):
+            raise UsageError(f"schemas takes several names: schemas=[{str(sources)!r}]")
+        names = list(sources)
+        return cls.of(*names) if names else None
+
     def __reduce__(self) -> Any:
         """Pickle the definitions, not what is derived from them."""
-        return _unpacked, (_packed(self._files),)
+        return _unpacked, (self._packed,)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        rows = [(each.source, each.name, each.content) for each in self._files]
+        return zlib.compress(pickle.dumps(rows), 1)
 
     def __repr__(self) -> str:
         sources = dict.fromkeys(each.source for each in self.all())
@@ -133,12 +149,6 @@ def _same(one: Definition, other: Definition) -> bool:
         *(other.name, b.versions, b.flexible),
         b.fields,
     )
-
-
-def _packed(files: Sequence[DefinitionFile]) -> bytes:
-    """Return files as bytes that a job takes with it."""
-    rows = [(each.source, each.name, each.content) for each in files]
-    return zlib.compress(pickle.dumps(rows), 1)
 
 
 def _unpacked(packed: bytes) -> Schemas:
