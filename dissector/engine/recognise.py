@@ -134,7 +134,7 @@ def fits(frame: bytes) -> bool:
 
 def exact(message: Message) -> bool:
     """Tell whether a message was decoded to its last byte."""
-    return message.body is not None and all(each.note for each in message.problems)
+    return message.body is not None and not message.faults
 
 
 def is_tls(data: bytes | bytearray) -> bool:

@@ -93,6 +93,11 @@ class Message:
         with using(self.schemas):
             return schema, version(self.api_key, self.api_version)
 
+    @property
+    def faults(self) -> list[Problem]:
+        """The problems but those that only say by whose definition the bytes were read."""
+        return [each for each in self.problems if not each.is_foreign]
+
     def problem(self, what: str, path: str = "", position: int | None = None) -> None:
         """Add a problem; its path begins with the kind of the message."""
         inside = f"{self.kind}.{path}" if path else self.kind
@@ -286,7 +291,7 @@ def foreign_note(kind: Kind, key: int, version: int) -> Problem | None:
     source = source_of(key, kind, version)
     if source is None:
         return None
-    return Problem(f"{api_name(key)} v{version} is read by {source}", kind, note=True)
+    return Problem(f"{api_name(key)} v{version} is read by {source}", kind, kind="foreign")
 
 
 def expects_response(frame: bytes) -> bool:

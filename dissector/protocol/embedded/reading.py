@@ -68,7 +68,7 @@ class Embedded:
     @property
     def fits(self) -> bool:
         """Whether it was read, and nothing is wrong with it."""
-        return self.value is not None and all(each.note for each in self.problems)
+        return self.value is not None and all(each.is_foreign for each in self.problems)
 
     def problem(self, what: str, position: int | None = None, path: str = "") -> None:
         """Add a problem; `path` is below this field's own."""
@@ -118,7 +118,7 @@ def read(
     found.end = stream.tell()
     if over is not None and found.version in over.sources:
         what = f"{name} v{found.version} is read by {over.sources[found.version]}"
-        found.problems.append(Problem(what, path, note=True))
+        found.problems.append(Problem(what, path, kind="foreign"))
     if found.left and not newer:
         found.problem(f"{len(found.left)} bytes are left over after {name}", found.end)
     return found
@@ -139,7 +139,7 @@ def read_versioned(
 def problems_of(found: Embedded) -> list[Problem]:
     """Return the problems of something embedded and of all that is embedded in it."""
     below = [
-        Problem(p.what, f"{found.path}.{p.path}", p.position, p.note)
+        Problem(p.what, f"{found.path}.{p.path}", p.position, p.kind)
         for inner in found.inner
         for p in problems_of(inner)
     ]
