@@ -70,6 +70,7 @@ def conform(
     ] = 1,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    schemas: options.Schemas = None,
     jobs: options.Jobs = None,
     target: Annotated[
         str | None,

@@ -22,6 +22,7 @@ from dissector.errors import (
 )
 from dissector.protocol.apis import Api, Kind, all_apis, api
 from dissector.protocol.codec import Codec
+from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message, decode_request, decode_response
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Message",
     "Options",
     "Problem",
+    "Schemas",
     "UsageError",
     "all_apis",
     "api",
@@ -79,6 +81,7 @@ def open_capture(
     ports: Iterable[int] = (),
     max_frame_bytes: int = MAX_FRAME_BYTES,
     stdin: BinaryIO | None = None,
+    schemas: Schemas | Iterable[str | Path] | None = None,
 ) -> Capture:
     """
     Return a capture; its files are opened when it is read.
@@ -89,9 +92,11 @@ def open_capture(
             Kafka is recognised by its content on any port.
         max_frame_bytes: Larger frames are passed over as a problem.
         stdin: What `-` reads instead of the process's standard input.
+        schemas: Message definitions over the built-in declarations: `Schemas.of(...)`, or names of
+            JARs of Kafka and folders of JSON files.
 
     Raises:
-        UsageError: A capture is no name, or a port no number.
+        UsageError: A capture is no name, a port no number, or schemas have no definitions.
     """
     for each in captures:
         if not isinstance(each, str | os.PathLike):
@@ -100,7 +105,12 @@ def open_capture(
         raise UsageError(f"ports takes several numbers: ports=[{ports}]")
     return Capture(
         captures,
-        Options(ports=frozenset(ports), max_frame_bytes=max_frame_bytes, stdin=stdin),
+        Options(
+            ports=frozenset(ports),
+            max_frame_bytes=max_frame_bytes,
+            stdin=stdin,
+            schemas=Schemas.given(schemas),
+        ),
     )
 
 
@@ -113,11 +123,15 @@ def _no_name(given: object) -> str:
     return f"a capture is the name of a file, not {type(given).__name__}"
 
 
-def dissect(*captures: str | Path, ports: Iterable[int] = ()) -> Iterator[Exchange]:
+def dissect(
+    *captures: str | Path,
+    ports: Iterable[int] = (),
+    schemas: Schemas | Iterable[str | Path] | None = None,
+) -> Iterator[Exchange]:
     """
     Yield the exchanges of a capture in the order in which they end.
 
     Raises:
         CaptureError: A file can't be opened, or is no capture.
     """
-    return iter(open_capture(*captures, ports=ports))
+    return iter(open_capture(*captures, ports=ports, schemas=schemas))

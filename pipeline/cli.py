@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dissector.cli.options import MAX_FRAME, MaxFrame, Ports, ShowSecrets
+from dissector.cli.options import MAX_FRAME, MaxFrame, Ports, Schemas, ShowSecrets
 from dissector.errors import UsageError
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def pipeline(
     ] = False,
     ports: Ports = None,
     max_frame_bytes: MaxFrame = MAX_FRAME,
+    schemas: Schemas = None,
     show_secrets: ShowSecrets = False,
 ) -> None:
     """Make tables of captures with Spark: files of any number and size, that are one capture."""

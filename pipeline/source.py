@@ -45,6 +45,7 @@ from pyspark.sql.types import StructType
 from dissector.capture.columns import Int64s
 from dissector.engine.feed import FileNames
 from dissector.errors import UsageError
+from dissector.protocol.definitions.schemas import Schemas
 from pipeline.collection import captured
 from pipeline.dissect import dissect_parcels, dissect_range
 from pipeline.feeds import RangeFeed
@@ -61,7 +62,7 @@ FORMAT = "kafka-capture"
 
 PARTS = 8
 
-OPTIONS = ("path", "paths", "table", "fields", "ports", "rangemb", "showsecrets")
+OPTIONS = ("path", "paths", "table", "fields", "ports", "rangemb", "schemas", "showsecrets")
 
 COMPARED = {
     EqualTo: pc.equal,
@@ -88,7 +89,8 @@ class KafkaCapture(DataSource):
 
     Options: `table`, one of those of the pipeline, by default `exchanges`; `fields`, the paths of
     those that go into the table of that name; `ports`, `showSecrets`, as in the commands;
-    `rangeMb`, how much of a file is one task.
+    `rangeMb`, how much of a file is one task; `schemas`, JARs or folders of message definitions
+    where the driver runs, with commas between them.
     """
 
     @classmethod
@@ -111,6 +113,7 @@ class KafkaCapture(DataSource):
             fields=frozenset(_words(options.get("fields"))),
             ports=frozenset(int(_number("ports", each)) for each in _words(options.get("ports"))),
             show_secrets=_truth("showSecrets", options.get("showSecrets", "false")),
+            schemas=Schemas.given(_words(options.get("schemas"))),
         )
         range_mb = options.get("rangeMb")
         range_bytes = int(_number("rangeMb", range_mb) * (1 << 20)) if range_mb else RANGE_BYTES

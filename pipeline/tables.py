@@ -9,7 +9,7 @@ known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ from dissector.engine.fields import Fields
 from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.engine.records import record_rows
 from dissector.engine.table import exchange_schema, frame, part_frames, record_schema
+from dissector.protocol.context import current, drawn
+from dissector.protocol.definitions.schemas import Schemas
 from pipeline.messages import message_frame
 from pipeline.names import LaterNames, brokers_told
 from pipeline.problems import file_problems, limit_problems, message_problems
@@ -53,6 +55,7 @@ class Wanted:
         max_frame_bytes: As in `Options`.
         window_bytes: As in `Options`.
         show_secrets: Leave passwords, tokens and salts as they are.
+        schemas: Message definitions over the built-in declarations; tasks take them with them.
     """
 
     tables: frozenset[str] = frozenset(("connections", "exchanges", "problems"))
@@ -61,11 +64,12 @@ class Wanted:
     max_frame_bytes: int = MAX_FRAME_BYTES
     window_bytes: int = WINDOW_BYTES
     show_secrets: bool = False
+    schemas: Schemas | None = field(default_factory=current)
 
     @property
     def options(self) -> Options:
         """How captures are read."""
-        return Options(self.ports, self.max_frame_bytes, self.window_bytes)
+        return Options(self.ports, self.max_frame_bytes, self.window_bytes, schemas=self.schemas)
 
 
 class Tables:
@@ -114,6 +118,9 @@ class Tables:
 
         Who is in doubt, and who is a broker, is told before the rows that depend on it.
         """
+        return drawn(self._wanted.schemas, self._of(window))
+
+    def _of(self, window: Window) -> Iterator[Batch]:
         talks = self.reading.conversations
         if self._told != (talks.brokers, talks.doubts):
             self._told = talks.brokers, talks.doubts

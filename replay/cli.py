@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from dissector.errors import UsageError
+from dissector.protocol.definitions.sources import use_sources
 from dissector.view.escape import escaped
 from replay import secured
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 FAILED, UNUSABLE = 1, 2
 
 Text = str | None
+
+
+def _use_schemas(sources: list[str] | None) -> list[str] | None:
+    for problem in use_sources(sources):
+        print("kafkashark:", escaped(problem), file=sys.stderr)
+    return sources
 
 
 def replay(
@@ -162,6 +169,15 @@ def replay(
     ports: Annotated[
         list[int] | None,
         typer.Option("--port", metavar="N", min=1, max=65535, help="As for the other commands."),
+    ] = None,
+    schemas: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--schemas",
+            metavar="JAR|DIR",
+            callback=_use_schemas,
+            help="Message definitions over the built-in ones, as for the other commands.",
+        ),
     ] = None,
     show_secrets: Annotated[
         bool,

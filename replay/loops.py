@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -17,4 +18,4 @@ def run(what: Coroutine[Any, Any, Result]) -> Result:
     except RuntimeError:
         return asyncio.run(what)
     with ThreadPoolExecutor(1, "replay") as thread:
-        return thread.submit(asyncio.run, what).result()
+        return thread.submit(copy_context().run, asyncio.run, what).result()

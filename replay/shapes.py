@@ -128,7 +128,7 @@ def shape_of(asked: Message, answered: Message | None) -> Shape | None:
     """Return the shape of an exchange; None where it has none: it is no plain, good Produce."""
     if asked.api_key != PRODUCE or asked.body is None or answered is None or answered.body is None:
         return None
-    if answered.api_version != asked.api_version or asked.problems or answered.problems:
+    if answered.api_version != asked.api_version or asked.faults or answered.faults:
         return None
     request, answer = request_of(asked.frame, asked.body_start), answer_of(answered)
     if request is None or answer is None or request.batches(asked.frame) is None:

@@ -140,6 +140,6 @@ def _read(say: Say, path: str, data: bytes, part: Part) -> None:
     say.judged()
     if found.value is None:
         say.broken(Side.CLIENT, f"{found.problems[0].what}", path=path)
-    elif found.problems:
-        what = found.problems[0].what
+    elif wrong := [each for each in found.problems if not each.is_foreign]:
+        what = wrong[0].what
         say.broken(Side.CLIENT, what, path=path, severity=Severity.WARNING)

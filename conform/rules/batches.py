@@ -56,7 +56,7 @@ def say_of(
 
 def doubt_of(turn: BatchTurn) -> str:
     """Return why the bytes may not be what was sent: a message that fits in full speaks for it."""
-    return turn.talk.partial if turn.message.problems else ""
+    return turn.talk.partial if turn.message.faults else ""
 
 
 def no_fault(id: str, applies: Applies, turn: BatchTurn, say: Say) -> None:

@@ -30,7 +30,7 @@ _USUAL_BITS = _USED_BITS[2] & ~TIMESTAMP_TYPE
 def _is_usual(turn: BatchTurn) -> int | None:
     """Tell of a batch that is told by columns whether the rules below find anything at all."""
     batch = turn.batch
-    if batch.__class__ is not PlainBatch or turn.message.problems:
+    if batch.__class__ is not PlainBatch or turn.message.faults:
         return None
     if batch.attributes & ~_USUAL_BITS or batch.newest not in (None, batch.max_timestamp):
         return None

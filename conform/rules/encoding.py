@@ -36,7 +36,7 @@ class _Look:
         self.lacks = _lacks(turn, message)
         schema = message.schema
         self.flexible = schema is not None and message.api_version in schema.flexible
-        if self.lacks or (not message.problems and is_canonical(message)):
+        if self.lacks or (not message.faults and is_canonical(message)):
             return
         self.found, end = faults(message)
         if end is None:
@@ -45,7 +45,7 @@ class _Look:
             self.found.append(
                 Fault("E06", "", end, len(message.frame), "an empty tag section follows the body")
             )
-        if turn.talk.partial and message.problems:
+        if turn.talk.partial and message.faults:
             self.found, self.lacks = [], turn.talk.partial
 
 

@@ -16,6 +16,7 @@ import typer
 from dissector.cli import interrupt
 from dissector.cli.output import OutputClosed
 from dissector.errors import DissectorError, FilterError, UsageError, mistake_place
+from dissector.protocol.context import using
 from dissector.view.escape import escaped
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
     mask = os.umask(0o077)  # options may narrow it
     os.umask(mask)
     try:
-        with interrupt.restored():
+        with interrupt.restored(), using(None):
             status = _run(words, plugins)
             return interrupt.STATUS if interrupt.asked() else status
     finally:

@@ -27,6 +27,7 @@ from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.engine.known import is_worthwhile
 from dissector.engine.table import Part, Piece, Row
 from dissector.errors import Problem, UsageError
+from dissector.protocol.definitions.sources import VARIABLE, use_sources
 from dissector.view.escape import escaped
 
 if TYPE_CHECKING:
@@ -104,6 +105,26 @@ Jobs = Annotated[
         metavar="N",
         min=1,
         help="Stages of reading that may run side by side; by default as many as there are cores.",
+        show_default=False,
+    ),
+]
+
+
+def _use_schemas(sources: list[str] | None) -> list[str] | None:
+    """Let the command read by message definitions; say which of them can't be used."""
+    for problem in use_sources(sources):
+        print("kafkashark:", escaped(problem), file=sys.stderr)
+    return sources
+
+
+Schemas = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--schemas",
+        metavar="JAR|DIR",
+        callback=_use_schemas,
+        help="Message definitions over the built-in ones: kafka-clients' JAR, or a folder of JSON "
+        f"files. May be given more than once; by default those of ${VARIABLE}.",
         show_default=False,
     ),
 ]

@@ -10,7 +10,7 @@ import typer
 from dissector.cli import options
 from dissector.cli.output import write_lines
 from dissector.errors import UsageError
-from dissector.protocol.apis import KEYS, Api, Kind, all_apis, api
+from dissector.protocol.apis import Api, Kind, all_apis, api, api_keys
 from dissector.protocol.schema import Field
 from dissector.view.table import table_lines
 from dissector.view.values import json_text
@@ -32,6 +32,7 @@ def schema(
         str, typer.Option("-T", "--format", metavar="FORMAT", help="|".join(FORMATS))
     ] = "text",
     output: options.Output = None,
+    schemas: options.Schemas = None,
 ) -> None:
     """Print the declaration of an API at a version; of all APIs, their names and versions."""
     options.one_of(form, FORMATS, "-T")
@@ -49,7 +50,7 @@ def schema(
 
 
 def _found(name: str) -> Api:
-    keys = {known.lower(): key for known, key in KEYS.items()}
+    keys = {known.lower(): key for known, key in api_keys().items()}
     key = int(name) if name.isdecimal() else keys.get(name.lower())
     found = None if key is None else api(key)
     if found is None:

@@ -24,6 +24,7 @@ def stats(
     output: options.Output = None,
     ports: options.Ports = None,
     max_frame_bytes: options.MaxFrame = options.MAX_FRAME,
+    schemas: options.Schemas = None,
     jobs: options.Jobs = None,
 ) -> None:
     """Print response times and errors per API, client, topic, broker; and the capture's health."""

@@ -11,6 +11,8 @@ that comes out depends on how many run at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Semaphore, Thread
 from typing import Generic, TypeAlias, TypeVar
@@ -113,7 +115,8 @@ def side_by_side(
     stage = _Stage(items, work, most)
     for _ in range(workers):
         # Daemons: they may be waiting for input when nobody wants more.
-        Thread(target=stage.run, name="ahead", daemon=True).start()
+        run = partial(copy_context().run, stage.run)
+        Thread(target=run, name="ahead", daemon=True).start()
     try:
         while (place := stage.made.get()) is not None:
             given = place.get()

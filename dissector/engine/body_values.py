@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -24,6 +23,7 @@ from dissector.engine.fact_loop import VERSIONS
 from dissector.engine.fact_tables import kinds_of, seen_kinds
 from dissector.protocol.apis import Kind, api
 from dissector.protocol.compiled import BOOLEANS
+from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.protocol.program import Place, programs
@@ -99,7 +99,7 @@ def any_value(
     return out
 
 
-@cache
+@per_schemas
 def _where(key: int, version: int, side: Kind, path: tuple[str, ...]) -> int:
     """Return where the values at a path are in one version of a message."""
     found = api(key)

@@ -22,6 +22,7 @@ from dissector.engine.naming import named
 from dissector.engine.pairs import exchange_columns, with_names
 from dissector.engine.reading import Options, Reading, Tap, Window
 from dissector.engine.topics import TopicNames
+from dissector.protocol.context import drawn, using
 
 if TYPE_CHECKING:
     import polars
@@ -73,7 +74,8 @@ class Capture:
 
     def known_of(self, window: Window) -> Known:
         """Return what is known of the exchanges of a window; in the order of windows."""
-        return settled(window.gleaned or glean(window.exchanges), self.names)
+        with using(self.options.schemas):
+            return settled(window.gleaned or glean(window.exchanges), self.names)
 
     def columns_of(self, window: Window) -> Columns | None:
         """Return the columns of `pairs`; None where there are no rows."""
@@ -100,7 +102,8 @@ class Capture:
         assert self.reading is not None
         known = self.known_of(window)
         files, ends = self.reading.files_of, self.reading.ends_of
-        return exchange_columns(window.exchanges, known, files, ends)
+        with using(self.options.schemas):
+            return exchange_columns(window.exchanges, known, files, ends)
 
     def batches(self) -> Iterator[polars.DataFrame]:
         """Yield the exchanges as tables of some ten thousand rows each."""
@@ -126,6 +129,14 @@ class Capture:
             is_apart: Tells of a topic's name whether its records are to be read one by one.
             rows: Gives the records of an exchange that no columns have.
         """
+        return drawn(self.options.schemas, self._record_parts(window, is_apart, rows))
+
+    def _record_parts(
+        self,
+        window: Window,
+        is_apart: Callable[[str], bool],
+        rows: Callable[[Exchange], Iterable[tables.Row]],
+    ) -> Iterator[tables.Part]:
         from dissector.engine.record_parts import record_parts
 
         assert self.reading is not None

@@ -19,6 +19,7 @@ from dissector.engine.topics import TopicNames, Topics, may_tell_names
 from dissector.errors import Problem
 from dissector.protocol.apis import api_name
 from dissector.protocol.carried import record_problems
+from dissector.protocol.context import current, using
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message, decode_request, decode_response
 
@@ -88,6 +89,7 @@ class Exchange:
         self.status = STATUS[table.status[row]]
         self.is_token = bool(table.token[row])
         self._known = known
+        self._schemas = current()
 
     def __repr__(self) -> str:
         version = "" if self.api_version is None else f" v{self.api_version}"
@@ -108,7 +110,8 @@ class Exchange:
             return None
         if self.is_token:
             return _token("request", frame, self.request_bytes)
-        return decode_request(frame, self.request_bytes, self._is_broken_off(BROKEN_REQUEST))
+        with using(self._schemas):
+            return decode_request(frame, self.request_bytes, self._is_broken_off(BROKEN_REQUEST))
 
     @cached_property
     def response(self) -> Message | None:
@@ -121,21 +124,23 @@ class Exchange:
         request = self.request
         key, version = (request.api_key, request.api_version) if request else (None, None)
         broken_off = self._is_broken_off(BROKEN_RESPONSE)
-        message = decode_response(frame, key, version, self.response_bytes, broken_off)
+        with using(self._schemas):
+            message = decode_response(frame, key, version, self.response_bytes, broken_off)
         if self._table.unasked[self._row]:
             message.problem("answers a Produce request with acks = 0, which is due no response")
         return message
 
     def kept(self) -> Exchange:
         """Return the same with its own bytes: it may be kept when its window is gone."""
-        return Exchange(
-            self._table.alone(self._row),
-            0,
-            capture=self.capture,
-            client=self.client,
-            broker=self.broker,
-            names=self._names,
-        )
+        with using(self._schemas):
+            return Exchange(
+                self._table.alone(self._row),
+                0,
+                capture=self.capture,
+                client=self.client,
+                broker=self.broker,
+                names=self._names,
+            )
 
     @property
     def messages(self) -> list[Message]:
@@ -152,7 +157,8 @@ class Exchange:
         """The name of the API."""
         if self.is_token:
             return TOKEN
-        return None if self.api_key is None else api_name(self.api_key)
+        with using(self._schemas):
+            return None if self.api_key is None else api_name(self.api_key)
 
     @property
     def api_version(self) -> int | None:
@@ -265,7 +271,7 @@ class Exchange:
         for them later must not see more than others do.
         """
         asked = self._table.asked(self._row)
-        if asked is not None and may_tell_names(*asked):
+        if asked is not None and may_tell_names.under(self._schemas, *asked):
             self.facts  # noqa: B018
         if not self._names.comes_twice:
             self.topics  # noqa: B018

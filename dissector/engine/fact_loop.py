@@ -31,7 +31,7 @@ from dissector.kernel import Kernel, part
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 
-KEYS, VERSIONS = 128, 64
+KEYS, VERSIONS = 1024, 64
 """More than there are keys and versions of APIs."""
 
 ERRORS, TOPICS = range(2)

@@ -25,6 +25,7 @@ from dissector.engine.fact_notes import (
 from dissector.engine.interning import Table
 from dissector.engine.tables import longer
 from dissector.engine.tape import DEPTH
+from dissector.protocol.context import per_schemas
 from dissector.protocol.fact_program import FactPrograms, fact_programs
 from dissector.protocol.headers import API_VERSIONS
 
@@ -143,9 +144,15 @@ def seen_kinds(kinds: Ints) -> list[int]:
 
 def _programs(table: Exchanges) -> tuple[Ints, Ints, Ints]:
     """Return the first steps of all messages, the steps, and the tags."""
-    programs = fact_programs()
+    programs, steps, tags = _shared()
     with _growing:
-        return _starts(table, programs), _steps.of(programs.code), _tags.of(programs.tags)
+        return _starts(table, programs), steps.of(programs.code), tags.of(programs.tags)
+
+
+@per_schemas
+def _shared() -> tuple[FactPrograms, _Rows, _Rows]:
+    """Return the programs, and their steps and tags as arrays."""
+    return fact_programs(), _Rows(4), _Rows(2)
 
 
 class _Rows:
@@ -163,8 +170,6 @@ class _Rows:
             self._count = len(rows)
         return self._rows
 
-
-_steps, _tags = _Rows(4), _Rows(2)
 
 _growing = Lock()
 """Windows may be read side by side, and their programs are in one table."""

@@ -7,7 +7,7 @@ The rules are those of `dissector.protocol.embedded.secrets`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dissector.engine.exchanges import Exchanges, Ints
 from dissector.engine.tape import Tape
 from dissector.protocol.apis import Kind, api
+from dissector.protocol.context import per_schemas
 from dissector.protocol.embedded.credentials import holds_credential
 from dissector.protocol.embedded.secrets import entry_name
 from dissector.protocol.embedded.settings import PASSWORD_TYPE, is_sensitive
@@ -92,7 +93,7 @@ def _role(place: Place | None) -> int:
     return (_MARKED_NAME if is_marked else _NAME) if name == named else _ROLES.get(name, _NOTHING)
 
 
-@cache
+@per_schemas
 def _settings(key: int, kind: Kind) -> dict[str, tuple[str, bool]]:
     """Return by the path of each array of settings: the field of the name; is there a mark."""
     found = api(key)

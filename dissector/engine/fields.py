@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -28,7 +27,8 @@ from dissector.engine.field_frame import Messages, Names, field_frame, spliced
 from dissector.engine.field_looks import Looks, word_of
 from dissector.engine.field_rest import FieldRow, columns_of_rest, message_rows
 from dissector.engine.pairs import api_names
-from dissector.protocol.apis import Kind, api
+from dissector.protocol.apis import Kind, api, source_of
+from dissector.protocol.context import per_schemas
 from dissector.protocol.embedded.secrets import carries_messages
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
@@ -142,6 +142,9 @@ class Fields:
         for kind in seen_kinds(kinds):
             key, version = divmod(kind, VERSIONS)
             for side, word in enumerate(SIDES):
+                # What a definition read is noted by the codecs.
+                if source_of(key, word, version) is not None:
+                    continue
                 if self._show_secrets or not _carries_messages(key, word):
                     starts[kind, side] = programs().start(key, version, word)
         of_messages = kinds[messages.row]
@@ -182,7 +185,7 @@ def numbers_of(packet: Ints, end: Ints, side: Ints) -> Ints:
     return packet << _END_BITS + 1 | (end & (1 << _END_BITS) - 1) << 1 | side
 
 
-@cache
+@per_schemas
 def _carries_messages(key: int, side: Kind) -> bool:
     found = api(key)
     return found is not None and carries_messages(found.schema(side).fields)

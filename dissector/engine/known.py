@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 
 from dissector.engine.batches import wrong_fields
 from dissector.engine.exchange import Exchange
-from dissector.engine.exchanges import Exchanges, Ints
+from dissector.engine.exchanges import NONE, Exchanges, Ints
 from dissector.engine.fact_loop import ERRORS, KEYS, LEFT, TOPICS, VERSIONS
 from dissector.engine.fact_notes import CLIENT, ID, NAME
 from dissector.engine.fact_tables import Facts, gather, kinds_of, seen_kinds
 from dissector.engine.interning import Table
 from dissector.engine.topics import Told, TopicNames, Topics, may_tell_names, settle
 from dissector.errors import Problem
+from dissector.protocol.context import current
 from dissector.protocol.error_codes import error_name
+from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.messages import foreign_note
 
 WORTHWHILE = 100
 """Exchanges in a window from which it pays to read them all at once, by programs made for that."""
@@ -83,6 +86,7 @@ def checked(table: Exchanges, facts: Facts) -> Gleaned:
     """Return what the exchanges of a window tell, their records included, by its facts."""
     _leave_wrong_records(table, facts)
     out, topics = _known(facts)
+    _add_notes(table, facts, out)
     told = _told(facts, topics) + _ask(table, facts, out)
     told.sort(key=lambda each: each.row)
     return Gleaned(out, told)
@@ -161,6 +165,28 @@ def _text(content: NDArray[np.uint8]) -> str:
 
 def _uuid(content: NDArray[np.uint8]) -> UUID:
     return UUID(bytes=content.tobytes())
+
+
+def _add_notes(table: Exchanges, facts: Facts, known: Known) -> None:
+    """Add what says that a definition over the built-in declarations read a message."""
+    if current() is None:
+        return
+    kinds = kinds_of(table)
+    read = facts.state != LEFT
+    there = [frames.start != NONE for frames in (table.request, table.response)]
+    for kind in seen_kinds(kinds):
+        key, version = divmod(kind, VERSIONS)
+        notes = foreign_note("request", key, version), foreign_note("response", key, version)
+        if notes == (None, None):
+            continue
+        if key == API_VERSIONS:
+            # Its answer may be in v0.
+            facts.state[kinds == kind] = LEFT
+            continue
+        for both in ((True, False), (False, True), (True, True)):
+            rows = read & (kinds == kind) & (there[0] == both[0]) & (there[1] == both[1])
+            said = [note for note, is_there in zip(notes, both, strict=True) if note and is_there]
+            known.problems[rows] = _Numbers(known.problem_lists).number(tuple(said))
 
 
 def _told(facts: Facts, topics: Mapping[int, Any]) -> list[Told]:

@@ -7,7 +7,6 @@ here may be stricter than theirs, and never laxer.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,8 @@ from dissector.engine.exchanges import Ints
 from dissector.engine.recognise import CLIENT_ID_BYTES, HEADER_BYTES, NEWER_VERSIONS
 from dissector.engine.talks import MAX_FRAME, WANTED
 from dissector.kernel import part
-from dissector.protocol.apis import NAMES, api
+from dissector.protocol.apis import api, api_keys
+from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import (
     CONTROLLED_SHUTDOWN,
     PRODUCE,
@@ -39,8 +39,8 @@ SIZE_BYTES = 4
 NOT_DUE, DUE, UNSURE = range(3)
 """Whether a response is due."""
 
-KEYS = 128
-"""Keys and versions that the rules have room for."""
+KEYS = 1024
+"""Keys and versions that the rules have room for; a vendor's own keys begin above 500."""
 
 UNKNOWN, UNASKED = -1, -2
 """Stands for the newest version of an API that there is not, or that was not asked for yet."""
@@ -60,7 +60,7 @@ def new_rules() -> Ints:
     Produce request of each version.
     """
     rules = np.full((KEYS, 2), UNKNOWN, np.int64)
-    rules[list(NAMES), 0] = UNASKED
+    rules[[key for key in api_keys().values() if key < KEYS], 0] = UNASKED
     return rules
 
 
@@ -72,8 +72,13 @@ def learn(rules: Ints, key: int) -> None:
         return
     for version in found.request.versions:
         plain, _ = split(found.request.fields, version)
-        texts = [field.type for field in plain][: [field.name for field in plain].index("acks")]
-        assert texts in ([], ["string"]), "acks of Produce stand behind something new"
+        names = [field.name for field in plain]
+        if "acks" not in names:
+            continue
+        texts = [field.type for field in plain][: names.index("acks")]
+        if texts not in ([], ["string"]):
+            rules[key, 0] = UNKNOWN  # the objects read all of its versions
+            return
         form = (SHORT_TEXT if version in found.request.flexible else TEXT) if texts else 0
         tags = TAGS if request_header_version(PRODUCE, version) == 2 else 0
         rules[version, 1] = form | tags
@@ -171,7 +176,7 @@ def is_answered(frame: bytes) -> bool:
     return expects_response(frame)
 
 
-@cache
+@per_schemas
 def _produce_rules() -> Ints:
     rules = new_rules()
     learn(rules, PRODUCE)

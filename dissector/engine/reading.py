@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dissector.capture.addresses import endpoint_text
 from dissector.capture.columns import DATA, GAP, Chunks, Segments
@@ -24,6 +24,10 @@ from dissector.engine.feed import Feed, FileProblems, Files
 from dissector.engine.frames import MAX_FRAME_BYTES
 from dissector.engine.known import Gleaned, Known
 from dissector.engine.topics import TopicNames
+from dissector.protocol.context import current, drawn, using
+
+if TYPE_CHECKING:
+    from dissector.protocol.definitions.schemas import Schemas
 
 Tap = Callable[[int, int, bytes | None, int], None]
 """Takes connection, side, the next bytes of that stream (None for a gap), and how many."""
@@ -48,6 +52,8 @@ class Options:
         live: Whether windows of a pipe hold the requests that wait for their answers.
         jobs: How many windows may be worked on side by side, as far as that helps: each stage of
             reading has a thread or two, if more than one. What they give is the same.
+        schemas: Message definitions over the built-in declarations: `Schemas.of("trunk.jar")`; by
+            default those that are in use where the options are made.
     """
 
     ports: frozenset[int] = frozenset()
@@ -57,6 +63,7 @@ class Options:
     jobs: int = 1
     stop: Stop = field(default_factory=Stop)
     live: bool = False
+    schemas: Schemas | None = field(default_factory=current)
 
 
 @dataclass(slots=True)
@@ -102,9 +109,10 @@ class Reading:
         self.feed = feed or Files(paths, options.window_bytes, options.stdin, options.stop)
         self._tap = tap
         self.streams = Streams()
-        self.conversations = Conversations(
-            self.streams.connections, options.ports, options.max_frame_bytes
-        )
+        with using(options.schemas):
+            self.conversations = Conversations(
+                self.streams.connections, options.ports, options.max_frame_bytes
+            )
 
     @property
     def packets(self) -> int:
@@ -126,6 +134,9 @@ class Reading:
 
         Reading, pairing and each work are stages that run side by side.
         """
+        return drawn(self.options.schemas, self._through(works))
+
+    def _through(self, works: Sequence[Callable[[Any], Any]]) -> Iterator[Any]:
         jobs, segments = self.options.jobs, self.feed.windows()
         if jobs <= 1:
             items: Iterator[Any] = self._wholly(segments)
@@ -144,6 +155,9 @@ class Reading:
 
     def advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         """Put the next segments in order and pair their frames; more may follow."""
+        return drawn(self.options.schemas, self._advance(windows))
+
+    def _advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         for segments, problems in windows:
             exchanges = self._converse(self.streams.feed(segments))
             window = self._window(exchanges, problems)
@@ -155,6 +169,9 @@ class Reading:
 
     def finish(self) -> Iterator[Window]:
         """Yield what ends with the capture."""
+        return drawn(self.options.schemas, self._finish())
+
+    def _finish(self) -> Iterator[Window]:
         exchanges = self._converse(self.streams.finish())
         if len(exchanges):
             yield self._window(exchanges)
@@ -189,15 +206,16 @@ class Reading:
         packet = int(table.request.packet[row])
         if packet == NONE:
             packet = int(table.response.packet[row])
-        return Exchange(
-            table,
-            row,
-            capture=self.feed.file_of(packet),
-            client=client,
-            broker=broker,
-            names=names,
-            known=known,
-        )
+        with using(self.options.schemas):
+            return Exchange(
+                table,
+                row,
+                capture=self.feed.file_of(packet),
+                client=client,
+                broker=broker,
+                names=names,
+                known=known,
+            )
 
     def _converse(self, chunks: Chunks) -> Exchanges:
         """Pair what the chunks hold, and let the tap see them first."""

@@ -15,7 +15,7 @@ import re
 import struct
 from collections.abc import Iterator
 
-from dissector.protocol.apis import NAMES, api
+from dissector.protocol.apis import api
 from dissector.protocol.headers import CONTROLLED_SHUTDOWN
 from dissector.protocol.messages import Message, decode_request
 
@@ -70,9 +70,7 @@ def is_strong(data: bytes | bytearray, at: int) -> bool:
 
 def known_version(key: int, version: int) -> bool:
     """Tell whether a known API has this version, or may soon have it."""
-    if key not in NAMES or version < 0:
-        return False
-    found = api(key)
+    found = api(key) if version >= 0 else None
     return found is not None and version <= found.request.versions.high + NEWER_VERSIONS
 
 
@@ -140,7 +138,7 @@ def fits(frame: bytes) -> bool:
 
 def exact(message: Message) -> bool:
     """Tell whether a message was decoded to its last byte."""
-    return message.body is not None and not message.problems
+    return message.body is not None and not message.faults
 
 
 def is_tls(data: bytes | bytearray) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from dissector.engine import tape
 from dissector.engine.exchanges import NONE, Exchanges, Ints
 from dissector.engine.records import MOST_OFFSET, PRODUCE
+from dissector.protocol.context import per_schemas
 from dissector.protocol.program import Place, programs
 
 _NOTHING, _TOPIC, _TOPIC_ID, _PARTITION, _ERROR, _BASE = range(6)
@@ -138,7 +138,7 @@ def _categories() -> NDArray[np.uint8]:
     return _categories_of(len(programs().places))
 
 
-@lru_cache(maxsize=1)
+@per_schemas
 def _categories_of(count: int) -> NDArray[np.uint8]:
     """Return them of so many fields: programs only ever add some."""
     return np.array([_category(place) for place in programs().places[:count]], np.uint8)

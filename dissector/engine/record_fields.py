@@ -8,7 +8,6 @@ the codecs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 from uuid import UUID
 
@@ -20,6 +19,7 @@ from dissector.engine.exchanges import NONE, Exchanges, Frames, Ints
 from dissector.engine.record_answers import latest, produce_answers
 from dissector.protocol.apis import Kind
 from dissector.protocol.carried import may_be_cut
+from dissector.protocol.context import per_schemas
 from dissector.protocol.program import Place, programs
 
 Bools: TypeAlias = NDArray[np.bool_]
@@ -140,7 +140,7 @@ def _categories() -> NDArray[np.uint8]:
     return _categories_of(len(programs().places))
 
 
-@lru_cache(maxsize=1)
+@per_schemas
 def _categories_of(count: int) -> NDArray[np.uint8]:
     """Return them of so many fields: programs only ever add some."""
     return np.array([_category(place) for place in programs().places[:count]], np.uint8)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from dissector.engine.exchanges import Ints
 from dissector.protocol.apis import api
+from dissector.protocol.context import per_schemas
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID, tells_names
 
 Topics: TypeAlias = tuple[str | UUID, ...]
@@ -84,7 +84,7 @@ class TopicNames:
         return topic if isinstance(topic, str) else self.known_name(topic) or str(topic)
 
 
-@lru_cache(maxsize=4096)
+@per_schemas
 def may_tell_names(api_key: int, api_version: int) -> bool:
     """Tell whether a request or its response can say which topic id has which name."""
     found = api(api_key)

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from dissector.filter.literals import Literal, near
-from dissector.protocol.apis import KEYS
+from dissector.protocol.apis import api_keys
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
 
 STATUSES = ("answered", "unanswered", "no_response", "orphan")
@@ -94,7 +94,7 @@ class _ApiKey(_Number):
 
     def read(self, literal: Literal) -> Any:
         number = _number(literal)
-        return KEYS[_api(literal)] if number is None else number
+        return api_keys()[_api(literal)] if number is None else number
 
 
 class _Api(Kind):
@@ -108,10 +108,10 @@ class _Api(Kind):
 
 
 def _api(literal: Literal) -> str:
-    for name in KEYS:
+    for name in api_keys():
         if name.lower() == literal.text.lower():
             return name
-    raise ValueError(f"no API is called {literal}{near(literal.text, KEYS)}")
+    raise ValueError(f"no API is called {literal}{near(literal.text, api_keys())}")
 
 
 class _Status(Kind):

@@ -8,13 +8,13 @@ filter has such a path.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TypeAlias
 
 from dissector.filter import kinds
 from dissector.filter.literals import near
 from dissector.protocol.apis import Kind as Side
 from dissector.protocol.apis import all_apis
+from dissector.protocol.context import per_schemas
 from dissector.protocol.schema import Field
 
 
@@ -244,7 +244,7 @@ def _ending(side: Side, segment: str) -> list[str]:
     return found
 
 
-@cache
+@per_schemas
 def _places(side: Side) -> _Place:
     root = _Place()
     for found in all_apis():

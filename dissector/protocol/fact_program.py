@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from dissector.protocol.apis import Kind
 from dissector.protocol.carried import may_be_cut
+from dissector.protocol.context import per_schemas
 from dissector.protocol.facts import ERROR, NOTHING, PAIR_ID, role
 from dissector.protocol.program import (
     ARRAY32,
@@ -91,7 +91,7 @@ class _FactWriter(Writer):
             code[-2:] = [(before, a + size, b, what)]
 
 
-@cache
+@per_schemas
 def fact_programs() -> FactPrograms:
-    """Return the table that the process shares."""
+    """Return the table that all readings with the same definitions share."""
     return FactPrograms()

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING
 
 from dissector.errors import DecodeError, Problem
-from dissector.protocol.apis import Kind, api, api_name
+from dissector.protocol.apis import Kind, api, api_name, source_of
+from dissector.protocol.context import current, per_schemas, using
 from dissector.protocol.headers import (
     API_VERSIONS,
     PRODUCE,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from construct import Container
 
     from dissector.protocol.codec import Codec
+    from dissector.protocol.definitions.schemas import Schemas
     from dissector.protocol.structs import Fields
 
 UNSUPPORTED_VERSION = 35
@@ -52,6 +53,7 @@ class Message:
         body_end: Offset behind the body; bytes from here on are left over.
         problems: What was wrong.
         broken_off: Whether the connection ended before the rest of the frame came.
+        schemas: The message definitions that it was read by; None: the built-in declarations.
     """
 
     kind: Kind
@@ -66,16 +68,18 @@ class Message:
     body_end: int = 0
     problems: list[Problem] = field(default_factory=list)
     broken_off: bool = False
+    schemas: Schemas | None = field(default_factory=current, repr=False, compare=False)
 
     @property
     def api(self) -> str | None:
         """The name of the API."""
-        return None if self.api_key is None else api_name(self.api_key)
+        with using(self.schemas):
+            return None if self.api_key is None else api_name(self.api_key)
 
     @property
     def schema(self) -> Schema | None:
         """The declaration of the body, where API and version are known."""
-        found = None if self.api_key is None else api(self.api_key)
+        found = None if self.api_key is None else api.under(self.schemas, self.api_key)
         schema = found.schema(self.kind) if found else None
         return schema if schema is not None and self.api_version in schema.versions else None
 
@@ -86,7 +90,13 @@ class Message:
             return ResponseHeader, 0
         version = request_header_version if self.kind == "request" else response_header_version
         schema = RequestHeader if self.kind == "request" else ResponseHeader
-        return schema, version(self.api_key, self.api_version)
+        with using(self.schemas):
+            return schema, version(self.api_key, self.api_version)
+
+    @property
+    def faults(self) -> list[Problem]:
+        """The problems but those that only say by whose definition the bytes were read."""
+        return [each for each in self.problems if not each.is_foreign]
 
     def problem(self, what: str, path: str = "", position: int | None = None) -> None:
         """Add a problem; its path begins with the kind of the message."""
@@ -189,12 +199,13 @@ _WITH_TAGS = {"request": 2, "response": 1}
 """Versions of headers that end with tagged fields."""
 
 
-@cache
+@per_schemas
 def _plainly(kind: Kind, key: int, version: int) -> tuple[int, Codec | None]:
     """Return the version of the header and what reads the body; None where they are unusual."""
     found = api(key)
     header = Message(kind, b"", 0, key, version).header[1]
     is_usual = header > 0 if kind == "request" else key != API_VERSIONS
+    is_usual = is_usual and source_of(key, kind, version) is None
     if found is None or not is_usual or version not in found.schema(kind).versions:
         return header, None
     return header, found.schema(kind).codec(version)
@@ -267,9 +278,20 @@ def _parse_body(message: Message, schema: Schema, version: int) -> None:
         )
         return
     message.body_end = stream.tell()
+    note = foreign_note(message.kind, message.api_key or 0, version)
+    message.problems += [note] if note else []
     left = len(message.frame) - message.body_end
     if left:
         message.problem(f"{left} bytes are left over after the body", "", message.body_end)
+
+
+@per_schemas
+def foreign_note(kind: Kind, key: int, version: int) -> Problem | None:
+    """Return what says by whose definition a message is read; None for a built-in one."""
+    source = source_of(key, kind, version)
+    if source is None:
+        return None
+    return Problem(f"{api_name(key)} v{version} is read by {source}", kind, kind="foreign")
 
 
 def expects_response(frame: bytes) -> bool:
@@ -286,23 +308,32 @@ def expects_response(frame: bytes) -> bool:
     message = Message("request", frame, len(frame), PRODUCE, int.from_bytes(frame[2:4], "big"))
     if len(frame) < 10 or message.schema is None or not _read_header(message):
         return True
+    reader = _up_to_acks(message.api_version or 0)
+    if reader is None:
+        return True
     stream = io.BytesIO(frame)
     stream.seek(message.body_start)
     try:
-        return bool(_up_to_acks(message.api_version or 0).parse_stream(stream).acks != 0)
+        return bool(reader.parse_stream(stream).acks != 0)
     except DecodeError:
         return True
 
 
-@cache
-def _up_to_acks(version: int) -> Fields:
-    """Return what reads a Produce request as far as its acks: no tag section follows there."""
+@per_schemas
+def _up_to_acks(version: int) -> Fields | None:
+    """
+    Return what reads a Produce request as far as its acks: no tag section follows there.
+
+    None where a definition has no acks.
+    """
     from dissector.protocol.structs import Fields, Member
 
     found = api(PRODUCE)
     assert found is not None
     plain, _ = split(found.request.fields, version)
     names = [field.name for field in plain]
+    if "acks" not in names:
+        return None
     flexible = version in found.request.flexible
     return Fields(
         [

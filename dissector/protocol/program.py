@@ -11,10 +11,10 @@ Source: the same as of `wire`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TypeAlias
 
-from dissector.protocol.apis import NAMES, Kind, api
+from dissector.protocol.apis import Kind, api
+from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import (
     RequestHeader,
     ResponseHeader,
@@ -69,7 +69,7 @@ class Programs:
     tags: list[tuple[int, int]] = field(default_factory=list)
     places: list[Place | None] = field(default_factory=lambda: [None])
     _starts: dict[tuple[int, int, Kind], int] = field(default_factory=dict)
-    _numbers: dict[tuple[int, Kind, str], int] = field(default_factory=dict)
+    _numbers: dict[tuple[int, Kind, str, str, bool], int] = field(default_factory=dict)
 
     def start(self, key: int, version: int, kind: Kind) -> int:
         """
@@ -86,12 +86,12 @@ class Programs:
         """Return the field numbers of a message by the paths of its fields, as far as made."""
         return {
             path: number
-            for (at, of, path), number in self._numbers.items()
+            for (at, of, path, _, _), number in self._numbers.items()
             if (at, of) == (key, kind)
         }
 
     def _make(self, key: int, version: int, kind: Kind) -> int:
-        found = api(key) if key in NAMES else None
+        found = api(key)
         if found is None or version not in found.schema(kind).versions:
             return -1
         start = len(self.code)
@@ -112,7 +112,8 @@ class Programs:
 
     def number(self, place: Place) -> int:
         """Return the number of a field, a new one where it has none."""
-        name = place.key, place.kind, place.path
+        declared = place.declared
+        name = place.key, place.kind, place.path, declared.type, declared.secret
         if name not in self._numbers:
             self._numbers[name] = len(self.places)
             self.places.append(place)
@@ -227,7 +228,7 @@ _SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2,
 _SIZES |= {"uuid": 16, "float64": 8}
 
 
-@cache
+@per_schemas
 def programs() -> Programs:
-    """Return the table that the process shares."""
+    """Return the table that all readings with the same definitions share."""
     return Programs()

@@ -8,10 +8,10 @@ value too: all that is the same in every body of a version is text that is only 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 
 from dissector.engine.record_fields import CARRIERS
-from dissector.protocol.apis import NAMES, Kind, api
+from dissector.protocol.apis import Kind, api
+from dissector.protocol.context import per_schemas
 from dissector.protocol.embedded.secrets import carries_secrets
 from dissector.protocol.headers import (
     API_VERSIONS,
@@ -91,7 +91,7 @@ class BodyPrograms:
         return self._fragments[text]
 
     def _make(self, key: int, version: int, kind: Kind) -> int:
-        found = api(key) if key in NAMES else None
+        found = api(key)
         is_request = kind == "request"
         # The answer to a version that nobody knows may be one that is known.
         refusal = key == API_VERSIONS and not is_request
@@ -242,7 +242,7 @@ class _Writer:
 _SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4}
 
 
-@cache
+@per_schemas
 def body_programs(show_secrets: bool) -> BodyPrograms:
-    """Return the table that the process shares."""
+    """Return the table that all readings with the same definitions share."""
     return BodyPrograms(show_secrets)

@@ -1,17 +1,21 @@
 """
 Every API of Kafka, by its key; each is declared in a file of its own, loaded when asked for.
 
+Message definitions (`--schemas`) lie over these declarations, where some are in use.
+
 Source: Kafka, clients/src/main/resources/common/message (0.8.0 to 4.4).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Literal
 
+from dissector.protocol.context import current, per_schemas
 from dissector.protocol.schema import Schema
 
 Kind = Literal["request", "response"]
@@ -120,12 +124,22 @@ KEYS = {name: key for key, name in NAMES.items()}
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One API: its key, its name, and what goes over the wire."""
+    """
+    One API: its key, its name, and what goes over the wire.
+
+    Attributes:
+        key: Its key.
+        name: Its name.
+        request: The declaration of the request.
+        response: Of the response.
+        sources: By kind and version, the JAR or folder of a definition that is not built in.
+    """
 
     key: int
     name: str
     request: Schema
     response: Schema
+    sources: Mapping[tuple[Kind, int], str] = field(default_factory=dict, hash=False)
 
     def schema(self, kind: Kind) -> Schema:
         """Return the declaration of the request or the response."""
@@ -137,9 +151,19 @@ def module_name(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
-@cache
+@per_schemas
 def api(key: int) -> Api | None:
     """Return the API of a key, or None where it is not known."""
+    schemas, declared = current(), _declared(key)
+    if schemas is None:
+        return declared
+    from dissector.protocol.definitions.apis import overlaid_api
+
+    return overlaid_api(schemas, key, declared)
+
+
+@cache
+def _declared(key: int) -> Api | None:
     name = NAMES.get(key)
     if name is None:
         return None
@@ -149,9 +173,28 @@ def api(key: int) -> Api | None:
 
 def api_name(key: int) -> str:
     """Return the name of a key; `api 999` where it is not known."""
-    return NAMES.get(key) or f"api {key}"
+    found = None if current() is None else api(key)
+    return (found.name if found else NAMES.get(key)) or f"api {key}"
+
+
+@per_schemas
+def api_keys() -> dict[str, int]:
+    """Return the keys of all APIs by their names, in key order."""
+    schemas = current()
+    if schemas is None:
+        return KEYS
+    keys = {*NAMES, *schemas.keys("request"), *schemas.keys("response")}
+    return {api_name(key): key for key in sorted(keys)}
+
+
+def source_of(key: int, kind: Kind, version: int) -> str | None:
+    """Return the JAR or folder whose definition reads a message; None: the built-in one does."""
+    if current() is None:
+        return None
+    found = api(key)
+    return None if found is None else found.sources.get((kind, version))
 
 
 def all_apis() -> list[Api]:
     """Load and return every API in key order."""
-    return [found for key in NAMES if (found := api(key)) is not None]
+    return [found for key in api_keys().values() if (found := api(key)) is not None]

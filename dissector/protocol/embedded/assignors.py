@@ -45,4 +45,4 @@ def read_user_data(path: str, data: bytes, assignor: str | None) -> Embedded | N
         return None
     newest_first = sorted(StickyUserData.versions, reverse=True)
     tried = (read(path, "StickyUserData", StickyUserData, each, data) for each in newest_first)
-    return next((each for each in tried if each.value is not None and not each.problems), None)
+    return next((each for each in tried if each.fits), None)

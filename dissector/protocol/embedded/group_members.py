@@ -81,4 +81,4 @@ def _read_as(path: str, data: bytes, part: Part, protocol_type: str) -> Embedded
 
 def _fits(found: Embedded) -> bool:
     inner = all(_fits(each) for each in found.inner)
-    return found.value is not None and not found.problems and not found.left and inner
+    return found.fits and not found.left and inner

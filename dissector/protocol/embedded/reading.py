@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from construct import Container
 
 from dissector.errors import DecodeError, Problem
+from dissector.protocol.context import current
+from dissector.protocol.definitions.embedded import schema_over
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
 from dissector.protocol.spans import Span, spans
@@ -63,6 +65,11 @@ class Embedded:
             return None
         return spans(self.schema, self.version, self.data, self.start, self.name)
 
+    @property
+    def fits(self) -> bool:
+        """Whether it was read, and nothing is wrong with it."""
+        return self.value is not None and all(each.is_foreign for each in self.problems)
+
     def problem(self, what: str, position: int | None = None, path: str = "") -> None:
         """Add a problem; `path` is below this field's own."""
         self.problems.append(Problem(what, f"{self.path}.{path}".rstrip("."), position))
@@ -91,6 +98,8 @@ def read(
         forward: A version newer than known is read as the newest known, and what is left then is
             no problem.
     """
+    over = None if current() is None else schema_over(name, schema)
+    schema = schema if over is None else over.schema
     newest = schema.versions.high
     newer = forward and version > newest
     found = Embedded(path, name, data, written_version=version, start=start, end=start)
@@ -107,6 +116,9 @@ def read(
         found.problem(f"{name} v{version}: {error.what}", error.position, error.path)
         return found
     found.end = stream.tell()
+    if over is not None and found.version in over.sources:
+        what = f"{name} v{found.version} is read by {over.sources[found.version]}"
+        found.problems.append(Problem(what, path, kind="foreign"))
     if found.left and not newer:
         found.problem(f"{len(found.left)} bytes are left over after {name}", found.end)
     return found
@@ -127,7 +139,7 @@ def read_versioned(
 def problems_of(found: Embedded) -> list[Problem]:
     """Return the problems of something embedded and of all that is embedded in it."""
     below = [
-        Problem(p.what, f"{found.path}.{p.path}", p.position)
+        Problem(p.what, f"{found.path}.{p.path}", p.position, p.kind)
         for inner in found.inner
         for p in problems_of(inner)
     ]

@@ -13,7 +13,6 @@ RemoteLogMetadataSerde.java; KIP-405, KIP-631, KIP-848.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 
@@ -21,6 +20,8 @@ from construct import Container
 
 from dissector.errors import DecodeError, Problem
 from dissector.protocol import wire
+from dissector.protocol.context import current, per_schemas
+from dissector.protocol.definitions.embedded import UNDECLARED, record_definitions
 from dissector.protocol.embedded import (
     cluster_metadata,
     cluster_nodes,
@@ -70,9 +71,11 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
+    """A kind of record; those in frames have no key."""
+
     name: str
-    key: Schema
     value: Schema
+    key: Schema | None = None
 
 
 def is_own_topic(topic: str) -> bool:
@@ -82,8 +85,11 @@ def is_own_topic(topic: str) -> bool:
 
 def decode_record(topic: str, key: bytes | None, value: bytes | None) -> Decoded | None:
     """Read a record by the name of its topic; None where the topic is not Kafka's own."""
-    decode = _TOPICS.get(topic)
-    return None if decode is None else decode(key, value)
+    if topic not in _TOPICS:
+        return None
+    if topic in _FRAMED:
+        return _read_frame(_kinds_of(topic), value)
+    return _read_numbered(_kinds_of(topic), key, value)
 
 
 def _kinds(*modules: ModuleType) -> dict[int, _Kind]:
@@ -94,30 +100,27 @@ def _kinds(*modules: ModuleType) -> dict[int, _Kind]:
             if isinstance(schema, Schema) and label.endswith("Key"):
                 name = label.removesuffix("Key")
                 value = getattr(module, f"{name}Value")
-                kinds.update(dict.fromkeys(schema.versions, _Kind(name, schema, value)))
+                kinds.update(dict.fromkeys(schema.versions, _Kind(name, value, schema)))
     return kinds
 
 
-def _coordinator(*modules: ModuleType) -> Callable[[bytes | None, bytes | None], Decoded]:
-    kinds = _kinds(*modules)
-
-    def decode(key: bytes | None, value: bytes | None) -> Decoded:
-        if key is None or len(key) < 2:
-            what = "the key is null" if key is None else f"the key has {len(key)} bytes"
-            return Decoded("record without a type", problems=[Problem(what, "key", 0)])
-        number = int.from_bytes(key[:2], "big", signed=True)
-        kind = kinds.get(number)
-        if kind is None:
-            name = f"record type {number}"
-            return Decoded(name, problems=[Problem(f"{name} is not known", "key", 0)])
-        record = Decoded(kind.name, tombstone=value is None)
+def _read_numbered(kinds: dict[int, _Kind], key: bytes | None, value: bytes | None) -> Decoded:
+    """Read a coordinator's record: its key says the kind."""
+    if key is None or len(key) < 2:
+        what = "the key is null" if key is None else f"the key has {len(key)} bytes"
+        return Decoded("record without a type", problems=[Problem(what, "key", 0)])
+    number = int.from_bytes(key[:2], "big", signed=True)
+    kind = kinds.get(number)
+    if kind is None:
+        name = f"record type {number}"
+        return Decoded(name, problems=[Problem(f"{name} is not known", "key", 0)])
+    record = Decoded(kind.name, tombstone=value is None)
+    if kind.key is not None:
         record.key = read_versioned("key", f"{kind.name}Key", kind.key, key)
-        if value is not None:
-            record.value = read_versioned("value", f"{kind.name}Value", kind.value, value)
-            _read_members(record.value)
-        return record.with_problems_of_parts()
-
-    return decode
+    if value is not None:
+        record.value = read_versioned("value", f"{kind.name}Value", kind.value, value)
+        _read_members(record.value)
+    return record.with_problems_of_parts()
 
 
 def _read_members(value: Embedded) -> None:
@@ -126,14 +129,14 @@ def _read_members(value: Embedded) -> None:
     if body is None:
         return
     found: list[Embedded | None] = []
-    if value.schema is group_coordinator.GroupMetadataValue:
+    if value.name == "GroupMetadataValue":
         for index, member in enumerate(body.members or []):
             at, type_ = f"members[{index}]", body.protocol_type
             found += [
                 read_member(f"{at}.subscription", member.subscription or b"", "metadata", type_),
                 read_member(f"{at}.assignment", member.assignment or b"", "assignment", type_),
             ]
-    elif value.schema is group_coordinator.ConsumerGroupMemberMetadataValue:
+    elif value.name == "ConsumerGroupMemberMetadataValue":
         classic = body.classic_member_metadata or Container()
         for index, protocol in enumerate(classic.get("supported_protocols") or []):
             path = f"classic_member_metadata.supported_protocols[{index}].metadata"
@@ -141,18 +144,18 @@ def _read_members(value: Embedded) -> None:
     value.inner += [each for each in found if each is not None]
 
 
-def _framed(*modules: ModuleType) -> Callable[[bytes | None, bytes | None], Decoded]:
-    """Return what reads records in frames; these have no key, a key that is there is ignored."""
-    kinds = {
-        schema.key: (name, schema)
+def _framed(*modules: ModuleType) -> dict[int, _Kind]:
+    """Return the kinds that some modules declare, by their keys."""
+    return {
+        schema.key: _Kind(name, schema)
         for module in modules
         for name, schema in vars(module).items()
-        if isinstance(schema, Schema)
+        if isinstance(schema, Schema) and schema.key is not None
     }
-    return lambda key, value: _read_frame(kinds, value)
 
 
-def _read_frame(kinds: dict[int | None, tuple[str, Schema]], value: bytes | None) -> Decoded:
+def _read_frame(kinds: dict[int, _Kind], value: bytes | None) -> Decoded:
+    """Read a record in a frame; it has no key, a key that is there is ignored."""
     if value is None:
         return Decoded("record without a type", problems=[Problem("the value is null", "value")])
     stream = io.BytesIO(value)
@@ -167,17 +170,43 @@ def _read_frame(kinds: dict[int | None, tuple[str, Schema]], value: bytes | None
     if number not in kinds:
         name = f"record type {number}"
         return Decoded(name, problems=[Problem(f"{name} is not known", "value", 0)])
-    name, schema = kinds[number]
-    record = Decoded(name, value=read("value", name, schema, version, value, start=stream.tell()))
+    name = kinds[number].name
+    found = read("value", name, kinds[number].value, version, value, start=stream.tell())
+    record = Decoded(name, value=found)
     return record.with_problems_of_parts()
 
 
-_TOPICS: dict[str, Callable[[bytes | None, bytes | None], Decoded]] = {
-    "__consumer_offsets": _coordinator(
+_TOPICS: dict[str, dict[int, _Kind]] = {
+    "__consumer_offsets": _kinds(
         group_coordinator, share_group_coordinator, streams_group_coordinator
     ),
-    "__transaction_state": _coordinator(transaction_coordinator),
-    "__share_group_state": _coordinator(share_coordinator),
+    "__transaction_state": _kinds(transaction_coordinator),
+    "__share_group_state": _kinds(share_coordinator),
     CLUSTER_METADATA: _framed(cluster_metadata, cluster_nodes),
     "__remote_log_metadata": _framed(remote_log_metadata),
 }
+
+_FRAMED = frozenset((CLUSTER_METADATA, "__remote_log_metadata"))
+
+
+@per_schemas
+def _kinds_of(topic: str) -> dict[int, _Kind]:
+    """Return the kinds of records of a topic, those included that only definitions know."""
+    schemas, kinds = current(), _TOPICS[topic]
+    if schemas is None:
+        return kinds
+    added = {
+        each.number: _Kind(each.name, UNDECLARED, None if topic in _FRAMED else UNDECLARED)
+        for each in record_definitions(schemas, _topics_of_definitions())
+        if each.topic == topic and each.number not in kinds
+    }
+    return {**kinds, **added}
+
+
+def _topics_of_definitions() -> dict[str, str]:
+    """Return the topics of records by the names of their definitions."""
+    return {
+        kind.name + ("" if topic in _FRAMED else "Key"): topic
+        for topic, kinds in _TOPICS.items()
+        for kind in kinds.values()
+    }

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import re
 
+from dissector.protocol.secret_names import suggests_secret
+
 PASSWORD_TYPE = 9
 """`config_type` of a password in DescribeConfigs (KIP-569)."""
 
 _LISTENER = re.compile(r"listener\.name\.[^.]+\.")
 """Begins a setting of one listener; the SASL mechanism may come next. Source: KIP-103, KIP-226."""
-
-_SECRET = re.compile(
-    r"passw|pwd|passphrase|secret|token|key|credential|jaas|auth|user\.?info|connection\.?string"
-    r"|certificate|private|scram-|signature|\bsas\b"
-)
 
 
 def is_sensitive(name: object, *, marked: bool = False) -> bool:
@@ -40,11 +37,6 @@ def is_sensitive(name: object, *, marked: bool = False) -> bool:
     if inner in HARMLESS or (inner != plain and inner.partition(".")[2] in HARMLESS):
         return False
     return not marked or suggests_secret(plain)
-
-
-def suggests_secret(name: object) -> bool:
-    """Return whether a name has a word in it that stands for a secret."""
-    return isinstance(name, str) and _SECRET.search(name.lower()) is not None
 
 
 _NAMES = """

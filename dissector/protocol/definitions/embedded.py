@@ -1,0 +1,93 @@
+"""Definitions of what is embedded in messages and records, over the built-in declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from dissector.protocol.context import current, per_schemas
+from dissector.protocol.definitions.overlay import Overlaid, overlaid
+from dissector.protocol.definitions.schemas import Schemas, Sourced
+from dissector.protocol.schema import Field, Schema, Versions
+
+UNDECLARED = Schema(None, Versions(1, 0), Versions(1, 0))
+"""Stands for the declaration of what only definitions know."""
+
+_KINDS = ("data", "header", "metadata", "coordinator-key", "coordinator-value")
+_DEFAULT_TOPICS = {"metadata": "__cluster_metadata", "coordinator-key": "__consumer_offsets"}
+
+
+class RecordDefinition(NamedTuple):
+    """A kind of record that definitions know: its topic, its number, its name."""
+
+    topic: str
+    number: int
+    name: str
+
+
+@per_schemas
+def schema_over(name: str, declared: Schema) -> Overlaid:
+    """Return something embedded, by its name, as definitions and declaration give it."""
+    schemas = current()
+    if schemas is None:
+        return Overlaid(declared, {})
+    found = [each for kind in _KINDS for each in schemas.with_name(kind, name)]
+    return overlaid(declared, [_numbered(each) for each in found])
+
+
+def record_definitions(schemas: Schemas, topics: Mapping[str, str]) -> list[RecordDefinition]:
+    """
+    Return the records that definitions know.
+
+    Args:
+        schemas: The definitions.
+        topics: By the names of declared definitions the topic that has their records. Definitions
+            that lie beside one of these are of the same topic.
+    """
+    by_container: dict[str, str] = {}
+    for each in schemas.all():
+        topic = topics.get(each.definition.name)
+        if topic is not None:
+            by_container.setdefault(each.container, topic)
+    found = []
+    for each in schemas.all():
+        kind, key = each.definition.kind, each.definition.schema.key
+        if kind in _DEFAULT_TOPICS and key is not None:
+            topic = by_container.get(each.container, _DEFAULT_TOPICS[kind])
+            name = each.definition.name.removesuffix("Key" if kind != "metadata" else "")
+            found.append(RecordDefinition(topic, key, name))
+    return found
+
+
+def _numbered(each: Sourced) -> Sourced:
+    """
+    Return a coordinator's key with its number as its version.
+
+    That is how it is written, and how Kafka defined it before 4.0: by the version, without number.
+    """
+    definition = each.definition
+    number = definition.schema.key
+    if definition.kind != "coordinator-key" or number is None:
+        return each
+    only = Versions(number, number)
+    schema = Schema(
+        number,
+        only,
+        only if 0 in definition.schema.flexible else Versions(1, 0),
+        _renumbered(definition.schema.fields, only),
+    )
+    return each._replace(definition=replace(definition, schema=schema))
+
+
+def _renumbered(fields: tuple[Field, ...], only: Versions) -> tuple[Field, ...]:
+    return tuple(
+        replace(
+            each,
+            versions=only,
+            null=only if 0 in each.null else Versions(1, 0),
+            fields=_renumbered(each.fields, only),
+        )
+        for each in fields
+        if 0 in each.versions
+    )

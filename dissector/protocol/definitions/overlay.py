@@ -1,0 +1,148 @@
+"""
+Definitions over a declaration: which versions they change, and the message that both give.
+
+A version of a definition that reads the same bytes in the same way as the declaration changes
+nothing, even where fields have other names: Kafka renames fields now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from dissector.protocol.definitions.schemas import Sourced
+from dissector.protocol.schema import Field, Schema, Versions, split
+from dissector.protocol.secret_names import suggests_secret
+
+
+@dataclass(frozen=True, slots=True)
+class Some(Versions):
+    """Versions with gaps between them."""
+
+    among: frozenset[int] = field(default=frozenset(), kw_only=True)
+
+    @classmethod
+    def these(cls, versions: Iterable[int]) -> Versions:
+        """Return some versions."""
+        among = frozenset(versions)
+        return cls(min(among), max(among), among=among) if among else Versions(1, 0)
+
+    def __contains__(self, version: object) -> bool:
+        return version in self.among
+
+
+@dataclass(frozen=True, slots=True)
+class Overlaid:
+    """
+    A message as definitions and declaration give it.
+
+    Attributes:
+        schema: The message.
+        sources: By the versions that definitions changed or added: the JAR or folder.
+    """
+
+    schema: Schema
+    sources: dict[int, str]
+
+
+def overlaid(declared: Schema | None, found: Sequence[Sourced]) -> Overlaid:
+    """Return a message with the versions that some definitions change, or add."""
+    base = declared or Schema(None, Versions(1, 0), Versions(1, 0))
+    schema, sources = base, dict[int, str]()
+    for each in found:
+        given = each.definition.schema
+        changed = [v for v in given.versions if not is_alike(schema, given, v)]
+        if changed:
+            schema = _merged(schema, guarded(given, base), changed)
+            sources |= dict.fromkeys(changed, each.source)
+    return Overlaid(schema, sources)
+
+
+def renames(declared: Schema, found: Sequence[Sourced]) -> bool:
+    """Return whether definitions of another name are the declared message all the same."""
+    return all(
+        is_alike(declared, each.definition.schema, version)
+        for each in found
+        for version in each.definition.schema.versions
+    )
+
+
+def is_alike(one: Schema, other: Schema, version: int) -> bool:
+    """
+    Return whether a declaration reads a version as another does.
+
+    Fields may have other names, and it may have tagged fields that the other lacks.
+    """
+    if version not in one.versions or version not in other.versions:
+        return False
+    same = (version in one.flexible) == (version in other.flexible)
+    return same and _alike(one.fields, other.fields, version)
+
+
+def _alike(one: tuple[Field, ...], other: tuple[Field, ...], version: int) -> bool:
+    plain, tagged = split(one, version)
+    plain_too, tagged_too = split(other, version)
+    # A tagged field that one of them does not know changes no byte of the others.
+    by_tag = {each.tag: each for each in tagged}
+    if len(plain) != len(plain_too) or any(each.tag not in by_tag for each in tagged_too):
+        return False
+    pairs = [*zip(plain, plain_too, strict=True), *((by_tag[b.tag], b) for b in tagged_too)]
+    names, others = {a.kafka_name for a, _ in pairs}, {b.kafka_name for _, b in pairs}
+    for a, b in pairs:
+        moved = a.kafka_name in others or b.kafka_name in names
+        if a.kafka_name != b.kafka_name and moved:
+            return False
+        if not _alike_field(a, b, version):
+            return False
+    return True
+
+
+def _alike_field(a: Field, b: Field, version: int) -> bool:
+    if (a.type, a.tag, a.classic) != (b.type, b.tag, b.classic):
+        return False
+    if a.type == "struct" and (version in a.null) != (version in b.null):
+        return False
+    if a.tag is not None and not a.fields and a.zero(version) != b.zero(version):
+        return False
+    return _alike(a.fields, b.fields, version)
+
+
+def _merged(base: Schema, given: Schema, changed: list[int]) -> Schema:
+    """Return a message whose changed versions are those of another."""
+    kept = [version for version in base.versions if version not in changed]
+    flexible = [v for v in kept if v in base.flexible] + [v for v in changed if v in given.flexible]
+    fields = _only(base.fields, kept) + _only(given.fields, changed)
+    return Schema(given.key, Some.these(kept + changed), Some.these(flexible), fields)
+
+
+def _only(fields: tuple[Field, ...], versions: list[int]) -> tuple[Field, ...]:
+    """Return fields in some of their versions."""
+    found = ((each, [v for v in versions if v in each.versions]) for each in fields)
+    return tuple(replace(each, versions=Some.these(here)) for each, here in found if here)
+
+
+def guarded(given: Schema, declared: Schema) -> Schema:
+    """
+    Return a defined message whose secrets are masked.
+
+    What the declaration has too is as secret as there. Of all else texts and bytes are secret whose
+    names suggest it, for nobody has looked at them.
+    """
+    return replace(given, fields=_guarded(given.fields, declared.fields), _codecs={})
+
+
+def _guarded(fields: tuple[Field, ...], known: tuple[Field, ...]) -> tuple[Field, ...]:
+    by_name: dict[str, list[Field]] = {}
+    for each in known:
+        by_name.setdefault(each.name, []).append(each)
+    return tuple(_guarded_field(each, by_name.get(each.name, [])) for each in fields)
+
+
+def _guarded_field(each: Field, known: list[Field]) -> Field:
+    below = tuple(inner for one in known for inner in one.fields)
+    holds = each.type.removeprefix("[]") in ("string", "bytes")
+    same = [one for one in known if one.type == each.type]
+    secret = any(one.secret for one in known)
+    if not same and holds:
+        secret |= suggests_secret(each.name.replace("_", ".")) or each.name in ("hmac", "salt")
+    return replace(each, secret=secret, fields=_guarded(each.fields, below))

@@ -1,0 +1,170 @@
+"""Message definitions that lie over the built-in declarations, as a value."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import zlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from dissector.errors import DefinitionError, UsageError
+from dissector.protocol.definitions.files import DefinitionFile, definition_files
+from dissector.protocol.definitions.reader import Definition, read_definition
+
+_ALL: WeakValueDictionary[bytes, Schemas] = WeakValueDictionary()
+"""Those in use by their content: tasks of a Spark worker share what is derived from them."""
+
+
+class Sourced(NamedTuple):
+    """A definition, the JAR or folder that it is from, and its file."""
+
+    definition: Definition
+    source: str
+    file: str
+
+    @property
+    def container(self) -> str:
+        """The JAR or folder in which the file lies."""
+        return self.file.rpartition("!" if "!" in self.file else "/")[0]
+
+
+class Schemas:
+    """
+    Definitions over the built-in declarations; made by `Schemas.of`.
+
+    Attributes:
+        problems: What can't be used, a line each: the file, the place and what is wrong.
+        derived: What was made of declarations under these definitions; see `per_schemas`.
+    """
+
+    def __init__(self, files: Sequence[DefinitionFile]) -> None:
+        self._files = files
+        self.problems: list[str] = []
+        self.derived: dict[Any, Any] = {}
+        self._by_name: dict[tuple[str, str], list[Sourced]] = {}
+        self._by_key: dict[tuple[str, int], list[Sourced]] = {}
+        for each in files:
+            self._read(each)
+        self._check_pairs()
+
+    @classmethod
+    def of(cls, *sources: str | Path) -> Schemas:
+        """
+        Read the definitions in JARs and folders; a later one holds where two define a version.
+
+        Raises:
+            UsageError: A source can't be read, or has no definitions.
+        """
+        files = [file for each in sources for file in definition_files(str(each))]
+        return _shared(files)
+
+    @classmethod
+    def given(cls, sources: Schemas | Iterable[str | Path] | None) -> Schemas | None:
+        """Return what `schemas=` of a function means; None where there are no definitions."""
+        if sources is None or isinstance(sources, Schemas):
+            return sources
+        if isinstance(sources, str | Path):
+            raise UsageError(f"schemas takes several names: schemas=[{str(sources)!r}]")
+        names = list(sources)
+        return cls.of(*names) if names else None
+
+    def __reduce__(self) -> Any:
+        """Pickle the definitions, not what is derived from them."""
+        return _unpacked, (self._packed,)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        rows = [(each.source, each.name, each.content) for each in self._files]
+        return zlib.compress(pickle.dumps(rows), 1)
+
+    def __repr__(self) -> str:
+        sources = dict.fromkeys(each.source for each in self.all())
+        return f"<Schemas {', '.join(sources)}>"
+
+    def with_key(self, kind: str, key: int) -> list[Sourced]:
+        """Return the definitions of a key, the first given first."""
+        return self._by_key.get((kind, key), [])
+
+    def with_name(self, kind: str, name: str) -> list[Sourced]:
+        """Return the definitions of a name, the first given first."""
+        return self._by_name.get((kind, name), [])
+
+    def all(self) -> list[Sourced]:
+        """Return all definitions."""
+        return [each for found in self._by_name.values() for each in found]
+
+    def keys(self, kind: str) -> list[int]:
+        """Return all keys that are defined, in order."""
+        return sorted(key for of, key in self._by_key if of == kind)
+
+    def _read(self, file: DefinitionFile) -> None:
+        try:
+            if file.content is None:
+                raise DefinitionError("can't be read, or is too large for a definition")
+            definition = read_definition(file.content)
+        except DefinitionError as error:
+            self.problems.append(f"{file.name}: {error}")
+            return
+        if list(definition.schema.versions):
+            self._add(Sourced(definition, Path(file.source).name, file.name))
+
+    def _add(self, each: Sourced) -> None:
+        definition, key = each.definition, each.definition.schema.key
+        named = self._by_name.setdefault((definition.kind, definition.name), [])
+        keyed = [] if key is None else self._by_key.setdefault((definition.kind, key), [])
+        other = next((one for one in (*named, *keyed) if _clash(one, each)), None)
+        if other is not None:
+            if not _same(other.definition, definition):
+                what = definition.name if key is None else f"{definition.kind} {key}"
+                self.problems.append(
+                    f"{each.file}: {what} is defined by {other.file} too; that one is used"
+                )
+            return
+        named.append(each)
+        keyed.append(each)
+
+    def _check_pairs(self) -> None:
+        for (kind, key), found in self._by_key.items():
+            other = {"request": "response", "response": "request"}.get(kind)
+            if other is not None and (other, key) not in self._by_key:
+                self.problems.append(f"{found[0].file}: key {key} has a {kind} but no {other}")
+
+
+def _clash(one: Sourced, other: Sourced) -> bool:
+    """Return whether two definitions, of a name or a key, can't both hold."""
+    if one.definition.name == other.definition.name:
+        return one.source == other.source
+    # Records are numbered for each topic.
+    is_message = one.definition.kind in ("request", "response")
+    return is_message or one.container == other.container
+
+
+def _same(one: Definition, other: Definition) -> bool:
+    a, b = one.schema, other.schema
+    return (one.name, a.versions, a.flexible, a.fields) == (
+        *(other.name, b.versions, b.flexible),
+        b.fields,
+    )
+
+
+def _unpacked(packed: bytes) -> Schemas:
+    rows = pickle.loads(zlib.decompress(packed))
+    return _shared([DefinitionFile(*row) for row in rows])
+
+
+def _shared(files: Sequence[DefinitionFile]) -> Schemas:
+    """Return the definitions of some files: the same object for the same files."""
+    digest = hashlib.blake2b(digest_size=20)
+    for each in files:
+        name = f"{each.source}\0{each.name}\0{len(each.content or b'')}\0"
+        digest.update(name.encode("utf-8", "surrogateescape"))
+        digest.update(each.content or b"")
+    key = digest.digest()
+    found = _ALL.get(key)
+    if found is None:
+        found = _ALL[key] = Schemas(files)
+    return found
