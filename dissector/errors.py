@@ -14,7 +14,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 SHOWN_FILTER = 160
 """How much of a filter is shown around the place where it goes wrong."""
@@ -214,11 +214,13 @@ class Problem:
         path: The field where it shows (`request.topic_data[0].name`), or empty.
         position: Offset of the byte inside the frame (after its 4-byte size), the batch or the file
             that the problem belongs to; None where no single byte is to blame.
+        kind: `assumed` where the bytes were read, but by a declaration that may not be theirs.
     """
 
     what: str
     path: str = ""
     position: int | None = None
+    kind: Literal["", "assumed"] = ""
 
     def __str__(self) -> str:
         place = self.path
