@@ -205,6 +205,7 @@ class Turn(Closing):
         return [
             (each, field)
             for each in self.exchange.messages
+            if not each.is_assumed
             for field in carried(each, self.read_records)
         ]
 
@@ -221,7 +222,8 @@ class Turn(Closing):
     @_once
     def declared(self) -> list[Message]:
         """The messages of which API and version are known."""
-        return [each for each in self.exchange.messages if each.schema is not None]
+        messages = self.exchange.messages
+        return [each for each in messages if each.schema is not None and not each.is_assumed]
 
     @_once
     def misfits(self) -> list[tuple[Message, Misfit]]:
@@ -272,6 +274,8 @@ def _lack(kind: str, message: Message | None) -> str:
         return f"some bytes of the {kind} were not captured"
     if message.body is None or message.schema is None:
         return f"the {kind} can't be read"
+    if message.is_assumed:
+        return f"the {kind} is of a version that is not known"
     if message.body_end != message.size:
         return f"the {kind} has bytes left over"
     if has_odd_values(message.schema, message.api_version or 0)(message.body):

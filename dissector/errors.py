@@ -214,14 +214,15 @@ class Problem:
         path: The field where it shows (`request.topic_data[0].name`), or empty.
         position: Offset of the byte inside the frame (after its 4-byte size), the batch or the file
             that the problem belongs to; None where no single byte is to blame.
-        kind: `foreign` where nothing is wrong with the bytes, but a message definition that is not
+        kind: `assumed` where the bytes were read, but by a declaration that may not be theirs;
+            `foreign` where nothing is wrong with the bytes, but a message definition that is not
             built in read them.
     """
 
     what: str
     path: str = ""
     position: int | None = None
-    kind: Literal["", "foreign"] = ""
+    kind: Literal["", "assumed", "foreign"] = ""
 
     @property
     def is_foreign(self) -> bool:

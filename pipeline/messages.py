@@ -98,7 +98,7 @@ def _cells(
         message.kind,
         message.api_key,
         exchange.api,
-        message.api_version,
+        message.shown_version,
         message.correlation_id,
         message.client_id,
         message.size,

@@ -86,7 +86,8 @@ _NEW = UNHEARD_OF | {error_code("NOT_ENOUGH_REPLICAS")}
 _ASKED_UNTIL_DONE = (
     "Produce JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit OffsetFetch TxnOffsetCommit "
     "ConsumerGroupHeartbeat ShareGroupHeartbeat StreamsGroupHeartbeat "
-    "StreamsGroupTopologyDescriptionUpdate FindCoordinator InitProducerId AddPartitionsToTxn AddOffsetsToTxn EndTxn"
+    "StreamsGroupTopologyDescriptionUpdate FindCoordinator InitProducerId AddPartitionsToTxn "
+    "AddOffsetsToTxn EndTxn"
 )
 
 _UNTIL_DONE = frozenset(_ASKED_UNTIL_DONE.split())
@@ -163,6 +164,8 @@ def why_left_out(message: Message, allow: frozenset[str]) -> str:
     if message.body is None:
         why = f": {message.problems[0].what}" if message.problems else ""
         return "can not be decoded" + why
+    if message.is_assumed:
+        return f"version {message.shown_version} of {api} is not known, and not sent as a guess"
     return ""
 
 

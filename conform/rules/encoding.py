@@ -54,7 +54,8 @@ def _lacks(turn: Turn, message: Message) -> str:
         return f"the {message.kind} has another header or version than is due"
     if message.size > len(message.frame):
         return f"some bytes of the {message.kind} were not captured"
-    return "" if message.schema is not None else "API or version is not known"
+    is_known = message.schema is not None and not message.is_assumed
+    return "" if is_known else "API or version is not known"
 
 
 class _Looks:

@@ -202,7 +202,7 @@ def _row(each: Heard, show_secrets: bool) -> dict[str, Any]:
         "kind": message.kind,
         "api_key": message.api_key,
         "api": exchange.api,
-        "api_version": message.api_version,
+        "api_version": message.shown_version,
         "correlation_id": message.correlation_id,
         "client_id": message.client_id,
         "bytes": message.size,

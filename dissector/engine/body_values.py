@@ -73,6 +73,7 @@ def any_value(
         told[told] = table.int16_at(start[told] + 4) == UNSUPPORTED_VERSION
         out.unknown |= told
     kinds = np.where(whole & ~out.unknown, kinds_of(table)[rows], -1)
+    out.unknown |= whole & (kinds < 0)
     steps = np.full(len(rows), -1, np.int64)
     for kind in seen_kinds(kinds):
         key, version = divmod(kind, VERSIONS)
@@ -104,8 +105,10 @@ def _where(key: int, version: int, side: Kind, path: tuple[str, ...]) -> int:
     """Return where the values at a path are in one version of a message."""
     found = api(key)
     schema = found.schema(side) if found else None
-    if schema is None or version not in schema.versions:
+    if schema is None or schema.read_as(version) is None:
         return _NOWHERE
+    if version not in schema.versions:
+        return _ELSEWHERE  # the codecs tell whether it fits the newest known one
     fields: Sequence[Field] = schema.fields
     for name in path:
         here = [each for each in fields if each.name == name and version in each.versions]

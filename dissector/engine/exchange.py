@@ -20,6 +20,7 @@ from dissector.errors import Problem
 from dissector.protocol.apis import api_name
 from dissector.protocol.carried import record_problems
 from dissector.protocol.context import current, using
+from dissector.protocol.embedded.secrets import may_hide_anywhere
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message, decode_request, decode_response
 
@@ -122,7 +123,7 @@ class Exchange:
         if self.is_token:
             return _token("response", frame, self.response_bytes)
         request = self.request
-        key, version = (request.api_key, request.api_version) if request else (None, None)
+        key, version = (request.api_key, request.shown_version) if request else (None, None)
         broken_off = self._is_broken_off(BROKEN_RESPONSE)
         with using(self._schemas):
             message = decode_response(frame, key, version, self.response_bytes, broken_off)
@@ -260,6 +261,8 @@ class Exchange:
         for message, into in ((self.request, facts[0]), (self.response, facts[1])):
             if message is not None and message.body is not None and message.schema is not None:
                 collect(message.schema, message.api_version or 0, message.body, into)
+                if may_hide_anywhere(message):
+                    into.topics.clear()
                 self._names.learn(into.names)
         return facts
 

@@ -169,8 +169,8 @@ class Fields:
             asked = reading.exchange(table, int(messages.row[number]), names)
             message = asked.response if messages.side[number] else asked.request
             assert message is not None
-            if message.api_version is not None:
-                messages.api_version[number] = message.api_version
+            if message.shown_version is not None:
+                messages.api_version[number] = message.shown_version
             rows += [(number, row) for row in message_rows(asked, message, self._show_secrets)]
         return rows
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from dissector.engine.batches import wrong_fields
 from dissector.engine.exchange import Exchange
 from dissector.engine.exchanges import NONE, Exchanges, Ints
-from dissector.engine.fact_loop import ERRORS, KEYS, LEFT, TOPICS, VERSIONS
+from dissector.engine.fact_loop import ERRORS, LEFT, TOPICS, VERSIONS
 from dissector.engine.fact_notes import CLIENT, ID, NAME
 from dissector.engine.fact_tables import Facts, gather, kinds_of, seen_kinds
 from dissector.engine.interning import Table
-from dissector.engine.topics import Told, TopicNames, Topics, may_tell_names, settle
+from dissector.engine.topics import Told, TopicNames, Topics, settle, telling_rows
 from dissector.errors import Problem
 from dissector.protocol.context import current
 from dissector.protocol.error_codes import error_name
@@ -111,11 +111,7 @@ def settled(gleaned: Gleaned, names: TopicNames) -> Known:
 
 def read_names(table: Exchanges) -> dict[UUID, str]:
     """Return the names of topic ids that the exchanges of a window tell."""
-    kinds = kinds_of(table)
-    tells = np.zeros(KEYS * VERSIONS + 1, np.bool_)
-    for kind in seen_kinds(kinds):
-        tells[kind] = may_tell_names(*divmod(kind, VERSIONS))
-    chosen = table.rows(np.flatnonzero(tells[kinds]))
+    chosen = table.rows(telling_rows(table.api_key, table.api_version))
     facts = gather(chosen, records=False)
     out, topics = _known(facts)
     told = _told(facts, topics) + _ask(chosen, facts, out)

@@ -38,7 +38,7 @@ from dissector.engine.record_answers import counts_before
 from dissector.engine.record_columns import Records
 from dissector.engine.record_fields import CARRIERS, RecordFields, record_fields
 from dissector.engine.records import PRODUCE
-from dissector.engine.topics import TopicNames, may_tell_names
+from dissector.engine.topics import TopicNames, telling_rows
 from dissector.protocol.apis import api_name
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import NO_ID
@@ -94,7 +94,9 @@ def record_parts(
     fields = record_fields(table)
     where = fields.start, fields.length, fields.may_be_cut
     found = find_batches(table.data, table.held, *where, message_sets=True)
-    telling = _NO_ROWS if names.comes_twice else _telling(table)
+    telling = _NO_ROWS
+    if not names.comes_twice:
+        telling = telling_rows(table.api_key, table.api_version)
     asked = _asked(fields, found, names, is_apart, telling)
     found.state[np.isin(fields.row, asked)] = LEFT
     window = _Window(table, fields, found, names)
@@ -149,15 +151,6 @@ def _asked(
     not_right = found.state != RIGHT
     rows = fields.left, telling, fields.row[apart[fields.topic] | not_right]
     return np.unique(np.concatenate(rows))
-
-
-def _telling(table: Exchanges) -> Ints:
-    """Return the rows that may tell names of topic ids."""
-    kinds, which = np.unique(
-        np.stack((table.api_key, table.api_version)), axis=1, return_inverse=True
-    )
-    tells = [key >= 0 and may_tell_names(key, version) for key, version in kinds.T.tolist()]
-    return np.flatnonzero(np.array(tells, np.bool_)[which.ravel()])
 
 
 @dataclass(slots=True)

@@ -88,10 +88,18 @@ class TopicNames:
 def may_tell_names(api_key: int, api_version: int) -> bool:
     """Tell whether a request or its response can say which topic id has which name."""
     found = api(api_key)
-    return found is not None and any(
-        api_version in schema.versions and tells_names(schema, api_version)
-        for schema in (found.request, found.response)
-    )
+    if found is None:
+        return False
+    schemas = found.request, found.response
+    read_as = [(schema, schema.read_as(api_version)) for schema in schemas]
+    return any(as_ is not None and tells_names(schema, as_) for schema, as_ in read_as)
+
+
+def telling_rows(api_key: Ints, api_version: Ints) -> Ints:
+    """Return the rows of exchanges that may tell names of topic ids, by API and version of each."""
+    kinds, which = np.unique(np.stack((api_key, api_version)), axis=1, return_inverse=True)
+    tells = [key >= 0 and may_tell_names(key, version) for key, version in kinds.T.tolist()]
+    return np.flatnonzero(np.array(tells, np.bool_)[which.ravel()])
 
 
 def settle(column: Ints, lists: list[Topics], told: Sequence[Told], names: TopicNames) -> None:

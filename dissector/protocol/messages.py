@@ -1,6 +1,8 @@
 """
 A frame becomes a message: header, body, and what was wrong with either.
 
+A version that is newer than all known is read as the newest known one, and marked as assumed.
+
 Nothing here raises because of bytes. A body that does not fit, an unknown API or version, bytes
 left over: each is a `Problem` of that message, and whatever could be read is there.
 """
@@ -46,6 +48,8 @@ class Message:
         api_key: Of a response: of the request that it answers; None where that is not known.
         api_version: The version that the body was read in: for the error answer to an ApiVersions
             request that was too new for the broker it is 0 (KIP-511).
+        newer_version: The version that the bytes have, where that is newer than all known and
+            `api_version` was assumed; else None.
         correlation_id: None where not even the header is there.
         client_id: Of a request.
         body_start: Offset of the body in the frame.
@@ -61,6 +65,7 @@ class Message:
     size: int
     api_key: int | None = None
     api_version: int | None = None
+    newer_version: int | None = None
     correlation_id: int | None = None
     client_id: str | None = None
     body_start: int = 0
@@ -75,6 +80,16 @@ class Message:
         """The name of the API."""
         with using(self.schemas):
             return None if self.api_key is None else api_name(self.api_key)
+
+    @property
+    def shown_version(self) -> int | None:
+        """The version as a person is shown it: of the bytes, also where another was assumed."""
+        return self.api_version if self.newer_version is None else self.newer_version
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether the version is not known, and the body was read as the newest known one."""
+        return self.newer_version is not None
 
     @property
     def schema(self) -> Schema | None:
@@ -97,6 +112,10 @@ class Message:
     def faults(self) -> list[Problem]:
         """The problems but those that only say by whose definition the bytes were read."""
         return [each for each in self.problems if not each.is_foreign]
+
+    def assume(self, what: str) -> None:
+        """Add the problem that the body was read by a declaration that may not be its own."""
+        self.problems.append(Problem(what, self.kind, self.body_start, "assumed"))
 
     def problem(self, what: str, path: str = "", position: int | None = None) -> None:
         """Add a problem; its path begins with the kind of the message."""
@@ -245,6 +264,34 @@ def _read_header(message: Message) -> bool:
 
 def _read_body(message: Message) -> None:
     key, version = message.api_key, message.api_version
+    found = None if key is None else api(key)
+    declared = found.schema(message.kind) if found else None
+    if declared is not None and version is not None and version > declared.versions.high:
+        _read_newer(message, declared, version)
+        return
+    _read_known(message)
+
+
+def _read_newer(message: Message, declared: Schema, version: int) -> None:
+    """
+    Read a version that is newer than all known as the newest known one.
+
+    Bytes left over are what is new in it. Where it does not fit, it is of a version that is not
+    known, and nothing else.
+    """
+    what = f"version {version} of {message.api} is not known (known: {declared.known})"
+    message.api_version, message.newer_version = declared.read_as(version), version
+    _read_known(message)
+    if message.body is None and message.size == len(message.frame):
+        message.api_version, message.newer_version = version, None
+        message.problems.clear()
+        message.problem(what, "", message.body_start)
+        return
+    message.assume(f"{what}: assumed to be like version {message.api_version}")
+
+
+def _read_known(message: Message) -> None:
+    key, version = message.api_key, message.api_version
     schema = message.schema
     if message.size > len(message.frame):
         missing = message.size - len(message.frame)
@@ -281,7 +328,7 @@ def _parse_body(message: Message, schema: Schema, version: int) -> None:
     note = foreign_note(message.kind, message.api_key or 0, version)
     message.problems += [note] if note else []
     left = len(message.frame) - message.body_end
-    if left:
+    if left and not message.is_assumed:
         message.problem(f"{left} bytes are left over after the body", "", message.body_end)
 
 

@@ -213,6 +213,15 @@ class Schema:
             codec = self._codecs[version] = Codec(construct, self, version)
         return codec
 
+    def read_as(self, version: int) -> int | None:
+        """
+        Return the version in which a message of some version is read; None where it can't be.
+
+        A version that is newer than all known is read as the newest known one.
+        """
+        low, high = self.versions.low, self.versions.high
+        return min(version, high) if low <= version and low <= high else None
+
     @property
     def known(self) -> str:
         """The versions as a person writes them: `0-13`."""

@@ -11,7 +11,7 @@ from dissector.protocol.embedded.sasl import MASK
 from dissector.protocol.embedded.secrets import (
     is_secret_record,
     is_secret_topic,
-    mask,
+    mask_body,
     mask_record,
 )
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
@@ -33,10 +33,7 @@ def body_json(
     """
     if message is None or message.body is None or message.schema is None:
         return None
-    body = message.body
-    if not show_secrets:
-        body = mask(body, message.schema, message.api_version or 0, request)
-    out = jsonable(body)
+    out = jsonable(message.body if show_secrets else mask_body(message, request))
     for field in carried(message):
         out[field.topics][field.topic_at][field.partitions][field.partition_at]["records"] = (
             _batches(field, show_secrets)

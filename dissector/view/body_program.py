@@ -93,9 +93,8 @@ class BodyPrograms:
     def _make(self, key: int, version: int, kind: Kind) -> int:
         found = api(key)
         is_request = kind == "request"
-        # The answer to a version that nobody knows may be one that is known.
         refusal = key == API_VERSIONS and not is_request
-        if found is None or (version not in found.schema(kind).versions and not refusal):
+        if found is None or (found.schema(kind).read_as(version) is None and not refusal):
             return -1
         schema, start = found.schema(kind), len(self.code)
         if version not in schema.versions or (

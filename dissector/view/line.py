@@ -57,7 +57,7 @@ def message_line(seen: Seen, begin_ns: int) -> str:
 def _title(seen: Seen) -> str:
     message = seen.message
     name = message.api or seen.api or "unknown"
-    version = "" if message.api_version is None else f" v{message.api_version}"
+    version = "" if message.shown_version is None else f" v{message.shown_version}"
     return f"{name}{version} {message.kind}"
 
 

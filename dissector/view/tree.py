@@ -76,7 +76,7 @@ class _Tree:
             self.hidden(),
             self.below,
         )
-        version = "" if message.api_version is None else f" v{message.api_version}"
+        version = "" if message.shown_version is None else f" v{message.shown_version}"
         return [
             f"{message.api or 'unknown'}{version} {message.kind}, {message.size:,} bytes",
             *indented(self.header_and_body(look)),

@@ -134,7 +134,7 @@ def _inner_request(place: _Place) -> Embedded | None:
 def _inner_response(place: _Place) -> Embedded | None:
     """Read the response in an Envelope; the request in the Envelope before tells how."""
     asked = enveloped_request(place.request)
-    key, version = (asked.api_key, asked.api_version) if asked else (None, None)
+    key, version = (asked.api_key, asked.shown_version) if asked else (None, None)
     return _message(place, decode_response(place.data, key, version))
 
 
@@ -153,14 +153,14 @@ def _message(place: _Place, inner: Message) -> Embedded:
         place.data,
         schema=inner.schema,
         version=inner.api_version,
-        written_version=inner.api_version,
+        written_version=inner.shown_version,
         start=inner.body_start,
         end=inner.body_end,
         value=inner.body,
         message=inner,
     )
     for problem in inner.problems:
-        found.problem(problem.what, problem.position, problem.path)
+        found.add(problem)
     if inner.api_key == ENVELOPE:
         # Kafka forwards no envelopes; following them would let a frame nest without end.
         found.problem("an Envelope inside an Envelope is not read further", 0)

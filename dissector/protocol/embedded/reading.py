@@ -8,7 +8,7 @@ position counts from the beginning of the embedded bytes.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from construct import Container
 
@@ -72,7 +72,11 @@ class Embedded:
 
     def problem(self, what: str, position: int | None = None, path: str = "") -> None:
         """Add a problem; `path` is below this field's own."""
-        self.problems.append(Problem(what, f"{self.path}.{path}".rstrip("."), position))
+        self.add(Problem(what, path, position))
+
+    def add(self, problem: Problem) -> None:
+        """Add a problem whose path is below this field's own."""
+        self.problems.append(replace(problem, path=f"{self.path}.{problem.path}".rstrip(".")))
 
 
 def read(
@@ -139,7 +143,7 @@ def read_versioned(
 def problems_of(found: Embedded) -> list[Problem]:
     """Return the problems of something embedded and of all that is embedded in it."""
     below = [
-        Problem(p.what, f"{found.path}.{p.path}", p.position, p.kind)
+        replace(p, path=f"{found.path}.{p.path}")
         for inner in found.inner
         for p in problems_of(inner)
     ]

@@ -5,7 +5,8 @@ Secret are: fields declared so (SASL tokens, salts, keys, delegation tokens, met
 settings that may be (see `settings`), text that holds a credential (see `credentials`), unknown
 tagged fields, and the bytes of an Envelope or of a record of Kafka's own topics that carry any of
 these. Bytes that can't be read are secret as a whole where they may hold a secret: in messages of
-APIs that have some, of unknown APIs, and in responses without their request. Records of users' own
+APIs that have some, of unknown APIs, and in responses without their request. So is the body of such
+an API in a version that is not known, as a secret may lie elsewhere in it. Records of users' own
 topics are not looked at.
 
 Source: KIP-226 and KIP-133 (sensitive configuration entries), KIP-554, KIP-48, KIP-714.
@@ -173,7 +174,9 @@ def mask_embedded(found: Embedded) -> Embedded:
     if found.name == "SASL token":
         return replace(found, data=b"", inner=inner)
     value = found.value
-    if found.schema is None or found.version is None:
+    guessed = found.message is not None and may_hide_anywhere(found.message)
+    if found.schema is None or found.version is None or guessed:
+        value = None if guessed else value
         secret = found.message is not None or holds_credential(found.data)
     else:
         value = value and mask(value, found.schema, found.version)
@@ -207,6 +210,42 @@ def is_secret_record(topic: str, record: Decoded) -> bool:
     return value.value is None or mask(value.value, value.schema, value.version) != value.value
 
 
+def mask_body(message: Message, request: Message | None = None) -> Container | None:
+    """
+    Return the body of a message with its secrets masked; None where there is none.
+
+    Args:
+        message: The message.
+        request: As for `mask`.
+    """
+    if message.body is None or message.schema is None or message.api_version is None:
+        return None
+    if may_hide_anywhere(message):
+        masked = _all_masked(message.body)
+        assert isinstance(masked, Container)
+        return masked
+    return mask(message.body, message.schema, message.api_version, request)
+
+
+def may_hide_anywhere(message: Message) -> bool:
+    """
+    Return whether each field of a message may be a secret.
+
+    In a version that is not known a secret may lie where the newest known one has another field.
+    """
+    schema = message.schema
+    return message.is_assumed and schema is not None and carries_secrets(schema.fields)
+
+
+def _all_masked(value: Any) -> Any:
+    """Return a value with `MASK` in the place of all that is no container, list or null."""
+    if isinstance(value, Mapping):
+        return Container({name: _all_masked(each) for name, each in value.items()})
+    if isinstance(value, list):
+        return [_all_masked(each) for each in value]
+    return None if value is None else MASK
+
+
 def secret_ranges(message: Message, request: Message | None = None) -> list[tuple[int, int]]:
     """
     Return the ranges [start, end) of a message's frame to blank in a hex dump.
@@ -222,6 +261,8 @@ def secret_ranges(message: Message, request: Message | None = None) -> list[tupl
         may_hide = found is None or carries_secrets(found.schema(message.kind).fields)
         hidden = may_hide or holds_credential(message.frame[start:])
         return [(start, size)] if hidden and start < size else []
+    if may_hide_anywhere(message):
+        return [(message.body_start, size)] if message.body_start < size else []
     ranges = secret_spans(spans(*message.header, message.frame))
     root = spans(schema, message.api_version, message.frame, message.body_start)
     ranges += secret_spans(root, request)

@@ -134,6 +134,9 @@ def some_exchange(key: int, version: int, source: Source) -> Row:
     answer = source.value(found.response, version) if version in found.response.versions else {}
     name = chance.choice([None, "", "me", "you", "\udcff"])
     request_frame = request(key, version, 1, name, **asked)
+    if chance.randrange(5) == 0:
+        newer = found.request.versions.high + chance.choice([1, 2, 90])
+        request_frame = of_version(request_frame, newer)
     if chance.randrange(6) == 0:
         return row(UNANSWERED, _damaged(request_frame, source))
     response_frame = response(key, version, 1, **answer)
@@ -142,6 +145,11 @@ def some_exchange(key: int, version: int, source: Source) -> Row:
         return row(ORPHAN, None, _damaged(response_frame, source), token=token, unasked=unasked)
     frames = _damaged(request_frame, source), _damaged(response_frame, source)
     return row(ANSWERED, *frames, token=token, unasked=unasked)
+
+
+def of_version(frame: bytes, version: int) -> bytes:
+    """Return a request with another version in its header, and with nothing else changed."""
+    return frame[:6] + version.to_bytes(2, "big") + frame[8:]
 
 
 def _damaged(frame: bytes, source: Source) -> bytes:
