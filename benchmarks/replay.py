@@ -39,10 +39,15 @@ BATCHES, BATCH_RECORDS = 20, 500
 VERSION = 12
 """Of Produce: the last one that names topics."""
 
-WRITES, WRITE_RECORDS = 60, 5_000
-"""What is produced and fetched again: one batch of about 1 MB in each request and answer."""
+WRITES, WRITE_RECORDS, WRITTEN = 80, 5_000, 20
+"""
+What is produced and fetched again: one batch of about 1 MB in each request and answer, to so many
+partitions: the embedded broker keeps 5 MB of each.
+"""
 
-FETCH_VERSION = 11
+MOCK_VERSION, FETCH_VERSION = 10, 11
+"""Of Produce and Fetch: what the embedded broker knows."""
+
 IN_FLIGHT = 5
 PAUSE_NS = 100_000_000
 MAX_LAG_MS = 5.0
@@ -75,8 +80,8 @@ def exchange(partition: int, offset: int) -> Exchange:
     return written(partition, offset, new_batch([record]).to_bytes())
 
 
-def written(partition: int, offset: int, records: bytes) -> Exchange:
-    """Return the frames of one Produce request and its answer."""
+def written(partition: int, offset: int, records: bytes, version: int = VERSION) -> Exchange:
+    """Return the frames of one Produce request and its answer, of the embedded broker or ours."""
     found = api(KEYS["Produce"])
     assert found is not None
     partitions = [{"index": partition, "records": records}]
@@ -85,16 +90,17 @@ def written(partition: int, offset: int, records: bytes) -> Exchange:
         "timeout_ms": 1000,
         "topic_data": [{"name": TOPIC, "partition_data": partitions}],
     }
-    answers = [{"index": partition, "base_offset": offset, "log_append_time_ms": -1}]
+    answer = {"index": partition, "base_offset": offset, "log_append_time_ms": -1}
+    answers = [answer | ({"log_start_offset": 0} if version == MOCK_VERSION else {})]
     said = {"responses": [{"name": TOPIC, "partition_responses": answers}]}
     number = offset.to_bytes(4, "big")
-    begin = found.key.to_bytes(2, "big") + VERSION.to_bytes(2, "big") + number
-    request = filled(found.request.fields, VERSION, asked)
-    response = filled(found.response.fields, VERSION, said)
-    head = number + b"\0" * response_header_version(found.key, VERSION)
+    begin = found.key.to_bytes(2, "big") + version.to_bytes(2, "big") + number
+    request = filled(found.request.fields, version, asked)
+    response = filled(found.response.fields, version, said)
+    head = number + b"\0" * response_header_version(found.key, version)
     return (
-        begin + b"\0\x05bench\0" + found.request.codec(VERSION).build(request),
-        head + found.response.codec(VERSION).build(response),
+        begin + b"\0\x05bench\0" + found.request.codec(version).build(request),
+        head + found.response.codec(version).build(response),
     )
 
 
@@ -110,12 +116,17 @@ class Talker(Client):
             yield from self._send(1, response)
 
 
-def fetched(offset: int, batch: bytes) -> Exchange:
+def fetched(partition: int, offset: int, batch: bytes) -> Exchange:
     """Return the frames of one Fetch request, and of an answer with one batch."""
     found = api(KEYS["Fetch"])
     assert found is not None
-    wanted = {"fetch_offset": offset, "partition_max_bytes": len(batch), "log_start_offset": -1}
-    wanted["current_leader_epoch"] = -1
+    wanted = {
+        "partition": partition,
+        "current_leader_epoch": -1,
+        "fetch_offset": offset,
+        "log_start_offset": -1,
+        "partition_max_bytes": len(batch),
+    }
     asked = {
         "replica_id": -1,
         "max_wait_ms": 1000,
@@ -124,8 +135,10 @@ def fetched(offset: int, batch: bytes) -> Exchange:
         "session_epoch": -1,
         "topics": [{"topic": TOPIC, "partitions": [wanted]}],
     }
-    end = WRITES * WRITE_RECORDS
+    end = WRITES // WRITTEN * WRITE_RECORDS
     given = {
+        "partition_index": partition,
+        "log_start_offset": 0,
         "high_watermark": end,
         "last_stable_offset": end,
         "aborted_transactions": [],
@@ -227,16 +240,17 @@ def _consumed(folder: Path) -> Row:
     """Time a whole replay of a producer and its consumer at the embedded broker."""
     records = [Record(offset_delta=at, value=b"%180d" % at) for at in range(WRITE_RECORDS)]
     batch = new_batch(records).to_bytes()
-    offsets = [at * WRITE_RECORDS for at in range(WRITES)]
-    talks = [[written(0, each, batch) for each in offsets], [fetched(e, batch) for e in offsets]]
+    places = [(at % WRITTEN, at // WRITTEN * WRITE_RECORDS) for at in range(WRITES)]
+    wrote = [written(*each, batch, MOCK_VERSION) for each in places]
+    talks = [wrote, [fetched(*each, batch) for each in places]]
     file = folder / "consume.pcap"
     save(file, _one_after_another(talks))
     peers, owns = [], []
     with Plan.of(file) as plan:
         for _ in range(RUNS):
-            with Embedded(1, {TOPIC: 1}) as embedded:
+            with Embedded(1, {TOPIC: WRITTEN}) as embedded:
                 peers.append(asyncio.run(_bare_in_turn(_port(embedded), talks)))
-            with Embedded(1, {TOPIC: 1}) as embedded:
+            with Embedded(1, {TOPIC: WRITTEN}) as embedded:
                 owns.append(_replayed(plan, _port(embedded)).elapsed_ns / 1e9)
     seconds, own, count = min(peers), min(owns), WRITES * WRITE_RECORDS
     return Row(
