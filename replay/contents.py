@@ -171,9 +171,9 @@ class _Side:
             if first in self.batches:
                 twice.append(_twice(path, first, piece, "the second time"))
             self._begin_at(piece.offset)
-            offsets = Range(first, translate(piece.offset + piece.span - 1) + 1)
-            if piece.producer is not None and piece.records == piece.span == len(offsets):
-                self.batches[first] = _Batch(piece, data, offsets)
+            end = translate(piece.offset + piece.span - 1) + 1
+            if piece.producer is not None and piece.records == piece.span == end - first:
+                self.batches[first] = _Batch(piece, data, Range(first, end))
                 if is_control:
                     self.controls.add(first)
             else:

@@ -19,6 +19,7 @@ from replay.world import World
 
 _OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
 
+_RECORDS = frozenset({Role.RECORDS})
 _ASKED = frozenset({Role.OFFSET})
 _ANSWERED = frozenset({Role.OFFSET, Role.RECORDS})
 
@@ -41,30 +42,36 @@ def follow_from_gap(
         return True
     if _is_of_strangers(captured, world) and all(map(_is_of_members, differences)):
         return True
-    if all(map(_is_out_of_range, differences)):
-        return True
-    lacking = set(_lacking(captured, answered, world))
-    return bool(lacking) and all(_is_in(each, lacking) for each in differences)
+    left = [each for each in differences if not _is_out_of_range(each, answered, world)]
+    lacking = set(_lacking(captured, answered, world)) if left else set()
+    return not left or (bool(lacking) and all(_is_in(each, lacking) for each in left))
 
 
-def _is_out_of_range(difference: Difference) -> bool:
+def _is_out_of_range(difference: Difference, answered: Message, world: World) -> bool:
     """
     Tell whether a fetch session tells of a position beyond the log, and of nothing else.
 
-    The position was asked for in an earlier request of the session (KIP-227).
+    The position was asked for in an earlier request of the session (KIP-227): at the end of a log
+    whose records the capture lacks.
     """
     live = difference.replayed
-    if difference.captured is not None or not isinstance(live, Mapping):
+    if difference.captured is None and isinstance(live, Mapping):
+        errors = {each.get("error_code") for each in live.get("partitions") or [live]}
+        return errors == {_OUT_OF_RANGE}
+    if not difference.is_error or live != _OUT_OF_RANGE or answered.schema is None:
         return False
-    errors = {each.get("error_code") for each in live.get("partitions") or [live]}
-    return errors == {_OUT_OF_RANGE}
+    places = walk(answered.schema, answered.api_version or 0, answered.body or {}, _RECORDS)
+    given = {
+        (world.topic_of(place.scope), place.scope.partition) for place in places if place.value
+    }
+    return not any(
+        f"[{topic}]." in difference.path and f"[{at}]" in difference.path for topic, at in given
+    )
 
 
 def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool:
     """Tell whether a difference is in one of these partitions, or no records come beside them."""
     path = difference.path
-    if _is_out_of_range(difference):
-        return True
     if path.endswith("records") and str(difference.replayed).startswith("no records"):
         return True
     return any(f"[{topic}]." in path and f"[{at}]" in path for topic, at in lacking)

@@ -88,7 +88,9 @@ class Ranges:
         self._ends[first:last] = [each.end for each in kept]
 
     def within(self, start: int, end: int) -> Iterator[Range]:
-        """Yield what of a range is in the set."""
+        """Yield what of a range is in the set; nothing where it ends before it begins."""
+        if start >= end:
+            return
         for at in range(bisect_right(self._ends, start), bisect_left(self._starts, end)):
             yield Range(max(start, self._starts[at]), min(end, self._ends[at]))
 

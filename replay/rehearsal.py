@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
@@ -13,7 +14,7 @@ from replay.cluster import Cluster
 from replay.connection import written
 from replay.drive import target
 from replay.leeway import is_given
-from replay.made_up import producer_of
+from replay.missing_requests import Beside, MissingRequests
 from replay.outcome import Change
 from replay.plan import Plan
 from replay.rewrite import rewrite
@@ -43,32 +44,24 @@ def rehearse(plan: Plan, setting: Setting) -> Iterator[str]:
     """Yield a line for each step of one pass, and at the end the numbers."""
     world = World(None, setting.names(0), setting.offsets)
     world.captured_topics.learn(plan.topic_ids)
-    sent, producers = 0, set[int]()
+    sent, missing = 0, MissingRequests(plan.is_partial)
+    left_out = Counter(plan.left_out)
     for step in islice(plan, setting.manner.limit):
-        line, is_sent = _line(step, plan.begin_ns, world)
+        beside = Beside() if step.left_out else missing.beside(step)
+        left_out[beside.refused] += bool(beside.refused)
+        line, is_sent = _line(step, plan.begin_ns, world, beside)
         sent += is_sent
-        yield line + (_added(step, producers) if is_sent else "")
+        yield line
+    left_out = +left_out
     yield ""
-    yield f"{sent:,} requests would be sent, {sum(plan.left_out.values()):,} left out"
-    for reason, count in plan.left_out.most_common():
+    yield f"{sent:,} requests would be sent, {left_out.total():,} left out"
+    for reason, count in left_out.most_common():
         yield f"  {count:,}  {escaped(reason)}"
     yield from _joining(plan)
     if plan.topics:
         topics = setting.live_topics(plan.topics)
         yield "topics, with the partitions that the capture shows"
         yield from (f"  {count:,}  {escaped(name)}" for name, count in topics.items())
-
-
-def _added(step: Step, producers: set[int]) -> str:
-    """Return what would be sent before a step, as the capture lacks it."""
-    answer = step.captured.answered()
-    given = answer.body.get("producer_id", -1) if answer is not None and answer.body else -1
-    producers.add(given)
-    asker = producer_of(step.captured.asked())
-    if asker is None or asker.producer_id in producers:
-        return ""
-    producers.add(asker.producer_id)
-    return f"; after InitProducerId for producer {asker.producer_id}, which the capture lacks"
 
 
 def _joining(plan: Plan) -> Iterator[str]:
@@ -110,13 +103,13 @@ async def _seen(addresses: list[str], setting: Setting) -> Cluster:
     return cluster
 
 
-def _line(step: Step, begin_ns: int, world: World) -> tuple[str, bool]:
+def _line(step: Step, begin_ns: int, world: World, beside: Beside) -> tuple[str, bool]:
     captured = step.captured
     seconds = (captured.request_time_ns - begin_ns) / 1e9
     what = f"{captured.api} v{captured.api_version}"
     head = f"{step.number:>6}  {seconds:>11.6f}  #{captured.connection:<4}  {what:<24}"
-    if step.left_out:
-        return f"{head}  left out: {escaped(step.left_out)}", False
+    if step.left_out or beside.refused:
+        return f"{head}  left out: {escaped(step.left_out or beside.refused)}", False
     message = captured.asked()
     where = _where(step, message, world)
     given = _given(message)
@@ -124,7 +117,10 @@ def _line(step: Step, begin_ns: int, world: World) -> tuple[str, bool]:
     if rewritten.refused:
         return f"{head}  left out: {escaped(rewritten.refused)}", False
     told = [*_told(rewritten.changes), *given]
-    return f"{head}  {where}" + (f"; {', '.join(told)}" if told else ""), True
+    line = f"{head}  {where}" + (f"; {', '.join(told)}" if told else "")
+    if beside.before:
+        line += f"; after {', '.join(map(escaped, beside.before))}, which the capture lacks"
+    return line, True
 
 
 def _where(step: Step, message: Message, world: World) -> str:

@@ -161,7 +161,7 @@ def _tell(report: Report, most: int) -> None:
     told: Counter[str] = Counter()
     for row in report.differences():
         values = " -> ".join(str(row[name])[:60] for name in ("captured", "replayed"))
-        told[f"{row['api']} {row['path']}: {values}"] += 1
+        told[f"{row['verdict']} {row['api']} {row['path']}: {values}"] += 1
     for what, count in told.most_common(most):
         print("     ", count, what)
 

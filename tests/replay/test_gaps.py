@@ -73,7 +73,8 @@ def test_a_session_tells_of_a_position_beyond_the_log(error: int, expected: bool
     partition = {"partition_index": 0, "error_code": error}
     of_topic = Difference("responses[t]", None, {"topic": "t", "partitions": [partition]})
     of_partition = Difference("responses[t].partitions[0]", None, partition)
-    assert of(captured, world, of_topic, of_partition) is expected
+    of_error = Difference("responses[t].partitions[1].error_code", 0, error, is_error=True)
+    assert of(captured, world, of_topic, of_partition, of_error) is expected
 
 
 @pytest.mark.parametrize(("is_partial", "expected"), [(True, True), (False, False)])

@@ -42,3 +42,7 @@ def test_thinned_out_they_hold_as_much_or_more(given: list[Range], most: int) ->
     found.thin_out(most)
     assert len(found) <= most
     assert before <= offsets(found)
+
+
+def test_nothing_is_within_a_range_that_ends_before_it_begins() -> None:
+    assert list(Ranges([Range(0, 10)]).within(6, 4)) == []
