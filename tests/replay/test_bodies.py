@@ -17,6 +17,7 @@ from replay.outcome import Difference, Verdict
 from replay.world import World
 from tests.replay.compared import fetched, found, produced
 from tests.replay.outcomes import outcome
+from tests.replay.produced import batches
 
 
 def test_where_the_log_begins_says_nothing_beside_an_error() -> None:
@@ -241,3 +242,14 @@ def test_what_an_assignor_keeps_is_compared_by_meaning() -> None:
     verdict, differences = found("JoinGroup", 7, joined(1, 0), joined(4, 2), world, asked=asked)
     at = "members[m].metadata.user_data.previous_assignment[t].partitions"
     assert (verdict, differences) == (Verdict.DIFFERS, [(at, [0], [2])])
+
+
+def test_a_batch_whose_offsets_go_back_when_they_are_translated() -> None:
+    world = World()
+    world.offsets.learn("orders", 0, 10, 0, 1)
+    world.offsets.learn("orders", 0, 3, 5, 1)
+    live = new_batch([Record(offset_delta=at, value=b"x") for at in range(6)], producer_id=-1)
+    verdict, differences = found(
+        "Fetch", 11, fetched(batches(20, 21)), fetched(live.to_bytes()), world
+    )
+    assert verdict in (Verdict.EQUIVALENT, Verdict.DIFFERS), differences

@@ -36,11 +36,16 @@ def test_hardly_any_answer_differs(
 
 
 SMALL = (
+    "kafka39-kafka-go",
+    "kafka39-librdkafka-group",
+    "kafka4-aiokafka-group",
     "kafka4-aiokafka-transactions",
     "kafka4-java-clients",
+    "kafka4-librdkafka-assigned",
     "kafka4-librdkafka-codecs",
     "kafka4-librdkafka-group",
     "kafka4-librdkafka-group-848",
+    "kafka4-librdkafka-group-cooperative",
 )
 
 
