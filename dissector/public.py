@@ -35,7 +35,6 @@ __all__ = [
     "EncodeError",
     "Exchange",
     "FilterError",
-    "Kind",
     "Message",
     "Options",
     "Problem",

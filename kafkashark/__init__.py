@@ -41,12 +41,12 @@ if TYPE_CHECKING:
         ReplayError,
         UsageError,
     )
+    from dissector.protocol.apis import Kind
     from dissector.public import (
         Api,
         Capture,
         Codec,
         Exchange,
-        Kind,
         Message,
         Options,
         all_apis,
@@ -111,7 +111,7 @@ _PLACES = {
     "FilterError": "dissector.errors",
     "Finding": "conform",
     "ForeignModule": "dissector.errors",
-    "Kind": "dissector.public",
+    "Kind": "dissector.protocol.apis",
     "Message": "dissector.public",
     "Noise": "replay",
     "Options": "dissector.public",
