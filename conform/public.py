@@ -14,6 +14,7 @@ from conform.rules import REGISTRY
 from conform.verdict import Verdict
 from dissector.engine.capture import Capture, Window
 from dissector.errors import UsageError
+from dissector.protocol.context import using
 from dissector.public import open_capture
 
 
@@ -37,7 +38,8 @@ def conform(
     Memory does not grow with the capture: of equal findings the first three are kept in full.
 
     Args:
-        captures: Files in time order that are one capture, or one `Capture` of `open_capture`.
+        captures: Files in time order that are one capture, or one `Capture` of `open_capture`,
+            which takes message definitions (`schemas`) and standard input too.
         select: Ids of rules (`B01`) or letters of families (`F`), also with commas; empty: all.
         ignore: Likewise, the rules to leave out; the id of a rule wins over its family.
         ports: Take connections on these ports for Kafka, and leave all others alone.
@@ -56,7 +58,8 @@ def conform(
     known = None if baseline is None else read_baseline(Path(baseline))
     severity = _severity(fail_on)
     capture = _capture(captures, ports)
-    verdict = judged(rules, capture, capture.windows())
+    with using(capture.options.schemas):
+        verdict = judged(rules, capture, capture.windows())
     verdict.fail_on, verdict.require_judged = severity, require_judged
     if known is not None:
         apply(verdict, known)

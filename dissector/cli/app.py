@@ -82,7 +82,7 @@ def _loaded(plugin: EntryPoint) -> Callable[..., Any]:
     """Load a command; where that fails, as another module has its name, it says so when called."""
     try:
         command: Callable[..., Any] = plugin.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a foreign script may end itself
         package = plugin.module.partition(".")[0]
         place = getattr(sys.modules.get(package), "__file__", None)
         what = f"{plugin.name} can't be loaded: {type(error).__name__}: {error}"
