@@ -89,6 +89,17 @@ def test_the_command_names_a_foreign_dissector(tmp_path: Path) -> None:
     assert line.startswith(f"kafkashark: {tmp_path / 'dissector.py'} hides kafkashark's package")
 
 
+def test_only_the_command_that_needs_the_package_fails(tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.py"
+    file.write_text("raise SystemExit('a script of the user ran')")
+    assert _python(tmp_path, "-m", "kafkashark", "--help").returncode == 0
+    run = _python(tmp_path, "-m", "kafkashark", "pipeline", "a.pcap", "--out", "tables")
+    assert (run.returncode, run.stdout) == (2, "")
+    (line,) = run.stderr.splitlines()
+    assert line.startswith("kafkashark: pipeline can't be loaded: ")
+    assert str(file) in line
+
+
 def test_without_spark_only_the_call_fails(tmp_path: Path) -> None:
     (tmp_path / "pyspark.py").write_text("raise ModuleNotFoundError(\"No module named 'pyspark'\")")
     code = """
