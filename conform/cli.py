@@ -100,10 +100,9 @@ def conform(
     for what no capture can show, and compared with the releases of Kafka. The exit status is 1
     where an error is found (--fail-on), and 2 where no rule could be judged (--require-judged).
     """
-    import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
-    from conform.choose import chosen, known, ordered
+    from conform.choose import known, ordered
+    from conform.public import chosen_rules, judged
     from conform.rule import Severity
-    from conform.rules import REGISTRY
     from conform.text import rule_lines
 
     options.one_of(form, FORMATS, "-T")
@@ -112,7 +111,7 @@ def conform(
     if explain is not None:
         write_lines(rule_lines(known(explain)), output)
         return 0
-    rules = chosen(REGISTRY.values(), select or (), ignore or ())
+    rules = chosen_rules(select or (), ignore or ())
     if list_rules:
         write_lines(_listed(ordered(rules)), output)
         return 0
@@ -136,7 +135,7 @@ def conform(
     if not captures:
         raise UsageError("what shall be judged? CAPTURE..., --target HOST:PORT, or --list")
     source = options.source(captures, None, ports, max_frame_bytes, output, jobs)
-    verdict = _judged(rules, source, timed=form == "junit")
+    verdict = judged(rules, source.capture, source.each_window(), timed=form == "junit")
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
     return _written(verdict, subject, wanted, source.capture.reading)
 
@@ -152,15 +151,6 @@ class _Wanted(NamedTuple):
     require_judged: int
 
 
-def _judged(rules: Iterable[Rule], source: options.Source, *, timed: bool) -> Verdict:
-    from conform.judge import Judge
-
-    judge = Judge((rule for rule in rules if rule.on != "live"), timed=timed)
-    for window in source.each_window():
-        judge.window(source.capture, window)
-    return judge.finish()
-
-
 def _written(
     verdict: Verdict,
     subject: str,
@@ -172,7 +162,7 @@ def _written(
     from conform.baseline import apply, baseline_lines, read_baseline
     from conform.written import FORMS
 
-    verdict.fail_on = wanted.fail_on
+    verdict.fail_on, verdict.require_judged = wanted.fail_on, wanted.require_judged
     if wanted.baseline is not None:
         for line in sorted(apply(verdict, read_baseline(wanted.baseline))):
             _say(f"{wanted.baseline}: nothing was found of {line}")
@@ -183,18 +173,19 @@ def _written(
         _say(f"a mistake in kafkashark itself: {fault} ({fault.where}); the other rules went on")
     if verdict.fails and wanted.write_baseline is None:
         return BROKEN
-    return 0 if _is_enough(verdict, subject, wanted.require_judged, reading) else TOO_FEW
+    if verdict.is_enough:
+        return 0
+    _say(f"{subject}: {_too_few(verdict, reading)}")
+    return TOO_FEW
 
 
-def _is_enough(verdict: Verdict, subject: str, least: int, reading: Reading | None) -> bool:
-    """Return whether as many rules were judged as are asked for; if not, say why."""
+def _too_few(verdict: Verdict, reading: Reading | None) -> str:
+    """Return how many rules were judged, and why not more."""
     from conform.nothing import why_nothing
 
-    judged = verdict.rules_judged
-    if judged < least:
-        why = f"fewer than {least}" if judged else why_nothing(verdict, reading)
-        _say(f"{subject}: {judged} of {len(verdict.rules)} rules judged: {why}")
-    return judged >= least
+    count = verdict.rules_judged
+    why = f"fewer than {verdict.require_judged}" if count else why_nothing(verdict, reading)
+    return f"{count} of {len(verdict.rules)} rules judged: {why}"
 
 
 def _listed(rules: Iterable[Rule]) -> Iterable[str]:

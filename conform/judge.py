@@ -65,6 +65,7 @@ class Judge:
         reading, table = capture.reading, window.exchanges
         assert reading is not None
         self.verdict.captures = capture.paths
+        self.verdict.problems += [f"{name}: {problem}" for name, problem in window.problems]
         for number in self._connections(window):
             self._note_losses(reading, number)
         self._note_repeats(table)

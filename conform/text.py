@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from conform.rank import Rank
-from conform.rule import Rule, Severity
+from conform.rule import Rule
 from conform.verdict import Cause, Fault, Finding, Verdict
 from dissector.view.escape import escaped
 
@@ -40,23 +39,7 @@ def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
 
 def summary_line(verdict: Verdict, subject: str) -> str:
     """Return the sum of a verdict in one line."""
-    breaking = verdict.count(Severity.ERROR, Rank.BREAKS)
-    counts = ", ".join(
-        f"{verdict.count(severity):,} {severity}{'s' * (verdict.count(severity) != 1)}"
-        + f" ({breaking:,} break{'s' * (breaking == 1)} clients)"
-        * (severity is Severity.ERROR and breaking > 0)
-        for severity in Severity
-    )
-    known = sum(kind.count for kind in verdict if kind.known)
-    of_baseline = f", {known:,} known by the baseline" * bool(known)
-    more = f", {verdict.uncounted:,} more not told apart" * bool(verdict.uncounted)
-    faults = len({fault.rule for fault in verdict.faults.values()})
-    failed = f"; {faults} rule{'s' * (faults != 1)} failed" * bool(faults)
-    judged = sum(tally.judged for tally in verdict.tallies.values())
-    return (
-        f"{escaped(subject)}: {counts}{of_baseline}{more}; {verdict.rules_judged} of "
-        f"{len(verdict.rules)} rules were judged, {judged:,} times{failed}"
-    )
+    return f"{escaped(subject)}: {verdict}"
 
 
 def fault_text(fault: Fault) -> str:

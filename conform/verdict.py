@@ -190,6 +190,8 @@ class Verdict:
         uncounted: Findings whose kinds were too many to be kept.
         captures: The files that were judged.
         fail_on: The mildest severity that makes a build fail.
+        require_judged: The verdict passes only if at least so many rules could be judged.
+        problems: What is wrong with the files, one line each; of a live broker nothing.
         faults: Mistakes of ours, by rule and place in our code.
     """
 
@@ -200,6 +202,8 @@ class Verdict:
         self.uncounted = 0
         self.captures: list[str] = []
         self.fail_on = Severity.ERROR
+        self.require_judged = 1
+        self.problems: list[str] = []
         self.faults: dict[tuple[str, str], Fault] = {}
 
     def fault(self, rule: str, error: Exception, where: str) -> None:
@@ -238,6 +242,26 @@ class Verdict:
             )
         )
 
+    def __str__(self) -> str:
+        """Return the sum of it in one line."""
+        breaking = self.count(Severity.ERROR, Rank.BREAKS)
+        counts = ", ".join(
+            f"{self.count(severity):,} {severity}{'s' * (self.count(severity) != 1)}"
+            + f" ({breaking:,} break{'s' * (breaking == 1)} clients)"
+            * (severity is Severity.ERROR and breaking > 0)
+            for severity in Severity
+        )
+        known = sum(kind.count for kind in self.kinds.values() if kind.known)
+        of_baseline = f", {known:,} known by the baseline" * bool(known)
+        more = f", {self.uncounted:,} more not told apart" * bool(self.uncounted)
+        faults = len({fault.rule for fault in self.faults.values()})
+        failed = f"; {faults} rule{'s' * (faults != 1)} failed" * bool(faults)
+        judged = sum(tally.judged for tally in self.tallies.values())
+        return (
+            f"{counts}{of_baseline}{more}; {self.rules_judged} of {len(self.rules)} rules were "
+            f"judged, {judged:,} times{failed}"
+        )
+
     def causes(self) -> list[Cause]:
         """Return the kinds of findings in their order, those of one cause together."""
         found: list[Cause] = []
@@ -265,6 +289,16 @@ class Verdict:
     def fails(self) -> bool:
         """Whether anything as severe as `fail_on` was found that no baseline has."""
         return any(self.count(each) for each in Severity if self.is_failing(each))
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether as many rules could be judged as are required."""
+        return self.rules_judged >= self.require_judged
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing fails, and enough could be judged for that to mean something."""
+        return not self.fails and self.is_enough
 
     def is_failing(self, severity: Severity) -> bool:
         """Return whether findings of a severity make a build fail."""

@@ -1,7 +1,7 @@
 """
 Reads Apache Kafka traffic out of packet captures.
 
-    from dissector import codec, dissect, open_capture
+    from kafkashark import codec, dissect, open_capture
 
     for exchange in dissect("a.pcap"):
         print(exchange.api, exchange.status, exchange.latency_ms)

@@ -140,6 +140,10 @@ class UsageError(DissectorError):
     """The command line asks for what there is not."""
 
 
+class ForeignModule(UsageError, ImportError):
+    """A module that is not ours has the name of one of our packages, and hides it."""
+
+
 class ReplayError(DissectorError):
     """
     The target of a replay refused, closed, stalled or answered what can't be read.

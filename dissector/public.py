@@ -29,6 +29,7 @@ __all__ = [
     "Api",
     "Capture",
     "CaptureError",
+    "Codec",
     "DecodeError",
     "DissectorError",
     "EncodeError",

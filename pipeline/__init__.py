@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipeline.job import Request, make_tables
     from pipeline.query import read, views
+    from pipeline.registration import register
     from pipeline.session import open_session, told
-    from pipeline.source import register
     from pipeline.summaries import make_summaries
     from pipeline.tables import Wanted
 
@@ -39,7 +39,7 @@ _PLACES = {
     "make_summaries": "summaries",
     "make_tables": "job",
     "read": "query",
-    "register": "source",
+    "register": "registration",
     "open_session": "session",
     "told": "session",
     "views": "query",

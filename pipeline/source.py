@@ -1,7 +1,8 @@
 """
 Captures as a data source of Spark, for questions that need no tables to be written.
 
-    from pipeline import register
+    from kafkashark import register
+
     register(spark)
     spark.read.format("kafka-capture").option("table", "exchanges").load("captures/demo.pcap")
 
@@ -20,7 +21,6 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -75,12 +75,6 @@ COMPARED = {
     StringContains: pc.match_substring,
 }
 """Filters with a value, and what they are in Arrow; a null passes none of them."""
-
-
-def register(spark: SparkSession) -> None:
-    """Make the format `kafka-capture` known to a session."""
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    spark.dataSource.register(KafkaCapture)
 
 
 class KafkaCapture(DataSource):

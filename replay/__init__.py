@@ -1,7 +1,7 @@
 """
 Plays captured Kafka traffic at another broker, and compares the answers.
 
-    from replay import Plan, replay
+    from kafkashark import Plan, replay
 
     with Plan.of("a.pcap") as plan:
         report = replay(plan, "mock")

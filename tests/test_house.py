@@ -12,10 +12,10 @@ import dissector
 from tools import api_table
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("dissector", "conform", "replay", "pipeline")
+PACKAGES = ("kafkashark", "dissector", "conform", "replay", "pipeline")
 MODULES = sorted(
     path.relative_to(ROOT).with_suffix("").as_posix()
-    for room in ("dissector", "conform", "replay", "pipeline")
+    for room in PACKAGES
     for path in (ROOT / room).rglob("*.py")
     if path.name not in ("__init__.py", "__main__.py") and path.parent.name != "apis"
 )

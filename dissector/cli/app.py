@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,7 +56,9 @@ def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -
         app.command(name)(_built_in(str(name)))
     if named not in COMMANDS:
         for name, command in _installed(named) if plugins is None else plugins:
-            app.command(name)(command)
+            # A stub that reports why a command can't be loaded takes any options.
+            lenient = {"ignore_unknown_options": command.__module__ == __name__}
+            app.command(name, context_settings=lenient)(command)
     return app
 
 
@@ -82,9 +85,10 @@ def _loaded(plugin: EntryPoint) -> Callable[..., Any]:
     """Load a command; where that fails, as another module has its name, it says so when called."""
     try:
         command: Callable[..., Any] = plugin.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a foreign script may end itself
         package = plugin.module.partition(".")[0]
-        place = getattr(sys.modules.get(package), "__file__", None)
+        found = find_spec(package)
+        place = found and found.origin
         what = f"{plugin.name} can't be loaded: {type(error).__name__}: {error}"
         hint = f" ({package!r} is {place} here)" if place else ""
         return _broken(what + hint)

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNull, Not, StringContains
 
 from dissector.errors import PipelineError, UsageError
-from pipeline import local
+from pipeline import local, register
 from pipeline.schemas import SCHEMAS
 from pipeline.session import told
-from pipeline.source import CaptureReader, KafkaCapture, register
+from pipeline.source import CaptureReader, KafkaCapture
 from pipeline.tables import Wanted
 from tests.packets import write
 from tests.pipeline.traffic import messy

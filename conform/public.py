@@ -1,0 +1,115 @@
+"""Judges captures: the functions behind `kafkashark conform` and behind `kafkashark.conform`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from conform.baseline import apply, read_baseline
+from conform.choose import chosen
+from conform.judge import Judge
+from conform.probe import probes  # noqa: F401  (adds its rules to the registry)
+from conform.rule import Rule, Severity
+from conform.rules import REGISTRY
+from conform.verdict import Verdict
+from dissector.engine.capture import Capture, Window
+from dissector.errors import UsageError
+from dissector.protocol.context import using
+from dissector.public import open_capture
+
+
+def conform(
+    *captures: str | Path | Capture,
+    select: str | Iterable[str] = (),
+    ignore: str | Iterable[str] = (),
+    ports: Iterable[int] = (),
+    baseline: str | Path | None = None,
+    fail_on: Severity | str = Severity.ERROR,
+    require_judged: int = 1,
+) -> Verdict:
+    """
+    Judge a capture by the rules of Kafka's protocol, as `kafkashark conform` does.
+
+        verdict = conform("a.pcap", select="F,B01")
+        for kind in verdict:  # equal findings, the worst kinds first
+            print(kind.count, kind.first.rule.id, kind.first.packet, kind.first.found)
+        assert verdict.passed, verdict
+
+    Memory does not grow with the capture: of equal findings the first three are kept in full.
+
+    Args:
+        captures: Files in time order that are one capture, or one `Capture` of `open_capture`,
+            which takes message definitions (`schemas`) and standard input too.
+        select: Ids of rules (`B01`) or letters of families (`F`), also with commas; empty: all.
+        ignore: Likewise, the rules to leave out; the id of a rule wins over its family.
+        ports: Take connections on these ports for Kafka, and leave all others alone.
+        baseline: A file of known findings, which fail nothing; `--write-baseline` writes one.
+        fail_on: The mildest severity that fails: `error`, `warning` or `note`.
+        require_judged: The verdict passes only if at least so many rules could be judged.
+
+    Returns:
+        The verdict: `passed`, the kinds of findings, a tally for each rule.
+
+    Raises:
+        CaptureError: A file can't be opened, or is no capture.
+        UsageError: There is no such rule, severity or baseline, or no capture is given.
+    """
+    rules = chosen_rules(select, ignore)
+    known = None if baseline is None else read_baseline(Path(baseline))
+    severity = _severity(fail_on)
+    capture = _capture(captures, ports)
+    with using(capture.options.schemas):
+        verdict = judged(rules, capture, capture.windows())
+    verdict.fail_on, verdict.require_judged = severity, require_judged
+    if known is not None:
+        apply(verdict, known)
+    return verdict
+
+
+def chosen_rules(select: str | Iterable[str], ignore: str | Iterable[str]) -> list[Rule]:
+    """
+    Return the rules that are selected and not ignored, in their order, those of probes too.
+
+    Raises:
+        UsageError: There is no such rule.
+    """
+    names = ([each] if isinstance(each, str) else each for each in (select, ignore))
+    return chosen(REGISTRY.values(), *names)
+
+
+def judged(
+    rules: Iterable[Rule], capture: Capture, windows: Iterable[Window], *, timed: bool = False
+) -> Verdict:
+    """
+    Judge the windows of a capture by those of the rules that are not for running brokers.
+
+    Args:
+        rules: The rules.
+        capture: The capture.
+        windows: All its windows, as they are read.
+        timed: Whether to measure the time of each rule.
+    """
+    judge = Judge((rule for rule in rules if rule.on != "live"), timed=timed)
+    for window in windows:
+        judge.window(capture, window)
+    return judge.finish()
+
+
+def _capture(captures: tuple[str | Path | Capture, ...], ports: Iterable[int]) -> Capture:
+    if not captures:
+        raise UsageError("conform needs a capture: the name of a file, or a Capture")
+    paths = [each for each in captures if not isinstance(each, Capture)]
+    if len(paths) == len(captures):
+        return open_capture(*paths, ports=ports)
+    first = captures[0]
+    if len(captures) > 1 or not isinstance(first, Capture):
+        raise UsageError("conform takes one Capture, or names of files; open_capture joins files")
+    if not isinstance(ports, str | int) and not list(ports):
+        return first
+    raise UsageError("a Capture has its own ports: open_capture(..., ports=[...])")
+
+
+def _severity(name: str) -> Severity:
+    if name not in tuple(Severity):
+        raise UsageError(f"fail_on takes {', '.join(Severity)}, not {name!r}")
+    return Severity(name)

@@ -1,0 +1,168 @@
+"""
+Wireshark for Apache Kafka: the Python API.
+
+    from kafkashark import Plan, codec, conform, dissect, open_capture, register, replay
+
+    for exchange in dissect("a.pcap"):
+        print(exchange.api, exchange.status, exchange.latency_ms)
+
+    open_capture("a.pcap").exchanges()   # a polars.DataFrame with the columns of `kafkashark pairs`
+    codec(0, 9, "request").parse(body)   # a construct.Container
+
+    with Plan.of("a.pcap") as plan:
+        report = replay(plan, "new-broker:9092", prefix="test-")
+    assert report.passed, report
+
+    verdict = conform("a.pcap", ignore="Q")
+    assert verdict.passed, verdict
+
+    register(spark)                      # the Spark data source `kafka-capture`
+
+Every error is a `DissectorError`. `import kafkashark` loads no library: each name loads what it
+needs at its first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conform import Finding, Severity, Verdict, conform
+    from dissector.errors import (
+        CaptureError,
+        DecodeError,
+        DefinitionError,
+        DissectorError,
+        EncodeError,
+        FilterError,
+        ForeignModule,
+        PipelineError,
+        Problem,
+        ReadError,
+        ReplayError,
+        UsageError,
+    )
+    from dissector.protocol.apis import Kind
+    from dissector.public import (
+        Api,
+        Capture,
+        Codec,
+        Exchange,
+        Message,
+        Options,
+        Schemas,
+        all_apis,
+        api,
+        codec,
+        decode_request,
+        decode_response,
+        dissect,
+        open_capture,
+    )
+    from pipeline import register
+    from replay import Noise, Pace, Plan, Report, Security, replay
+
+__all__ = [
+    "Api",
+    "Capture",
+    "CaptureError",
+    "Codec",
+    "DecodeError",
+    "DefinitionError",
+    "DissectorError",
+    "EncodeError",
+    "Exchange",
+    "FilterError",
+    "Finding",
+    "ForeignModule",
+    "Kind",
+    "Message",
+    "Noise",
+    "Options",
+    "Pace",
+    "PipelineError",
+    "Plan",
+    "Problem",
+    "ReadError",
+    "ReplayError",
+    "Report",
+    "Schemas",
+    "Security",
+    "Severity",
+    "UsageError",
+    "Verdict",
+    "all_apis",
+    "api",
+    "codec",
+    "conform",
+    "decode_request",
+    "decode_response",
+    "dissect",
+    "open_capture",
+    "register",
+    "replay",
+]
+
+_PLACES = {
+    "Api": "dissector.public",
+    "Capture": "dissector.public",
+    "CaptureError": "dissector.errors",
+    "Codec": "dissector.public",
+    "DecodeError": "dissector.errors",
+    "DefinitionError": "dissector.errors",
+    "DissectorError": "dissector.errors",
+    "EncodeError": "dissector.errors",
+    "Exchange": "dissector.public",
+    "FilterError": "dissector.errors",
+    "Finding": "conform",
+    "ForeignModule": "dissector.errors",
+    "Kind": "dissector.protocol.apis",
+    "Message": "dissector.public",
+    "Noise": "replay",
+    "Options": "dissector.public",
+    "Pace": "replay",
+    "PipelineError": "dissector.errors",
+    "Plan": "replay",
+    "Problem": "dissector.errors",
+    "ReadError": "dissector.errors",
+    "ReplayError": "dissector.errors",
+    "Report": "replay",
+    "Schemas": "dissector.public",
+    "Security": "replay",
+    "Severity": "conform",
+    "UsageError": "dissector.errors",
+    "Verdict": "conform",
+    "all_apis": "dissector.public",
+    "api": "dissector.public",
+    "codec": "dissector.public",
+    "conform": "conform",
+    "decode_request": "dissector.public",
+    "decode_response": "dissector.public",
+    "dissect": "dissector.public",
+    "open_capture": "dissector.public",
+    "register": "pipeline",
+    "replay": "replay",
+}
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return __all__
+
+
+def __getattr__(name: str) -> Any:
+    """
+    Load a public name from its package.
+
+    Raises:
+        ForeignModule: Another module hides a package that the name needs.
+    """
+    if name not in _PLACES:
+        raise AttributeError(f"module 'kafkashark' has no attribute {name!r}")
+    from importlib import import_module
+
+    from kafkashark._packages import require
+
+    place = _PLACES[name]
+    require(place.partition(".")[0])
+    return getattr(import_module(place), name)

@@ -1,0 +1,55 @@
+"""
+The packages behind `kafkashark`, and foreign modules of the same name.
+
+Their names are common: a `pipeline.py` in the current folder hides our package `pipeline`.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+_NEEDS = {
+    "dissector": ("dissector",),
+    "replay": ("dissector", "replay"),
+    "conform": ("dissector", "replay", "conform"),
+    "pipeline": ("dissector", "pipeline"),
+}
+"""The packages that each package imports, itself the last."""
+
+_HOME = Path(__file__).resolve().parents[1]
+
+
+def require(package: str) -> None:
+    """
+    Check that a package, and all packages that it needs, are ours; nothing is imported for that.
+
+    Raises:
+        ForeignModule: Another module has the name; a plain ImportError where it hides `dissector`.
+        ImportError: One of them is not installed.
+    """
+    for name in _NEEDS[package]:
+        place = _place(name)
+        if place and Path(place).resolve().parent == _HOME:
+            continue
+        if not place:
+            raise ImportError(f"kafkashark's package {name!r} is not installed", name=name)
+        what = (
+            f"{place} hides kafkashark's package {name!r}; "
+            "rename it, or take its folder off the module search path"
+        )
+        if name == "dissector":
+            raise ImportError(what, name=name)
+        from dissector.errors import ForeignModule
+
+        raise ForeignModule(what)
+
+
+def _place(name: str) -> str:
+    """Return the folder of a package, or the file of a module; empty where there is neither."""
+    module = sys.modules.get(name)
+    spec = find_spec(name) if module is None else module.__spec__
+    folders = list((spec and spec.submodule_search_locations) or ())
+    file = (spec and spec.origin) or getattr(module, "__file__", None)
+    return folders[0] if folders else file or ""

@@ -1,0 +1,118 @@
+"""`from kafkashark import conform`: judges as the command does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conform.public import conform as conform_of_the_room
+from dissector.cli import main
+from kafkashark import CaptureError, Severity, UsageError, Verdict, conform, open_capture
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+MOCK = CAPTURES / "librdkafka-acks.pcap"
+"""Recorded at the mock cluster, which breaks rules."""
+GOOD = CAPTURES / "kafka4-java-clients.pcap"
+TLS = CAPTURES / "kafka4-aiokafka-tls.pcap"
+
+
+def _counts(verdict: Verdict) -> list[tuple[str, int]]:
+    return [(kind.first.rule.id, kind.count) for kind in verdict]
+
+
+def test_it_finds_what_the_command_finds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert conform is conform_of_the_room
+    verdict = conform(MOCK)
+    assert not verdict.passed
+    assert main(["conform", str(MOCK), "-T", "ndjson"]) == 1
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert rows[0]["rules_judged"] == verdict.rules_judged
+    packets = {(row["rule"], row["packet"]) for row in rows if row["section"] == "finding"}
+    found = [finding for kind in verdict for finding in kind.findings]
+    assert found
+    assert {(finding.rule.id, finding.packet) for finding in found} == packets
+    main(["conform", str(MOCK)])
+    assert capsys.readouterr().out.splitlines()[-1] == f"{MOCK}: {verdict}"
+
+
+def test_findings_say_where() -> None:
+    (kind,) = conform(MOCK, select="F05")
+    finding = kind.first
+    assert (finding.rule.id, finding.severity, finding.side) == ("F05", "error", "broker")
+    assert finding.packet
+    assert finding.found
+
+
+@pytest.mark.parametrize("rules", ["F05,C", ["F05", "C"], ("f05, c",)])
+def test_rules_are_selected_and_ignored(rules: Any) -> None:
+    verdict = conform(MOCK, select=rules)
+    assert {rule.id[0] for rule in verdict.rules} == {"F", "C"}
+    assert len(verdict.rules) == 10
+    assert not verdict.passed
+    assert conform(MOCK, select=rules, ignore="F05").passed
+
+
+def test_a_capture_is_judged_as_its_files_are() -> None:
+    assert _counts(conform(open_capture(MOCK))) == _counts(conform(MOCK))
+    assert conform(open_capture(GOOD), ports=[]).passed
+    assert conform(GOOD, TLS, select="F").captures == [str(GOOD), str(TLS)]
+
+
+def test_where_little_is_judged_nothing_passes() -> None:
+    verdict = conform(TLS)
+    assert not verdict.fails
+    assert not verdict.passed
+    assert conform(GOOD, select="F").passed
+    assert not conform(GOOD, select="F", require_judged=100).passed
+    assert not conform(MOCK, ports=[1]).passed
+
+
+def test_the_severity_that_fails_is_chosen() -> None:
+    firsts = [kind.first for kind in conform(MOCK)]
+    warned = {each.rule.id for each in firsts if each.severity == "warning"}
+    warned -= {each.rule.id for each in firsts if each.severity == "error"}
+    assert warned
+    assert conform(MOCK, select=warned).passed
+    assert not conform(MOCK, select=warned, fail_on="warning").passed
+    assert not conform(MOCK, select=warned, fail_on=Severity.WARNING).passed
+
+
+def test_a_baseline_of_the_command_is_known(tmp_path: Path) -> None:
+    file = tmp_path / "known"
+    assert main(["conform", str(MOCK), "--write-baseline", str(file)]) == 0
+    verdict = conform(MOCK, baseline=file)
+    assert verdict.passed
+    assert "known by the baseline" in str(verdict)
+
+
+def test_damage_of_the_file_is_a_problem(tmp_path: Path) -> None:
+    file = tmp_path / "cut.pcap"
+    file.write_bytes(GOOD.read_bytes()[:-10])
+    (problem,) = conform(file, select="F").problems
+    assert problem.startswith(f"{file}: ")
+    assert not conform(GOOD, select="F").problems
+
+
+@pytest.mark.parametrize(
+    ("captures", "options", "what"),
+    [
+        ((), {}, "conform needs a capture"),
+        ((GOOD,), {"select": "F99"}, "there is no rule 'F99'"),
+        ((GOOD,), {"fail_on": "bad"}, "fail_on takes error, warning, note, not 'bad'"),
+        ((GOOD,), {"baseline": GOOD / "none"}, "none: "),
+        ((open_capture(GOOD),), {"ports": [9092]}, "a Capture has its own ports"),
+        ((open_capture(GOOD), GOOD), {}, "conform takes one Capture"),
+        (([GOOD],), {}, "give \\*names"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(captures: Any, options: Any, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        conform(*captures, **options)
+
+
+def test_a_file_that_is_no_capture_is_refused() -> None:
+    with pytest.raises(CaptureError):
+        conform(Path(__file__))
