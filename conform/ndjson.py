@@ -51,6 +51,7 @@ def finding_row(kind: Kind, finding: Finding) -> dict[str, Any]:
         "capture": finding.capture or None,
         "connection": finding.connection,
         "client": finding.client,
+        "client_id": finding.client_id or None,
         "broker": finding.broker,
         "packet": finding.packet,  # from 1, as an exchange has it
         "message": finding.message or None,

@@ -117,6 +117,7 @@ class Say:
                 span,
                 exchange.capture if exchange else "",
                 frame=(message.frame[:_HEAD_BYTES], message.size) if message else None,
+                client_id=(exchange.client_id or "") if exchange else "",
             )
         )
 

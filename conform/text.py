@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from conform.rule import Rule
+from conform.rule import Rule, Side
 from conform.verdict import Cause, Fault, Finding, Verdict
 from dissector.view.escape import escaped
 
@@ -85,7 +85,8 @@ def place_text(finding: Finding) -> str:
 def who_text(finding: Finding) -> str:
     """Return who broke the rule."""
     address = getattr(finding, finding.side)
-    return escaped(" ".join(filter(None, (finding.side, finding.software, address))))
+    name = f'"{finding.client_id}"' if finding.client_id and finding.side is Side.CLIENT else ""
+    return escaped(" ".join(filter(None, (finding.side, finding.software, name, address))))
 
 
 def times_text(count: int) -> str:

@@ -266,12 +266,19 @@ class Turn(Closing):
         return self.exchange.known_topic(topic_id) or str(topic_id)
 
 
+def lost_bytes(message: Message) -> str:
+    """Return why bytes of a message are missing."""
+    if message.broken_off:
+        return f"the connection ended within the {message.kind}"
+    return f"some bytes of the {message.kind} were not captured"
+
+
 def _lack(kind: str, message: Message | None) -> str:
     """Return why the body of a message can't be looked at; empty: it can."""
     if message is None:
         return f"the {kind} is not in the capture"
     if message.size > len(message.frame):
-        return f"some bytes of the {kind} were not captured"
+        return lost_bytes(message)
     if message.body is None or message.schema is None:
         return f"the {kind} can't be read"
     if message.is_assumed:

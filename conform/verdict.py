@@ -54,6 +54,7 @@ class Finding:
             connection; empty: a finding of its own.
         request: What was sent to a live broker, without its size; empty for a capture.
         frame: The first bytes of the message's frame, and its size; None for a live broker.
+        client_id: What the client calls itself in the request; empty where that is not known.
     """
 
     rule: Rule
@@ -75,6 +76,7 @@ class Finding:
     cause: str = ""
     request: bytes = b""
     frame: tuple[bytes, int] | None = None
+    client_id: str = ""
 
     @property
     def rank(self) -> Rank:

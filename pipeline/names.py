@@ -55,7 +55,7 @@ class LaterNames(TopicNames):
 
     def news(self, packet: int) -> Iterator[pa.RecordBatch]:
         """Yield what was told since the last time, as of a packet."""
-        news = {key: name for key, name in self.known.items() if self.told.get(key) != name}
+        news = {key: name for key, name in self.known.items() if key not in self.told}
         self.told.update(news)
         if news:
             rows = [
@@ -127,7 +127,7 @@ def topic_names(told: Mapping[str, str]) -> dict[str, str]:
 
 
 def merged(told: Iterable[pa.RecordBatch]) -> dict[str, str]:
-    """Return what all parts have told; the last names in the collection hold."""
+    """Return what all parts have told; of an id the first name in the collection holds."""
     rows = [row for batch in told for row in batch.to_pylist()]
-    rows.sort(key=lambda row: (row["packet"], row["name"]))
+    rows.sort(key=lambda row: (row["packet"], row["name"]), reverse=True)
     return {row["topic_id"]: row["name"] for row in rows}

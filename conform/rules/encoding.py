@@ -10,7 +10,7 @@ from weakref import ref
 from conform.rule import Severity, Side, rule
 from conform.say import Say
 from conform.strict import Fault, faults, is_canonical
-from conform.turn import Turn
+from conform.turn import Turn, lost_bytes
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.messages import Message
 
@@ -53,7 +53,7 @@ def _lacks(turn: Turn, message: Message) -> str:
     if any(each is message and why.rule != "F02" for each, why in turn.misfits):
         return f"the {message.kind} has another header or version than is due"
     if message.size > len(message.frame):
-        return f"some bytes of the {message.kind} were not captured"
+        return lost_bytes(message)
     is_known = message.schema is not None and not message.is_assumed
     return "" if is_known else "API or version is not known"
 

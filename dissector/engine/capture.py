@@ -173,7 +173,7 @@ class Capture:
         """Read the whole capture for the names of topic ids; only what may tell them is read."""
         names: dict[UUID, str] = {}
         for told in Reading(self.paths, self.options).through(_names):
-            names.update(told)
+            names = told | names
         return names
 
 

@@ -115,7 +115,10 @@ def read_names(table: Exchanges) -> dict[UUID, str]:
     facts = gather(chosen, records=False)
     out, topics = _known(facts)
     told = _told(facts, topics) + _ask(chosen, facts, out)
-    return {each.topic_id: each.name for each in sorted(told, key=lambda each: each.row)}
+    names: dict[UUID, str] = {}
+    for each in sorted(told, key=lambda each: each.row):
+        names.setdefault(each.topic_id, each.name)
+    return names
 
 
 def _leave_wrong_records(table: Exchanges, facts: Facts) -> None:
@@ -203,7 +206,7 @@ def _ask(table: Exchanges, facts: Facts, known: Known) -> list[Told]:
         known.errors[row] = error_lists.number(tuple(response.errors))
         known.topics[row] = topic_lists.number(tuple(request.topics | response.topics))
         known.problems[row] = problem_lists.number(tuple(exchange.problems))
-        names = request.names | response.names
+        names = response.names | request.names
         told += [Told(row, topic_id, name) for topic_id, name in names.items()]
     return told
 

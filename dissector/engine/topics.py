@@ -8,7 +8,6 @@ rest of the capture is asked once (`ask`); what is nameless then has no name in 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
@@ -60,8 +59,9 @@ class TopicNames:
         return self._ask is not None
 
     def learn(self, names: dict[UUID, str]) -> None:
-        """Take note of names."""
-        self.known.update(names)
+        """Take note of names; an id keeps the first, as topics are never renamed."""
+        for topic_id, name in names.items():
+            self.known.setdefault(topic_id, name)
 
     def known_name(self, topic_id: UUID) -> str | None:
         """Return the name of a topic id; None where no name is to be had."""
@@ -73,7 +73,7 @@ class TopicNames:
         """Learn all names that the capture tells, if it can be asked and was not."""
         if self._ask is not None:
             ask, self._ask = self._ask, None
-            self.known.update(ask())
+            self.learn(ask())
 
     def all_told(self) -> None:
         """Take note that all the capture tells was learned: there is nothing to ask."""
@@ -110,7 +110,7 @@ def settle(column: Ints, lists: list[Topics], told: Sequence[Told], names: Topic
         column: Of each row of a window, the index of its topics; changed where a list stands for
             different names in different rows.
         lists: The topics; what is nameless becomes the text of its id.
-        told: The names that the window tells, by row.
+        told: The names that the window tells, by row; of an id the first counts.
         names: What was known before the window.
     """
     by_id: dict[UUID, list[Told]] = {}
@@ -123,7 +123,7 @@ def settle(column: Ints, lists: list[Topics], told: Sequence[Told], names: Topic
         rows = order[bounds[number] : bounds[number + 1]]
         if not ids or not len(rows):
             continue
-        news = sorted({each.row for topic_id in ids for each in by_id.get(topic_id, ())})
+        news = sorted({by_id[topic_id][0].row for topic_id in ids if topic_id in by_id})
         into = number
         for piece in np.split(rows, np.searchsorted(rows, news)):
             if not len(piece):
@@ -146,5 +146,5 @@ class _Past(NamedTuple):
     def name(self, topic: str | UUID) -> str:
         """Return the name of a topic, or the text of its id."""
         told = self.told.get(topic, []) if isinstance(topic, UUID) else []
-        count = bisect_right(told, self.row, key=lambda each: each.row)
-        return told[count - 1].name if count else self.names.name(topic)
+        is_new = topic not in self.names.known and bool(told) and told[0].row <= self.row
+        return told[0].name if is_new else self.names.name(topic)

@@ -111,7 +111,7 @@ class _Plan:
 def _add_topic(name: str | None, topic_id: UUID, facts: Facts) -> None:
     """Add a topic by its name, else by its id."""
     if name and topic_id != NO_ID:
-        facts.names[topic_id] = name
+        facts.names.setdefault(topic_id, name)
     if name or topic_id != NO_ID:
         facts.topics[name or topic_id] = None
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conform.text import place_text, rule_lines, summary_line, text_lines
-from tests.conform.verdicts import F03, verdict
+from conform.rule import Severity, Side
+from conform.text import place_text, rule_lines, summary_line, text_lines, who_text
+from tests.conform.verdicts import F03, finding, verdict
 
 
 def test_text() -> None:
@@ -56,3 +57,11 @@ def test_a_rule_is_explained() -> None:
     assert lines[0] == "F03 Responses come in the order of their requests"
     assert f"source    {F03.source}" in lines
     assert lines[-1] == "judged    from a capture"
+
+
+def test_a_client_is_named_by_its_id() -> None:
+    values = {"software": "shop 1.2", "client_id": "billing\x1b1"}
+    of_client = finding(F03, Side.CLIENT, "x", Severity.ERROR, **values)
+    assert who_text(of_client) == 'client shop 1.2 "billing\\x1b1" 10.0.0.1:50000'
+    of_broker = finding(F03, Side.BROKER, "x", Severity.ERROR, **values)
+    assert who_text(of_broker) == "broker shop 1.2 [fd00::1]:9092"

@@ -55,6 +55,14 @@ def test_a_cut_request_lacks_bytes() -> None:
     assert not turn.whole
 
 
+def test_a_message_that_the_connection_ended_within_is_said_as_that() -> None:
+    scene = Scene()
+    talk = scene.talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}]).tells(METADATA, 9, 1)
+    talk.client(sized(asked(METADATA, 9, 2, topics=[{"name": "orders"}])[4:])[:-5]).rst()
+    turns = list(_turns(scene))
+    assert turns[-1].lacks() == "the connection ended within the request"
+
+
 def _produced(**topic: object) -> Scene:
     data = [{**topic, "partition_data": [{"index": 3, "records": RECORDS}]}]
     version = 13 if "topic_id" in topic else 9

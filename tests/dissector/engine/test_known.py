@@ -33,7 +33,8 @@ from dissector.protocol.apis import Api, all_apis, api
 from dissector.protocol.records import Record, new_batch
 from tests.corpus import CAPTURES, each_capture
 from tests.examples import examples
-from tests.frames import request, response
+from tests.frames import request, response, sized
+from tests.packets import Wire, write
 from tests.sources import Source, every_api, go_through, sources
 
 MESSAGES = [(found.key, version) for found in all_apis() for version in found.request.versions]
@@ -267,10 +268,10 @@ def test_names_are_of_the_past_where_no_more_are_to_come() -> None:
         ("orders", str(PAYMENTS)),
         ("payments",),
         ("renamed",),
-        ("renamed", "payments"),
+        ("orders", "payments"),  # topics are never renamed: an id keeps its first name
         ("payments",),
     ]
-    assert names.known == TopicNames().known | {ORDERS: "renamed", PAYMENTS: "payments"}
+    assert names.known == TopicNames().known | {ORDERS: "orders", PAYMENTS: "payments"}
     assert by_columns(columns(NAMING)) == by_codecs(columns(NAMING))
 
 
@@ -284,7 +285,7 @@ def test_ids_stay_where_names_may_still_come() -> None:
 def test_names_alone() -> None:
     over = response(3, 12, 1, topics=[])
     more = row(ANSWERED, request(3, 12, 1, topics=[]), over[:3] + bytes((over[3] + 1,)) + over[4:])
-    assert read_names(columns([*NAMING, more])) == {ORDERS: "renamed", PAYMENTS: "payments"}
+    assert read_names(columns([*NAMING, more])) == {ORDERS: "orders", PAYMENTS: "payments"}
     assert read_names(columns([])) == {}
 
 
@@ -327,3 +328,24 @@ def test_few_exchanges_are_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_no_exchanges() -> None:
     assert by_columns(columns([])) == []
+
+
+@pytest.mark.parametrize("worthwhile", [1, 10**9])
+def test_names_that_contradict_give_the_same_rows_on_both_paths(
+    worthwhile: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WORTHWHILE", worthwhile)
+    wire = Wire()
+    talk = wire.talk().syn()
+    for number, each in enumerate(NAMING):
+        for side, frame in enumerate((each.request, each.response)):
+            if frame is not None:
+                at = 4 - 4 * side  # of the correlation id
+                talk.say(side, sized(frame.data[:at] + number.to_bytes(4) + frame.data[at + 4 :]))
+    path = tmp_path / "named.pcap"
+    write(path, wire.packets)
+    rows = [exchange.row() for exchange in open_capture(path)]
+    assert rows == open_capture(path).exchanges().to_dicts()
+    assert [row["topics"] for row in rows if row["api"] == "Produce"] == 3 * [
+        ["orders", "payments"]
+    ]
