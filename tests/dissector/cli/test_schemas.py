@@ -13,7 +13,7 @@ from conform.cli import conform
 from dissector.cli.app import COMMANDS, _built_in
 from pipeline.cli import pipeline
 from replay.cli import replay
-from tests import definitions
+from tests import definitions, frames, packets
 from tests.dissector.cli.conftest import Run
 
 FEW, MANY = 4, 150
@@ -131,3 +131,16 @@ def test_conform_accuses_nobody_of_what_a_definition_reads(
     done = run("conform", "--schemas", vendor, pings)
     assert (done.status, done.err) == (0, "")
     assert "0 errors, 0 warnings" in done.out
+
+
+def test_what_does_not_fit_a_definition_is_masked(good: Run, tmp_path: Path, vendor: str) -> None:
+    wire = packets.Wire()
+    talk = wire.talk().syn()
+    talk.client(frames.request(3, 9, 1, "vendor")).broker(frames.response(3, 9, 1))
+    head = bytes.fromhex("0258 0000 00000002 0006") + b"vendor"
+    talk.client(frames.sized(head + bytes.fromhex("00000000 7fff") + b"hush"))
+    path = packets.write(tmp_path / "bad.pcap", wire.packets)
+    out = good("dissect", "-x", "--schemas", vendor, path).out
+    assert "VendorPing" in out
+    assert "hush" not in out
+    assert "hush" in good("dissect", "-x", "--show-secrets", "--schemas", vendor, path).out
