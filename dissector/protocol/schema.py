@@ -226,6 +226,8 @@ class Schema:
     def known(self) -> str:
         """The versions as a person writes them: `0-13`."""
         low, high = self.versions.low, self.versions.high
+        if low > high:
+            return "none"
         return str(low) if low == high else f"{low}-{high}"
 
     def lines(self, version: int) -> Iterator[tuple[str, Field]]:

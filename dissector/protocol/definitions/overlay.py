@@ -125,8 +125,8 @@ def guarded(given: Schema, declared: Schema) -> Schema:
     """
     Return a defined message whose secrets are masked.
 
-    What the declaration has too is as secret as there. Of all else texts and bytes are secret whose
-    names suggest it, for nobody has looked at them.
+    What the declaration has too is as secret as there, and names the same. Of all else texts and
+    bytes are secret whose names suggest it, for nobody has looked at them.
     """
     return replace(given, fields=_guarded(given.fields, declared.fields), _codecs={})
 
@@ -145,4 +145,5 @@ def _guarded_field(each: Field, known: list[Field]) -> Field:
     secret = any(one.secret for one in known)
     if not same and holds:
         secret |= suggests_secret(each.name.replace("_", ".")) or each.name in ("hmac", "salt")
-    return replace(each, secret=secret, fields=_guarded(each.fields, below))
+    entity = each.entity or next((one.entity for one in same if one.entity), "")
+    return replace(each, secret=secret, entity=entity, fields=_guarded(each.fields, below))

@@ -5,9 +5,9 @@ Secret are: fields declared so (SASL tokens, salts, keys, delegation tokens, met
 settings that may be (see `settings`), text that holds a credential (see `credentials`), unknown
 tagged fields, and the bytes of an Envelope or of a record of Kafka's own topics that carry any of
 these. Bytes that can't be read are secret as a whole where they may hold a secret: in messages of
-APIs that have some, of unknown APIs, and in responses without their request. So is the body of such
-an API in a version that is not known, as a secret may lie elsewhere in it. Records of users' own
-topics are not looked at.
+APIs that have some, of unknown APIs, of APIs that a definition changes or adds, and in responses
+without their request. So is the body of such an API in a version that is not known, as a secret may
+lie elsewhere in it. Records of users' own topics are not looked at.
 
 Source: KIP-226 and KIP-133 (sensitive configuration entries), KIP-554, KIP-48, KIP-714.
 """
@@ -253,12 +253,14 @@ def secret_ranges(message: Message, request: Message | None = None) -> list[tupl
     A message that may hold secrets is blanked from the first byte that does not fit its
     declaration; one whose API is not known from the end of its header on.
     """
-    found = api(message.api_key) if message.api_key is not None else None
+    found = None if message.api_key is None else api.under(message.schemas, message.api_key)
+    # Nobody has looked at what only a definition knows.
+    is_foreign = found is not None and bool(found.sources)
     schema, size = message.schema, len(message.frame)
     # The body's place is known only where the header was read.
     if found is None or schema is None or message.api_version is None or not message.body_start:
         start = message.body_start or _FIXED_HEADER_BYTES[message.kind]
-        may_hide = found is None or carries_secrets(found.schema(message.kind).fields)
+        may_hide = is_foreign or found is None or carries_secrets(found.schema(message.kind).fields)
         hidden = may_hide or holds_credential(message.frame[start:])
         return [(start, size)] if hidden and start < size else []
     if may_hide_anywhere(message):
@@ -268,7 +270,8 @@ def secret_ranges(message: Message, request: Message | None = None) -> list[tupl
     ranges += secret_spans(root, request)
     rest = _unsure_from(root) if root.problem else root.end
     if (
-        carries_secrets(schema.fields)
+        is_foreign
+        or carries_secrets(schema.fields)
         or _has_secret_topic(root)
         or holds_credential(message.frame[rest:])
     ):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,15 +7,12 @@ from typing import Any
 import pytest
 
 from tests.dissector.cli.conftest import Run
-from tests.dissector.protocol.test_apis import CORRECTED
+from tests.dissector.protocol.test_apis import corrected_facts
 
 
 def test_every_message_at_every_version_is_as_in_kafka(good: Run, shared: Path) -> None:
     """Path, type, nullability, tag and order of every field, and which versions are flexible."""
-    declared = json.loads((shared / "protocol/api_messages.json").read_text())
-    for message in declared:
-        for field in message["fields"]:
-            field |= CORRECTED.get((message["name"], message["kind"], field["path"]), {})
+    declared = corrected_facts(shared)
     expected = [
         {
             "api_key": message["api_key"],
@@ -30,7 +26,7 @@ def test_every_message_at_every_version_is_as_in_kafka(good: Run, shared: Path) 
         for version in _versions(message["versions"])
     ]
     rows = good("schema", "-T", "ndjson").rows
-    assert len(rows) == len(expected) == 724
+    assert len(rows) == len(expected) == 736
     for row, wanted in zip(rows, expected, strict=True):
         assert row == wanted
         assert list(row) == list(wanted)
@@ -72,7 +68,7 @@ def _versions(text: str | None) -> range:
 
 def test_overview(good: Run) -> None:
     lines = good("schema").lines
-    assert len(lines) == 95
+    assert len(lines) == 96
     assert lines[0].split() == ["api_key", "api", "versions", "flexible"]
     assert lines[1].split() == ["0", "Produce", "0-13", "9+"]
     assert lines[18].split()[1:] == ["SaslHandshake", "0-1", "never"]

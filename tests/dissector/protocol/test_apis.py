@@ -78,7 +78,8 @@ CORRECTED = {
 """What the definitions of Kafka 4.4.0 say, where the older facts say something else or nothing."""
 
 
-def _facts(shared: Path) -> list[dict]:
+def corrected_facts(shared: Path) -> list[dict]:
+    """Return the facts about messages as Kafka 4.4.0 has them."""
     found = facts(shared, "api_messages")
     for message in found:
         corrected = CORRECTED.get(f"{message['name']} {message['kind']}", {})
@@ -110,7 +111,7 @@ def _expected(message: dict, version: int, prefix: str = "") -> list[tuple]:
 
 def test_declarations_agree_with_the_facts(shared: Path) -> None:
     compared = 0
-    for message in _facts(shared):
+    for message in corrected_facts(shared):
         schema = api(message["api_key"]).schema(message["kind"])
         assert api_name(message["api_key"]) == message["name"]
         assert schema.versions == Versions.of(message["versions"])
@@ -126,7 +127,7 @@ def test_declarations_agree_with_the_facts(shared: Path) -> None:
 
 def test_defaults_and_marks_agree_with_the_facts(shared: Path) -> None:
     """What else is declared: defaults, map keys, what may be dropped."""
-    for message in _facts(shared):
+    for message in corrected_facts(shared):
         schema = api(message["api_key"]).schema(message["kind"])
         declared = {path: f for v in schema.versions for path, f in schema.lines(v)}
         for fact in message["fields"]:

@@ -1,0 +1,119 @@
+"""The definitions in Kafka's own JARs; skipped where Maven has not fetched them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from dissector import Schemas, open_capture
+from dissector.protocol import apis
+from dissector.protocol.apis import Api, all_apis
+from dissector.protocol.context import using
+from dissector.protocol.definitions.apis import overlaid_api
+from dissector.protocol.embedded.records import _TOPICS, _kinds_of
+from tests import frames, packets
+
+MAVEN = Path.home() / ".m2/repository/org/apache/kafka"
+ROOMS = (
+    *("clients", "group-coordinator", "metadata", "raft", "share-coordinator"),
+    *("storage", "transaction-coordinator"),
+)
+CORPUS = Path(__file__).parents[4] / "captures"
+OLDER, NEWER = "4.3.1", "4.4.0"
+CHANGED = {18: 5, 28: 6, 42: 3, 88: 1, 89: 1, 93: 0, 94: 0}
+"""The APIs that 4.4 changed, and their new versions."""
+
+
+def jar(version: str, room: str = "clients") -> Path:
+    path = MAVEN / f"kafka-{room}/{version}/kafka-{room}-{version}.jar"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not in Maven's cache")
+    return path
+
+
+def capture(path: Path, version: str) -> str:
+    """Write a capture with an exchange of each API that 4.4 changed."""
+    wire = packets.Wire()
+    talk = wire.talk().syn()
+    with using(Schemas.of(jar(version))):
+        for number, (key, at) in enumerate(CHANGED.items()):
+            talk.client(frames.request(key, at, number)).broker(frames.response(key, at, number))
+    return packets.write(path, wire.packets)
+
+
+@pytest.mark.parametrize("version", [OLDER, NEWER])
+def test_a_release_that_is_declared_changes_nothing(version: str) -> None:
+    jars = [jar(version, room) for room in ROOMS]
+    schemas = Schemas.of(*jars)
+    assert schemas.problems == []
+    built_in = all_apis()
+    with using(schemas):
+        assert [each is known for each, known in zip(all_apis(), built_in, strict=True)] == [
+            True for _ in built_in
+        ]
+        assert [_kinds_of(topic).keys() - kinds.keys() for topic, kinds in _TOPICS.items()] == [
+            set() for _ in _TOPICS
+        ]
+
+
+def test_the_older_release_and_the_newer_over_it_decode_as_we_do(tmp_path: Path) -> None:
+    files = [
+        capture(tmp_path / "changed.pcap", NEWER),
+        *(str(CORPUS / f"kafka4-{name}.pcap") for name in ("librdkafka-group", "quorum")),
+    ]
+    expected = [[each.row() for each in open_capture(file)] for file in files]
+    bodies = [_bodies(file, None) for file in files]
+    older = Schemas.of(jar(OLDER))
+    declared: dict[int, Api | None] = {}
+
+    def of_older(key: int) -> Api | None:
+        if key not in declared:
+            found = overlaid_api(older, key, None)
+            declared[key] = found and replace(found, sources={})
+        return declared[key]
+
+    newer = Schemas.of(jar(NEWER))
+    newer.derived.clear()
+    with patch.object(apis, "_declared", of_older):
+        found = [[each.row() for each in open_capture(file, schemas=newer)] for file in files]
+        assert [_bodies(file, newer) for file in files] == bodies
+    newer.derived.clear()
+    for rows in found:
+        for row in rows:
+            foreign = [each for each in row["problems"] if each.endswith(f"-{NEWER}.jar")]
+            is_changed = (row["api_key"], row["api_version"]) in CHANGED.items()
+            assert bool(foreign) == is_changed
+            row["problems"] = [each for each in row["problems"] if each not in foreign]
+    # Kafka does not say of each text with a topic's name that it is one; our declarations do.
+    for rows in (*found, *expected):
+        for row in rows:
+            del row["topics"]
+    assert found == expected
+
+
+def _bodies(file: str, schemas: Schemas | None) -> list[Any]:
+    return [
+        [_values(message.body) for message in exchange.messages]
+        for exchange in open_capture(file, schemas=schemas)
+    ]
+
+
+def _values(body: Any) -> Any:
+    """Return a body without the names of its fields: Kafka renamed some of them."""
+    if isinstance(body, dict):
+        return [_values(each) for each in body.values()]
+    return [_values(each) for each in body] if isinstance(body, list) else body
+
+
+def test_reading_a_release_is_quick() -> None:
+    """It costs some 0.1 s of CPU; the bound leaves room for a slow machine."""
+    path = jar(NEWER)
+    begin = time.process_time()
+    schemas = Schemas.of(path)
+    assert schemas.with_key("request", 94)
+    assert time.process_time() - begin < 5
