@@ -7,6 +7,9 @@ import re
 from replay.noise import general
 from replay.report import Report
 
+OF_THE_RELEASE = ("ApiVersions",)
+"""What is noise where a capture of another release is played: each one offers its own."""
+
 OFFERED = {
     "ApiVersions.api_keys[*]",
     "ApiVersions.api_keys[*].min_version",
