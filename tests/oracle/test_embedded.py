@@ -34,6 +34,8 @@ NEWER_TAGS: dict[tuple[str, str], tuple[str, ...]] = {
     ("3.9.x", "ConsumerGroupMetadataValue"): ("metadataHash",),
     ("3.9.x", "ConsumerGroupTargetAssignmentMetadataValue"): ("assignmentTimestamp",),
     ("3.9.x", "OffsetCommitValue"): ("topicId",),
+    ("3.9.x", "RemoteLogSegmentMetadataRecord"): ("txnIndexEmpty",),
+    ("3.9.x", "RemoteLogSegmentMetadataSnapshotRecord"): ("txnIndexEmpty",),
     ("3.9.x", "TransactionLogValue"): (
         "previousProducerId",
         "nextProducerId",

@@ -7,6 +7,9 @@ import re
 from replay.noise import general
 from replay.report import Report
 
+OF_THE_RELEASE = ("ApiVersions",)
+"""What is noise where a capture of another release is played: each one offers its own."""
+
 OFFERED = {
     "ApiVersions.api_keys[*]",
     "ApiVersions.api_keys[*].min_version",
@@ -26,12 +29,16 @@ CONFIGURED = {
     ("message.timestamp.difference.max.ms", ""),
     ("message.timestamp.after.max.ms", "value"),
     ("min.insync.replicas", "config_source"),
+    ("errors.deadletterqueue.group.enable", ""),
+    ("max.decompressed.message.bytes", ""),
+    ("remote.copy.lag.bytes", ""),
+    ("remote.copy.lag.ms", ""),
 }
 """
 Setting of a topic and what of it differs. 4.0 removed the first three: what only older formats of
 records needed (KIP-724), and what two settings took the place of (KIP-937). The fourth got another
-default (KIP-1030). The last one is a setting of the whole cluster where leaders may be eligible
-replicas (KIP-966), which is so from 4.1 on. Source: Kafka's notes on upgrading to 4.0, its page on
+default (KIP-1030). The fifth one is a setting of the whole cluster where leaders may be eligible
+replicas (KIP-966), which is so from 4.1 on. The others came with 4.4. Source: Kafka's notes on upgrading to 4.0, its page on
 Eligible Leader Replicas.
 """
 

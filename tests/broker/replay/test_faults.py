@@ -17,6 +17,7 @@ from replay.setting import Setting
 from replay.stage import Manner
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.recording import fresh
+from tests.broker.replay.releases import OF_THE_RELEASE
 from tests.broker.settings import Shape
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
@@ -72,7 +73,9 @@ def test_a_smaller_limit_of_records_is_named(kafka: StartCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap()})
     admin.create_topics([small])[topic].result(PATIENCE_S)
     with Plan.of(CAPTURES / "kafka4-librdkafka-codecs.pcap") as plan:
-        report = replay(plan, cluster.bootstrap(), timeout_s=TIMEOUT_S, prefix=prefix)
+        report = replay(
+            plan, cluster.bootstrap(), timeout_s=TIMEOUT_S, prefix=prefix, noise=OF_THE_RELEASE
+        )
     assert differences(report) == {(PRODUCED, "NONE", "MESSAGE_TOO_LARGE")}
     assert 0 < report.verdicts[Verdict.ERROR_CHANGED] < len(plan)
 

@@ -13,6 +13,7 @@ from dissector import dissect
 from replay import Plan, replay
 from tests.broker.conftest import StartCluster
 from tests.broker.kafka import Cluster
+from tests.broker.replay.releases import OF_THE_RELEASE
 from tests.broker.settings import Shape
 from tools.record.packets import walk
 from tools.record.scenario import until
@@ -21,9 +22,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 PATIENCE_S = 30.0
-
-OF_THE_RELEASE = ("ApiVersions",)
-"""What each release offers is its own."""
 
 INTERRUPTED = (
     "kafka4-librdkafka-transactions",

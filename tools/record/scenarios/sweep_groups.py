@@ -57,7 +57,7 @@ def groups(speaker: Speaker) -> None:
     for version in speaker.versions(CONSUMER_GROUP_HEARTBEAT):
         _consumer(speaker, version, topic_id)
     for version in speaker.versions(STREAMS_GROUP_HEARTBEAT):
-        streams(speaker, version, _TOPIC)
+        streams(speaker, version, _TOPIC, f"sweep.group.streams.{version}")
     speaker.rest(KEYS)
 
 
@@ -188,7 +188,7 @@ def _consumer(speaker: Speaker, version: int, topic_id: UUID) -> None:
     speaker.say(CONSUMER_GROUP_HEARTBEAT, version, **who, member_epoch=_LEAVING)
 
 
-def streams(speaker: Speaker, version: int, topic: str) -> None:
+def streams(speaker: Speaker, version: int, topic: str, group: str) -> None:
     """
     Start an application of one subtopology with a changelog, wait for its task, describe it.
 
@@ -196,8 +196,9 @@ def streams(speaker: Speaker, version: int, topic: str) -> None:
         speaker: With a listener that offers streams groups.
         version: Of the heartbeats.
         topic: What the application reads.
+        group: Its name; one that nobody else has used, as that would be another topology.
     """
-    group, member = f"sweep.streams.{version}", str(uuid.uuid4())
+    member = str(uuid.uuid4())
     find_coordinator(speaker, 0, group)
     store = {
         "name": f"{group}-store-changelog",
