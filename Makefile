@@ -11,6 +11,10 @@ WARM := .venv/.warm
 
 MINUTES ?= 10
 
+# Tests start some hundred processes: none of them compiles Python's own files anew.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
+
 # What `make test` leaves to `make check`.
 FAST := not (broker or long or spark)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ def sort(capture: Path) -> str:
     return found.group() if found else name
 
 
+@cache
 def representatives() -> set[Path]:
     """Return the smallest capture of each sort."""
     smallest = sorted(CAPTURES, key=lambda path: (path.stat().st_size, path.name), reverse=True)

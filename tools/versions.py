@@ -27,7 +27,8 @@ SMOKE = (
     "tests/dissector/view/test_rows.py",
     "tests/conform/rules",
     "tests/conform/test_cli.py",
-    "tests/replay/test_cli.py",
+    "tests/replay/test_link.py",
+    "tests/replay/test_mock.py",
 )
 """Tests that meet each library: compiled loops, columns, codecs, commands, sockets."""
 
