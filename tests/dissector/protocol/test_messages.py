@@ -88,7 +88,7 @@ def test_unknown_tags_of_a_header_are_passed_over() -> None:
     [
         (999, 0, "api 999", "api 999 is not known"),
         (-1, 0, "api -1", "api -1 is not known"),
-        (94, 3, "api 94", "api 94 is not known"),
+        (95, 3, "api 95", "api 95 is not known"),
         (0, 14, "Produce", "version 14 of Produce is not known (known: 0-13)"),
         (0, -1, "Produce", "version -1 of Produce is not known (known: 0-13)"),
         (75, 1, "DescribeTopicPartitions", "version 1 of DescribeTopicPartitions is not known"),
