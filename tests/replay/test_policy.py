@@ -79,10 +79,12 @@ def test_what_can_not_be_read_can_not_be_rewritten() -> None:
 
 
 def test_a_version_that_is_not_known_yet_is_left_out() -> None:
-    frame = bytearray(frames.request(KEYS["ApiVersions"], 4, 1)[4:])
-    frame[2:4] = (5).to_bytes(2, "big")
+    frame = bytearray(frames.request(KEYS["ApiVersions"], 5, 1)[4:])
+    frame[2:4] = (6).to_bytes(2, "big")
     why = why_left_out(decode_request(bytes(frame)), frozenset())
-    assert why == "can not be decoded: version 5 of ApiVersions is not known (known: 0-4)"
+    assert why == "version 6 of ApiVersions is not known, and not sent as a guess"
+    why = why_left_out(decode_request(bytes(frame[:-8])), frozenset())
+    assert why == "can not be decoded: version 6 of ApiVersions is not known (known: 0-5)"
 
 
 def test_momentary_refusals_are_not_played() -> None:

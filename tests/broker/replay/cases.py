@@ -46,7 +46,7 @@ ANSWERED = "status != unanswered"
 
 LOGS_IN = "belongs to the authentication of the captured client"
 NO_REQUEST = "is no Kafka request"
-TOO_NEW = r"can not be decoded: version \d+ of ApiVersions is not known .*"
+TOO_NEW = r"(can not be decoded: )?version \d+ of ApiVersions is not known.*"
 INSIDE = f"{BROKERS_TALK}|{TO_CONTROLLER}|{LOGS_IN}"
 
 JUST_SET = {

@@ -98,8 +98,7 @@ KNOWN_PROBLEMS = (
     ("rdkafka", "bytes are left over", "AlterUserScramCredentials", "request"),
     # librdkafka's mock cluster answers Produce with acks = 0.
     ("rdkafka|demo|aiokafka", "which is due no response", None, "response"),
-    # franz-go is newer than our declarations; the sweep asks versions that nobody has.
-    ("franz-go", "version 5 of ApiVersions is not known", "ApiVersions", "request"),
+    # The sweep asks versions that nobody has.
     ("sweep-too-new", "is not known", "ApiVersions", "request"),
     # Clients that close while a Fetch is answered.
     ("", "the connection ended before", "Fetch", "response"),

@@ -1,0 +1,212 @@
+"""A version that is newer than all known is read as the newest known one, and says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dissector import open_capture
+from dissector.engine.body_values import any_value
+from dissector.engine.exchange import Exchange
+from dissector.engine.exchanges import columns
+from dissector.engine.fields import Fields
+from dissector.engine.topics import TopicNames
+from dissector.filter import parse
+from dissector.protocol.apis import KEYS, Api, api
+from dissector.protocol.embedded.secrets import carries_secrets
+from dissector.protocol.messages import decode_request, decode_response
+from dissector.protocol.records import Record, build_records, new_batch
+from dissector.view.line import Seen, message_line
+from dissector.view.tree import tree
+from tests.dissector.engine.test_fields import ByCodecs, capture_of, same, whole
+from tests.dissector.engine.test_known import (
+    ANSWERED,
+    by_codecs,
+    by_columns,
+    of_version,
+    row,
+)
+from tests.dissector.engine.test_record_parts import in_parts, one_by_one
+from tests.dissector.view import bulk
+from tests.frames import request, response, sized
+from tests.packets import Wire, write
+from tests.sources import Source, every_api, go_through
+
+METADATA, API_VERSIONS = KEYS["Metadata"], KEYS["ApiVersions"]
+CREATE_TOPICS, FETCH = KEYS["CreateTopics"], KEYS["Fetch"]
+
+
+def newer(found: Api, source: Source, more: bytes = b"") -> tuple[bytes, bytes]:
+    """Return an exchange in the version behind the newest, laid out like that, and with more."""
+    newest = found.request.versions.high
+    asked = request(found.key, newest, 1, "me", **source.value(found.request, newest))
+    told = response(found.key, newest, 1, **source.value(found.response, newest))
+    return of_version(sized(asked[4:] + more), newest + 1), sized(told[4:] + more)
+
+
+@every_api
+def test_it_is_read_as_the_newest(found: Api) -> None:
+    newest = found.request.versions.high
+
+    def check(more: bytes, source: Source) -> None:
+        asked, told = newer(found, source, more)
+        messages = decode_request(asked[4:]), decode_response(told[4:], found.key, newest + 1)
+        known = (
+            decode_request(of_version(asked, newest)[4:]),
+            decode_response(told[4:], found.key, newest),
+        )
+        for message, like in zip(messages, known, strict=True):
+            assert message.body == like.body
+            assert message.is_assumed
+            assert (message.api_version, message.shown_version) == (newest, newest + 1)
+            assert [problem.kind for problem in message.problems] == ["assumed"]
+            what = f"version {newest + 1} of {found.name} is not known (known: "
+            assert message.problems[0].what.startswith(what)
+            assert message.frame[message.body_end :] == more
+
+    go_through([b"", b"new"], check)
+
+
+@every_api
+def test_what_does_not_fit_is_of_an_unknown_version(found: Api) -> None:
+    newest = found.request.versions.high
+    header = of_version(request(found.key, newest, 7, "me"), newest + 1)[4:]
+    flexible = newest in found.request.flexible
+    message = decode_request(header[:12] + b"\0" * flexible + b"\xff" * 9)
+    if message.is_assumed:
+        return  # few bytes, which fit
+    assert (message.body, message.schema, message.correlation_id) == (None, None, 7)
+    assert message.shown_version == newest + 1
+    assert [problem.kind for problem in message.problems] == [""]
+    what = f"version {newest + 1} of {found.name} is not known (known: {found.request.known})"
+    assert message.problems[0].what == what
+
+
+@every_api
+def test_all_paths_say_the_same(found: Api) -> None:
+    """Right and damaged, alone or among others."""
+
+    def check(how: str, source: Source) -> None:
+        asked, told = newer(found, source, b"\0" * (how == "more"))
+        if how == "damaged":
+            asked = sized(asked[4:16] + source.damaged(asked[16:]))
+            told = sized(told[4:8] + source.damaged(told[8:]))
+        table = columns([row(ANSWERED, asked, told)])
+        assert by_columns(table) == by_codecs(table)
+        for show_secrets in (False, True):
+            same(
+                *(
+                    whole(kind(capture_of(table), show_secrets), table)
+                    for kind in (Fields, ByCodecs)
+                )
+            )
+            bulk.check([row(ANSWERED, asked, told)], show_secrets)
+        rows, _ = in_parts(table, TopicNames())
+        assert rows == one_by_one(table, TopicNames())
+
+    go_through(["whole", "more", "damaged"], check)
+
+
+def test_versions_far_beyond_the_newest() -> None:
+    found = api(METADATA)
+    assert found is not None
+    asked, told = request(METADATA, 13, 1), response(METADATA, 13, 1, controller_id=5)
+    for version in (14, 63, 64, 200, 32767):
+        table = columns([row(ANSWERED, of_version(asked, version), told)])
+        assert by_columns(table) == by_codecs(table)
+        at = np.arange(1)
+        answers = any_value(table, "response", ("controller_id",), at, lambda raw: raw == 5)
+        assert answers.unknown.all(), "the codecs are to be asked"
+        assert exchange_of(table).body("response") is not None
+
+
+def exchange_of(table: Any) -> Exchange:
+    return Exchange(table, 0, capture="", client="", broker="", names=TopicNames())
+
+
+def _file(folder: Path, *said: tuple[bytes, bytes]) -> Path:
+    wire = Wire()
+    talk = wire.talk().syn()
+    for asked, told in said:
+        talk.client(asked).broker(told)
+    return Path(write(folder / "newer.pcap", wire.packets))
+
+
+def test_a_filter_finds_it(tmp_path: Path) -> None:
+    asked = of_version(request(METADATA, 13, 1), 14)
+    known = request(METADATA, 13, 2), response(METADATA, 13, 2, controller_id=6)
+    file = _file(tmp_path, (asked, response(METADATA, 13, 1, controller_id=5)), known)
+    chosen = parse("response.controller_id == 5")
+    found = [each for each in open_capture(file) if chosen.matches(each)]
+    assert [each.api_version for each in found] == [14]
+    assert [problem.kind for problem in found[0].problems] == ["assumed", "assumed"]
+
+
+def test_records_of_a_newer_fetch(tmp_path: Path) -> None:
+    batch = new_batch([Record(timestamp=1, key=b"k", value=b"v")])
+    partition = {"partition_index": 3, "records": build_records([batch])}
+    answer = [{"topic": "orders", "partitions": [partition]}]
+    told = response(FETCH, 18, 1, responses=_by_id(answer))
+    file = _file(tmp_path, (of_version(request(FETCH, 18, 1), 19), told))
+    (record,) = open_capture(file).records().rows(named=True)
+    assert (record["partition"], record["key"], record["value"]) == (3, b"k", b"v")
+
+
+def _by_id(responses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    from uuid import UUID
+
+    zeros = {"error_code": 0, "high_watermark": 1, "aborted_transactions": None}
+    for topic in responses:
+        del topic["topic"]
+        topic["topic_id"] = UUID(int=9)
+        topic["partitions"] = [{**zeros, **each} for each in topic["partitions"]]
+    return responses
+
+
+def test_a_refused_version_of_api_versions_shows_what_is_offered() -> None:
+    asked = decode_request(of_version(request(API_VERSIONS, 5, 1), 6)[4:])
+    assert asked.is_assumed
+    offer = [{"api_key": 18, "min_version": 0, "max_version": 5}]
+    refusal = response(API_VERSIONS, 0, 1, error_code=35, api_keys=offer)
+    told = decode_response(refusal[4:], API_VERSIONS, 6)
+    assert told.body is not None
+    assert (told.body.api_keys[0].max_version, told.api_version) == (5, 0)
+    assert (told.is_assumed, told.problems) == (False, [])
+    answer = response(API_VERSIONS, 5, 1, api_keys=offer)
+    told = decode_response(answer[4:] + b"new", API_VERSIONS, 6)
+    assert told.body is not None
+    assert (told.body.api_keys[0].max_version, told.is_assumed) == (5, True)
+
+
+def test_line_and_tree_show_the_version_of_the_bytes() -> None:
+    message = decode_request(of_version(request(METADATA, 13, 1), 14)[4:] + b"\7")
+    line = message_line(Seen(message, 1, 0, 0, "a", "b"), 0)
+    assert "Metadata v14 request" in line
+    lines = tree(message)
+    assert lines[0].startswith("Metadata v14 request")
+    assert any("left over: 1 byte 07" in each for each in lines)
+    assert lines[-1].endswith("known: 0-13): assumed to be like version 13")
+
+
+@pytest.mark.parametrize("show_secrets", [False, True])
+def test_bodies_that_may_hold_secrets_are_masked_whole(show_secrets: bool) -> None:
+    """A secret may lie where the newest known version has another field."""
+    found = api(CREATE_TOPICS)
+    assert found is not None
+    assert carries_secrets(found.request.fields)
+    asked = of_version(request(CREATE_TOPICS, 7, 1, topics=[_topic("hunter2")]), 8)
+    rows = [row(ANSWERED, asked, response(CREATE_TOPICS, 7, 1))]
+    ((text, _),) = bulk.check(rows, show_secrets)
+    shown = "".join(tree(decode_request(asked[4:]), show_secrets=show_secrets))
+    assert ("hunter2" in (text or ""), "hunter2" in shown) == (show_secrets, show_secrets)
+    assert exchange_of(columns(rows)).topics == []
+
+
+def _topic(name: str) -> dict[str, Any]:
+    return {"name": name, "num_partitions": 1, "replication_factor": 1} | {
+        "assignments": [],
+        "configs": [],
+    }
