@@ -20,7 +20,6 @@ from dissector.errors import Problem
 from dissector.protocol.apis import api_name
 from dissector.protocol.carried import record_problems
 from dissector.protocol.context import current, using
-from dissector.protocol.embedded.secrets import may_hide_anywhere
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message, decode_request, decode_response
 
@@ -261,7 +260,7 @@ class Exchange:
         for message, into in ((self.request, facts[0]), (self.response, facts[1])):
             if message is not None and message.body is not None and message.schema is not None:
                 collect(message.schema, message.api_version or 0, message.body, into)
-                if may_hide_anywhere(message):
+                if message.is_assumed and _may_hide(message):
                     into.topics.clear()
                 self._names.learn(into.names)
         return facts
@@ -307,6 +306,12 @@ class Exchange:
     def _value(self, frames: Frames, column: str) -> int | None:
         value = getattr(frames, column)[self._row]
         return None if value == NONE else int(value)
+
+
+def _may_hide(message: Message) -> bool:
+    from dissector.protocol.embedded.secrets import may_hide_anywhere
+
+    return may_hide_anywhere(message)
 
 
 def _integer(value: Any) -> int | None:
