@@ -216,7 +216,7 @@ LINES: tuple[Line, ...] = (
                 leaves_out=LOGS_IN,
             ),
             Case("kafka4-sweep-share", begins="sweep.share", leaves_out=BROKERS_TALK),
-            Case("kafka44-sweep-new", begins="sweep"),
+            Case("kafka44-sweep-new", begins="sweep", leaves_out=BROKERS_TALK),
             Case(
                 "kafka4-denied",
                 parts=(Part('client_id == "admin"'), Part('client_id != "admin"', logged_in)),
