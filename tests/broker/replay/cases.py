@@ -9,7 +9,7 @@ from replay.maker import TO_CONTROLLER
 from replay.policy import BROKERS_TALK
 from tests.broker.kafka import Cluster
 from tests.broker.replay.lines import Case, Line, Part
-from tests.broker.replay.plays import said_by_clients
+from tests.broker.replay.plays import new_said_by_clients, said_by_clients
 from tests.broker.settings import PASSWORD, USER, Shape
 from tools.record.scenarios.inside import THREE_4, THREE_39
 from tools.record.scenarios.kafka_python_versions import AGAINST_4, AGAINST_39, Version
@@ -216,7 +216,7 @@ LINES: tuple[Line, ...] = (
                 leaves_out=LOGS_IN,
             ),
             Case("kafka4-sweep-share", begins="sweep.share", leaves_out=BROKERS_TALK),
-            Case("kafka44-sweep-new", begins="sweep"),
+            Case("kafka44-sweep-new", begins="sweep", play=new_said_by_clients),
             Case(
                 "kafka4-denied",
                 parts=(Part('client_id == "admin"'), Part('client_id != "admin"', logged_in)),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from construct import Container
 
 from tools.record.scenario import Stage
+from tools.record.scenarios.sweep import new
 from tools.record.scenarios.sweep_client import Speaker, patiently
 from tools.record.scenarios.sweep_transactions import (
     ADD_PARTITIONS,
@@ -48,7 +50,16 @@ class Patient(Speaker):
 
 def said_by_clients(stage: Stage) -> None:
     """Say of transactions what clients say, and nothing that only brokers do (KIP-890)."""
+    _said_by_clients(stage, transactions)
+
+
+def new_said_by_clients(stage: Stage) -> None:
+    """Say what Kafka 4.4 added, and nothing that only brokers do."""
+    _said_by_clients(stage, new)
+
+
+def _said_by_clients(stage: Stage, play: Callable[[Speaker], None]) -> None:
     with Patient(stage) as speaker:
         speaker.offered[ADD_PARTITIONS] = range(4)
         del speaker.offered[WRITE_MARKERS]
-        transactions(speaker)
+        play(speaker)

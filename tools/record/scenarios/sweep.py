@@ -152,14 +152,19 @@ def sweep_too_new(stage: Stage) -> None:
     kafka44=SWEEP_4,
 )
 def sweep_new(stage: Stage) -> None:
-    topic, group = "sweep.new", "sweep.streams.1"
     with Speaker(stage.cluster.bootstrap()) as speaker:
-        topic_id = create_topics(speaker, topic)[topic]
-        sweep_admin.meant_for_another(speaker)
-        transaction(speaker, speaker.versions(TXN_OFFSET_COMMIT)[-1], topic_id, topic)
-        streams(speaker, speaker.versions(STREAMS_GROUP_HEARTBEAT)[-1], topic, group)
-        speaker.newest(DELETE_GROUPS, groups_names=[group, "sweep.unknown"])
-        speaker.newest(sweep_admin.UNREGISTER_CONTROLLER, controller_id=77)
+        new(speaker)
+
+
+def new(speaker: Speaker) -> None:
+    """Say what Kafka 4.4 added."""
+    topic, group = "sweep.new", "sweep.streams.1"
+    topic_id = create_topics(speaker, topic)[topic]
+    sweep_admin.meant_for_another(speaker)
+    transaction(speaker, speaker.versions(TXN_OFFSET_COMMIT)[-1], topic_id, topic)
+    streams(speaker, speaker.versions(STREAMS_GROUP_HEARTBEAT)[-1], topic, group)
+    speaker.newest(DELETE_GROUPS, groups_names=[group, "sweep.unknown"])
+    speaker.newest(sweep_admin.UNREGISTER_CONTROLLER, controller_id=77)
 
 
 @_sweep(
