@@ -38,8 +38,8 @@ CONFIGURED = {
 Setting of a topic and what of it differs. 4.0 removed the first three: what only older formats of
 records needed (KIP-724), and what two settings took the place of (KIP-937). The fourth got another
 default (KIP-1030). The fifth one is a setting of the whole cluster where leaders may be eligible
-replicas (KIP-966), which is so from 4.1 on. The others came with 4.4. Source: Kafka's notes on upgrading to 4.0, its page on
-Eligible Leader Replicas.
+replicas (KIP-966), which is so from 4.1 on. The others came with 4.4. Source: Kafka's notes on
+upgrading to 4.0, its page on Eligible Leader Replicas.
 """
 
 _CONFIG = re.compile(r"(?:CreateTopics|DescribeConfigs)\..*\.configs\[([^]]*)\](?:\.(\w+))?")
