@@ -17,6 +17,7 @@ import conform
 import dissector
 import kafkashark
 import replay
+from tests.definitions import vendor
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -116,6 +117,7 @@ def test_examples_of_readme_run(
     copy(ROOT / "captures/kafka4-librdkafka-acks.pcap", tmp_path / "a.pcap")
     fields = {"transactional_id": None, "acks": 1, "timeout_ms": 1, "topic_data": []}
     given: dict[str, Any] = {"body": kafkashark.codec(0, 9, "request").build(fields)}
+    vendor(tmp_path / "kafka-clients-5.0.0.jar")
     # The mock answers otherwise than Kafka 4: only the names and calls are held here.
     exec(block.replace("new-broker:9092", "mock").replace("assert report.passed, ", ""), given)
 
