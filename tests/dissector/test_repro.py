@@ -38,6 +38,22 @@ def test_a_small_capture_costs_seconds(name: str, command: str, shared: Path) ->
     path = shared / "repro" / name
     if not path.is_file():
         pytest.skip(f"{name} is not here")
+    costs_seconds(path, command)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["dissect", "pairs --bodies -T ndjson", "conform"])
+def test_every_other_capture_costs_seconds(command: str, shared: Path) -> None:
+    found = sorted((shared / "repro").glob("*.pcap*"))
+    if not found:
+        pytest.skip("the captures are not here")
+    for path in found:
+        if path.name not in FILES:
+            costs_seconds(path, command)
+
+
+def costs_seconds(path: Path, command: str) -> None:
+    """Check the processor time and the memory of a command."""
     command_line = (sys.executable, "-m", "dissector", *command.split(), str(path))
     # From a small process: a child begins with the peak of memory of who starts it.
     launch = (sys.executable, "-I", "-S", str(LAUNCH), os.devnull, *command_line)
@@ -48,4 +64,4 @@ def test_a_small_capture_costs_seconds(name: str, command: str, shared: Path) ->
         assert int(peak_bytes) < PEAK_BYTES
         if float(cpu_s) < CPU_S:
             return
-    raise AssertionError(f"{cpu_s.decode()} s of processor time")
+    raise AssertionError(f"{path.name}: {cpu_s.decode()} s of processor time")
