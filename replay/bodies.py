@@ -213,7 +213,8 @@ class Bodies:
             if role is Role.EMBEDDED and before != after:
                 self._embedded(before, after, path, scope)
                 return
-            after = self._world.captured(role, after, scope)
+            is_there = role is Role.OFFSET and self._world.is_position(scope, before, after)
+            after = before if is_there else self._world.captured(role, after, scope)
         if before == after:
             return
         is_free = role in GIVEN or leaf.name in MOVING

@@ -9,7 +9,7 @@ from typing import Any
 from replay.brokers import Brokers
 from replay.members import Members
 from replay.names import Names, TopicIds
-from replay.offsets import Offsets, Policy
+from replay.offsets import TRANSLATED, Offsets, Policy
 from replay.producers import Producers
 from replay.readers import Readers
 from replay.refusal import Refused
@@ -181,6 +181,18 @@ class World:
             return False
         between = range(captured, live)
         return not any(self.offsets.has_record(topic, partition, each) for each in between)
+
+    def is_position(self, scope: Scope, captured: int, live: int) -> bool:
+        """
+        Return whether a captured offset has this one in its place on the target.
+
+        The target may have a record of another offset there: where the capture lacks the first
+        records of a log, its beginning on the target is that of the first record the capture shows.
+        """
+        topic, partition = self.topic_of(scope), scope.partition
+        if topic is None or partition is None or captured < 0:
+            return False
+        return self.offsets.live(topic, partition, captured) == (live, TRANSLATED)
 
     def learn_epoch(self, topic: str, partition: int, captured: int, live: int) -> None:
         """Take over which leader epoch of the target stands for one of the capture."""

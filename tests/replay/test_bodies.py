@@ -49,6 +49,17 @@ def test_offsets_are_translated() -> None:
     assert found("Produce", 7, produced(base_offset=5), live, world) == (Verdict.SAME, [])
 
 
+def test_the_first_offset_of_a_log_whose_first_records_are_not_captured() -> None:
+    world = World()
+    world.offsets.learn("orders", 0, captured=8, live=0, count=2)
+    world.offsets.learn("orders", 0, captured=0, live=0)  # a position: where both logs begin
+    for offset in (0, 8):
+        at = produced(base_offset=offset)
+        assert found("Produce", 7, at, produced(base_offset=0), world) == (Verdict.SAME, [])
+    verdict, _ = found("Produce", 7, produced(base_offset=9), produced(base_offset=0), world)
+    assert verdict is Verdict.DIFFERS
+
+
 def test_names_are_turned_back() -> None:
     world = World(names=Names({"orders": "bills"}))
     live = produced(topic="bills")

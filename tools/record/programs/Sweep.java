@@ -8,7 +8,6 @@ import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.apache.kafka.common.message.*;
 import org.apache.kafka.common.protocol.*;
-import org.apache.kafka.common.utils.ImplicitLinkedHashCollection;
 
 /**
  * Sends every API at every version that a broker offers, written by Kafka's own generated classes.
@@ -155,13 +154,21 @@ public class Sweep {
         } else if (List.class.isAssignableFrom(type)) {
             Type of = ((ParameterizedType) field.getGenericType()).getActualTypeArguments()[0];
             return new ArrayList<>(List.of(item(of, lower)));
-        } else if (ImplicitLinkedHashCollection.class.isAssignableFrom(type) && !lower.equals("assignments")) {
+        } else if (isLinked(type) && !lower.equals("assignments")) {
             Type of = ((ParameterizedType) type.getGenericSuperclass()).getActualTypeArguments()[0];
             Collection made = (Collection) type.getDeclaredConstructor().newInstance();
             made.add(item(of, lower));
             return made;
         }
         return null;
+    }
+
+    /** Whether it is Kafka's own collection of items with keys; its package is another since 4.4. */
+    static boolean isLinked(Class<?> type) {
+        for (Class<?> each = type; each != null; each = each.getSuperclass()) {
+            if (each.getSimpleName().equals("ImplicitLinkedHashCollection")) return true;
+        }
+        return false;
     }
 
     /** One record; the package of these classes is another in each release line. */
