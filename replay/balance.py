@@ -164,7 +164,7 @@ class _Balancing:
             for owed in self._looked_at(account.log, self._owed(account, log)):
                 if log.appended.is_unwritten(*owed):
                     continue  # its producer was not replayed
-                # Records missing from one poll without a further poll are still in the log.
+                # Records that no later poll requested may still be in the log: not lost then.
                 live = Range(log.live_offset(owed.start), log.live_offset(owed.end - 1) + 1)
                 there = await self._data(account.log, live)
                 for each in there.lacks(*live):

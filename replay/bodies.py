@@ -378,7 +378,7 @@ class Bodies:
 
 
 def _records_of(node: Node) -> Leaf | None:
-    """Return the field with records, if the struct has one."""
+    """Return the field `records` if the struct has one of record batches."""
     leaf = next((each for each in node.members if each.name == "records"), None)
     return leaf if isinstance(leaf, Leaf) and leaf.role is Role.RECORDS else None
 
