@@ -124,7 +124,7 @@ class Absent:
                 self._tell(thing, error)
 
     def _is_lacking(self, thing: _Thing) -> bool:
-        """Return whether a resource is missing: itself, or without a leader in a known topic."""
+        """Return whether a resource is missing: itself, or leaderless like others of its topic."""
         if thing in self._lacks:
             return True
         topic, partition = thing

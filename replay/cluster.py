@@ -51,7 +51,7 @@ class Cluster(Topology):
     others.
 
     Attributes:
-        versions: APIs of the bootstrap broker reached last: key -> (lowest, highest version).
+        versions: APIs of the broker reached last by `_reach_any`: key -> (lowest, highest version).
         features: The features of this broker, with their newest versions.
         shown: The addresses as given.
         timeout_s: Timeout for connections and responses.

@@ -88,7 +88,7 @@ def compare(
         brought = bounded(found.given, captured, answered.body, live, world)
     for given in brought:
         world.readers.note(_reader(captured), outcome.step.number, given)
-    if outcome.step.is_unassigned:  # the captured assignment comes later, this one may be sooner
+    if outcome.step.is_unassigned:  # the capture assigns later, the target may do so sooner
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
         if len(differences) < len(found.differences):
             reasons.add(Reason.ASSIGNED)

@@ -14,7 +14,7 @@ from dissector.errors import ReplayError
 _SIZE = Struct(">i")
 
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
-"""How a TLS alert and a handshake begin: what a listener for TLS answers to plain bytes."""
+"""First bytes of TLS alerts and handshakes, with which a TLS listener responds to plain text."""
 
 
 class Connection(asyncio.Protocol):

@@ -202,7 +202,7 @@ class _Side:
                 self._add_rows(data, partial(add, first - batch.piece.offset))
 
     def begin(self) -> int:
-        """Return the offset after the first batch; if decoded records come first, after them."""
+        """Return the end of the first batch or of leading rows; if rows follow, the batch start."""
         first = min(self.batches, default=0)
         if not self.rows:
             return self.batches[first].offsets.end if self.batches else 0

@@ -70,7 +70,7 @@ def _is_out_of_range(difference: Difference, answered: Message, world: World) ->
 
 
 def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool:
-    """Return whether a difference is in one of these partitions, or a lack of records."""
+    """Return whether a difference is in one of these partitions, or about missing records."""
     path = difference.path
     if path.endswith("records") and str(difference.replayed).startswith("no records"):
         return True
