@@ -66,8 +66,8 @@ class Again(StrEnum):
 
     `misrouted`: the broker is not, or no longer, the leader or coordinator. `not_ready`: the target
     reports a retriable error. `session`: the target does not know the fetch session. `no_records`:
-    the captured response has records, the live one has none of their partitions' yet.
-    `some_records`: it has those of some partitions only. `rebalance`: the captured response reports
+    partitions with records in the captured response have none in the live one yet.
+    `some_records`: only some of these partitions have. `rebalance`: the captured response reports
     a rebalance. `member_id`: JoinGroup must carry the id just assigned. `members`: in the capture,
     more members joined together. `rejoin`: the group rebalances, unlike the captured one.
     `assignment`: the captured response has an assignment. `rest`: the captured group is stable, and
