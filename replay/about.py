@@ -1,4 +1,4 @@
-"""What a replay was: captures, options, target, and the version of kafkashark."""
+"""Metadata of a replay: captures, options, target, and the version of kafkashark."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _RELEASES = {
     30: "4.3",
     31: "4.4 or later",
 }
-"""First metadata.version of a release -> the release. Source: MetadataVersion.java (KIP-584)."""
+"""Lowest metadata.version of a release -> the release. Source: MetadataVersion.java (KIP-584)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """
-    What a plan is made of.
+    The input of a plan.
 
     Attributes:
-        files: Captures with their sizes in bytes; None for standard input.
-        filter: The display filter; empty for none.
-        allow: APIs that are allowed.
-        ports: Ports that are taken for Kafka; none for recognition by content.
+        files: Captures with their sizes in bytes; the size of standard input is None.
+        filter: The display filter; empty without one.
+        allow: The APIs of `--allow`.
+        ports: The Kafka ports; if empty, connections are recognised by content.
     """
 
     files: tuple[tuple[str, int | None], ...] = ()
@@ -63,13 +63,13 @@ class Source:
         allow: Iterable[str],
         ports: Iterable[int],
     ) -> Source:
-        """Note what was asked for, and how large the files are."""
+        """Return the source for these options, with the sizes of the files."""
         files = tuple((str(capture), _size(Path(capture))) for capture in captures)
         return cls(files, filter_text, tuple(sorted(allow)), tuple(sorted(ports)))
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that chose from the captures, as the command line has them."""
+        """The options that select from the captures, by their command-line names."""
         given = {
             "filter": self.filter,
             "allow": list(self.allow),
@@ -81,16 +81,16 @@ class Source:
 @dataclass(slots=True)
 class About:
     """
-    What a replay was.
+    Metadata of a replay.
 
     Attributes:
-        source: What was read.
-        first_ns: When the first request was captured; None where there is none.
-        last_ns: When the last one was.
-        clients: Software of the captured clients -> how many connections.
-        options: Of the replay, as the command line has them.
-        target: What the target is, as far as it was asked.
-        began_ns: When the replay began.
+        source: The input of the plan.
+        first_ns: Capture time of the first request; None without requests.
+        last_ns: Capture time of the last request; None without requests.
+        clients: Software of the captured clients -> number of connections.
+        options: The options of the replay, by their command-line names.
+        target: Version, cluster id and brokers of the target; empty until `learn_target`.
+        began_ns: Time when the replay began.
     """
 
     source: Source
@@ -103,7 +103,7 @@ class About:
 
     @classmethod
     def of(cls, plan: Plan, setting: Setting) -> About:
-        """Note what is to be replayed, and how."""
+        """Return the metadata of a plan and its options."""
         times_ns = plan.request_times_ns
         first_ns, last_ns = (times_ns[0], times_ns[-1]) if len(times_ns) else (None, None)
         clients = Counter(plan.clients.get(each, "unknown") for each in plan.connection_numbers)
@@ -113,7 +113,7 @@ class About:
     def learn_target(
         self, cluster_id: str | None, features: Mapping[str, int], brokers: int, is_mock: bool
     ) -> None:
-        """Take over what the target says of itself."""
+        """Record the cluster id, the features and the number of brokers of the target."""
         self.target = {
             "version": MOCK_BROKER if is_mock else release_of(features),
             "metadata_version": features.get("metadata.version"),
@@ -122,7 +122,7 @@ class About:
         }
 
     def row(self) -> Row:
-        """Return all of it."""
+        """Return the metadata as a row of the report."""
         both = (self.first_ns, self.last_ns)
         first, last = (None if each is None else time_text(each) for each in both)
         return {
@@ -141,7 +141,7 @@ class About:
 
 
 def release_of(features: Mapping[str, int]) -> str:
-    """Return the release of Kafka whose brokers support these features; empty: not known."""
+    """Return the Kafka release whose brokers support these features; empty if unknown."""
     level = features.get("metadata.version", 0)
     at = bisect_right(list(_RELEASES), level)
     return f"Kafka {list(_RELEASES.values())[at - 1]}" if at else ""

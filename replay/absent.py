@@ -1,8 +1,9 @@
 """
-What a target lacks for good: topics, partitions, coordinators, rights, and records they hold back.
+Resources that the target lacks permanently: topics, partitions, coordinators, rights and records.
 
-The target gets time to become what the capture shows (see `again`), but only once for each thing.
-What it then still lacks is remembered and reported once; an answer that has it clears the memory.
+Requests are retried until the target has what the capture shows (see `again`), but only once for
+each resource. A resource that is still missing then is remembered and reported once; a response
+that has it removes the entry.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ _ANSWERED = frozenset({Role.ERROR, Role.RECORDS})
 _NAMED = frozenset({Role.GROUP, Role.TRANSACTIONAL_ID})
 
 _Thing = tuple[str, int]
-"""Topic of the target and partition; -1 where none is told. Groups and transactional ids alike."""
+"""Topic on the target and partition, or -1; for groups and transactional ids: name and -1."""
 
 REMEMBERED = frozenset({Again.ABSENT, Again.NOT_READY, Again.NO_RECORDS})
-"""For what a request is asked again, and then not once more."""
+"""Reasons for a retry that is not repeated once it has failed for a resource."""
 
 
 class Absent:
     """
-    What is known to be lacking in a pass.
+    The resources known to be missing in a pass.
 
     Args:
         cluster: The target.
-        world: What it has in the place of what was captured.
-        say: Takes a line for people where something is found to be lacking.
+        world: The id mapping.
+        say: Called with a message for the user when a resource is found to be missing.
     """
 
     def __init__(self, cluster: Cluster, world: World, say: Callable[[str], None]) -> None:
@@ -60,14 +61,14 @@ class Absent:
         version: int,
     ) -> bool:
         """
-        Tell whether what a request would be asked again for is known not to come.
+        Return whether a retry is known to be in vain.
 
         Args:
-            why: It would be asked again.
-            asked: The request as it was sent.
-            captured: The captured answer.
-            answer: That of the target.
-            version: In which it was asked.
+            why: The reason for the retry.
+            asked: The body of the request, as it was sent.
+            captured: The captured response.
+            answer: The response body of the target.
+            version: The version of the live request.
         """
         if why not in REMEMBERED or captured is None:
             return False
@@ -86,7 +87,7 @@ class Absent:
         answer: Container,
         version: int,
     ) -> None:
-        """Remember what did not come in time, and say so; the arguments are those of `knows`."""
+        """Remember and report what is missing after all retries; arguments as in `knows`."""
         if why not in REMEMBERED or captured is None:
             return
         if why is Again.NO_RECORDS:
@@ -94,7 +95,7 @@ class Absent:
             return
         refused = list(self._refused(captured, asked, answer, version))
         self._lacks.update((thing, error_name(error)) for thing, error in refused)
-        with suppress(ReplayError):  # whoever asks next is told
+        with suppress(ReplayError):  # the next request raises it again
             await self._cluster.refresh(
                 {topic for topic, partition in self._lacks if partition >= 0}
             )
@@ -104,7 +105,7 @@ class Absent:
     def answered(
         self, asked: Container, captured: Message | None, answer: Container, version: int
     ) -> None:
-        """Take over an answer that is not asked for again."""
+        """Update the missing resources from a response that leads to no retry."""
         if captured is None:
             return
         found = api(captured.api_key or 0)
@@ -123,7 +124,7 @@ class Absent:
                 self._tell(thing, error)
 
     def _is_lacking(self, thing: _Thing) -> bool:
-        """Tell whether something is known to be lacking, if only as the rest of its topic is."""
+        """Return whether a resource is missing: itself, or leaderless like others of its topic."""
         if thing in self._lacks:
             return True
         topic, partition = thing
@@ -131,7 +132,7 @@ class Absent:
         return not is_found and any(known == topic for known, _ in self._lacks)
 
     def _awaited(self, captured: Message) -> list[_Thing]:
-        """Return the partitions of which the captured answer has records."""
+        """Return the partitions with records in the captured response."""
         found = api(captured.api_key or 0)
         assert found is not None
         assert captured.body is not None
@@ -148,7 +149,7 @@ class Absent:
     def _refused(
         self, captured: Message, asked: Container, answer: Container, version: int
     ) -> Iterator[tuple[_Thing, int]]:
-        """Yield what the target refuses, and the captured broker did not."""
+        """Yield the resources with an error that the captured response does not have."""
         found = api(captured.api_key or 0)
         if found is None or captured.body is None:
             return
@@ -164,7 +165,7 @@ class Absent:
     def _places(
         self, found: Api, asked: Container, answer: Container, version: int
     ) -> Iterator[tuple[_Thing, Place]]:
-        """Yield errors and records of an answer, and what they are about."""
+        """Yield the error and records fields of a response, each with its resource."""
         named = next(filter(None, _names(found, asked, version)), "")
         for place in walk(found.response, version, answer, _ANSWERED):
             topic = self._topic(place.scope)
@@ -183,7 +184,7 @@ class Absent:
         return name or ""
 
     def _tell(self, thing: _Thing, error: int) -> None:
-        """Say once of each topic, group or transactional id what is wrong with it."""
+        """Report each error once for each topic, group or transactional id."""
         what, partition = thing
         kind = what, error_name(error)
         if kind in self._said:
@@ -200,12 +201,12 @@ class Absent:
 
 
 def _is_lasting(error: int) -> bool:
-    """Tell whether an error will be the same next time, whatever is asked."""
+    """Return whether an error is permanent: an unknown topic, or a missing authorisation."""
     return error in UNHEARD_OF or error_name(error).endswith("AUTHORIZATION_FAILED")
 
 
 def _names(found: Api, asked: Container, version: int) -> Iterable[Any]:
-    """Yield the group or transactional id of a request."""
+    """Return the groups and transactional ids of a request."""
     if not plan(found.request, version, _NAMED).members:
         return ()
     return (place.value for place in walk(found.request, version, asked, _NAMED))

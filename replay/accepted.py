@@ -1,8 +1,8 @@
 """
-Differences that are accepted: those of a file, a line each, and those of an upgrade.
+Accepted differences: those listed in a file, one a line, and those of a broker upgrade.
 
-A line is what equal differences have in common: the pattern of the field, and for an error code
-both errors. It has no names, offsets or times, so it stays the same from run to run.
+A line stands for all equal differences: the pattern of the field, and for an error code both
+errors. It has no names, offsets or times, so it is the same in every run.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ BY_UPGRADE, BY_FILE, BY_GAP = "upgrade", "file", "gap"
 
 class Place(NamedTuple):
     """
-    What equal differences have in common.
+    The key that equal differences share.
 
     Attributes:
-        pattern: Of their paths, with the API before.
-        captured: Name of the captured error, where the field is an error code; else empty.
-        replayed: The same of the live one.
+        pattern: The pattern of their paths, prefixed with the API.
+        captured: Name of the captured error if the field is an error code; else empty.
+        replayed: Name of the live error, likewise.
     """
 
     pattern: str
@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, api: str, difference: Difference, by_setting: bool = True) -> Self:
-        """Return the place of a difference; settings have one each, or one for all."""
+        """Return the place of a difference; `by_setting`: each setting has a place of its own."""
         pattern = general(api, difference.path, by_setting)
         values = difference.captured, difference.replayed
         if not difference.is_error or not all(isinstance(value, int) for value in values):
@@ -49,26 +49,26 @@ class Place(NamedTuple):
 
     @property
     def errors(self) -> str:
-        """Both errors; empty where the field is no error code."""
+        """Both errors; empty if the field is not an error code."""
         return f"{self.captured} -> {self.replayed}" if self.captured else ""
 
     @property
     def line(self) -> str:
-        """The line that stands for it in a file of accepted differences."""
+        """The line for this place in a file of accepted differences."""
         return f"{self.pattern}: {self.errors}" if self.captured else self.pattern
 
 
 class Accepted:
     """
-    Differences that are accepted.
+    The set of accepted differences.
 
     Args:
-        lines: As `Place.line` has them.
-        upgrade: Whether those are too that an upgrade of the broker brings: the APIs and features
-            that it offers, and changed defaults of settings.
+        lines: Lines in the format of `Place.line`.
+        upgrade: Whether to accept the differences of a broker upgrade too: offered APIs and
+            features, and changed defaults of settings.
 
     Attributes:
-        lines: The lines.
+        lines: The lines, without duplicates.
     """
 
     def __init__(self, lines: Iterable[str] = (), upgrade: bool = False) -> None:
@@ -79,16 +79,16 @@ class Accepted:
 
     @classmethod
     def of(cls, file: str | Path | None, upgrade: bool = False) -> Self:
-        """Read a file, where there is one; see `read`."""
+        """Read a file if one is given; see `read`."""
         return cls(upgrade=upgrade) if file is None else cls.read(file, upgrade)
 
     @classmethod
     def read(cls, file: str | Path, upgrade: bool = False) -> Self:
         """
-        Read a file; lines that begin with `#` are remarks.
+        Read a file; lines that begin with `#` are comments.
 
         Raises:
-            UsageError: It can't be read.
+            UsageError: The file can't be read.
         """
         try:
             lines = Path(file).read_text(encoding="utf-8").splitlines()
@@ -99,7 +99,7 @@ class Accepted:
         return cls([line for line in found if line and not line.startswith("#")], upgrade)
 
     def by(self, api: str, place: Place, difference: Difference) -> str:
-        """Return what accepts a difference: `BY_FILE`, `BY_UPGRADE`, or nothing."""
+        """Return what accepts a difference: `BY_FILE`, `BY_UPGRADE`, or an empty string."""
         if place.line in self._known:
             self._met.add(place.line)
             return BY_FILE
@@ -110,11 +110,11 @@ class Accepted:
 
     @property
     def stale(self) -> list[str]:
-        """The lines that stand for no difference so far."""
+        """The lines that have matched no difference so far."""
         return [line for line in self.lines if line not in self._met]
 
 
 def accepted_lines(places: Iterable[Place]) -> Iterable[str]:
-    """Yield a file that accepts differences."""
+    """Yield the lines of a file that accepts differences, with a heading."""
     yield from _HEADING
     yield from sorted({place.line for place in places})

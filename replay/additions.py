@@ -1,9 +1,9 @@
 """
-Adds to a transaction what the target does not add to it itself.
+AddPartitions shim: adds partitions and groups to transactions for targets that do not.
 
-Clients of transactions of version 2 leave it to the broker to add the partitions that they write
-to, and the group whose offsets they commit. A target that is asked in an older version wants to be
-told before.
+With transactions of version 2, the broker adds the partitions that a client writes to, and the
+group whose offsets it commits. In older request versions, the client must send AddPartitionsToTxn
+or AddOffsetsToTxn first.
 
 Source: KIP-890; Kafka, ProduceRequest.json (v12), TxnOffsetCommitRequest.json (v5).
 """
@@ -27,23 +27,23 @@ from replay.route import MISROUTED, route
 from replay.versions import negotiated
 
 ADDED = "added"
-"""The rule by which something was added to a transaction that the client left to the broker."""
+"""The rule of changes for partitions and groups added in place of the broker."""
 
 _ADDS_ITSELF = {"Produce": 12, "TxnOffsetCommit": 5}
-"""API -> first version with which the broker adds what is written to the transaction."""
+"""API -> first version in which the broker adds the partitions or the group itself."""
 
 
 class Addition(NamedTuple):
     """
-    What is to be added.
+    A request that adds partitions or a group to a transaction.
 
     Attributes:
         title: The transactional id.
-        api: Which API adds it.
-        version: The newest one of it that is for clients.
-        body: What it is asked with.
-        what: Tells it from other additions.
-        change: What the report tells.
+        api: The API of the request: AddPartitionsToTxn or AddOffsetsToTxn.
+        version: The newest version of the API that is for clients.
+        body: The request body.
+        what: The partitions or the group, as a key to distinguish additions.
+        change: The change for the report.
     """
 
     title: str
@@ -58,19 +58,19 @@ async def add(
     wanted: Addition, cluster: Cluster, home: int, connect: Callable[[int], Awaitable[Link]]
 ) -> Container | None:
     """
-    Ask for an addition, again while the target is not ready for it.
+    Send an addition, with retries while the target reports retriable errors.
 
     Args:
-        wanted: What is to be added.
+        wanted: The addition.
         cluster: The target.
-        home: The node to ask where nobody else is known.
+        home: The node to send to if the request has no specific destination.
         connect: Returns the connection to a node.
 
     Returns:
-        The answer; None where it was refused: the target will tell why when it is written to.
+        The response; None if the target refused: the write itself then returns the error.
 
     Raises:
-        ReplayError: The target does not answer, or is not ready in time.
+        ReplayError: The target does not respond, or is not ready in time.
     """
     found = api(KEYS[wanted.api])
     assert found is not None
@@ -95,14 +95,15 @@ def addition(
     name: str, captured: int, version: int, body: Container, is_partial: bool = False
 ) -> Addition | None:
     """
-    Return what a request was to add; None where that is nothing, or its version still adds it.
+    Return the addition that a request needs; None if it needs none or its version does it.
 
     Args:
-        name: Of its API.
+        name: The name of the API.
         captured: The captured version.
-        version: That in which it is sent.
-        body: In that version, as it is sent.
-        is_partial: Whether the capture may lack the request by which the client added it.
+        version: The version in which the request is sent.
+        body: The body in that version, as it is sent.
+        is_partial: Whether the capture may lack the AddPartitionsToTxn or AddOffsetsToTxn of the
+            client.
     """
     adds_itself = _ADDS_ITSELF.get(name, 0)
     is_left = version < adds_itself and (is_partial or adds_itself <= captured)
@@ -112,7 +113,7 @@ def addition(
 
 
 def added(api: str, body: Container) -> frozenset[Hashable]:
-    """Return what a request of a client adds to its transaction, in the terms of `Addition`."""
+    """Return what a client's request adds to its transaction, as in `Addition.what`."""
     if api == "AddPartitionsToTxn":
         topics = body.get("v3_and_below_topics") or ()
         return frozenset((topic.name, index) for topic in topics for index in topic.partitions)

@@ -1,7 +1,7 @@
 """
-When a request is asked again, because the target is not yet where the captured one was.
+Retry policy: when to repeat a request because the target is not yet in the captured state.
 
-A client of the target would do so too; what the capture shows is only reached that way.
+A client of the target would retry too; the captured state is only reached that way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from replay.world import World
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
 
 SOON_S = 1.0
-"""How long what is missing of some partitions may take when all that it goes by is answered."""
+"""How long records of some partitions may take once all dependencies have their responses."""
 
 _ERRORS = frozenset({Role.ERROR})
 _RECORDS = frozenset({Role.RECORDS})
@@ -39,14 +39,14 @@ _SETTINGS = {
     "DescribeDelegationToken": "tokens",
     "DescribeUserScramCredentials": "results",
 }
-"""What asks for what the controller keeps, and the array with it."""
+"""API that describes settings of the controller -> the array of its response."""
 
 _UNKNOWN = {
     "DescribeUserScramCredentials": {error_code("RESOURCE_NOT_FOUND")},
     "RenewDelegationToken": {error_code("DELEGATION_TOKEN_NOT_FOUND")},
     "ExpireDelegationToken": {error_code("DELEGATION_TOKEN_NOT_FOUND")},
 }
-"""The same -> the error of a broker that does not know of it."""
+"""API -> the errors of a broker that does not know such a setting yet."""
 
 
 _WANTS_ID = error_code("MEMBER_ID_REQUIRED")
@@ -62,17 +62,18 @@ _FENCED_SESSIONS = frozenset(
 
 class Again(StrEnum):
     """
-    Why a request is asked again.
+    The reason for a retry.
 
-    `misrouted`: the broker that was asked is not, or no more, the right one. `not_ready`: the
-    target says that it may work later. `session`: it does not know our fetch session. `no_records`:
-    records were captured and none of their partitions has any yet. `some_records`: only some have.
-    `rebalance`: the capture shows that the group rebalances. `member_id`: it wants the id that it
-    has just given. `members`: in the capture more members joined together. `rejoin`: its group
-    rebalances, unlike the captured one. `assignment`: the capture shows an assignment. `rest`: it
-    shows a group at rest, to which heartbeats bring this one. `settings`: it shows more that only
-    brokers learn of that follow their controller. `absent`: it shows a topic or partition, of which
-    they learn likewise. `offsets`: it shows where a share group begins.
+    `misrouted`: the broker is not, or no longer, the leader or coordinator. `not_ready`: the target
+    reports a retriable error. `session`: the target does not know the fetch session. `no_records`:
+    partitions with records in the captured response have none in the live one yet.
+    `some_records`: only some of these partitions have. `rebalance`: the captured response reports
+    a rebalance. `member_id`: JoinGroup must carry the id just assigned. `members`: in the capture,
+    more members joined together. `rejoin`: the group rebalances, unlike the captured one.
+    `assignment`: the captured response has an assignment. `rest`: the captured group is stable, and
+    heartbeats bring the live one there. `settings`: the captured response has more settings, which
+    reach brokers from their controller. `absent`: it has a topic or partition, which reach brokers
+    likewise. `offsets`: it has start offsets of a share group.
     """
 
     MISROUTED = "misrouted"
@@ -95,7 +96,7 @@ _BEGINNINGS = frozenset(
     of_setting(api, "share.auto.offset.reset")
     for api in ("AlterConfigs", "IncrementalAlterConfigs")
 )
-"""Where a share group begins (KIP-932): by default behind all that is there."""
+"""What sets the start of a share group (KIP-932), which is by default the end of the log."""
 
 _MAKERS = {
     Again.SETTINGS: frozenset(
@@ -106,13 +107,13 @@ _MAKERS = {
     Again.NO_RECORDS: _BEGINNINGS,
 }
 """
-What a request is asked again for -> what makes that be. A topic that was not deleted is not created
-anew either, maybe with more partitions.
+Reason for a retry -> the requests that bring about what is missing. A topic that was not deleted
+is not created anew either, maybe with more partitions.
 """
 
 
 def is_in_vain(why: Again, lacks: frozenset[str]) -> bool:
-    """Tell whether what a request is asked again for can't come, as what makes it is lacked."""
+    """Return whether a retry is in vain because of missing prerequisites (`lacks`)."""
     return not lacks.isdisjoint(_MAKERS.get(why, ()))
 
 
@@ -120,14 +121,14 @@ def why_again(
     api_key: int, captured: Message | None, live: Container, version: int, world: World
 ) -> Again | None:
     """
-    Tell why a request is to be asked again; None where it is not.
+    Return why to retry a request; None if its response is final.
 
     Args:
-        api_key: Of the request.
-        captured: The captured answer; None where there is none: then all is well as it is.
-        live: The body of the answer of the target.
-        version: Its version.
-        world: What the target has in the place of what was captured.
+        api_key: The API key of the request.
+        captured: The captured response; without one, nothing is retried.
+        live: The response body of the target.
+        version: The version of the live response.
+        world: The id mapping.
     """
     found = api(api_key)
     if found is None or captured is None or captured.body is None:
@@ -164,17 +165,17 @@ def why_again(
 
 
 def _statuses(body: Container) -> set[int]:
-    """Return what a streams group lacks."""
+    """Return the status codes of a streams group."""
     return {each.status_code for each in body.status or ()}
 
 
 def _moving(body: Container) -> int:
-    """Return how many groups are on the way to another state."""
+    """Return how many groups are in a transitional state."""
     return sum(each.group_state in ON_THE_WAY for each in body.groups)
 
 
 def _begun(body: Container) -> int:
-    """Return how many share partitions have an offset."""
+    """Return how many share partitions have a start offset."""
     return sum(
         partition.start_offset >= 0
         for group in body.groups
@@ -199,19 +200,19 @@ def _why_error(name: str, errors: set[int]) -> Again | None:
 
 
 def errors_of(schema: Schema, version: int, body: Container) -> Iterator[int]:
-    """Yield the errors of an answer that are not NONE."""
+    """Yield the error codes of a response other than NONE."""
     return values(schema, version, _ERRORS)(body)
 
 
 def rebalances(schema: Schema, version: int, body: Container) -> bool:
-    """Tell whether an answer says that a group rebalances."""
+    """Return whether a response has the error REBALANCE_IN_PROGRESS."""
     return REBALANCES in set(errors_of(schema, version, body))
 
 
 def _why_records(
     schema: Schema, captured: Message, live: Container, version: int, world: World
 ) -> Again | None:
-    """Tell what lacks of the partitions of which the capture shows records."""
+    """Return whether all or some of the partitions with captured records have none yet."""
     assert captured.body is not None
     assert captured.api_version is not None
     asked = _with_records(schema, captured.api_version, captured.body, world.topic_of)
@@ -226,7 +227,7 @@ def _why_records(
 def _with_records(
     schema: Schema, version: int, body: Container, topic: Callable[[Scope], str | None]
 ) -> set[tuple[str | None, int | None]]:
-    """Return the partitions of which an answer has records that are no control records."""
+    """Return the partitions of a response with records other than control records."""
     return {
         (topic(place.scope), place.scope.partition)
         for place in walk(schema, version, body, _RECORDS)

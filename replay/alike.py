@@ -1,8 +1,8 @@
 """
-Whether two answers of one version say the same, told fast where they plainly do.
+Fast comparison: whether two responses of one version are plainly equal.
 
-What is not plainly the same - other differences, but also another order, records, names that only
-more thought explains - is left to `bodies`, which finds out what it is.
+Everything else - differences, but also another order, records, or names that need further
+mapping - is left to the full comparison in `bodies`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _BY_SCOPE = frozenset(
         Role.COORDINATOR_KEY,
     }
 )
-"""Roles whose values are understood only by what encloses them."""
+"""Roles whose values can be mapped only with their scope."""
 
 _MAPPED = frozenset(role for role in Role if hasattr(ToCaptured, role)) | HANDED_BACK
 _UNSURE = frozenset({Role.TOPIC_ID, *OF_THE_CLUSTER})
-"""Keys that `bodies` does not take for what they are."""
+"""Roles of keys by which `bodies` does not match elements directly."""
 
 
 def alike(
@@ -54,15 +54,15 @@ def alike(
     world: World,
 ) -> bool:
     """
-    Tell whether two answers are plainly the same; where not, they may be nevertheless.
+    Return whether two responses are plainly equal; if False, they may still be equivalent.
 
     Args:
-        schema: Their declaration.
-        version: Of both.
+        schema: The schema of both.
+        version: The version of both.
         captured: The captured body.
-        live: That of the target.
-        scope: What encloses the captured one.
-        world: What the target has in the place of what was captured.
+        live: The body of the target.
+        scope: The scope of the captured body.
+        world: The id mapping.
     """
     try:
         return _compiled(schema, version)(captured, live, scope, world.captured)
@@ -80,7 +80,7 @@ def _compiled(schema: Schema, version: int) -> Alike:
 
 
 class _Writer:
-    """Writes the comparison; `return False` is all that it says of a difference."""
+    """Writes the source of the comparison, which returns False at the first difference."""
 
     def __init__(self, code: Code) -> None:
         self._code = code
@@ -96,7 +96,7 @@ class _Writer:
         scopes: Scopes,
         keys: tuple[Leaf, ...] = (),
     ) -> None:
-        """Compare two structs, by the variables that hold them; keys must be what they are."""
+        """Compare two structs, given as variable names; `keys` must be equal even if volatile."""
         ours, theirs = sides
         scopes = scopes.inside(node, ours)
         if any(isinstance(m, Leaf) and m.role in _BY_SCOPE for m in node.members):

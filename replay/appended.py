@@ -1,4 +1,4 @@
-"""What the target says it appended to a partition: balanced against the captured log."""
+"""Records that the target acknowledged for a partition, balanced against the captured log."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import NamedTuple
 from replay.ranges import Range
 
 MOST_STRETCHES = 1 << 16
-"""Of a partition; the older half is forgotten when there are more."""
+"""Limit for a partition; beyond it, the older half is dropped."""
 
 
 class Stretch(NamedTuple):
     """
-    Records that requests appended in a row, on both sides.
+    Records that requests appended contiguously on both sides.
 
     Attributes:
-        captured: Offset of the first in the capture.
-        live: On the target.
-        records: How many.
-        step: The step that appended the first.
+        captured: Captured offset of the first record.
+        live: Its offset on the target.
+        records: The number of records.
+        step: The step that appended the first record.
     """
 
     captured: int
@@ -31,24 +31,24 @@ class Stretch(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Behind the last captured offset."""
+        """The offset after the last captured one."""
         return self.captured + self.records
 
     @property
     def live_end(self) -> int:
-        """Behind the last offset on the target."""
+        """The offset after the last one on the target."""
         return self.live + self.records
 
 
 class Fault(NamedTuple):
     """
-    What can't be with a log that keeps what it acknowledges.
+    A contradiction to a log that keeps what it acknowledges.
 
     Attributes:
-        step: Where it shows.
-        field: Of the answer or of the request.
-        captured: How it was.
-        replayed: How it is.
+        step: The step where it shows.
+        field: The field of the response or of the request.
+        captured: The captured side, as text.
+        replayed: The side of the target, as text.
     """
 
     step: int
@@ -59,14 +59,14 @@ class Fault(NamedTuple):
 
 class Extra(NamedTuple):
     """
-    More than the capture has between records.
+    More offsets between records than in the capture.
 
-    Ends of transactions may be among it, as they are written when they are.
+    Transaction markers may be among them, as the time of their writing varies.
 
     Attributes:
-        behind: What comes behind it.
-        live: Offsets on the target.
-        expected: How many the captured log has there.
+        behind: The stretch by which the excess is reported: the one after it, or the newest.
+        live: The offsets on the target.
+        expected: The number of offsets in the captured log there.
     """
 
     behind: Stretch
@@ -76,10 +76,10 @@ class Extra(NamedTuple):
 
 class Appended:
     """
-    The records of one partition that Produce requests of the replay appended, as it was answered.
+    The records of one partition that Produce responses of the replay acknowledged.
 
     Attributes:
-        unsure: How many records may have been appended beside, with no answer that says so.
+        unsure: The number of records that may have been appended without a response.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Appended:
         self._stretches: list[Stretch] = []
 
     def add(self, captured: int, live: int, count: int, step: int) -> None:
-        """Take over that so many records were appended here there and there here."""
+        """Add records that a step appended, by their first captured and live offsets."""
         if count <= 0:
             return
         at = bisect_right(self._starts, captured)
@@ -109,7 +109,7 @@ class Appended:
             del self._starts[:half], self._stretches[:half]
 
     def __iter__(self) -> Iterator[Stretch]:
-        """Yield stretches in the order of the captured log."""
+        """Return the stretches in the order of the captured log."""
         return iter(self._stretches)
 
     def __bool__(self) -> bool:
@@ -117,7 +117,7 @@ class Appended:
 
     @property
     def live_end(self) -> int:
-        """Behind the last record on the target; there must be one."""
+        """The offset after the last record on the target; there must be one."""
         return max(each.live_end for each in self._stretches)
 
     @property
@@ -126,7 +126,7 @@ class Appended:
         return max(self._stretches, key=lambda each: each.live_end)
 
     def live_at(self, captured: int) -> int | None:
-        """Return where the record with a captured offset was appended; None where nobody did."""
+        """Return the live offset for a captured offset; None if the replay did not append it."""
         at = bisect_right(self._starts, captured) - 1
         if at < 0 or captured >= self._stretches[at].end:
             return None
@@ -134,10 +134,10 @@ class Appended:
 
     def is_unwritten(self, start: int, end: int) -> bool:
         """
-        Return whether the replay can not have appended any record of a captured range.
+        Return whether the replay can't have appended any record of a captured range.
 
-        Such lie between those that it appended, or where the log of the target has no room before:
-        their writer was not captured, or left out.
+        Such a range lies between appended records, or before them where the log of the target has
+        no room: its producer was not captured, or left out.
         """
         if not self._starts or self.unsure:
             return False
@@ -149,11 +149,11 @@ class Appended:
         return first == last and start >= self._stretches[first].end
 
     def faults(self) -> Iterator[Fault]:
-        """Yield stretches that can't both be there, or not in this order."""
+        """Yield stretches that overlap on the target or are in the wrong order."""
         for one, other in pairwise(self._stretches):
             if one.end > other.captured:
-                continue  # the capture has the same twice
-            # A write waits for those before it, so that an earlier step comes first in both logs.
+                continue  # the capture has the same records twice
+            # A write waits for earlier ones, so an earlier step comes first in both logs.
             if other.live < one.live and one.step < other.step:
                 captured = f"{other.captured}, behind {one.captured}"
                 yield Fault(other.step, "base_offset", captured, "before it")
@@ -167,7 +167,7 @@ class Appended:
                 yield Fault(later.step, "records", records, replayed)
 
     def extra(self) -> Iterator[Extra]:
-        """Yield where the target has more between stretches than the captured log."""
+        """Yield the gaps between stretches that are larger on the target than in the capture."""
         by_live = sorted(self._stretches, key=lambda each: (each.live, each.captured))
         for one, other in pairwise(by_live):
             expected = max(other.captured - one.end, 0)

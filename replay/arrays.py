@@ -1,4 +1,4 @@
-"""The steps of a pass as arrays, which kernels go over many at a time."""
+"""The steps of a pass as arrays, for kernels that process many at a time."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _KEPT_BYTES = 4 << 20
 
 class Arrays:
     """
-    What kernels must know of steps; all of it is shared with its owners, and nothing copied.
+    The arrays of steps for kernels; they share the memory of their owners and copy nothing.
 
     Args:
         plan: The steps.
-        is_done: For each, whether it has its answer.
-        due_ns: When each is due, from the beginning of the pass; empty where they have no time.
+        is_done: For each step, whether it has its response.
+        due_ns: Due time of each step since the start of the pass; empty without pacing.
 
     Attributes:
-        frames: The requests, each followed by its answer.
-        places: Where in them each request begins.
-        sizes: How long it is.
-        shapes: Which shape it has.
-        causes: What steps must come after.
-        cause_ends: Where in it that of each step ends; begins with 0.
-        room: In which requests are written; where one does not fit, put a larger one in its place.
+        frames: The requests, each followed by its response.
+        places: Offset of each request in `frames`.
+        sizes: Size of each request.
+        shapes: Shape of each request.
+        causes: The dependencies of all steps.
+        cause_ends: End of the dependencies of each step in `causes`; begins with 0.
+        room: Buffer for requests to be written; replace it with a larger one if one doesn't fit.
     """
 
     def __init__(self, plan: Plan, is_done: bytearray, due_ns: array[int]) -> None:
@@ -54,14 +54,14 @@ class Arrays:
         self._scratch: Ints = np.empty(0, np.int64)
 
     def table(self, rows: int, columns: int) -> Ints:
-        """Return a table for what a kernel tells; whoever asks next writes over it."""
+        """Return a table for the output of a kernel; the next call reuses its memory."""
         size = rows * columns
         if size > len(self._scratch):
             self._scratch = np.empty(size, np.int64)
         return self._scratch[:size].reshape(rows, columns)
 
     def have_read(self, size: int) -> None:
-        """Count bytes of frames; what was read is let go of now and then, so memory stays free."""
+        """Count bytes of frames read; every few MB, release the mapped pages to save memory."""
         self._read_bytes += size
         if self._read_bytes > _KEPT_BYTES and isinstance(self._view, mmap.mmap):
             self._read_bytes = 0
@@ -71,7 +71,7 @@ class Arrays:
 
 @part
 def number_at(source: Any, at: int, size: int) -> int:
-    """Read a number of so many bytes, with its sign."""
+    """Read a signed big-endian integer of `size` bytes."""
     value: int = 0 | source[at]
     if value > 127:
         value -= 256
@@ -82,6 +82,6 @@ def number_at(source: Any, at: int, size: int) -> int:
 
 @part
 def put_number(target: Any, at: int, value: int, size: int) -> None:
-    """Write a number of so many bytes."""
+    """Write a big-endian integer of `size` bytes."""
     for i in range(size):
         target[at + i] = value >> 8 * (size - 1 - i) & 255

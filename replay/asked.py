@@ -1,4 +1,4 @@
-"""A request on its way, and how to wait for its answer."""
+"""A request in flight, and how to await its response."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 LAST_CORRELATION_ID = 2**31 - 9
-"""Java clients keep the eight above for SASL (Kafka, SaslClientAuthenticator.java)."""
+"""Java clients reserve the eight ids above for SASL (Kafka, SaslClientAuthenticator.java)."""
 
 
 def next_id(correlation_id: int, count: int = 1) -> int:
-    """Return the correlation id of the next request, or of one that comes later."""
+    """Return the correlation id of the next request, or of the `count`-th one from here."""
     return (correlation_id + count - 1) % LAST_CORRELATION_ID + 1
 
 
 class Shape(NamedTuple):
-    """How a version of an API is written; headers by their versions."""
+    """Header versions and codecs of one version of an API."""
 
     request_header: int
     request: Codec
@@ -45,10 +45,10 @@ class Shape(NamedTuple):
 @cache
 def shape_of(api_key: int, version: int) -> Shape:
     """
-    Return how a version of an API is written.
+    Return header versions and codecs of one version of an API.
 
     Raises:
-        DecodeError: It is not known.
+        DecodeError: The API or the version is unknown.
     """
     found = api(api_key)
     if found is None:
@@ -62,21 +62,21 @@ def shape_of(api_key: int, version: int) -> Shape:
 
 
 def patience_s(body: Mapping[str, Any]) -> float:
-    """Return how long a request asks the broker to wait."""
+    """Return how long a request allows the broker to delay its response."""
     times = (body.get(name) or 0 for name in ("max_wait_ms", "rebalance_timeout_ms", "timeout_ms"))
     return max(0, *times) / 1000
 
 
 class Asked:
     """
-    A request that was sent; await `answer()`.
+    A request in flight; await `answer()` for the body of its response.
 
     Attributes:
-        api_key: Of the request.
-        version: Of the request.
-        sent_ns: When it was handed over, by `time.perf_counter_ns`.
-        answered_ns: When the answer was complete; 0 before, and where none is due.
-        is_due: Whether it will be answered.
+        api_key: API key of the request.
+        version: Version of the request.
+        sent_ns: When it was handed over for sending, by `time.perf_counter_ns`.
+        answered_ns: When the response was complete; 0 before, and if responses are suppressed.
+        is_due: Whether it gets a response; False for Produce with acks = 0.
     """
 
     __slots__ = (
@@ -107,31 +107,31 @@ class Asked:
 
     def take_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
         """
-        Take answers that can be taken many at a time: none by who stands for a single request.
+        Take responses in bulk; this class stands for a single request and takes none.
 
         Args:
-            data: What came.
-            start: Where in it the first answer begins, with its size.
-            now_ns: When that was, by `time.perf_counter_ns`.
+            data: The bytes received.
+            start: Offset of the first response in them, at its size field.
+            now_ns: Time of reception, by `time.perf_counter_ns`.
 
         Returns:
-            How many there were, and where they end.
+            The number of responses taken, and the offset after them.
         """
         return 0, start
 
     def take(self, frame: bytes) -> None:
-        """Let those go on that wait for the answer."""
+        """Resolve the future with the frame of the response."""
         if self.frame is not None and not self.frame.done():
             self.frame.set_result(frame)
 
     def lose(self, failure: ReplayError) -> None:
-        """Tell those who wait for the answer that none will come."""
+        """Fail the future, as no response will come."""
         if self.frame is not None and not self.frame.done():
             self.frame.set_exception(failure)
-            self.frame.exception()  # seen: nobody may be waiting for it
+            self.frame.exception()  # mark as retrieved: there may be no waiter
 
     def alone(self) -> Asked:
-        """Return one that can be waited for, where this one stands for several."""
+        """Return an awaitable copy for one request, if this one stands for several."""
         one = Asked(self._link, self.api_key, self.version, self.patience_s)
         one.correlation_id = self.correlation_id
         one.sent_ns, one.answered_ns = self.sent_ns, self.answered_ns
@@ -140,12 +140,12 @@ class Asked:
 
     async def answer(self) -> Container | None:
         """
-        Wait for the answer and return its body; None where none is due.
+        Await the response and return its body; None if responses are suppressed.
 
-        Bytes left over behind it are only a problem in `message()`: real brokers do that too.
+        Surplus bytes after the body are only reported by `message()`: real brokers send them too.
 
         Raises:
-            ReplayError: The connection is lost, the time is over, or the answer can't be read.
+            ReplayError: The connection is lost, timed out, or the response can't be decoded.
         """
         if self.frame is None:
             await self._link.room()
@@ -157,13 +157,13 @@ class Asked:
             try:
                 return shape.response.parse(frame[start:])
             except DecodeError:
-                pass  # the long way says where
+                pass  # message() reports the position
         message = await self.message()
         if message.body is None:
             raise ReplayError(self._link.address, f"answered garbage: {message.problems[0]}")
         return message.body
 
     async def message(self) -> Message:
-        """Wait for the answer and return it with what is wrong with it; one must be due."""
+        """Await the response and return it with its problems; not for suppressed responses."""
         assert self.frame is not None
         return decode_response(await self.frame, self.api_key, self.version)

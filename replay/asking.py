@@ -1,4 +1,4 @@
-"""Sends the requests of one captured connection, on a connection to each broker that they need."""
+"""Dispatcher: sends requests of one captured connection to the brokers responsible for them."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _NAMES = frozenset(_COORDINATED)
 @dataclass(slots=True)
 class Sent:
     """
-    A step on its way.
+    A step in flight.
 
     Attributes:
         step: The step.
-        outcome: What becomes of it.
+        outcome: Its outcome so far.
         message: The captured request.
-        asked: What was sent last, in the order of the outcome's parts.
-        use: Of a fetch session.
-        taken: What brokers took of a request whose other parts were asked again.
+        asked: The requests of the last attempt, in the order of the outcome's parts.
+        use: Its use of a fetch session.
+        taken: Parts that brokers accepted before the rest of the request was retried.
     """
 
     step: Step
@@ -62,11 +62,11 @@ class Sent:
 
 class Asking:
     """
-    The connections that stand for one captured connection.
+    The connections to the target for one captured connection.
 
     Attributes:
-        home: The broker of the target that stands for the one that was captured.
-        quiet_until: Until when, by the loop's time, the target wants nothing to be sent; or 0.
+        home: The broker of the target mapped to the captured one.
+        quiet_until: End of the throttle time, by the loop's clock; 0 for none.
     """
 
     def __init__(self, stage: Stage, home: int) -> None:
@@ -79,12 +79,12 @@ class Asking:
         self._loop = asyncio.get_running_loop()
 
     def close(self) -> None:
-        """Close them all."""
+        """Close all connections."""
         for link in self._links.values():
             link.close()
 
     def sign(self, step: Step) -> None:
-        """Sign requests as the captured client did, from its first step on."""
+        """Use the client id of the first step that has one."""
         self._client_id = self._client_id or step.captured.client_id
 
     async def ask(self, sent: Sent) -> None:
@@ -92,7 +92,7 @@ class Asking:
         Rewrite a request, and send its parts.
 
         Raises:
-            Refused: It can't be turned into one for the target.
+            Refused: It can't be rewritten for the target.
             ReplayError: The target can't be reached.
             EncodeError: The body does not fit its version.
         """
@@ -135,10 +135,10 @@ class Asking:
 
     async def _give(self, sent: Sent, role: str, value: Any) -> bool:
         """
-        Get a producer an id where the capture does not show where it got its own.
+        Obtain a producer id if the capture lacks the InitProducerId.
 
         Returns:
-            Whether there is one now.
+            Whether the producer has an id now.
         """
         if role != Role.PRODUCER_ID:
             return False
@@ -150,7 +150,7 @@ class Asking:
         return change is not None
 
     async def _add(self, outcome: Outcome, body: Container) -> None:
-        """Add to a transaction what a request was to add to it, unless that was done before."""
+        """Add the partitions or the group of a request to its transaction, unless already added."""
         captured, stage = outcome.step.captured, self._stage
         about = captured.api, captured.api_version, outcome.version, body
         wanted = addition(*about, stage.plan.is_partial and not was_refused(captured))
@@ -162,16 +162,16 @@ class Asking:
             outcome.changes.append(wanted.change)
 
     def there(self, node: int) -> Link | None:
-        """Return the connection to a broker, if there is one that can be used."""
+        """Return the connection to a broker if one is open and usable."""
         link = self._links.get(node)
         return link if link is not None and link.failure is None else None
 
     async def link(self, node: int) -> Link:
         """
-        Return the connection to a broker.
+        Return the connection to a broker, opened if necessary.
 
         Raises:
-            ReplayError: It can't be reached; that is told at once for a while.
+            ReplayError: It can't be reached; raised again without an attempt until the timeout.
         """
         link = self.there(node)
         if link is not None:
@@ -187,7 +187,7 @@ class Asking:
         return self._links[node]
 
     async def ask_again(self, sent: Sent, why: Again, answer: Container) -> None:
-        """Send a request once more, as far as that the answer asks for; raises as `ask` does."""
+        """Retry a request, as far as its response requires; raises as `ask` does."""
         stage, captured = self._stage, sent.step.captured
         sent.message = message = captured.asked()
         assert message.body is not None
@@ -199,7 +199,7 @@ class Asking:
         if why is Again.MISROUTED:
             await self._look_anew(sent)
         elif why in (Again.MEMBER_ID, Again.MEMBERS) or message.body.get("member_id") == "":
-            # Without its id it would be one more member.
+            # Without its id it would join as another member.
             message.body.member_id = answer.get("member_id") or message.body.member_id
         if sent.use is not None and sent.use.session is not None:
             session = sent.use.session
@@ -209,7 +209,7 @@ class Asking:
         await self.ask(sent)
 
     async def _look_anew(self, sent: Sent) -> None:
-        """Ask the target again who leads and coordinates what a request names."""
+        """Refresh the metadata and forget the coordinators of a request."""
         found = api(sent.step.captured.api_key)
         assert found is not None
         for part in sent.outcome.parts:

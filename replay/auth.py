@@ -1,5 +1,5 @@
 """
-How we show a broker who we are: SASL PLAIN, SCRAM and OAUTHBEARER, over TLS or not.
+Client authentication: SASL PLAIN, SCRAM and OAUTHBEARER, with or without TLS.
 
 Source: RFC 4616 (PLAIN), RFC 5802 and 7677 (SCRAM), RFC 7628 (OAUTHBEARER); KIP-43, KIP-152 and
 KIP-368 for how Kafka carries it.
@@ -31,10 +31,10 @@ TOKEN_VARIABLE = "KAFKASHARK_TOKEN"
 
 _LEAST_ITERATIONS = 4096
 _MOST_ITERATIONS = 1_000_000
-"""RFC 7677 asks for 4096 at least; far more would only keep us busy."""
+"""RFC 7677 requires at least 4096; the maximum bounds the CPU time a broker can cause."""
 
 Dialogue = Generator[bytes, bytes, None]
-"""Yields what to send and is sent what came back; raises ValueError at what can't be trusted."""
+"""Yields messages to send, receives the responses; raises ValueError if one can't be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class Security:
     Whether and how connections to the target are encrypted and authenticated.
 
     Attributes:
-        tls: None for plain TCP.
+        tls: The TLS context; None for plain TCP.
         mechanism: One of `MECHANISMS`; empty for none.
         username: For PLAIN and SCRAM.
         password: For PLAIN and SCRAM.
         token: For OAUTHBEARER.
-        token_file: For OAUTHBEARER: read anew each time, so that a token may be renewed.
+        token_file: For OAUTHBEARER; read for each authentication, so that a token may be renewed.
     """
 
     tls: ssl.SSLContext | None = None
@@ -72,21 +72,21 @@ class Security:
         environment: Mapping[str, str] = os.environ,
     ) -> Security:
         """
-        Gather what a command line says; secrets come from a file or the environment.
+        Build the settings from command-line options; secrets come from a file or the environment.
 
         Args:
             mechanism: One of `MECHANISMS`; empty for none.
             username: For PLAIN and SCRAM.
-            secret_file: Holds the password or the token; else `$KAFKASHARK_PASSWORD` or
-                `$KAFKASHARK_TOKEN` does.
-            tls: Whether to encrypt; the files below ask for it too.
-            authority_file: PEM: whom to trust instead of the system's authorities.
-            certificate_file: PEM: our own certificate.
-            key_file: PEM: its key, where that is not in the same file.
-            environment: Where the variables are looked up.
+            secret_file: Holds the password or the token; default: `$KAFKASHARK_PASSWORD` or
+                `$KAFKASHARK_TOKEN`.
+            tls: Whether to encrypt; implied by `authority_file` and `certificate_file`.
+            authority_file: PEM: certificate authorities, instead of the system's.
+            certificate_file: PEM: the client certificate.
+            key_file: PEM: its private key, if not in the same file.
+            environment: The environment variables.
 
         Raises:
-            UsageError: The mechanism is not known, a file can't be read, or a secret is missing.
+            UsageError: The mechanism is unknown, a file can't be read, or a secret is missing.
         """
         tls = tls or authority_file is not None or certificate_file is not None
         context = _context(authority_file, certificate_file, key_file) if tls else None
@@ -106,7 +106,7 @@ class Security:
         return cls(context, mechanism, username, secret)
 
     def dialogue(self) -> Dialogue:
-        """Begin the dialogue of the mechanism."""
+        """Return the dialogue of the mechanism."""
         match self.mechanism:
             case "PLAIN":
                 return plain(self.username, self.password)
@@ -119,12 +119,12 @@ class Security:
 
 
 def plain(username: str, password: str) -> Dialogue:
-    """Hold the dialogue of PLAIN: one message says all."""
+    """Return the dialogue of PLAIN: a single message."""
     yield f"\0{username}\0{password}".encode()
 
 
 def bearer(token: str) -> Dialogue:
-    """Hold the dialogue of OAUTHBEARER: a refusal is acknowledged before it is final."""
+    """Return the dialogue of OAUTHBEARER: a refusal must be acknowledged."""
     refusal = yield f"n,,\1auth=Bearer {token}\1\1".encode()
     if refusal:
         yield b"\1"
@@ -133,13 +133,13 @@ def bearer(token: str) -> Dialogue:
 
 def scram(digest: str, username: str, password: str, nonce: str = "") -> Dialogue:
     """
-    Hold the dialogue of SCRAM, in which the broker proves that it knows the password too.
+    Return the dialogue of SCRAM, in which the broker proves that it knows the password too.
 
     Args:
         digest: `sha256` or `sha512`.
         username: The user.
         password: Its password.
-        nonce: Ours; drawn where it is empty.
+        nonce: The client nonce; random if empty.
     """
     nonce = nonce or secrets.token_urlsafe(24)
     name = username.replace("=", "=3D").replace(",", "=2C")
@@ -166,21 +166,21 @@ def scram(digest: str, username: str, password: str, nonce: str = "") -> Dialogu
 
 
 class Asks(Protocol):
-    """What authentication needs of a link."""
+    """The part of a link that authentication needs."""
 
     address: str
     versions: dict[int, tuple[int, int]]
 
     async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
-        """Ask the broker, before all that is held back."""
+        """Send a request ahead of all that are held back, and return the response body."""
 
 
 async def authenticate(link: Asks, security: Security) -> float:
     """
-    Authenticate a link; return after how many seconds that must be done again, 0 for never.
+    Authenticate a link; return the session lifetime in seconds, 0 for unlimited.
 
     Raises:
-        ReplayError: The broker does not let us in.
+        ReplayError: The broker refuses.
     """
     highest = link.versions.get(SASL_AUTHENTICATE, (0, -1))[1]
     if highest < 0:
@@ -207,7 +207,7 @@ async def authenticate(link: Asks, security: Security) -> float:
 
 
 def _attributes(message: str) -> dict[str, str]:
-    """Read `r=...,s=...,i=...`."""
+    """Parse `r=...,s=...,i=...`."""
     return {part[:1]: part[2:] for part in message.split(",") if part[1:2] == "="}
 
 

@@ -1,8 +1,8 @@
 """
-The balance at the end of a pass: what was written and given in the capture against the replay.
+The balance at the end of a pass: records written and read in the capture against the replay.
 
-The acknowledged records of each partition are held against the log of the target, and what each
-reader was given against what it was given in the capture. The target is asked where only it knows.
+The acknowledged records of each partition are compared with the log of the target, and the records
+given to each reader with those in the capture. Doubtful ranges are fetched from the target.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from replay.world import World
 _T = TypeVar("_T")
 
 _Place = tuple[str, int]
-"""Captured topic and number of a partition."""
+"""Captured topic and partition."""
 
 _MOST_FETCHES = 64
-"""Of one range that the target is asked for."""
+"""Limit of Fetch requests for one range of offsets."""
 
 _MOST_LOOKS = 64
-"""At places of one log where more may have been written, or of what one reader lacks."""
+"""Limit of ranges checked for one log (possible extra records) or one reader (missing ones)."""
 
 _NOT_ALL = f"only the first {_MOST_LOOKS} places of the log were looked at"
 _STOPPED = "the replay ended before"
 
 
 class Finding(NamedTuple):
-    """A difference that only the end of a pass shows, at the step where it began."""
+    """A difference found only at the end of a pass, with the step where it began."""
 
     step: int
     difference: Difference
 
 
 class LeftOpen(NamedTuple):
-    """A log that could not be balanced, or not whole, and why."""
+    """A log that could not be balanced completely, and why."""
 
     topic: str
     partition: int
@@ -54,7 +54,7 @@ class LeftOpen(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """What a balance came to."""
+    """The result of a balance."""
 
     findings: list[Finding]
     left_open: list[LeftOpen]
@@ -62,17 +62,17 @@ class Balance(NamedTuple):
 
 async def balance(world: World, cluster: Cluster) -> Balance:
     """
-    Find what lacks, is there twice, or stands in another order.
+    Find records that are missing, duplicated, or in another order.
 
     Args:
-        world: Of the pass that is over.
-        cluster: The target; what it does not answer is left open.
+        world: The id mapping of the finished pass.
+        cluster: The target; logs for which it does not respond are left open.
     """
     return await _Balancing(world, cluster).whole()
 
 
 def not_balanced(world: World) -> Balance:
-    """Leave all open that a pass wrote and read, as it ended early."""
+    """Return a balance with all logs of a pass left open, as the pass ended early."""
     logs = {place for place, log in world.offsets.logs() if log.appended}
     logs.update(world.readers.logs())
     return Balance([], [LeftOpen(*place, _STOPPED) for place in sorted(logs)])
@@ -99,11 +99,11 @@ class _Balancing:
 
     async def _refresh(self, places: Iterable[_Place]) -> None:
         names = {self._world.names.topic(topic) for topic, _ in places}
-        with suppress(ReplayError):  # whoever is asked for the logs does not answer either
+        with suppress(ReplayError):  # requests for the logs will fail and be reported
             await self._cluster.refresh(names)
 
     async def _checked(self, place: _Place, check: Awaitable[None]) -> None:
-        """Leave a log open where the target does not answer."""
+        """Run a check; leave the log open if the target does not respond."""
         try:
             await check
         except ReplayError as error:
@@ -113,11 +113,11 @@ class _Balancing:
         self._open.setdefault(place, why)
 
     async def _ends(self, written: dict[_Place, Log]) -> dict[_Place, int | str]:
-        """Return where logs end; followers may have yet to copy what a leader acknowledged."""
+        """Return the log ends; retry, as followers may still be copying acknowledged records."""
         places = {(self._world.names.topic(topic), at): (topic, at) for topic, at in written}
         found: dict[_Place, int | str] = dict.fromkeys(written, _STOPPED)
         left = set(places)
-        with suppress(ReplayError):  # the time is over
+        with suppress(ReplayError):  # timeout
             async for _ in self._cluster.attempts("logs end before what was acknowledged"):
                 asked = await ends(self._cluster, left)
                 found |= {places[place]: end for place, end in asked.items()}
@@ -131,7 +131,7 @@ class _Balancing:
         return found
 
     async def _written(self, place: _Place, log: Log, end: int | str) -> None:
-        """Hold what was acknowledged against the log of the target."""
+        """Compare the acknowledged records with the log of the target."""
         answer = _path("responses", "partition_responses", place)
         request = _path("topic_data", "partition_data", place)
         for fault in log.appended.faults():
@@ -158,13 +158,13 @@ class _Balancing:
                 self._add(extra.behind.step, path, "once", what)
 
     async def _given(self, account: Account) -> None:
-        """Hold what a reader was given against the capture."""
+        """Compare the records given to a reader with the capture."""
         log, lost = self._world.offsets.log(*account.log), Ranges()
         try:
             for owed in self._looked_at(account.log, self._owed(account, log)):
                 if log.appended.is_unwritten(*owed):
-                    continue  # who wrote it was not replayed
-                # What one poll did not bring another was not asked for: the log still has it.
+                    continue  # its producer was not replayed
+                # Records that no later poll requested may still be in the log: not lost then.
                 live = Range(log.live_offset(owed.start), log.live_offset(owed.end - 1) + 1)
                 there = await self._data(account.log, live)
                 for each in there.lacks(*live):
@@ -178,9 +178,9 @@ class _Balancing:
 
     async def _withheld(self, account: Account, log: Log) -> Ranges:
         """
-        Return what a reader is owed of polls that bring it when they are asked again.
+        Return the missing records of a reader that its polls bring when repeated now.
 
-        A poll that ends with a segment brings the same again.
+        A poll that ended with a segment ends there again.
         """
         found = Ranges()
         for poll in account.polls:
@@ -201,7 +201,7 @@ class _Balancing:
             self._add(account.step_of(first.start), path, captured, what)
 
     def _owed(self, account: Account, log: Log) -> Iterator[Range]:
-        """Yield what a reader is owed; of a capture that lacks packets, what it shows written."""
+        """Yield the missing offsets of a reader; of a partial capture, only those seen written."""
         for owed in account.owed:
             if self._world.is_partial:
                 yield from log.live.held(*owed)
@@ -215,12 +215,12 @@ class _Balancing:
 
     async def _data(self, place: _Place, offsets: Range) -> Ranges:
         """
-        Return which offsets of the target have records of clients.
+        Return the live offsets that have data records (no control records).
 
-        What is not reached in so many fetches counts as there, and leaves the log open.
+        Offsets not reached in `_MOST_FETCHES` count as present, and leave the log open.
 
         Raises:
-            ReplayError: The target does not give records.
+            ReplayError: The target does not return records.
         """
         found, start = Ranges(), offsets.start
         for _ in range(_MOST_FETCHES):
@@ -245,7 +245,7 @@ class _Balancing:
 
 
 def _extra(log: Log, end: int) -> Iterator[Extra]:
-    """Yield where the log may have more than the captured one."""
+    """Yield the places where the log may have more records than the captured one."""
     yield from islice(log.appended.extra(), _MOST_LOOKS)
     newest = log.appended.newest
     if end > newest.live_end:

@@ -1,4 +1,4 @@
-"""Record batches on their way to the target: producers and sequences replaced, records compared."""
+"""Record batches: replacing producer ids and sequences, and comparing records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from replay.refusal import Refused
 from replay.roles import Role
 
 PRODUCER_ROLES = (Role.PRODUCER_ID, Role.PRODUCER_EPOCH, Role.SEQUENCE)
-"""Of what is replaced in batches."""
+"""Roles of the values replaced in batches."""
 
 _BEGIN = Struct(">qi4xb4xhi")
 """Base offset, length, magic, attributes, last offset delta."""
@@ -36,7 +36,7 @@ _Contents = list[tuple[int, object]]
 
 
 class Producer(NamedTuple):
-    """Who wrote a batch of magic 2, and the sequence of its first record; -1 each for nobody."""
+    """Producer id, epoch and base sequence of a batch of magic 2; -1 each without a producer."""
 
     producer_id: int
     epoch: int
@@ -45,15 +45,15 @@ class Producer(NamedTuple):
 
 class Piece(NamedTuple):
     """
-    One batch of a `records` field, by its header alone.
+    The header of one batch of a `records` field.
 
     Attributes:
-        start: Where it lies in the field.
-        end: Behind it.
-        producer: Who wrote it; None where it is no whole batch of magic 2.
-        records: How many it says to have.
-        offset: Of the first record.
-        span: How many offsets it takes.
+        start: Position of the batch in the field.
+        end: Position after it.
+        producer: Its producer; None if it is not a complete batch of magic 2.
+        records: The record count of its header.
+        offset: Its base offset.
+        span: The number of offsets it covers.
         attributes: Codec and flags.
     """
 
@@ -67,7 +67,7 @@ class Piece(NamedTuple):
 
 
 def pieces(data: bytes) -> Iterator[Piece]:
-    """Yield the batches of a `records` field without a look at the records; the rest is a piece."""
+    """Yield the batches of a `records` field by their headers; unreadable rest is one piece."""
     start, size = 0, len(data)
     while start + _HEADER_END <= size:
         offset, length, magic, attributes, delta = _BEGIN.unpack_from(data, start)
@@ -84,14 +84,14 @@ def pieces(data: bytes) -> Iterator[Piece]:
 
 def rewrite_batches(data: bytes, substitute: Callable[[Producer, int], Producer]) -> bytes:
     """
-    Return a `records` field with other producers; payloads stay, CRCs follow.
+    Return a `records` field with other producers; payloads stay, CRCs are updated.
 
     Args:
         data: The field.
-        substitute: Returns the other one for a producer that wrote so many records.
+        substitute: Maps a producer and its number of records to the new producer.
 
     Raises:
-        Refused: A number of the target does not fit a batch.
+        Refused: A number of the target does not fit its field in the batch.
     """
     out: list[bytes] = []
     is_changed = False
@@ -108,10 +108,10 @@ def rewrite_batches(data: bytes, substitute: Callable[[Producer, int], Producer]
 
 def with_producer(batch: bytes, new: Producer) -> bytes:
     """
-    Put other numbers into the header of a batch, and compute the CRC that covers them.
+    Replace the producer in the header of a batch, and update the CRC.
 
     Raises:
-        Refused: A number does not fit.
+        Refused: A number does not fit its field.
     """
     try:
         numbers = _NUMBERS.pack(*new)
@@ -121,7 +121,7 @@ def with_producer(batch: bytes, new: Producer) -> bytes:
 
 
 def count_records(data: bytes | None) -> int:
-    """Return how many offsets the batches of a Produce request take."""
+    """Return the number of records in a Produce request, each of which takes an offset."""
     if not data:
         return 0
     found = list(pieces(data))
@@ -132,10 +132,10 @@ def count_records(data: bytes | None) -> int:
 
 def upgraded(data: bytes) -> bytes:
     """
-    Return message sets (magic 0, 1) as the one record batch that Produce takes from v3 on.
+    Convert message sets (magic 0, 1) to the single record batch that Produce requires from v3 on.
 
     Raises:
-        Refused: They can't be read.
+        Refused: They can't be decoded.
     """
     batches = parse_records(data, may_be_cut=False)
     if all(isinstance(batch, RecordBatch) for batch in batches):
@@ -151,7 +151,7 @@ def upgraded(data: bytes) -> bytes:
 
 
 class Same(NamedTuple):
-    """So many records begin at one offset in the capture, and at another on the target."""
+    """A run of equal records: captured base offset, live base offset, and number of records."""
 
     captured: int
     live: int
@@ -159,7 +159,7 @@ class Same(NamedTuple):
 
 
 def same_records(captured: bytes | None, live: bytes | None) -> list[Same]:
-    """Return the stretches of records with equal content, in order, of two `records` fields."""
+    """Return the runs of records with equal content in two `records` fields, in order."""
     if not captured or not live:
         return []
     found = _same_batches(captured, live)
@@ -167,7 +167,7 @@ def same_records(captured: bytes | None, live: bytes | None) -> list[Same]:
 
 
 def _same_batches(captured: bytes, live: bytes) -> list[Same] | None:
-    """Compare payloads as they are; None where that does not tell."""
+    """Compare batch by batch, by payload; return None if the batches do not correspond."""
     out: list[Same] = []
     for ours, theirs in zip(pieces(captured), pieces(live), strict=False):
         if is_cut(captured, ours) or is_cut(live, theirs):
@@ -179,13 +179,13 @@ def _same_batches(captured: bytes, live: bytes) -> list[Same] | None:
 
 
 def is_cut(data: bytes, piece: Piece) -> bool:
-    """Return whether a piece is a batch that was cut where an answer had no more room (KIP-74)."""
+    """Return whether a piece is a batch truncated by the size limit of a response (KIP-74)."""
     is_short = piece.end - piece.start <= _MAGIC_AT
     return piece.producer is None and (is_short or data[piece.start + _MAGIC_AT] == _MAGIC)
 
 
 def same_payload(captured: bytes, ours: Piece, live: bytes, theirs: Piece) -> bool:
-    """Return whether two batches of magic 2 have the same records, but for what headers say."""
+    """Return whether two batches of magic 2 have the same records, apart from their headers."""
     if ours.producer is None or theirs.producer is None or ours.span != theirs.span:
         return False
     if (ours.attributes ^ theirs.attributes) & (CONTROL | TRANSACTIONAL):
@@ -204,7 +204,7 @@ def same_payload(captured: bytes, ours: Piece, live: bytes, theirs: Piece) -> bo
 
 
 def _plain(codec: int, payload: bytes) -> bytes | None:
-    """Return what was compressed; None where it can't be read."""
+    """Return the decompressed payload; None if it can't be decompressed."""
     if not codec:
         return payload
     data, problem = decompress(codec, payload)
@@ -212,7 +212,7 @@ def _plain(codec: int, payload: bytes) -> bytes | None:
 
 
 def _same_contents(ours: _Contents, theirs: _Contents) -> list[Same]:
-    """Pair equal records in the order of both, and join what goes on on both sides."""
+    """Match equal records in the order of both, and join those contiguous on both sides."""
     places: dict[object, list[int]] = {}
     for index in range(len(theirs) - 1, -1, -1):
         places.setdefault(theirs[index][1], []).append(index)
@@ -235,7 +235,7 @@ def _same_contents(ours: _Contents, theirs: _Contents) -> list[Same]:
 
 
 def _contents(data: bytes) -> _Contents:
-    """Return (offset, what makes a record this record) of all that can be read."""
+    """Return (offset, (key, value, headers)) of all readable data records."""
     return [
         (record.offset, (record.key, record.value, tuple(record.headers)))
         for batch in parse_records(data)

@@ -1,4 +1,4 @@
-"""The bodies of two answers, walked side by side by their declaration and compared by meaning."""
+"""Full comparison of two response bodies: walks both along their schemas, and maps ids."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class Bodies:
     Compares a captured body with a live one.
 
     Args:
-        world: What the target has in the place of what was captured.
+        world: The id mapping.
         may_have_more: Names of arrays in which the target may have more than the capture.
-        made: Topics that were created for the replay, by their captured names.
-        overlaps: What changed while the captured broker was asked about it; see `overlaps`.
+        made: Topics created for the replay, by their captured names.
+        overlaps: Partitions and groups that changed during the captured request; see `overlaps`.
         show_secrets: Whether credentials in records may be shown.
 
     Attributes:
-        differences: Found so far.
-        reasons: Why what is arranged otherwise means the same.
-        given: What both bring of each partition of which either brings records.
+        differences: The differences so far.
+        reasons: Why other parts that are not identical are equivalent.
+        given: The records of both sides, for each partition with records on either.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Bodies:
 
     @property
     def is_otherwise(self) -> bool:
-        """Whether something is arranged otherwise, and means the same."""
+        """Whether parts are equivalent without being identical."""
         return bool(self.reasons)
 
     def compare(self, nodes: tuple[Node, Node], captured: _Body, live: _Body, outer: Scope) -> None:
@@ -88,10 +88,10 @@ class Bodies:
         Compare two bodies.
 
         Args:
-            nodes: The fields of each, by its version.
-            captured: The captured one.
-            live: That of the target.
-            outer: What encloses the captured one: what its request says.
+            nodes: The fields of both, each of its version.
+            captured: The captured body.
+            live: The body of the target.
+            outer: The scope of the captured body, from its request.
         """
         self._protocol = captured.get("protocol_type"), captured.get("protocol_name")
         self._struct(nodes, captured, live, "", outer)
@@ -126,14 +126,14 @@ class Bodies:
                 self._branch((member, twin), before, after, below, scope)
         errors = [each for each in self.differences[begun:] if each.is_error]
         if any("." not in each.path[len(path) + 1 :] for each in errors):
-            # What else differs beside another error follows from it.
+            # Other differences in the struct follow from the different error.
             self.differences[begun:] = errors
         if has_default(captured, live):
             changed = self.differences[begun:]
             self.differences[begun:] = [replace(each, is_default=True) for each in changed]
 
     def _why_sooner(self, node: Node, captured: _Body, live: _Body, scope: Scope) -> Reason | None:
-        """Return why the target could do what the captured broker could not: not yet, or ever."""
+        """Return why the target may have succeeded where the captured broker had not, if so."""
         for leaf in node.members:
             if isinstance(leaf, Leaf) and leaf.role is Role.ERROR and leaf.name in captured:
                 errors = captured[leaf.name], live.get(leaf.name, 0)
@@ -152,7 +152,7 @@ class Bodies:
     def _records(
         self, node: Node, captured: _Body, live: _Body, path: str, scope: Scope
     ) -> bool | None:
-        """Compare records; return whether both have the same offsets, None where it has no such."""
+        """Compare records; return whether both have the same offsets, None without records."""
         if _records_of(node) is None:
             return None
         topic, partition = self._world.topic_of(scope), scope.partition
@@ -174,10 +174,10 @@ class Bodies:
         self, captured: _Body, live: _Body, path: str, starts: tuple[int, int] | None
     ) -> None:
         """
-        Compare bounds with the records beside them: none lie beyond.
+        Compare high watermark and last stable offset with the records: neither lies below them.
 
-        A broker notes bounds before it reads (Partition.readRecords of Kafka 3.9), so they may be
-        as low as the first of the records. An open transaction may end meanwhile.
+        A broker takes both before it reads (Partition.readRecords of Kafka 3.9), so they may be as
+        low as the first of the records. An open transaction may end meanwhile.
         """
         for name in ("high_watermark", *(() if self._world.ended else ("last_stable_offset",))):
             before, after = captured.get(name, -1), live.get(name, -1)
@@ -185,7 +185,7 @@ class Bodies:
                 self._differ(f"{path}.{name}", before, after)
 
     def _alone(self, node: Node, element: _Body, scope: Scope, is_live: bool) -> None:
-        """Note the records of an element that the other answer does not have."""
+        """Add the records of an element that the other response lacks to `given`."""
         scope = scope.inside(node, element)
         for member in node.members:
             if isinstance(member, Branch) and member.is_list:
@@ -229,7 +229,7 @@ class Bodies:
         self._differ(path, before, after, role is Role.ERROR)
 
     def _may_be_either(self, scope: Scope, before: Any, after: Any) -> bool:
-        """Tell whether an answer may be of before or after a change that it overlapped."""
+        """Return whether either value is valid, as the request overlapped a change."""
         if not self._overlaps:
             return False
         at = ("partition", self._world.topic_of(scope), scope.partition), ("group", scope.group)
@@ -242,7 +242,7 @@ class Bodies:
     def _list(
         self, leaf: Leaf, before: Sequence[Any], after: Sequence[Any], path: str, scope: Scope
     ) -> None:
-        """Compare arrays of plain values, whose order means nothing."""
+        """Compare arrays of scalars, ignoring their order."""
         if leaf.role in OF_THE_CLUSTER:
             return
         if leaf.role in COUNTED and before != after and len(before) == len(after):
@@ -257,7 +257,7 @@ class Bodies:
             self._differ(path, before, mapped)
 
     def _embedded(self, before: Any, after: Any, path: str, scope: Scope) -> None:
-        """Compare what members of a group wrote for each other."""
+        """Compare member metadata or assignments of a group."""
         part: Part = "assignment" if path.endswith("assignment") else "metadata"
         ours, theirs = (
             read_member(path, data or b"", part, *self._protocol) for data in (before, after)
@@ -268,7 +268,7 @@ class Bodies:
             self._read(ours, theirs, path, scope)
 
     def _read(self, ours: Embedded, theirs: Embedded, path: str, scope: Scope) -> None:
-        """Compare what was read from embedded bytes; those where nothing was as they are."""
+        """Compare decoded embedded messages; undecodable ones byte by byte."""
         nodes = []
         for each in (ours, theirs):
             if each.value is None or each.schema is None or each.version is None:
@@ -296,7 +296,7 @@ class Bodies:
             self._struct((branch.node, other.node), before, after, path, scope)
         elif any(key.role in OF_THE_CLUSTER for key in branch.node.keys):
             if branch.node.keys[0].role is Role.DIRECTORY:
-                # In which of its directories a broker puts a replica is its own affair.
+                # The directory of a replica is the choice of its broker.
                 directories = _without_arrays(branch.node), _without_arrays(other.node)
                 self._in_order(directories, before, after, path, scope)
         elif branch.node.keys and other.node.keys:
@@ -312,7 +312,7 @@ class Bodies:
         path: str,
         scope: Scope,
     ) -> None:
-        """Compare arrays whose elements only their place tells apart."""
+        """Compare arrays whose elements have no keys, by their positions."""
         for at, (old, new) in enumerate(zip(before, after, strict=False)):
             self._struct(nodes, old, new, f"{path}[{at}]", scope)
         for at, old in enumerate(before[len(after) :], len(after)):
@@ -334,12 +334,12 @@ class Bodies:
         path: str,
         scope: Scope,
     ) -> None:
-        """Compare arrays by the fields that tell their elements apart."""
+        """Compare arrays whose elements have keys."""
         node, other = nodes
         old = keyed(self._world, node, before, scope, is_live=False)
         new = keyed(self._world, other, after, scope, is_live=True)
         if all(key.role in GIVEN for key in node.keys):
-            # Those that the target gave keys of its own that nobody was told stand in their order.
+            # Live keys without a known mapping are matched by their order.
             lost = [key for key in old if key not in new]
             for key, stranger in zip(lost, [key for key in new if key not in old], strict=False):
                 new[key] = new.pop(stranger)
@@ -356,7 +356,7 @@ class Bodies:
             elif element.get("is_internal"):
                 self.reasons.add(Reason.INTERNAL)
             elif array in self._may_have_more & TOLD_WHEN_NEW and not _fails(element):
-                self.reasons.add(Reason.MORE)  # what it has may come with the next poll
+                self.reasons.add(Reason.MORE)  # its records may come with the next poll
                 self._alone(node, element, scope, is_live=False)
             else:
                 self._differ(at, element, None)
@@ -379,18 +379,18 @@ class Bodies:
 
 
 def _records_of(node: Node) -> Leaf | None:
-    """Return the field with records, where a struct has one that broker and client both read."""
+    """Return the field `records` if the struct has one of record batches."""
     leaf = next((each for each in node.members if each.name == "records"), None)
     return leaf if isinstance(leaf, Leaf) and leaf.role is Role.RECORDS else None
 
 
 def _is_unordered(node: Node) -> bool:
-    """Return whether elements are topics or partitions of a Produce: they come in random order."""
+    """Return whether elements are topics or partitions of a Produce, whose order is random."""
     return any(member.name in UNORDERED for member in node.members)
 
 
 def _fails(element: _Body) -> bool:
-    """Tell whether a topic or partition of a Fetch has an error, or one inside it."""
+    """Return whether a topic or partition of a Fetch has an error, or a partition in it."""
     inside = element.get("partitions") or ()
     return any(each.get("error_code") for each in (element, *inside))
 

@@ -1,8 +1,9 @@
 """
-How far a target says that logs can be read, in answers to Fetch that bring less than that.
+Read bounds of partitions in Fetch responses that return fewer records than the bounds allow.
 
-A broker notes the bounds before it reads, and stops below them only where the limits of the request
-are reached or a segment ends. What else it does not give it withholds.
+A broker takes the bounds (high watermark, last stable offset) before it reads, and stops below
+them only at the limits of the request or at the end of a segment. Other records below them that
+it does not return are withheld.
 Source: ReplicaManager.readFromLog, Partition.readRecords of Kafka 3.9; KIP-74.
 """
 
@@ -26,14 +27,14 @@ def bounded(
     given: Sequence[Given], captured: Captured, answered: Container, live: Container, world: World
 ) -> Iterator[Given]:
     """
-    Yield what answers bring of partitions, with the bound where the target could give more.
+    Yield the records of partitions, with the bound where the target could have returned more.
 
     Args:
-        given: What both answers bring.
-        captured: The request.
-        answered: The captured answer to Fetch.
-        live: That of the target.
-        world: What the target has in the place of what was captured.
+        given: The records in both responses.
+        captured: The captured request.
+        answered: Body of the captured Fetch response.
+        live: Body of the Fetch response of the target.
+        world: The id mapping.
     """
     if all(_reaches(each.live, each.captured) for each in given):
         yield from given
@@ -55,7 +56,7 @@ def _reaches(live: Ranges, captured: Ranges) -> bool:
 
 
 def _bound(given: Given, partition: Container, world: World) -> int:
-    """Return in captured terms what may be read of a partition, whoever reads."""
+    """Return the captured offset up to which any client may read a partition."""
     stable = partition.get("last_stable_offset", -1)
     bounds = [partition.high_watermark] + ([stable] if stable >= 0 else [])
     log = world.offsets.log(given.topic, given.partition)
@@ -63,7 +64,7 @@ def _bound(given: Given, partition: Container, world: World) -> int:
 
 
 def _room(captured: Captured, live: Container) -> float:
-    """Return how many bytes more the answer may have; old versions have no limit."""
+    """Return how many more bytes the response could have had; unlimited in old versions."""
     asked = captured.asked().body
     most = None if asked is None else asked.get("max_bytes")
     used = sum(len(e.records or b"") for topic in live.responses for e in topic.partitions)

@@ -1,4 +1,4 @@
-"""Which broker of the target stands for which of the capture."""
+"""Mapping between captured broker ids and those of the target."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Iterable
 from replay.topology import Topology
 
 _NOBODY = 1000
-"""Added to an id that is nobody's in the capture, as often as somebody of the target has it."""
+"""Added to a captured id without a broker, repeatedly until no broker of the target has it."""
 
 
 class Brokers:
     """
-    Ids of brokers, in both directions.
+    Broker ids, mapped in both directions.
 
-    A captured id that the target has too stands for itself; each other gets one that no other
-    stands for yet, while there are any. One that is nobody's in the capture is nobody's on the
-    target.
+    A captured id that the target has too is mapped to itself; any other to an id not yet used by
+    another, as long as there are any. An id without a broker in the capture has none on the target.
     """
 
     def __init__(self, target: Topology | None) -> None:
@@ -26,11 +25,11 @@ class Brokers:
         self._known: frozenset[int] = frozenset()
 
     def know(self, nodes: Iterable[int]) -> None:
-        """Take over who there is in the capture; where nobody is known, anybody may be."""
+        """Set the broker ids of the capture; without any, every id may be a broker's."""
         self._known = frozenset(nodes)
 
     def live(self, node: int) -> int:
-        """Return the id on the target; negative ones are nobody's."""
+        """Return the id on the target; negative ids mean no broker and stay."""
         if node < 0 or self._target is None:
             return node
         if self._known and node not in self._known:
@@ -47,7 +46,7 @@ class Brokers:
         return found
 
     def captured(self, node: int) -> int:
-        """Return the captured id that one of the target stands for."""
+        """Return the captured id for an id of the target."""
         return self._captured.get(node, node)
 
     def _choose(self, node: int) -> int:

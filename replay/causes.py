@@ -1,11 +1,11 @@
 """
-Which steps must be answered before another may be sent.
+Dependencies: which steps must have their responses before another may be sent.
 
-A step waits for what was answered before it was captured: on its own connection for the newest such
-answer, which keeps the depth of pipelining; on others where both touch the same thing and one of
-them changes it. Records keep their order by their captured offsets, members of groups by their
-generations, also where requests overlapped. A step only ever waits for earlier ones, so never for
-itself.
+A step depends on steps whose responses were captured before its request: on its own connection on
+the newest of these, which keeps the depth of pipelining; on others if both access the same thing
+and one of them writes it. Records keep the order of their captured offsets, members of groups that
+of their generations, also if requests overlapped. All dependencies are earlier steps, so there are
+no cycles.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from replay.turns import Shown, Turns
 
 
 class Times(Protocol):
-    """Whoever knows connection and times of exchanges, by their number."""
+    """Provides the connection and the times of exchanges, by their numbers."""
 
     def connection(self, number: int) -> int:
         """Return the connection of an exchange."""
 
     def times_ns(self, number: int) -> tuple[int, int | None]:
-        """Return when request and response were complete."""
+        """Return when request and response were complete; None without a response."""
 
 
 _Answered = dict[int, tuple[int, int]]
-"""Connection -> its newest step, and when it was answered."""
+"""Connection -> its newest step, and the time of its response."""
 
 
 @dataclass(slots=True)
 class _Touch:
-    """Answered steps that touched a thing; `commutes`: in whatever order it is changed."""
+    """Answered steps that accessed a thing; `commutes`: the order of its writes is irrelevant."""
 
     readers: _Answered = field(default_factory=dict)
     writers: _Answered = field(default_factory=dict)
     commutes: bool = False
 
     def add_others(self, found: set[int], connection: int, writes: bool) -> None:
-        """Add the steps of other connections that one of this connection waits for."""
+        """Add the steps of other connections on which a step of this connection depends."""
         for side in self._sides(writes):
             for other, (step, _) in side.items():
                 if other != connection:
                     found.add(step)
 
     def note(self, connection: int, step: int, begun_ns: int, done_ns: int, writes: bool) -> None:
-        """Take over an answered step; what it waited for itself need not be named again."""
+        """Add an answered step; a write replaces the steps on which it depends itself."""
         if not writes:
             self.readers[connection] = step, done_ns
             return
@@ -66,7 +66,7 @@ class _Touch:
         self.writers[connection] = step, done_ns
 
     def _sides(self, writes: bool) -> tuple[_Answered, ...]:
-        """Return what has an order with a step."""
+        """Return the steps whose order relative to a read or a write matters."""
         if not writes:
             return (self.writers,)
         return (self.readers,) if self.commutes else (self.readers, self.writers)
@@ -74,12 +74,12 @@ class _Touch:
 
 class Model(NamedTuple):
     """
-    What exchanges of a shape have in common.
+    The common read and write sets of exchanges of one shape.
 
     Attributes:
-        touches: Numbers of things, doubled, and one more where they are changed.
-        logs: What they append to.
-        partitions: Those of `touches` that are of partitions written to.
+        touches: Numbers of things, doubled, plus one for a write.
+        logs: Numbers of the logs to which they append.
+        partitions: Those of `touches` that take effect at the end of a transaction.
     """
 
     touches: array[int]
@@ -89,17 +89,17 @@ class Model(NamedTuple):
 
 class Causes:
     """
-    Gathers footprints by the number of their exchange, and then tells causes.
+    Collects the read and write sets of exchanges in order, and computes dependencies from them.
 
     Attributes:
-        partitions: Topic -> how many partitions the capture shows.
-        things: What was touched -> its number.
-        logs: What was appended and fetched.
-        turns: What was told of groups.
-        lacked: Topics that did not exist at first, and may have been created by asking for them.
+        partitions: Topic -> the number of partitions in the capture.
+        things: Accessed thing -> its number.
+        logs: Appended and fetched offsets.
+        turns: Group events and their order.
+        lacked: Topics that did not exist at first, and may have been auto-created by a request.
         ended: Producer -> exchanges that ended its transactions.
-        saw_ends: Exchange and producer, where the end of a transaction was fetched.
-        observed: Exchanges that ask how far something has come, and what, as in `Model.touches`.
+        saw_ends: Exchange and producer, for each fetched end of a transaction.
+        observed: Exchanges that query progress, and the things, as in `Model.touches`.
     """
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class Causes:
         self.lacked: set[str] = set()
 
     def add(self, found: Footprint) -> None:
-        """Take over the footprint of the next exchange."""
+        """Add the read and write sets of the next exchange."""
         number = len(self._ends) - 1
         self._note_new_topics(found)
         self._touches.extend(self._touched(found))
@@ -126,7 +126,7 @@ class Causes:
             if thing[0] == "producer":
                 self._begun.setdefault(thing[1], set()).update(self._in_transaction(found))
         if found.ended is not None:
-            # Markers are written to what the transaction wrote to.
+            # Markers are written to all partitions of the transaction.
             self._touches.extend(sorted(self._begun.pop(found.ended, ())))
             for begun in self._open.pop(found.ended, {}).items():
                 self.logs.ended(*begun, number)
@@ -147,7 +147,7 @@ class Causes:
             self.partitions[topic] = max(self.partitions.get(topic, 0), count)
 
     def _note_new_topics(self, found: Footprint) -> None:
-        """Take who sees first that a topic came to be for who made it: it is asked until then."""
+        """Count the first exchange that finds a missing topic as its creator; it is retried."""
         new = self._lacking & found.found
         self._lacking = (self._lacking | found.lacked) - new
         self.lacked |= found.lacked
@@ -161,31 +161,31 @@ class Causes:
                 yield 2 * self.things.setdefault(thing, len(self.things)) + writes
 
     def model(self, found: Footprint) -> Model:
-        """Return what exchanges with nearly this footprint have in common: but for producers."""
+        """Return the model of exchanges with these read and write sets, apart from producers."""
         reads = {thing for thing in found.reads if thing[0] != "producer"}
         logs = [self.logs.number(log) for log in found.wrote]
         touches = array("i", self._touched(Footprint(reads, found.writes)))
         return Model(touches, logs, frozenset(self._in_transaction(found)))
 
     def _in_transaction(self, found: Footprint) -> Iterator[int]:
-        """Yield what becomes of use with the end of the transaction that a producer writes in."""
+        """Yield the writes that take effect at the end of a transaction."""
         kinds = ["partition"] * bool(found.wrote) + ["group"] * found.commits
         return self._touched(Footprint(writes={each for each in found.writes if each[0] in kinds}))
 
     def _wrote(self, log: int, offset: int, number: int, producers: Iterable[int]) -> None:
-        """Note where an exchange appended, and who wrote that."""
+        """Add the first offset that an exchange appended to a log, and its producers."""
         self.logs.wrote(log, offset, number)
         for each in producers:
             self._open.setdefault(each, {}).setdefault(log, offset)
 
     def add_alike(self, model: Model, offsets: Iterable[int], producers: Iterable[int]) -> None:
         """
-        Take over the next exchange, by a model.
+        Add the next exchange, by a model.
 
         Args:
-            model: Of its footprint.
-            offsets: Of the first records that it appended, in the order of the model's logs.
-            producers: The ids of those who wrote them.
+            model: The model of its read and write sets.
+            offsets: The first offsets that it appended, in the order of the model's logs.
+            producers: The ids of the producers.
         """
         number = len(self._ends) - 1
         self._touches.extend(model.touches)
@@ -199,18 +199,18 @@ class Causes:
             self._wrote(log, offset, number, known)
 
     def touched(self, number: int) -> array[int]:
-        """Return the numbers of the things that an exchange touched, as in `Model.touches`."""
+        """Return the things that an exchange accessed, as in `Model.touches`."""
         return self._touches[self._ends[number] : self._ends[number + 1]]
 
     def writers(
         self, things: Collection[int], same: Mapping[int, int]
     ) -> Iterator[tuple[int, int]]:
         """
-        Yield things and exchanges that change them.
+        Yield things and exchanges that write them.
 
         Args:
-            things: Their numbers.
-            same: Number of a thing -> that of the same one, told by name.
+            things: The numbers of the things.
+            same: Number of a thing known by topic id -> its number by topic name.
         """
         touches = np.frombuffer(self._touches, np.int32)
         numbers = np.array([same.get(each, each) for each in range(len(self.things))], np.int64)
@@ -224,11 +224,11 @@ class Causes:
         self, order: Sequence[int], times: Times, name: Callable[[UUID], str | None]
     ) -> Iterator[tuple[int, ...]]:
         """
-        Yield for each step the steps that must be answered before.
+        Yield the dependencies of each step.
 
         Args:
-            order: The exchanges that are steps, as they were captured; -1 where one is not sent.
-            times: Knows their connections and times.
+            order: The exchanges of the steps, in captured order; -1 for a step that is not sent.
+            times: Provides their connections and times.
             name: Returns the name of a topic id.
         """
         sweep = _Sweep(self, times, name)
@@ -242,11 +242,11 @@ class Causes:
             yield tuple(sorted(found))
 
     def groups(self, order: Sequence[int]) -> Shown:
-        """Tell what the steps show of groups."""
+        """Return what the steps show of groups."""
         return self.turns.groups(self._steps(np.asarray(order, np.int64)))
 
     def _steps(self, order: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return for each exchange its step; -1 where it is not sent."""
+        """Return the step of each exchange; -1 if it is not sent."""
         sent = np.flatnonzero(order >= 0)
         step_of = np.full(len(self._ends) - 1, -1, np.int32)
         step_of[order[sent]] = sent
@@ -255,7 +255,7 @@ class Causes:
     def _further(
         self, order: NDArray[np.int64], times: Times, name: Callable[[UUID], str | None]
     ) -> dict[int, list[int]]:
-        """Return what waits for a record, for the end of a transaction, or for a generation."""
+        """Return dependencies on records, on ends of transactions, and on group generations."""
         sent = np.flatnonzero(order >= 0)
         step_of = self._steps(order)
         connections = np.full(len(order), -1, np.int32)
@@ -275,7 +275,7 @@ class Causes:
 
 
 class _Sweep:
-    """Goes through the requests as they were captured, and through the answers meanwhile."""
+    """Processes captured requests in order, merged with the responses by time."""
 
     def __init__(self, causes: Causes, times: Times, name: Callable[[UUID], str | None]) -> None:
         self._causes = causes
@@ -287,7 +287,7 @@ class _Sweep:
         self._answers: list[tuple[int, int, int]] = []
 
     def ask(self, step: int, number: int) -> set[int]:
-        """Return what was answered before a request that it may depend on."""
+        """Return the dependencies of a request on steps with earlier responses."""
         begun_ns, done_ns = self._times.times_ns(number)
         while self._answers and self._answers[0][0] < begun_ns:
             self._answer(*heappop(self._answers))
@@ -302,7 +302,7 @@ class _Sweep:
         return found
 
     def _answer(self, done_ns: int, step: int, number: int) -> None:
-        """Note what an answered step touched."""
+        """Record the read and write sets of a step at the time of its response."""
         connection = self._times.connection(number)
         begun_ns = self._times.times_ns(number)[0]
         self._newest[connection] = max(self._newest.get(connection, -1), step)
@@ -315,7 +315,7 @@ class _Sweep:
 
 
 def same_things(things: dict[Thing, int], name: Callable[[UUID], str | None]) -> dict[int, int]:
-    """Return for things that are told by a topic id the same ones told by name."""
+    """Map things with a topic id to the same ones with the topic name, by their numbers."""
     same: dict[int, int] = {}
     for thing, number in list(things.items()):
         title = name(thing[1]) if len(thing) > 1 and isinstance(thing[1], UUID) else None

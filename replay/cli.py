@@ -1,4 +1,4 @@
-"""`kafkashark replay`: sends the captured requests to another broker, and compares the answers."""
+"""`kafkashark replay`: sends captured requests to another broker, and compares the responses."""
 
 from __future__ import annotations
 

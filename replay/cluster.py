@@ -1,4 +1,4 @@
-"""The target: asks it for what one must know of it."""
+"""The target cluster: metadata, coordinators, and connections to its brokers."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ DEFAULT_PORT = 9092
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 
 _OPENED_AT_ONCE = 32
-"""More would not be quicker, and overrun the queue in which a listener keeps them (often 50)."""
+"""More would not be quicker, and could overrun a listener's accept queue (often 50)."""
 
 _T = TypeVar("_T")
 
 
 class Coordinated(IntEnum):
-    """What FindCoordinator finds a coordinator of."""
+    """Key types of FindCoordinator."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -45,20 +45,20 @@ class Coordinated(IntEnum):
 
 class Cluster(Topology):
     """
-    The target, made by `Cluster.connect`.
+    The target cluster, created by `Cluster.connect`.
 
-    It connects to the addresses that were given and to those that the target itself advertises, and
-    to no others.
+    It connects to the given addresses and to those that the target itself advertises, and to no
+    others.
 
     Attributes:
-        versions: The APIs that the broker asked last offers: key -> (lowest, highest version).
-        features: The features that this broker supports, with their newest versions.
-        shown: The targets as they were given.
-        timeout_s: How long a broker may take for anything.
-        silence: What tells that the target as a whole says nothing any more: not even a new
-            connection is answered in time, nor anything else meanwhile. None while it does.
-        when_silent: Is told of it once.
-        say: Takes a line for people where the target lacks coordinators.
+        versions: APIs of the broker reached last by `_reach_any`: key -> (lowest, highest version).
+        features: The features of this broker, with their newest versions.
+        shown: The addresses as given.
+        timeout_s: Timeout for connections and responses.
+        silence: The failure that shows that the whole target is silent: a new connection timed
+            out, and nothing else was received meanwhile. None while the target responds.
+        when_silent: Called once with `silence`.
+        say: Called with a message for the user if the target has no coordinators of a kind.
     """
 
     def __init__(
@@ -96,17 +96,17 @@ class Cluster(Topology):
         client_id: str = CLIENT_ID,
     ) -> Self:
         """
-        Ask the first target that answers for brokers and topics.
+        Connect to the first address that responds, and fetch brokers and topics.
 
         Args:
-            targets: `host:port` each.
-            security: Whether and how to encrypt and to authenticate.
-            timeout_s: How long a broker may take for anything.
-            client_id: What our own requests are signed with.
+            targets: Addresses, `host:port` each.
+            security: Encryption and authentication.
+            timeout_s: Timeout for connections and responses.
+            client_id: The client id of our own requests.
 
         Raises:
-            UsageError: A target is no address.
-            ReplayError: None answers.
+            UsageError: An address is invalid.
+            ReplayError: No broker responds.
         """
         cluster = cls(targets, security, timeout_s, client_id)
         try:
@@ -123,7 +123,7 @@ class Cluster(Topology):
         return cluster
 
     def close(self) -> None:
-        """Close the connections that are the cluster's own."""
+        """Close the cluster's own connections."""
         for task in self._under_way.values():
             task.cancel()
         for link in self._links.values():
@@ -132,11 +132,11 @@ class Cluster(Topology):
 
     async def open(self, node: int, client_id: str | None = None) -> Link:
         """
-        Open a connection of one's own to a broker; the caller closes it.
+        Open a new connection to a broker; the caller closes it.
 
         Args:
-            node: Its id.
-            client_id: What requests on it are signed with; the cluster's own by default.
+            node: The id of the broker.
+            client_id: The client id of its requests; the cluster's own by default.
 
         Raises:
             ReplayError: There is no such broker, or it can't be reached.
@@ -149,7 +149,7 @@ class Cluster(Topology):
             return await self._open(broker.host, broker.port, name)
 
     async def _open(self, host: str, port: int, client_id: str) -> Link:
-        """Open a connection; see whether that it can't be means that the target is silent."""
+        """Open a connection; on a timeout, detect whether the whole target is silent."""
         if self.silence is not None:
             raise ReplayError(self.silence.address, self.silence.what, self.silence.advice)
         timeout_s, pulse, begun_ns = self.timeout_s, self._pulse, time.perf_counter_ns()
@@ -165,13 +165,13 @@ class Cluster(Topology):
 
     async def refresh(self, names: Collection[str] | None = None) -> None:
         """
-        Ask for brokers and topics again.
+        Refresh brokers and topics.
 
         Args:
-            names: Of the topics that are wanted; all by default.
+            names: Names of the topics to fetch; all by default.
 
         Raises:
-            ReplayError: No broker answers.
+            ReplayError: No broker responds.
         """
         key = None if names is None else frozenset(names)
         await self._once(("metadata", key), lambda: self._refresh(key))
@@ -193,13 +193,13 @@ class Cluster(Topology):
 
     async def coordinator(self, kind: Coordinated, key: str) -> int | None:
         """
-        Find who coordinates a group, a transactional id or a share partition.
+        Find the coordinator of a group, a transactional id or a share partition.
 
         Returns:
-            The node id; None where the target refuses to say: whom one asks then is all the same.
+            The node id; None if the target refuses to name one: any broker will do then.
 
         Raises:
-            ReplayError: There is none in time, or the target does not answer.
+            ReplayError: There is no coordinator in time, or the target does not respond.
         """
         known = self._coordinators.get((kind, key))
         if known in self.brokers:
@@ -207,7 +207,7 @@ class Cluster(Topology):
         return await self._once((kind, key), lambda: self._find_coordinator(kind, key))
 
     def forget_coordinator(self, kind: Coordinated, key: str) -> None:
-        """Ask again next time: a broker said that it is not the coordinator."""
+        """Drop a cached coordinator, as the broker returned that it is not the coordinator."""
         self._coordinators.pop((kind, key), None)
 
     async def _find_coordinator(self, kind: Coordinated, key: str) -> int | None:
@@ -233,7 +233,7 @@ class Cluster(Topology):
         return None
 
     def _is_in_vain(self, kind: Coordinated) -> bool:
-        """Tell whether no coordinator of a kind was found for as long as anything may take."""
+        """Return whether no coordinator of a kind has been found for the whole timeout."""
         now = asyncio.get_running_loop().time()
         since = self._no_coordinator.setdefault(kind, now)
         if now - since < self.timeout_s:
@@ -253,16 +253,16 @@ class Cluster(Topology):
         client_id: str | None = None,
     ) -> Container:
         """
-        Ask a broker on the cluster's own connection to it, in the newest version that both know.
+        Send a request on the cluster's own connection, in the newest version known to both sides.
 
         Args:
-            node: Its id; None for whoever answers.
-            name: Of the API.
-            body: With what any version needs.
-            client_id: What it is signed with; the cluster's own by default.
+            node: The id of the broker; None for any.
+            name: The name of the API.
+            body: The body, with the fields of all versions.
+            client_id: The client id; the cluster's own by default.
 
         Raises:
-            ReplayError: It does not answer, or does not know the API.
+            ReplayError: The broker does not respond, or does not support the API.
         """
         found = api(KEYS[name])
         assert found is not None
@@ -283,7 +283,7 @@ class Cluster(Topology):
         return link
 
     async def _any_link(self) -> Link:
-        """Return a connection to whoever can be reached: brokers known first, then the targets."""
+        """Return a connection to any reachable broker: known brokers first, then the addresses."""
         for link in self._links.values():
             if link.failure is None:
                 return link
@@ -307,7 +307,7 @@ class Cluster(Topology):
         raise ReplayError(self.shown, f"no broker can be used ({failures[-1]})")
 
     async def attempts(self, failure: str) -> AsyncIterator[None]:
-        """Yield until the time is over, with growing pauses between."""
+        """Yield until the timeout, with growing pauses; then raise ReplayError."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.timeout_s
         pause_s = _FIRST_PAUSE_S
@@ -318,7 +318,7 @@ class Cluster(Topology):
         raise ReplayError(self.shown, f"{failure} in {self.timeout_s:g} s", "allow more time")
 
     async def _once(self, key: object, do: Callable[[], Awaitable[_T]]) -> _T:
-        """Do what several ask for at the same time only once."""
+        """Share one run of an operation among concurrent callers with the same key."""
         task = self._under_way.get(key)
         if task is None:
             task = self._under_way[key] = asyncio.ensure_future(do())
@@ -328,7 +328,7 @@ class Cluster(Topology):
 
 def first_coordinator(answer: Container) -> Container | None:
     """
-    Return what an answer to FindCoordinator says of the first key; None where it says nothing.
+    Return the coordinator of the first key in a FindCoordinator response; None without one.
 
     Source: FindCoordinatorResponse.json: an array of coordinators from v4 on.
     """
@@ -340,10 +340,10 @@ def first_coordinator(answer: Container) -> Container | None:
 
 def address(text: str) -> tuple[str, int]:
     """
-    Read `host:port`, `[host]:port` or `host`.
+    Parse `host:port`, `[host]:port` or `host`.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is not an address.
     """
     host, colon, port = text.rpartition(":")
     if not colon or port.endswith("]"):

@@ -1,4 +1,4 @@
-"""What the target answered against what was captured: the verdict on a step."""
+"""The verdict on a step: compares the response of the target with the captured one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from replay.treatment import COMPARED, FOLDED, TOLD_WHEN_NEW, TOLD_WITH_ALL
 from replay.world import World
 
 FAILING = frozenset({Verdict.DIFFERS, Verdict.ERROR_CHANGED, Verdict.MISSING})
-"""Verdicts that say that the target does not do what was captured."""
+"""Verdicts for responses that deviate from the capture."""
 
 _FROM_REQUEST = frozenset(
     {
@@ -38,11 +38,11 @@ _FROM_REQUEST = frozenset(
         Role.EMBEDDED,
     }
 )
-"""What in an answer is understood only with its request."""
+"""Roles in a response that can be mapped only with its request."""
 
 
 _ASSIGNMENT = "assignment"
-"""The field of heartbeats by which a member is given its partitions."""
+"""The field of heartbeat responses with the partitions of a member."""
 
 
 def compare(
@@ -55,16 +55,16 @@ def compare(
     show_secrets: bool = False,
 ) -> tuple[Verdict, list[Difference]]:
     """
-    Compare an answer with the captured one; the world must have learned from both before.
+    Compare a response with the captured one; the id mapping must have learned from both before.
 
-    Why an answer is equivalent is put into `outcome.reasons`.
+    Sets `outcome.reasons` to why a response is equivalent.
 
     Args:
-        outcome: What became of a step.
-        world: What the target has in the place of what was captured.
-        noise: Differences that do not count.
-        made: Topics that were created for the replay, by their captured names.
-        shown: Topics that the capture shows to exist, if only at its end; all of `made` too.
+        outcome: The outcome of a step.
+        world: The id mapping.
+        noise: The ignore rules.
+        made: Topics created for the replay, by their captured names.
+        shown: Topics that exist in the capture, if only at its end; includes `made`.
         show_secrets: Compare and show passwords, tokens and salts instead of masking them.
     """
     captured, live = outcome.step.captured, outcome.response
@@ -78,7 +78,7 @@ def compare(
     if answered is None or answered.body is None or answered.schema is None:
         return Verdict.EXTRA, []
     if outcome.step.is_unsettled and rebalances(answered.schema, outcome.version, live):
-        outcome.reasons = frozenset({Reason.REBALANCE})  # what the capture shows comes next
+        outcome.reasons = frozenset({Reason.REBALANCE})  # the capture shows it next
         return Verdict.EQUIVALENT, []
     there = shown if _creates(captured) else made
     found = _bodies(outcome, answered, live, world, there, show_secrets)
@@ -88,7 +88,7 @@ def compare(
         brought = bounded(found.given, captured, answered.body, live, world)
     for given in brought:
         world.readers.note(_reader(captured), outcome.step.number, given)
-    if outcome.step.is_unassigned:  # it may be assigned sooner: what the capture shows comes later
+    if outcome.step.is_unassigned:  # the capture assigns later, the target may do so sooner
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
         if len(differences) < len(found.differences):
             reasons.add(Reason.ASSIGNED)
@@ -136,7 +136,7 @@ def _bodies(
     asked = captured.asked() if wants_request else None
     more = _may_have_more(captured.api, asked)
     if body.get("session_id"):
-        # An answer within a fetch session tells what is new: there may be more by then, or less.
+        # A response in a fetch session lists only changes: there may be more by then, or fewer.
         more |= TOLD_WHEN_NEW
     bodies = Bodies(world, more, made, show_secrets, outcome.step.overlaps)
     if captured.api == "Fetch" and "session_id" in live and not _in_session(outcome):
@@ -144,7 +144,7 @@ def _bodies(
             bodies.reasons.add(Reason.SESSION)
         live = Container({**live, "session_id": body.get("session_id", 0)})
     if captured.api == "JoinGroup" and _leads(body) != _leads(live):
-        # The members are told to the leader, and who that is the coordinator decides.
+        # Only the leader gets the members, and the coordinator chooses the leader.
         bodies.reasons.add(Reason.LEADER)
         body = Container({**body, "members": []})
         live = Container({**live, "members": []})
@@ -155,7 +155,7 @@ def _bodies(
 
 
 def _reader(captured: Captured) -> Hashable:
-    """Return whom records are given to: a client by its connection, or a share group."""
+    """Return the reader of records: a client, by its connection, or a share group."""
     if captured.api != "ShareFetch":
         return captured.connection
     body = captured.asked().body
@@ -163,7 +163,7 @@ def _reader(captured: Captured) -> Hashable:
 
 
 def _unfolded(node: Node, body: Container, array: str) -> tuple[Node, Container]:
-    """Return the one element of an array in the place of the body."""
+    """Return the single element of an array in place of the body, if there is exactly one."""
     branch = next((member for member in node.members if member.name == array), None)
     if not isinstance(branch, Branch) or len(body.get(array) or ()) != 1:
         return node, body
@@ -171,7 +171,7 @@ def _unfolded(node: Node, body: Container, array: str) -> tuple[Node, Container]
 
 
 def _in_session(outcome: Outcome) -> bool:
-    """Tell whether a fetch was asked in a session, or for one: one of several brokers is not."""
+    """Return whether a live Fetch used or opened a session."""
     return any(part.request.get("session_epoch") != FINAL for part in outcome.parts)
 
 
@@ -185,7 +185,7 @@ def _wants_request(schema: Schema, version: int, api: str) -> bool:
 
 
 def _creates(captured: Captured) -> bool:
-    """Tell whether a request has the broker create topics: it does so soon, or has done it."""
+    """Return whether a request may auto-create topics: the broker creates them now or soon."""
     if captured.api != "Metadata":
         return False
     asked = captured.asked().body
@@ -193,7 +193,7 @@ def _creates(captured: Captured) -> bool:
 
 
 def _scope(asked: Message | None) -> Scope:
-    """Return what a request says of group, member, producer."""
+    """Return the scope of a request: group, member, producer."""
     if asked is None or asked.body is None or asked.schema is None or asked.api_version is None:
         return Scope()
     return Scope().inside(plan(asked.schema, asked.api_version), asked.body)

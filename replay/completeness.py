@@ -1,4 +1,4 @@
-"""How much of each connection a capture holds."""
+"""How complete the capture of each connection is."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from dissector.engine.capture import Reading
 @dataclass(slots=True)
 class Completeness:
     """
-    What is missing of one captured connection.
+    Completeness of one captured connection.
 
     Attributes:
         connection: Its number in the capture.
-        client: `address:port` of who asked.
-        broker: Of who was asked.
-        requests: How many were captured.
-        unanswered: How many of them are due an answer that was not captured.
-        orphans: Answers whose requests were not captured.
-        is_midway: Whether the capture began when the connection was open already.
-        last_ns: When its last packet was captured.
-        bytes: Payload that was captured, of both sides.
-        gap_bytes: Payload that was not.
-        cut_bytes: Payload that the capture cut off its packets.
-        skipped_bytes: Payload in which no messages could be made out.
+        client: `address:port` of the client.
+        broker: `address:port` of the broker.
+        requests: Number of captured requests.
+        unanswered: Number of requests whose response was due but not captured.
+        orphans: Number of responses without requests.
+        is_midway: Whether the connection was already open when the capture began.
+        last_ns: Capture time of its last packet.
+        bytes: Captured payload bytes of both sides.
+        gap_bytes: Payload bytes of lost packets.
+        cut_bytes: Payload bytes cut off by the snapshot length.
+        skipped_bytes: Payload bytes in which no messages were recognised.
     """
 
     connection: int
@@ -51,10 +51,10 @@ class Completeness:
     @property
     def score(self) -> float:
         """
-        The part of the conversation that can be replayed, from 0 to 1.
+        The share of the connection that can be replayed, from 0 to 1.
 
-        Bytes lost and messages without their other half count alike; a connection that was entered
-        midway lacks what went before, so it is never whole.
+        Lost bytes and messages without their counterpart have equal weight. A connection captured
+        midway lacks its beginning, so its score is at most 0.9.
         """
         lost = self.gap_bytes + self.cut_bytes + self.skipped_bytes
         of_bytes = 1 - lost / max(self.bytes + self.gap_bytes + self.cut_bytes, 1)
@@ -64,7 +64,7 @@ class Completeness:
         return min(whole, _MIDWAY) if self.is_midway else whole
 
     def row(self) -> dict[str, Any]:
-        """Return it as reports have it."""
+        """Return the row for reports."""
         return {
             "connection": self.connection,
             "client": self.client,
@@ -84,7 +84,7 @@ _MIDWAY = 0.9
 
 
 def completeness(reading: Reading) -> Iterator[Completeness]:
-    """Yield the Kafka connections of a capture that has been read, but for counts of messages."""
+    """Yield the Kafka connections of a capture that has been read, without counts of messages."""
     for known in reading.streams.connections:
         talk = reading.conversations.get(known.id)
         if talk is None or talk.speaks != "kafka" or talk.client is None:

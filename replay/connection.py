@@ -1,4 +1,4 @@
-"""A TCP connection on which frames come and go."""
+"""A TCP connection that sends and receives frames."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dissector.errors import ReplayError
 _SIZE = Struct(">i")
 
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
-"""How a TLS alert and a handshake begin: what a listener for TLS answers to plain bytes."""
+"""First bytes of TLS alerts and handshakes, with which a TLS listener responds to plain text."""
 
 
 class Connection(asyncio.Protocol):
     """
-    Cuts what arrives into frames, and writes frames together that are sent in one turn of the loop.
+    Splits received bytes into frames; joins frames sent in one iteration of the event loop.
 
     Args:
-        on_frame: Gets each frame, without its size.
-        on_lost: Is told once, when nothing more will come: why, and what may help.
-        max_frame_bytes: A size above it is taken for garbage.
-        on_data: Gets what came and where in it the next frame begins; it may take whole frames from
-            there on, and returns where the first begins that is to be cut.
+        on_frame: Called with each frame, without its size field.
+        on_lost: Called once when the connection is lost, with the reason and advice.
+        max_frame_bytes: A larger size is treated as garbage.
+        on_data: Called with the received bytes and the offset of the next frame; may consume whole
+            frames from there on, and returns the offset of the first one left.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Connection(asyncio.Protocol):
         self._is_lost = False
 
     def send(self, frame: bytes) -> None:
-        """Write a frame, in the order of the calls; nothing where the connection is lost."""
+        """Write a frame, in the order of the calls; does nothing if the connection is lost."""
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent += (len(frame).to_bytes(4, "big"), frame)
@@ -60,20 +60,20 @@ class Connection(asyncio.Protocol):
         self._unsent.append(data)
 
     async def room(self) -> None:
-        """Wait until the peer has taken most of what was sent, or the connection is lost."""
+        """Wait until most of the write buffer is sent, or the connection is lost."""
         if self._unsent:
             self._flush()
         if self._room is not None:
             await asyncio.shield(self._room)
 
     def end(self) -> None:
-        """Send what is still to be sent, and that it was the last; what comes is still taken."""
+        """Flush and close the write side; still receive."""
         self._flush()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write_eof()
 
     def close(self) -> None:
-        """Send what is still to be sent, and close; `on_lost` is not called any more."""
+        """Flush and close; `on_lost` is not called any more."""
         self._is_lost = True
         self._flush()
         self._let_go()
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
             return
         is_tls = self._transport.get_extra_info("ssl_object") is not None
         if is_tls and not self._transport.get_write_buffer_size():
-            # A farewell in TLS would wait for the peer's.
+            # A TLS close_notify would wait for the peer's.
             self._transport.abort()
         else:
             self._transport.close()
@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
             transport.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Say that the peer is gone; asyncio calls this."""
+        """Report the loss of the connection; asyncio calls this."""
         if isinstance(error, ConnectionResetError | BrokenPipeError):
             self._lose("reset the connection")
         elif error is not None:
@@ -110,7 +110,7 @@ class Connection(asyncio.Protocol):
             self._lose("closed the connection")
 
     def data_received(self, data: bytes) -> None:
-        """Cut frames; asyncio calls this."""
+        """Split received bytes into frames; asyncio calls this."""
         arrived: bytes | bytearray = data
         if self._arrived:
             self._arrived += data
@@ -132,12 +132,12 @@ class Connection(asyncio.Protocol):
             self._arrived += arrived[start:]
 
     def pause_writing(self) -> None:
-        """Note that the peer does not take more; asyncio calls this."""
+        """Hold back writers, as the write buffer is full; asyncio calls this."""
         if self._room is None:
             self._room = self._loop.create_future()
 
     def resume_writing(self) -> None:
-        """Note that the peer takes more again; asyncio calls this."""
+        """Release writers, as the write buffer has drained; asyncio calls this."""
         self._let_go()
 
     def _flush(self) -> None:
@@ -167,7 +167,7 @@ class Connection(asyncio.Protocol):
 
 
 def written(host: str, port: int) -> str:
-    """Write an address as `host:port`, or `[host]:port` for IPv6."""
+    """Format an address as `host:port`, or `[host]:port` for IPv6."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -178,7 +178,7 @@ async def connect(
     Connect to a server.
 
     Raises:
-        ReplayError: It can't be reached, does not speak TLS where it should, or is not trusted.
+        ReplayError: It can't be reached, does not speak TLS as required, or is not trusted.
     """
     try:
         async with asyncio.timeout(timeout_s):
@@ -190,7 +190,7 @@ async def connect(
 
 
 def _why(error: Exception, timeout_s: float) -> tuple[str, str]:
-    """Say why there is no connection, and what may help."""
+    """Return why there is no connection, and advice."""
     match error:
         case TimeoutError():
             return f"gave no connection in {timeout_s:g} s", "allow more time"

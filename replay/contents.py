@@ -1,9 +1,9 @@
 """
-Records of two answers, compared by their offsets in the capture.
+Record diff: compares the records of two responses by their captured offsets.
 
-Batches that are the same bytes on both sides are compared by their headers alone. Only the records
-of others become objects. More or fewer records at either end are no difference here, as a poll ends
-when something is there: `readers` balances them at the end.
+Batches with identical payloads are compared by their headers alone; only the records of others are
+materialised. More or fewer records at either end are no difference here, as a poll returns as soon
+as it has data: `readers` balances them at the end.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _TIMES = "timestamp_ms"
 _UNSET = (None, -1)
 
 _BASE_TIME, _NEWEST_TIME = 27, 35
-"""Where the base timestamp and the maximal timestamp of a batch stand."""
+"""Positions of the base timestamp and the maximal timestamp in a batch."""
 
 
 @dataclass(slots=True)
 class Contents:
     """
-    How the records of two `records` fields compare.
+    The comparison of two `records` fields.
 
     Attributes:
-        differences: Between records that both have, where records lack or are there twice.
+        differences: Differing, missing and duplicate records.
         same_extent: Whether both have the same offsets.
         captured: The offsets of the captured records, without control records.
-        live: Those of the target's records, in captured terms.
-        starts: The first records on both sides, by their own offsets; None where one has none.
+        live: The offsets of the target's records likewise, as captured offsets.
+        starts: The untranslated first offsets of both sides; None if one has no records.
     """
 
     differences: list[Difference]
@@ -64,11 +64,11 @@ def compare_contents(
     Compare two `records` fields.
 
     Args:
-        path: Of the field.
-        topic: Whose records they are.
-        captured: What was captured.
-        live: What the target answered.
-        log: What is known of the partition.
+        path: Path of the field.
+        topic: The captured topic.
+        captured: The captured field.
+        live: The field of the target.
+        log: The offset mapping of the partition.
         show_secrets: Whether credentials in Kafka's own records may be shown.
     """
     translate = log.captured_offset if log else _same
@@ -101,7 +101,7 @@ def data_offsets(data: bytes | None, log: Log | None = None, *, controls: bool =
 
     Args:
         data: The field.
-        log: Where it is the target's: what translates offsets into captured ones.
+        log: For a field of the target: the mapping to captured offsets.
         controls: Whether control records count too.
     """
     side = _Side()
@@ -113,7 +113,7 @@ def data_offsets(data: bytes | None, log: Log | None = None, *, controls: bool =
 
 
 class _Batch(NamedTuple):
-    """A batch whose records have offsets in a row."""
+    """A batch whose records have consecutive offsets."""
 
     piece: Piece
     data: bytes
@@ -125,7 +125,7 @@ class _Batch(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """A record; `is_appended` means that the broker has set its timestamp."""
+    """A record; `is_appended`: its timestamp is LogAppendTime, set by the broker."""
 
     row: Row
     is_appended: bool
@@ -134,13 +134,13 @@ class _Record(NamedTuple):
 @dataclass(slots=True)
 class _Side:
     """
-    The records of one answer, by captured offsets.
+    The records of one response, by captured offsets.
 
     Attributes:
-        batches: By the first offset: those that need not be read.
-        rows: Of all others.
+        batches: Batches that need not be decoded, by their first offset.
+        rows: The records of all others.
         controls: The offsets of control batches.
-        start: Of the first record, by its own offset; None without any.
+        start: The untranslated offset of the first record; None without any.
     """
 
     batches: dict[int, _Batch] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class _Side:
         path: str = "",
         log: Log | None = None,
     ) -> list[Difference]:
-        """Take a field apart; return what of it is there twice."""
+        """Read the batches of a field; return the duplicates."""
         twice: list[Difference] = []
         for piece in pieces(data) if data else ():
             assert data is not None
@@ -194,7 +194,7 @@ class _Side:
                     self.controls.add(offset)
 
     def spread(self, others: Ranges) -> None:
-        """Read the records of batches that have offsets in common with others."""
+        """Decode the batches that have offsets in common with `others`, and control batches."""
         for first, batch in sorted(self.batches.items()):
             if first in self.controls or any(others.within(*batch.offsets)):
                 del self.batches[first]
@@ -202,7 +202,7 @@ class _Side:
                 self._add_rows(data, partial(add, first - batch.piece.offset))
 
     def begin(self) -> int:
-        """Return what is behind the first batch, or behind all that is no batch."""
+        """Return the end of the first batch or of leading rows; if rows follow, the batch start."""
         first = min(self.batches, default=0)
         if not self.rows:
             return self.batches[first].offsets.end if self.batches else 0
@@ -225,14 +225,14 @@ def _same(offset: int) -> int:
 
 
 def _twice(path: str, first: int, piece: Piece, why: str) -> Difference:
-    """Name records that the target gives beside those that were written, or once more."""
+    """Return the difference for records of the target that are duplicates."""
     at, there = (Range(start, start + max(piece.span, 1)) for start in (first, piece.offset))
     more = f"{_count(there)} more, at {there} of the target, {why}"
     return Difference(f"{path}[{at}]", _count(at), more)
 
 
 def _headers(path: str, ours: _Batch, theirs: _Batch) -> Iterator[Difference]:
-    """Yield what the headers of two batches with the same records say otherwise of their times."""
+    """Yield the differences of timestamps in the headers of two batches with equal records."""
     flags = ours.piece.attributes, theirs.piece.attributes
     types = [timestamp_type(each) for each in flags]
     if flags[0] & CONTROL or (flags[0] | flags[1]) & DELETE_HORIZON:
@@ -245,7 +245,7 @@ def _headers(path: str, ours: _Batch, theirs: _Batch) -> Iterator[Difference]:
 
 
 def _times(path: str, before: int, after: int, is_appended: bool) -> Iterator[Difference]:
-    """Yield a difference of timestamps; of those that brokers set, counts whether they are set."""
+    """Yield a difference of timestamps; for LogAppendTime, only if just one of them is set."""
     if before != after and not (is_appended and (before in _UNSET) == (after in _UNSET)):
         yield Difference(f"{path}.{_TIMES}", before, after)
 
@@ -254,14 +254,14 @@ def _lacking(
     path: str, before: Ranges, after: Ranges, begin: int, log: Log | None
 ) -> Iterator[Difference]:
     """
-    Yield the captured records that lack before others that the target gives.
+    Yield captured records missing on the target before others that it returns.
 
     Args:
-        path: Of the field.
-        before: What was captured.
-        after: What the target gives.
-        begin: Behind the first captured batch, which may begin before what was asked for.
-        log: What is known of the partition.
+        path: Path of the field.
+        before: The captured offsets.
+        after: The offsets of the target.
+        begin: End of the first captured batch, which may begin before the fetch offset.
+        log: The offset mapping of the partition.
     """
     if not len(before) or not len(after):
         return
@@ -285,7 +285,7 @@ def _extent(offsets: Ranges) -> str:
 
 
 def _record(path: str, before: _Record, after: _Record, topic: str) -> Iterator[Difference]:
-    """Yield what differs; what brokers write into control records themselves is not looked at."""
+    """Yield the differences of two records; contents of control records are ignored."""
     ours, theirs = before.row, after.row
     names = ("control",) if ours.control and theirs.control else _COMPARED
     if any(getattr(ours, name) != getattr(theirs, name) for name in names):

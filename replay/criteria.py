@@ -1,4 +1,4 @@
-"""What makes a replay fail: verdicts, limits of latency; and the differences that do not."""
+"""Criteria for a failed replay: verdicts and limits of latency, and accepted differences."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ FAIL_ON = {
     "error": Verdict.ERROR_CHANGED,
     "missing": Verdict.MISSING,
 }
-"""Word of `--fail-on` -> the verdict that it means; all of them by default."""
+"""Word of `--fail-on` -> its verdict; all of them by default."""
 
 UNBALANCED = "unbalanced"
-"""The word of `--fail-on` for a replay of which not each log could be balanced."""
+"""The word of `--fail-on` to fail if any log could not be balanced."""
 
 NOTHING = "nothing"
-"""The word of `--fail-on` for a replay that never fails by its answers."""
+"""The word of `--fail-on` to never fail because of responses."""
 
 _LEAST_EXCESS_MS = 1.0
-"""Less than this above a multiple of the captured latency is the noise of a scheduler's clock."""
+"""Tolerance above a multiple of the captured latency, because of scheduler jitter."""
 
 _LIMIT = re.compile(r"latency:(?:(\w+):)?(max|p\d{1,3})>(\d+(?:\.\d+)?)(x|ms)", re.IGNORECASE)
 
 
 class Latencies(Protocol):
-    """Latencies of which percentiles are known."""
+    """Latencies that provide percentiles."""
 
     def ms(self, percent: int) -> float | None:
-        """Return a percentile in milliseconds; None without any."""
+        """Return a percentile in milliseconds; None without latencies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
     """
-    How long answers may take.
+    A limit of latency.
 
     Attributes:
-        text: As it was given.
-        api: Name of the API whose answers are meant; empty for each API.
-        percent: The percentile that is limited; 100 for the maximum.
+        text: The text of the option.
+        api: Name of the API; empty for each API.
+        percent: The limited percentile; 100 for the maximum.
         most: The limit.
         is_factor: Whether it is a multiple of the captured percentile; else it is milliseconds.
     """
@@ -59,7 +59,7 @@ class Limit:
     is_factor: bool
 
     def exceeded(self, api: str, captured: Latencies, replayed: Latencies) -> Row | None:
-        """Return how the answers of an API exceed the limit; None where they do not."""
+        """Return a row if the latency of an API exceeds the limit, else None."""
         before_ms, after_ms = captured.ms(self.percent), replayed.ms(self.percent)
         if (self.api and self.api != api) or after_ms is None:
             return None
@@ -81,13 +81,13 @@ class Limit:
 @dataclass(frozen=True, slots=True)
 class Criteria:
     """
-    What makes a replay fail.
+    The criteria for a failed replay.
 
     Attributes:
-        verdicts: Those of which a single one does.
-        limits: Of latencies.
-        accepted: Differences that do not.
-        wants_balance: Whether a log does that could not be balanced.
+        verdicts: Verdicts of which a single one fails the replay.
+        limits: Limits of latency.
+        accepted: Differences that fail nothing.
+        wants_balance: Whether a log that could not be balanced fails the replay.
     """
 
     verdicts: frozenset[Verdict] = frozenset(FAIL_ON.values())
@@ -97,7 +97,7 @@ class Criteria:
 
     @property
     def words(self) -> list[str]:
-        """What `--fail-on` would be given for it; nothing for the default."""
+        """The words of `--fail-on` for these criteria; empty for the default."""
         plain = [word for word, verdict in FAIL_ON.items() if verdict in self.verdicts]
         words = plain + [UNBALANCED] * self.wants_balance + [limit.text for limit in self.limits]
         return [] if words == list(FAIL_ON) else words or [NOTHING]
@@ -105,14 +105,14 @@ class Criteria:
     @classmethod
     def of(cls, fail_on: Iterable[str] = (), accepted: Accepted | None = None) -> Criteria:
         """
-        Read what is to fail.
+        Parse the words of `--fail-on`.
 
         Args:
-            fail_on: Words, several of them separated by commas; the default where there are none.
+            fail_on: Words, several of them separated by commas; without any, the default.
             accepted: Differences that do not fail.
 
         Raises:
-            UsageError: A word is not known.
+            UsageError: A word is unknown.
         """
         words = [word.strip() for text in fail_on for word in text.split(",") if word.strip()]
         known = accepted or Accepted()

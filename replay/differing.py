@@ -1,4 +1,4 @@
-"""The differences of a report: each with its request, and by field in the order of the requests."""
+"""The differences of a report: one by one with their requests, and grouped by field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replay.payloads import hidden
 from replay.tallies import EXAMPLES, Row, Seen
 
 _MOST_PLACES = 2000
-"""When there are so many, settings, whose names a capture chooses, are no more told apart."""
+"""From this many places on, settings are grouped, as their names are chosen by the capture."""
 
 At = tuple[int, int]
 """Pass and step."""
@@ -25,12 +25,12 @@ At = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class Found:
     """
-    A difference in its place.
+    A difference with its place.
 
     Attributes:
         difference: The difference.
-        place: What it has in common with its equals.
-        accepted: What accepts it; empty for nothing.
+        place: The key shared with equal differences.
+        accepted: What accepts it, such as `BY_FILE`; empty if not accepted.
     """
 
     difference: Difference
@@ -40,13 +40,13 @@ class Found:
 
 @dataclass(slots=True)
 class _Seen:
-    """How often equal differences were found, and the first of them."""
+    """The number of equal differences, and the first of them."""
 
     count: int = 0
     first: list[tuple[At, Row]] = field(default_factory=list)
 
     def add(self, at: At, row: Row) -> None:
-        """Count one; answers do not come in the order of their requests."""
+        """Count a difference; keep the first ones in order of requests, not of responses."""
         self.count += 1
         if len(self.first) < EXAMPLES or at < self.first[-1][0]:
             self.first.append((at, row))
@@ -59,7 +59,7 @@ class Differing:
     Collects differences.
 
     Args:
-        accepted: Those that are accepted.
+        accepted: The accepted differences.
         shows_payloads: Whether keys, values and headers of records are shown.
     """
 
@@ -74,13 +74,13 @@ class Differing:
 
     @property
     def accepted_count(self) -> int:
-        """How many are accepted."""
+        """The number of accepted differences."""
         return sum(seen.count for (_, accepted), seen in self._places.items() if accepted)
 
     def find(
         self, api: str, differences: Iterable[Difference], by_gap: bool = False
     ) -> list[Found]:
-        """Return differences in their places; `by_gap` are those that follow from lost packets."""
+        """Return differences with their places; `by_gap`: accepted, as caused by lost packets."""
         found = []
         for each in differences:
             place = Place.of(api, each, by_setting=len(self._places) < _MOST_PLACES)
@@ -90,10 +90,10 @@ class Differing:
 
     def add(self, request: Row, found: Found) -> None:
         """
-        Keep a difference.
+        Add a difference.
 
         Args:
-            request: Which request it belongs to, and the verdict on its answer.
+            request: Its request and the verdict on the response.
             found: The difference.
         """
         difference = found.difference
@@ -112,11 +112,11 @@ class Differing:
         self._kept.add(row)
 
     def rows(self, most: int | None = None) -> Iterator[Row]:
-        """Yield them in the order in which they came up; the first so many."""
+        """Yield the differences in the order in which they were added, at most `most`."""
         return self._kept.rows(most)
 
     def place_rows(self) -> list[Row]:
-        """Return them by field, error codes also by both errors; see `Report.place_rows`."""
+        """Return the differences by field, and by both error codes; see `Report.place_rows`."""
         found = sorted(self._places.items(), key=lambda item: item[1].first[0][0])
         return [
             {
@@ -133,7 +133,7 @@ class Differing:
 
     @property
     def places(self) -> dict[str, Seen]:
-        """How often each field differs, by the pattern for any setting, with examples."""
+        """The count of differences and examples for each pattern, with settings grouped."""
         found: dict[str, Seen] = {}
         for (place, _), seen in self._places.items():
             known = found.setdefault(of_any(place.pattern), Seen())
@@ -142,12 +142,12 @@ class Differing:
         return found
 
     def acceptable(self) -> list[Place]:
-        """Return the fields that differ, but for what an upgrade brings or lost packets cause."""
+        """Return the places that differ, except because of an upgrade or lost packets."""
         return [place for place, accepted in self._places if accepted in ("", BY_FILE)]
 
 
 def _told(difference: Difference, value: Any) -> Any:
-    """Return a value as it is told: error codes by their names."""
+    """Return a value for the report: error codes by name."""
     if difference.is_error and isinstance(value, int):
         return error_name(value)
     return jsonable(value)

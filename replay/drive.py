@@ -1,4 +1,4 @@
-"""Plays a plan at a target, compares the answers, and reports."""
+"""Replays a plan against a target, compares the responses, and reports."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from replay.topics import EARLIEST, LATEST, create_topics, offsets
 from replay.world import World
 
 Watch = Callable[[Run, Report], None]
-"""Is told now and then how far a run is."""
+"""Called regularly to show the progress of a run."""
 
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
 ENDINGS = {INTERRUPTED: signal.SIGINT, TERMINATED: signal.SIGTERM}
-"""Why a replay ended early -> the signal that ended it."""
+"""Reason for an early end -> its signal."""
 
 _WATCH_S = 0.2
 _MOST_BROKERS = 16
@@ -41,12 +41,12 @@ def drive(plan: Plan, setting: Setting, watch: Watch | None = None) -> Report:
     """
     Replay a plan and report; Ctrl-C ends it early, with the report so far.
 
-    A target that can't be reached ends it too: `Report.ended` says how.
+    A target that can't be reached ends it too: `Report.ended` has the reason.
 
     Args:
-        plan: What is played.
-        setting: Where, and how.
-        watch: Is called several times a second meanwhile.
+        plan: The plan.
+        setting: Target and options.
+        watch: Called several times a second during the replay.
     """
     with target(plan, setting) as addresses:
         return loops.run(_drive(plan, setting, addresses, watch))
@@ -54,7 +54,7 @@ def drive(plan: Plan, setting: Setting, watch: Watch | None = None) -> Report:
 
 @contextlib.contextmanager
 def target(plan: Plan, setting: Setting) -> Iterator[list[str]]:
-    """Give the addresses of the target; the embedded broker runs until the block ends."""
+    """Yield the addresses of the target; the embedded broker runs until the block ends."""
     if setting.to != MOCK:
         yield setting.to.split(",")
         return
@@ -65,12 +65,12 @@ def target(plan: Plan, setting: Setting) -> Iterator[list[str]]:
 
 def learn_noise(plan: Plan, setting: Setting, watch: Watch | None = None) -> tuple[str, ...]:
     """
-    Replay a plan twice at a reference; return patterns of all that differs there.
+    Replay a plan twice against a reference; return the patterns of all differences as ignore rules.
 
-    An answer that does not come is no noise.
+    Missing responses are not ignored.
 
     Raises:
-        ReplayError: The reference does not play along to the end.
+        ReplayError: The replay against the reference ended early.
     """
     manner = replace(setting.manner, loop=2)
     twice = replace(setting, manner=manner, noise=Noise(), criteria=Criteria())
@@ -93,10 +93,10 @@ async def _drive(plan: Plan, setting: Setting, addresses: list[str], watch: Watc
 
 class _Ending:
     """
-    Ends a replay before its time.
+    Ends a replay early.
 
     Attributes:
-        stop: Does so, by how far it is.
+        stop: Stops the current phase of the replay.
     """
 
     def __init__(self, report: Report) -> None:
@@ -104,7 +104,7 @@ class _Ending:
         self.stop: Callable[[], object] = lambda: None
 
     def because(self, why: str) -> None:
-        """End it; the report tells why."""
+        """End the replay, with the reason for the report."""
         self._report.ended = why
         self.stop()
 
@@ -130,7 +130,7 @@ async def _work(
         )
         worlds = await _worlds(plan, setting, cluster)
         warm_up(plan.alike * setting.manner.loop)
-        gc.freeze()  # going over the plan again and again would make requests late
+        gc.freeze()  # repeated collections over the plan would delay requests
         begin_ns = time.perf_counter_ns()
         judge = _Judge(report, setting, worlds.made | plan.created)
         run = Run(plan, cluster, worlds, judge, setting.manner)
@@ -148,14 +148,14 @@ async def _work(
 
 
 def _why_nothing(plan: Plan) -> str:
-    """Tell why nothing was sent: who is not told takes that for a target that does all."""
+    """Return why nothing was sent, as an empty report would look like success."""
     if not len(plan):
         return "nothing was sent: no Kafka request was chosen from what was captured (-Y, --port)"
     return f"nothing was sent: none of {len(plan):,} requests can be (--dry-run tells why)"
 
 
 class _Judge:
-    """Compares what steps were answered, for a report."""
+    """Compares the responses of steps, and adds the verdicts to a report."""
 
     def __init__(self, report: Report, setting: Setting, made: frozenset[str]) -> None:
         self._report = report
@@ -209,7 +209,7 @@ def _interruptible(report: Report) -> Iterator[_Ending]:
         ending.because(why)
         loop.remove_signal_handler(ENDINGS[why])
 
-    # In a thread, or where there are no signals, whoever runs us must stop us in another way.
+    # Signal handlers are unavailable in other threads and on some platforms.
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
         for why, number in ENDINGS.items():
             loop.add_signal_handler(number, stop, why)
@@ -223,13 +223,13 @@ def _interruptible(report: Report) -> Iterator[_Ending]:
 
 class Worlds:
     """
-    Makes the world of each pass.
+    Creates the id mapping of each pass.
 
     Args:
-        setting: Names and policy.
+        setting: Names and offset policy.
         cluster: The target.
-        bounds: Topic of the target and partition -> its first and its next offset.
-        made: Topics that were created for the replay, by their captured names.
+        bounds: Topic on the target and partition -> its earliest and latest offset.
+        made: Topics created for the replay, by their captured names.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class Worlds:
         self.made = made
 
     def __call__(self, copy: int) -> World:
-        """Return the world of a pass."""
+        """Return the id mapping of a pass."""
         names = self._setting.names(copy)
         world = World(self._cluster, names, self._setting.offsets)
         for (topic, partition), bounds in self._bounds.items():
@@ -254,7 +254,7 @@ class Worlds:
 
 
 async def _worlds(plan: Plan, setting: Setting, cluster: Cluster) -> Worlds:
-    """Create topics where that is wanted, and ask for what the worlds must know."""
+    """Create topics if requested, and fetch the offset bounds for the id mappings if needed."""
     topics = setting.live_topics(plan.topics)
     made = set(topics) if setting.to == MOCK else set[str]()
     if setting.create_topics:

@@ -1,8 +1,9 @@
 """
-Waits until what an answer promises can be seen everywhere: whoever comes next relies on it.
+Visibility: waits until the effect of a response is visible on all brokers.
 
-Brokers answer before that. Markers of a transaction are written later, and the controller is ahead
-of what brokers know of topics. What waits for an answer (see `causes`) waits for its effect too.
+Brokers respond before that: markers of a transaction are written later, and metadata of topics
+reaches brokers after the controller. Steps that depend on a response (see `causes`) depend on its
+effect too.
 
 Source: KIP-98, KIP-890 (transactions); KIP-500 (brokers follow the metadata log).
 """
@@ -21,19 +22,19 @@ from replay.transactions import is_settled
 
 async def take_effect(api: str, request: Container, answer: Container, cluster: Cluster) -> None:
     """
-    Return when what was answered is in effect, or when that takes too long.
+    Return when the effect of a response is visible, or after the timeout.
 
     Args:
         api: The name of the API.
-        request: The body as it was sent.
-        answer: The body that came back.
+        request: The request body, as it was sent.
+        answer: The response body.
         cluster: The target.
     """
     is_done = _EFFECTS.get(api)
     if is_done is None or request.get("validate_only"):
         return
     asked = 0
-    with suppress(ReplayError):  # who relies on it is told
+    with suppress(ReplayError):  # dependent requests will fail and be reported
         async for _ in cluster.attempts(f"{api} took no effect"):
             asked += 1
             if await is_done(request, answer, cluster):
@@ -101,10 +102,10 @@ async def _are_set(request: Container, answer: Container, cluster: Cluster) -> b
 
 
 _MOST_ASKED = 8
-"""A broker may write a value otherwise than it was set: that can't be told from an old one."""
+"""A broker may normalise a value, which then looks like an old one: so attempts are limited."""
 
 _SET = 0
-"""The operation of IncrementalAlterConfigs."""
+"""The operation SET of IncrementalAlterConfigs."""
 
 _OF_ALL_BROKERS = frozenset({2, 32})
 """Resources that any broker can describe: topics and groups."""
@@ -117,4 +118,4 @@ _EFFECTS: dict[str, Callable[[Container, Container, Cluster], Awaitable[bool]]] 
     "AlterConfigs": _are_set,
     "IncrementalAlterConfigs": _are_set,
 }
-"""API -> what tells whether its answer is in effect."""
+"""API -> the check whether its response is in effect."""

@@ -1,8 +1,8 @@
 """
-The embedded broker: librdkafka's mock cluster behind a front that has it answer as Kafka does.
+The embedded broker: librdkafka's mock cluster behind a proxy that adapts it to Kafka.
 
-The front stands where the mock says that its brokers are. What needs no mending goes through as it
-is; the mock keeps the order of the answers.
+The mock advertises the addresses of the proxy as those of its brokers. Messages that need no
+compatibility shim pass unchanged; the mock keeps the order of the responses.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 class Embedded:
     """
-    A cluster that runs in this process, from `__enter__` to `__exit__`.
+    A mock cluster in this process, running from `__enter__` to `__exit__`.
 
         with Embedded(brokers=3, topics={"orders": 6}) as embedded:
             Cluster.connect(embedded.addresses)
@@ -48,11 +48,11 @@ class Embedded:
 
     def __init__(self, brokers: int = 1, topics: Mapping[str, int] | None = None) -> None:
         """
-        Note what is wanted.
+        Prepare a cluster.
 
         Args:
-            brokers: How many.
-            topics: How many partitions each topic has.
+            brokers: Number of brokers.
+            topics: Topic -> number of partitions.
         """
         self.addresses: list[str] = []
         self._mock = Mock(brokers, topics)
@@ -63,10 +63,10 @@ class Embedded:
 
     def __enter__(self) -> Self:
         """
-        Start it.
+        Start the cluster.
 
         Raises:
-            ReplayError: librdkafka is not there, or can't start it.
+            ReplayError: librdkafka is not installed, or can't start the mock.
         """
         with ExitStack() as stack:
             stack.enter_context(self._mock)
@@ -81,11 +81,11 @@ class Embedded:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop it, with all that it holds."""
+        """Stop the cluster and close all connections."""
         self._stack.close()
 
     async def _serve(self, behind: int) -> int:
-        """Stand before a broker of the mock; return at which port."""
+        """Start the proxy of a broker of the mock; return its port."""
 
         def accept() -> Connection:
             front = _Front(behind, self._mends, self._fronts.discard)
@@ -100,14 +100,14 @@ class Embedded:
         for server in self._servers:
             server.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
-        await asyncio.gather(*others, return_exceptions=True)  # who is being connected
+        await asyncio.gather(*others, return_exceptions=True)  # connections being opened
         for front in list(self._fronts):
             front.close()
 
 
 @contextmanager
 def _running() -> Iterator[asyncio.AbstractEventLoop]:
-    """Run a loop in a thread of its own."""
+    """Run an event loop in a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="embedded broker")
     thread.start()
@@ -120,16 +120,16 @@ def _running() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 def _do(loop: asyncio.AbstractEventLoop, what: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-    """Do something in a loop that runs in another thread."""
+    """Run a coroutine in an event loop of another thread; return its result."""
     return asyncio.run_coroutine_threadsafe(what(), loop).result()
 
 
 class _Front:
     """
-    One connection of a client, and the one to the mock that stands behind it.
+    One proxied connection: the client's side and the mock's side.
 
     Attributes:
-        client: The client's side.
+        client: The connection to the client.
     """
 
     def __init__(self, behind: int, mends: Mends, on_end: Callable[[_Front], None]) -> None:
@@ -144,7 +144,7 @@ class _Front:
         self._connecting = loop.create_task(self._connect(behind))
 
     def close(self) -> None:
-        """End both sides."""
+        """Close both sides."""
         self._connecting.cancel()
         self.client.close()
         self._mock.close()
@@ -154,7 +154,7 @@ class _Front:
         self.close()
 
     def _leave(self, what: str, advice: str) -> None:
-        """The client is gone: the mock reads what it was sent, then ends its side."""
+        """Close the write side to the mock after the client has gone; the mock then closes too."""
         self._is_left = True
         if self._early is None:
             self._mock.end()
@@ -181,15 +181,15 @@ class _Front:
             self._early.append(frame)
 
     def _mended(self, frame: bytes) -> bytes:
-        """Return what the mock is asked in the place of a request; keep what its answer needs."""
+        """Return the request for the mock; keep the state to adapt its response."""
         asked = decode_request(frame)
         if asked.body is None:
-            return frame  # the mock says what it makes of it
+            return frame  # the mock handles it
         key, version, correlation_id = _HEAD.unpack_from(frame)
         instead = self._mends.instead(asked)
         if instead is not None:
             self._mending[correlation_id] = asked, version, _response(asked, instead)
-            # Its answer comes when it is the turn of ours, and makes room for it.
+            # An ApiVersions request keeps the place of our response in the order of responses.
             return _HEAD.pack(API_VERSIONS, 0, correlation_id) + _NOBODY
         is_changed = self._mends.asked(asked)
         sent_as = SENT_AS.get((key, version), version)
@@ -197,7 +197,7 @@ class _Front:
             try:
                 frame = _request(asked, sent_as)
             except Refused:
-                return frame  # what only this version can say
+                return frame  # only this version can express it
         self._mending[correlation_id] = asked, sent_as, b""
         return frame
 
@@ -210,12 +210,12 @@ class _Front:
             self.client.send(frame)
 
     def _right(self, asked: Message, sent_as: int, frame: bytes) -> bytes:
-        """Return an answer as Kafka would give it; nothing where it would give none."""
+        """Return a response as of a real Kafka broker; empty if Kafka would not respond."""
         message = decode_response(frame, asked.api_key, sent_as)
         if message.body is None or message.schema is None:
-            return frame  # who asked says what is wrong with it
+            return frame  # the client reports the problem
         for field in message.schema.fields:
-            # It writes null for what is empty also where there is no null.
+            # The mock writes null for empty values even in fields that are not nullable.
             if message.body.get(field.name, ...) is None and sent_as not in field.null:
                 message.body[field.name] = field.zero(sent_as)
         body = _converted("response", asked, message.body, sent_as, asked.api_version)
@@ -224,7 +224,7 @@ class _Front:
 
 
 def _request(asked: Message, version: int) -> bytes:
-    """Write a request in a version; `Refused` where that has no room for what it says."""
+    """Encode a request in another version; raises `Refused` if that can't express it."""
     key = asked.api_key or 0
     body = _converted("request", asked, asked.body, asked.api_version, version)
     shape = shape_of(key, version)
@@ -234,14 +234,14 @@ def _request(asked: Message, version: int) -> bytes:
 
 
 def _response(asked: Message, body: Any) -> bytes:
-    """Write the answer to a request."""
+    """Encode the response to a request."""
     shape = shape_of(asked.api_key or 0, asked.api_version or 0)
     head = _CORRELATION.pack(asked.correlation_id) + bytes(shape.response_header)
     return head + shape.response.build(body)
 
 
 def _converted(kind: Kind, asked: Message, body: Any, old: int | None, new: int | None) -> Any:
-    """Return a body of one version as one of another."""
+    """Convert a body from one version to another."""
     found = api(asked.api_key or 0)
     assert found is not None
     return convert(found.schema(kind), body, old or 0, new or 0, TopicIds(), [])

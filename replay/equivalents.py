@@ -1,4 +1,4 @@
-"""Equivalent answers with their reasons; what the end of a pass revises is taken back."""
+"""Equivalent responses with their reasons; the end of a pass may revise and remove some."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from replay.tallies import Reasons, Row
 
 class Equivalents:
     """
-    Collects them; the reasons of the answers of one pass are known by their steps.
+    Collects equivalent responses, and their reasons by step for the current pass.
 
     Attributes:
-        reasons: How often each was given.
+        reasons: The count of each reason.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Equivalents:
         self._revised: set[tuple[int, int]] = set()
 
     def add(self, request: Row, reasons: frozenset[Reason]) -> None:
-        """Take an answer, by what the report says of its request."""
+        """Add an equivalent response, by the report row of its request."""
         for reason in reasons:
             self.reasons.add(reason, request["api"])
         self._kept.add({**request, "reasons": sorted(reasons)})
@@ -38,12 +38,12 @@ class Equivalents:
         self._kind_of[step] = self._kinds.index(reasons)
 
     def take_back(self, request: Row) -> None:
-        """Forget an answer of the pass that was added last: it differs after all."""
+        """Remove a response of the current pass, as it differs after all."""
         for reason in self._kinds[self._kind_of[request["step"]]]:
             self.reasons.remove(reason, request["api"])
         self._revised.add((request["copy"], request["step"]))
 
     def rows(self, most: int | None = None) -> Iterator[Row]:
-        """Yield the answers, in the order in which they came; the first so many."""
+        """Yield the rows in the order in which they were added, at most `most`."""
         rows = self._kept.rows()
         return islice((r for r in rows if (r["copy"], r["step"]) not in self._revised), most)

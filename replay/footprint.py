@@ -1,4 +1,4 @@
-"""What an exchange touches, so that those that must not change places can be told from others."""
+"""Read and write sets of exchanges, which show whose order must be kept."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ Log = tuple[str | UUID, int]
 """A partition of a topic."""
 
 TOPICS: Thing = ("topics",)
-"""Which topics there are."""
+"""The set of topics."""
 
 GROUPS: Thing = ("groups",)
-"""Which groups there are, and in which state."""
+"""The set of groups, with their states."""
 
 TRANSACTIONS: Thing = ("transactions",)
-"""Which transactions there are, and in which state."""
+"""The set of transactions, with their states."""
 
 COMMUTING = frozenset({GROUPS, TRANSACTIONS})
-"""Changed by all who change one of them, in any order: only who asks for all waits for them."""
+"""Written with each member of the set, in any order: only listings depend on these writes."""
 
 CLUSTER: Thing = ("cluster",)
-"""What is configured."""
+"""The configuration of the cluster."""
 
 _DENIALS = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION"})
 
@@ -49,7 +49,7 @@ _OF_PARTITIONS = (
     "Produce Fetch ListOffsets DeleteRecords OffsetForLeaderEpoch DescribeProducers "
     "ShareFetch ShareAcknowledge"
 )
-"""What is said about partitions changes with what is in them; elsewhere only the topic counts."""
+"""APIs whose responses depend on the contents of partitions; for others only the topic counts."""
 
 _WRITES = {
     Role.PARTITION: "Produce DeleteRecords",
@@ -64,7 +64,7 @@ _WRITES = {
         "InitProducerId AddPartitionsToTxn AddOffsetsToTxn TxnOffsetCommit EndTxn Produce"
     ),
 }
-"""Role -> APIs that change what it names; all others only ask."""
+"""Role -> APIs that write the thing it names; all others only read."""
 
 _BY_PARTITION = frozenset(_OF_PARTITIONS.split())
 
@@ -73,7 +73,7 @@ _OBSERVERS = {
     "OffsetForLeaderEpoch": "partition",
     "OffsetFetch": "group",
 }
-"""API -> the things of which it asks how far they have come."""
+"""API -> the kind of things whose progress it queries."""
 
 _CHANGES = {role: frozenset(names.split()) for role, names in _WRITES.items()}
 
@@ -89,15 +89,15 @@ _SETTINGS = {
     "directories": "AlterReplicaLogDirs DescribeLogDirs",
     "voters": "AddRaftVoter RemoveRaftVoter DescribeQuorum",
 }
-"""What is configured -> APIs that change or tell it."""
+"""Kind of setting -> APIs that write or read it."""
 
 _SETTING_OF = {api: kind for kind, names in _SETTINGS.items() for api in names.split()}
 
 _LISTS = {"ListGroups": GROUPS, "ListTransactions": TRANSACTIONS}
-"""API -> what it asks for."""
+"""API -> the set that it lists."""
 
 _CONFIGURED = {TOPIC: Role.TOPIC, GROUP: Role.GROUP, TRANSACTION: Role.TRANSACTIONAL_ID}
-"""What a resource is, if it is one of these: who uses it goes by its settings and its ACLs."""
+"""Resource type -> role; users of such a resource depend on its settings and its ACLs."""
 
 _PART_OF = {Role.GROUP: GROUPS, Role.TRANSACTIONAL_ID: TRANSACTIONS}
 
@@ -117,21 +117,21 @@ _WANTED = frozenset(
 @dataclass(slots=True)
 class Footprint:
     """
-    What one exchange touches.
+    The read and write sets of one exchange.
 
     Attributes:
-        reads: What its answer depends on.
-        writes: What it changes.
+        reads: Things on which its response depends.
+        writes: Things that it changes.
         wrote: Partition -> offset of the first record that it appended.
-        saw: Partition -> offset of the last record that it was given.
-        producers: Ids of producers whose transactions it saw the end of.
-        lacked: Topics that did not exist, and that it may have created by asking for them.
-        found: Topics that it asked for and that did exist.
+        saw: Partition -> last offset that must be in the log: fetched, or before a fetch offset.
+        producers: Ids of producers whose transaction ends it fetched.
+        lacked: Topics that did not exist, and that it may have auto-created.
+        found: Requested topics that existed.
         ended: Id of the producer whose transaction it ended.
-        turn: What it tells of a group.
-        partitions: Topic -> how many partitions it shows at least.
-        observes: Those of `reads` of which it asks how far they have come.
-        commits: Whether it commits offsets that count when its transaction ends.
+        turn: Its group event.
+        partitions: Topic -> the least number of partitions that it shows.
+        observes: Those of `reads` whose progress it queries.
+        commits: Whether it commits offsets that take effect when its transaction ends.
     """
 
     reads: set[Thing] = field(default_factory=set)
@@ -148,12 +148,12 @@ class Footprint:
     commits: bool = False
 
     def show(self, topic: str | UUID, partitions: int) -> None:
-        """Note that a topic has so many partitions at least."""
+        """Record the least number of partitions of a topic."""
         self.partitions[topic] = max(self.partitions.get(topic, 0), partitions)
 
 
 def footprint(asked: Message, answered: Message | None) -> Footprint:
-    """Return what an exchange touches."""
+    """Return the read and write sets of an exchange."""
     found = Footprint(turn=turn_of(asked, answered))
     _read_request(asked, found)
     if answered is not None and answered.body is not None:
@@ -219,7 +219,7 @@ def _touch(api: str, role: Role, value: Any, scope: Scope, found: Footprint) -> 
 
 
 def _is_denied(answered: Message) -> bool:
-    """Tell whether an answer says that there is no such topic or partition."""
+    """Return whether a response has an error for an unknown or invalid topic or partition."""
     facts = Facts()
     assert answered.schema is not None
     assert answered.body is not None
@@ -261,7 +261,7 @@ def _partitions(topics: list[Container], name: str) -> Iterator[tuple[str | UUID
 
 
 def _read_positions(body: Container, found: Footprint) -> None:
-    """Note how far the partitions must have come for a Fetch to be in their range."""
+    """Record the offsets that must exist for the fetch offsets to be in range."""
     for topic in body.topics:
         title = topic.get("topic") or topic.get("topic_id")
         for each in topic.partitions:
@@ -270,7 +270,7 @@ def _read_positions(body: Container, found: Footprint) -> None:
 
 
 def _internal_topics(body: Container) -> Iterator[str]:
-    """Yield the topics that the broker creates for a streams group (KIP-1071)."""
+    """Yield the internal topics that the broker creates for a streams group (KIP-1071)."""
     for each in body.topology.subtopologies if body.topology is not None else ():
         for topic in (*each.state_changelog_topics, *each.repartition_source_topics):
             yield topic.name
@@ -303,7 +303,7 @@ def _read_records(log: Log, records: bytes, found: Footprint) -> None:
 
 
 def _read_producers(body: Container, found: Footprint) -> None:
-    """Note who wrote the batches: each must have its id before."""
+    """Add the producers of the batches to the read set: each must have its id before."""
     for topic in body.topic_data:
         for partition in topic.partition_data:
             for piece in pieces(partition.records or b""):

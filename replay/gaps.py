@@ -1,8 +1,8 @@
 """
-Which differences follow from what a capture lacks, as it begins midway or has gaps.
+Differences that follow from an incomplete capture, which begins midway or has gaps.
 
-The target can't give records that the capture does not show to be produced, nor know positions
-among them. Records that both sides have, and positions among those, are compared as ever.
+The target can't return records whose Produce is not in the capture, nor know offsets among them.
+Records on both sides, and offsets among those, are compared as usual.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def follow_from_gap(
     captured: Captured, answered: Message, differences: Sequence[Difference], world: World
 ) -> bool:
     """
-    Tell whether all differences are in partitions of whose records the capture lacks some.
+    Return whether all differences follow from records, members or markers that the capture lacks.
 
     Args:
-        captured: What was asked.
-        answered: The captured answer.
-        differences: Where the answer of the target is another.
-        world: What the target has in the place of what was captured.
+        captured: The captured request.
+        answered: The captured response.
+        differences: The differences of the target's response.
+        world: The id mapping.
     """
     if not world.is_partial:
         return False
@@ -49,9 +49,9 @@ def follow_from_gap(
 
 def _is_out_of_range(difference: Difference, answered: Message, world: World) -> bool:
     """
-    Tell whether a fetch session tells of a position beyond the log, and of nothing else.
+    Return whether a difference is only OFFSET_OUT_OF_RANGE in a fetch session.
 
-    The position was asked for in an earlier request of the session (KIP-227): at the end of a log
+    The fetch offset was set by an earlier request of the session (KIP-227), at the end of a log
     whose records the capture lacks.
     """
     live = difference.replayed
@@ -70,7 +70,7 @@ def _is_out_of_range(difference: Difference, answered: Message, world: World) ->
 
 
 def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool:
-    """Tell whether a difference is in one of these partitions, or no records come beside them."""
+    """Return whether a difference is in one of these partitions, or about missing records."""
     path = difference.path
     if path.endswith("records") and str(difference.replayed).startswith("no records"):
         return True
@@ -78,19 +78,19 @@ def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool
 
 
 def _is_of_ends(difference: Difference) -> bool:
-    """Tell whether a difference is in how transactions ended, or which were aborted."""
+    """Return whether a difference is in transaction markers, or in aborted transactions."""
     return difference.path.endswith(".control") or ".aborted_transactions" in difference.path
 
 
 def _is_of_strangers(captured: Captured, world: World) -> bool:
-    """Tell whether a request is of a group with members whose join the capture does not show."""
+    """Return whether a request is of a group with members whose join was not captured."""
     body = captured.asked().body
     group = body.get("group_id") if body is not None else None
     return any(group == each for each, _ in world.strangers)
 
 
 def _is_of_members(difference: Difference) -> bool:
-    """Tell whether a difference is in who is a member of a group, and has which partitions."""
+    """Return whether a difference is in the members of a group, or in their assignments."""
     if not difference.is_error:
         return difference.path.startswith(_PARTS)
     return difference.replayed in _OF_MEMBERS or difference.captured in _OF_MEMBERS
@@ -110,7 +110,7 @@ _PARTS = ("assignment", "members", "leader")
 
 
 def _lacking(captured: Captured, answered: Message, world: World) -> Iterator[tuple[str, int]]:
-    """Yield partitions, as captured, that an exchange is about and of which records are lacking."""
+    """Yield the captured partitions of an exchange whose records the capture lacks in part."""
     asked = captured.asked()
     for message, wanted in ((asked, _ASKED), (answered, _ANSWERED)):
         if message.body is None or message.schema is None:
@@ -132,22 +132,22 @@ def _lacking(captured: Captured, answered: Message, world: World) -> Iterator[tu
 
 
 def _is_of_before(place: Place, asked: Message, world: World) -> bool:
-    """Tell whether an offset was committed by nothing that the capture shows."""
+    """Return whether the commit of an offset was not captured."""
     topic, partition = world.topic_of(place.scope), place.scope.partition
     group = place.scope.group or (asked.body.get("group_id") if asked.body is not None else None)
     return place.value >= 0 and (group, topic, partition) not in world.committed
 
 
 _POSITIONS = frozenset({"fetch_offset", "offset", "committed_offset", "end_offset"})
-"""Offsets of records; others move while nobody asks."""
+"""Fields with offsets of records; others change independently of requests."""
 
 
 _MOST_MARKERS = 3
-"""That may lie between a record and the position behind it."""
+"""Most transaction markers assumed between a record and the offset after it."""
 
 
 def _data_offsets(data: bytes) -> Iterator[int]:
-    """Yield the offsets of the records that are no ends of transactions."""
+    """Yield the offsets of data records, without control records."""
     for batch in parse_records(data):
         if not (isinstance(batch, RecordBatch) and batch.control):
             yield from (record.offset for record in batch.records)

@@ -1,10 +1,10 @@
 """
-Classic groups: who leads them on the target, what their leader assigns, and who joins again.
+Classic groups: their leaders on the target, assignments, and members that rejoin.
 
-How many members come together depends on how long the coordinator waits for more. A group that was
-captured to form at once may do so step by step; a client that is told of that joins again. It joins
-when it is told, by an answer or by one of the heartbeats that are sent for it, and not before: a
-leader that joins for nothing would have all others join once more.
+How many members join together depends on how long the coordinator waits for more. A group captured
+to form at once may need several rebalances on the target; its members then rejoin. A member does so
+when a response, or a heartbeat sent for it, reports the rebalance, and not before: a leader that
+rejoins without need would make all others rejoin.
 
 Source: KIP-62, KIP-394; Kafka, ClassicGroup.java, ConsumerCoordinator.java.
 """
@@ -29,16 +29,16 @@ from replay.step import Captured, Step
 from replay.world import World
 
 Repeat = Callable[[int, str], Awaitable[Container | None]]
-"""Asks a step once more for a member, by its captured id, and returns the answer."""
+"""Repeats a step for a member, by its captured id, and returns the response."""
 
 _Key = tuple[str, str]
-"""Group and member, as they were captured."""
+"""Captured group and member."""
 
 _Place = tuple[str, int]
-"""Group and generation, as they were captured."""
+"""Captured group and generation."""
 
 _TELLS = frozenset({"SyncGroup", "Heartbeat", "OffsetCommit"})
-"""APIs by which a member is told that its group rebalances."""
+"""APIs whose responses report a rebalance to a member."""
 
 _NO_STEP = -1
 
@@ -51,14 +51,14 @@ class _Member:
     A member that has joined.
 
     Attributes:
-        join: The step by which it did; -1 where the capture does not show it.
-        repeat: Asks for it.
-        sync: The step by which it was told its part since; -1 for none.
-        said: The last step in which it was told that it is one.
-        is_unsettled: Whether the capture shows next that it is told of a rebalance.
-        has_rejoined: Whether it joined again while it had nothing to ask.
-        joining: Set while it joins again.
-        assigning: Set while it assigns before the capture shows that it asks for its own part.
+        join: The step of its JoinGroup; -1 if not captured.
+        repeat: Repeats a step for it.
+        sync: The step of its last SyncGroup since; -1 for none.
+        said: The last step whose response confirmed its membership.
+        is_unsettled: Whether the next captured response reports a rebalance to it.
+        has_rejoined: Whether it rejoined between its captured requests.
+        joining: The task of its rejoin.
+        assigning: The task of a SyncGroup sent before the captured one, to assign as leader.
     """
 
     join: int
@@ -84,12 +84,12 @@ class Groups:
 
     def answered(self, step: Step, answer: Container, repeat: Repeat) -> None:
         """
-        Note what an answer tells of who leads a group, and who is in it.
+        Update leaders and members from a response.
 
         Args:
-            step: What was asked.
-            answer: What the target answered.
-            repeat: Asks for the member that is told.
+            step: The step.
+            answer: The response body of the target.
+            repeat: Repeats a step for the member.
         """
         name = step.captured.api
         if name not in _OF_MEMBERS or answer.get("error_code"):
@@ -114,11 +114,11 @@ class Groups:
                 self._due.pop(group, None)
 
     def introduce(self, group: str, member: str, repeat: Repeat) -> None:
-        """Take over a member whose join the capture does not show; `repeat` has it join again."""
+        """Add a member whose join was not captured; `repeat` makes it rejoin."""
         self._members[group, member] = _Member(_NO_STEP, repeat)
 
     def _join(self, key: _Key, member: _Member) -> None:
-        """Note who has joined; who did so again by the same step goes on as it was."""
+        """Add a member; one that joined again by the same step keeps its state."""
         before = self._members.get(key)
         if before is not None and before.join == member.join:
             before.is_unsettled = member.is_unsettled
@@ -127,12 +127,12 @@ class Groups:
 
     def why_again(self, step: Step, answer: Container, version: int) -> Again | None:
         """
-        Tell why a member is to ask again; None where it is not.
+        Return why to retry a request of a member; None if its response is final.
 
         Args:
-            step: What was asked.
-            answer: The body that the target answered.
-            version: Its version.
+            step: The step.
+            answer: The response body of the target.
+            version: The version of the response.
         """
         name, told = step.captured.api, step.captured.answered()
         if told is None or told.body is None:
@@ -149,9 +149,9 @@ class Groups:
 
     def _awaits_others(self, asked: Captured, told: Container, answer: Container) -> bool:
         """
-        Tell whether others are still to join, whom the capture shows in the same generation.
+        Return whether other members of the captured generation have yet to join.
 
-        Only the leader is told who has joined. Who has come before the others joins again.
+        Only the leader gets the list of members. Members that joined before the others rejoin.
         """
         body = asked.asked().body
         if body is None or answer.error_code:
@@ -163,13 +163,13 @@ class Groups:
         return bool(self._short.get(place) == generation)
 
     def _key(self, step: Step) -> _Key | None:
-        """Return whom a step is asked for, if that member has joined."""
+        """Return group and member of a step, if the member has joined."""
         body = step.captured.asked().body
         key = (body.group_id, _member_id(body)) if body is not None else ("", "")
         return key if key in self._members else None
 
     async def until_joined(self, step: Step) -> None:
-        """Wait while the member that is to ask joins again: else it would ask as who it was."""
+        """Wait for a rejoin of the member: else the request would carry its old generation."""
         key = self._key(step) if step.captured.api in _TELLS else None
         joining = self._members[key].joining if key is not None else None
         if joining is not None:
@@ -177,11 +177,11 @@ class Groups:
 
     async def rejoin(self, step: Step, request: Container) -> Change:
         """
-        Have the member join again that was told of a rebalance; tell of it.
+        Make the member of a step rejoin after a rebalance; return the change for the report.
 
         Args:
-            step: What was asked.
-            request: What was sent: if that was in an earlier generation, it has joined since.
+            step: The step.
+            request: The body that was sent: if of an earlier generation, it has rejoined since.
         """
         key, body = self._key(step), step.captured.asked().body
         assert key is not None
@@ -193,12 +193,12 @@ class Groups:
 
     async def told(self, group: str, member: str) -> bool:
         """
-        Have a member join again that is told of a rebalance while it has nothing to ask.
+        Make a member rejoin after a heartbeat between its captured requests reports a rebalance.
 
-        It does not where the capture shows that it was told of one too, and what it did then.
+        It does not if the capture has a rebalance next too, and so its own rejoin.
 
         Returns:
-            Whether it still is a member: not where the capture shows no more of it.
+            Whether it still is a member: not if the capture has no further requests of it.
         """
         key = group, member
         known = self._members.get(key)
@@ -211,7 +211,7 @@ class Groups:
         return True
 
     def rejoined(self, step: Step) -> list[Change]:
-        """Tell that the member joined again that asks, if it did so since it asked last."""
+        """Return the change for a rejoin of the member since its last request, if any."""
         key = self._key(step) if step.captured.api in _TELLS else None
         if key is None or not self._members[key].has_rejoined:
             return []
@@ -229,7 +229,7 @@ class Groups:
 
     def assign(self, message: Message) -> list[Change]:
         """
-        Have the member that leads the group of the target send what the captured leader assigned.
+        Make the leader on the target send the assignments of the captured leader.
 
         Args:
             message: A captured SyncGroup, whose body may be changed.
@@ -256,9 +256,9 @@ class Groups:
 
     def _have_assigned(self, group: str) -> None:
         """
-        Have the leader assign what the captured one does, which the target has not for a leader.
+        Send the SyncGroup of the leader on the target, which is not the captured leader.
 
-        The leader's own turn may come only after that of the captured one, who waits for it.
+        Its own step may come only after that of the captured leader, whose response depends on it.
         """
         key = group, self._leaders[group]
         number = self._plan.groups.parts.get((*key, self._due.get(group, 0)))
@@ -269,13 +269,13 @@ class Groups:
 
 
 async def _ask_for_part(name: str, member: _Member, number: int) -> None:
-    """Ask for a part; who asks for it next is told what fails."""
+    """Repeat a SyncGroup; failures show at the next request."""
     with suppress(DissectorError, Refused):
         await member.repeat(number, name)
 
 
 async def _join_again(name: str, member: _Member) -> None:
-    """Join, and ask for its part where it had one; who asks for it next is told what fails."""
+    """Repeat JoinGroup, and SyncGroup if it was sent; failures show at the next request."""
     with suppress(DissectorError, Refused):
         answer = await member.repeat(member.join, name)
         if answer is not None and not answer.error_code and member.sync >= 0:
@@ -283,12 +283,12 @@ async def _join_again(name: str, member: _Member) -> None:
 
 
 def _generation(body: Container) -> int:
-    """Return in which generation somebody asks."""
+    """Return the generation of a request."""
     return int(body.get("generation_id", body.get("generation_id_or_member_epoch")))
 
 
 def _member_id(body: Container) -> str:
-    """Return who asks; empty for nobody, as in OffsetCommit v0."""
+    """Return the member id of a request; empty without one, as in OffsetCommit v0."""
     return str(body.get("member_id", ""))
 
 
