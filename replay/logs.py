@@ -22,7 +22,10 @@ _Ints = NDArray[np.int64]
 _Numbers = NDArray[np.int32]
 
 _LOOK_BACK = 64
-"""Limit of the search for an earlier step, which overlapping requests may have made necessary."""
+"""
+Number of rows searched for an earlier step: overlapping requests to a partition may be captured in
+another order than they were served.
+"""
 
 
 class _Rows:
