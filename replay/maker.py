@@ -184,7 +184,7 @@ class Maker:
         return True
 
     def _note_unheard_of(self, number: int, exchange: Exchange, found: Footprint) -> None:
-        """Note a Produce request that may be retried after the leader learns of the partition."""
+        """Note a Produce request that was refused because its partition was new."""
         if why := why_unheard_of(exchange.api or "", exchange.response):
             partitions = [thing[1:] for thing in found.writes if thing[0] == "partition"]
             self._unheard_of[number] = why, partitions

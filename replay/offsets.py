@@ -36,7 +36,7 @@ class _Side:
 
     def learn(self, start: int, other: int, count: int) -> None:
         if not count and self.holds(start):
-            return  # a stretch of records knows better than a mere position
+            return  # a record's offset is more reliable than a mere position
         if self.starts:
             begin, (there, known) = self.starts[-1], self.stretches[-1]
             if begin <= start <= begin + known and other - there == start - begin:

@@ -50,7 +50,7 @@ class Plan:
         topics: Topic -> number of partitions seen in the capture, at least 1.
         topic_ids: Captured topic ids and their names.
         assignments: Group and generation -> the step in which the leader sends its assignment.
-        created: Topics that requests for them created.
+        created: Topics created automatically, because a request named them.
         groups: Group events seen in the capture.
         overlaps: Steps whose responses overlapped a change, with the things that changed.
         lacking: The missing prerequisites of steps.

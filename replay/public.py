@@ -47,7 +47,7 @@ def replay(
     upgrade: bool = False,
 ) -> Report:
     """
-    Replay a plan at a target and return the report; not to be called inside an event loop.
+    Replay a plan at a target and return the report; it blocks, even inside an event loop.
 
     A target that refuses or stalls raises no error: `Report.ended` gives the reason, and
     `Report.passed` is false.
