@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
 
 _LONGEST_SOFTWARE = 100
-"""Maximum length of a client's software name and version."""
+"""Maximum length of a client's software name and version, in characters."""
 
 _VOTE = KEYS["Vote"]
 """The key of Vote, which only controllers offer (KIP-595)."""

@@ -72,7 +72,7 @@ class _Side:
             del self.starts[at + 1], self.stretches[at + 1]
 
     def find(self, offset: int) -> tuple[int, str] | None:
-        """Return the offset on the other side and how it was found; None if no stretch is known."""
+        """Return the offset on the other side and how it was found; None if unknown."""
         if not self.starts:
             return None
         at = max(bisect_right(self.starts, offset) - 1, 0)

@@ -293,7 +293,7 @@ class Player:
         return bodies[0] if len(bodies) == 1 else merge(found.response, outcome.version, bodies)
 
     def _note(self, sent: Sent, captured: Message | None, answer: Container) -> None:
-        """Note session, membership and throttle data of a response, be it the final one or retried."""
+        """Note session, membership and throttle data of a response, final or to be retried."""
         parts = [(part.node, part.request) for part in sent.outcome.parts]
         for part in sent.outcome.parts:
             if part.response is not None:
