@@ -1,4 +1,4 @@
-"""The verdict on a replay in one line, and in a few what was replayed."""
+"""The verdict on a replay as one line, and a short description of the replay."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from replay.report import Report
 from replay.tallies import Row
 
 _REASONS = 2
-"""So many reasons stand in the headline; all are in the report."""
+"""Number of reasons in the headline; the report has all of them."""
 
 _NAMED = 4
 
 
 def verdict_line(report: Report) -> str:
-    """Return the verdict in one line: how many answers differ, how many requests were not sent."""
+    """Return the verdict as one line: the number of differing responses and of unsent requests."""
     return escaped("; ".join([f"{report.target}: {_verdict(report)}", *_unsent(report)]))
 
 
@@ -46,7 +46,7 @@ def _verdict(report: Report) -> str:
 
 
 def _unsent(report: Report) -> Iterator[str]:
-    """Yield how many requests were not sent, with the reasons."""
+    """Yield the number of requests that were not sent, with the most frequent reasons."""
     rows = report.left_out_rows()
     count = report.captured - report.answers
     if count <= 0:
@@ -62,7 +62,7 @@ def _unsent(report: Report) -> Iterator[str]:
 
 
 def about_rows(report: Report) -> list[Row]:
-    """Return what was replayed, how and where, for people: a row for each fact."""
+    """Return the capture, clients, target and options of the replay, one row for each fact."""
     about = report.about.row()
     rows = [("capture", text) for text in _captures(about)]
     if about["clients"]:
@@ -98,7 +98,7 @@ def _target(report: Report, target: Row) -> str:
 
 
 def _options(options: dict[str, object]) -> str:
-    """Return options as one would type them."""
+    """Return the options as they would be typed in a shell."""
     words: list[str] = []
     for name, value in options.items():
         for each in value if isinstance(value, list) else [value]:

@@ -1,7 +1,7 @@
 """
-Members of groups say that they are there, where the replay waits longer than the capture did.
+Heartbeats for group members, sent where the replay pauses for longer than the capture did.
 
-Source: KIP-62 (classic groups), KIP-848, KIP-932 (those that the broker assigns).
+Source: KIP-62 (classic groups), KIP-848, KIP-932 (groups whose broker assigns partitions).
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from replay.world import World
 
 _BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
 _SAYS = _BY_EPOCH | {"JoinGroup", "SyncGroup", "Heartbeat"}
-"""APIs by which a member says that it is there."""
+"""APIs whose requests keep a member's session alive."""
 
 _GOES_ON = MISROUTED | {0, REBALANCES}
-"""Errors after which a member still is one."""
+"""Error codes after which the member still belongs to its group."""
 
 _PART_OF_SESSION = 3
-"""A classic member beats thrice a session, at the least often that clients are advised to."""
+"""Heartbeats per session of a classic member: the minimum that clients are advised to send."""
 
 _SOON_S = 0.1
 """
-A classic member beats so often while another waits to join: who joins is answered when all members
-know of it, and have joined again.
+Heartbeat interval in seconds of a classic member while another member is joining: the coordinator
+answers JoinGroup only when all members have learned of the rebalance and joined again.
 """
 
 _INTERVALS, _INTERVALS_ALIVE = 2, 9
 """
-In heartbeat intervals: when we speak for a member whose client has not spoken, which it does every
-interval; and how long the broker takes it for alive (Kafka's defaults are 5 s and 45 s).
+In heartbeat intervals: how long a client, which normally sends a heartbeat every interval, may be
+silent before we send one for it, and the session timeout (Kafka's defaults are 5 s and 45 s).
 """
 
 
@@ -53,16 +53,16 @@ class _Member:
     A member on the target.
 
     Attributes:
-        connection: The captured connection on which it speaks.
-        client_id: What it signs with.
-        api: By which it is kept alive.
-        body: What is said then.
-        every_s: How long it may say nothing.
-        alive_ns: How long the broker takes it for alive.
-        said_ns: When, in the capture, it spoke last.
-        timer: Set while nothing of its own is on the way.
-        news: An assignment that was told to us, or sooner than in the capture: the heartbeat is to
-            be told that shows it there.
+        connection: The member's captured connection.
+        client_id: The client id of its requests.
+        api: The API of its heartbeats.
+        body: The body of its heartbeats.
+        every_s: The longest time between two of its requests.
+        alive_ns: The session timeout.
+        said_ns: The time of its last captured request.
+        timer: The timer of the next heartbeat; None while a request of the member is in flight.
+        news: An assignment that arrived in answer to one of our heartbeats, or earlier than in the
+            capture; it is added to the response of the heartbeat that shows it in the capture.
     """
 
     connection: int
@@ -82,15 +82,15 @@ class _Member:
 
 class Heartbeats:
     """
-    Speaks for the members of a pass, as long as the capture shows that they were there.
+    Sends heartbeats for the members of a pass, as long as the capture shows that they exist.
 
-    A member that the capture lets go, as it was silent for longer than its session, is not kept.
+    A member whose captured silence exceeds its session timeout is left to expire.
 
     Args:
         cluster: The target.
-        world: What it has in the place of what was captured.
-        rebalances: Takes group and member, by their captured names, that we were told of a
-            rebalance for; returns whether it still is a member.
+        world: The id mapping.
+        rebalances: Called with the captured names of a group and a member when a heartbeat reports
+            a rebalance; returns whether the member still belongs to the group.
     """
 
     def __init__(
@@ -107,15 +107,15 @@ class Heartbeats:
         self._loop = asyncio.get_running_loop()
 
     def awaits(self, connection: int, begun_ns: int) -> None:
-        """Note what is sent next on a captured connection, as soon as it may be."""
+        """Note the capture time of a connection's next request, as soon as it may be sent."""
         self._next_ns[connection] = begun_ns
 
     def reaches(self, begun_ns: int) -> None:
-        """Note how far the pass has come."""
+        """Note the capture time that the pass has reached."""
         self._reached_ns = max(self._reached_ns, begun_ns)
 
     def sent(self, name: str, body: Container) -> None:
-        """Note a request as it is sent: while it is on the way we say nothing."""
+        """Note a request as it is sent; heartbeats pause while it is in flight."""
         if name == "LeaveGroup":
             for each in body.get("members") or [body]:
                 self._forget((body.group_id, each.member_id))
@@ -134,13 +134,13 @@ class Heartbeats:
         self, step: Step, before: Message | None, body: Container, answer: Container
     ) -> None:
         """
-        Note what a request was answered; an assignment that was told before is added.
+        Note a member's response, and add an assignment that arrived earlier.
 
         Args:
             step: The captured request.
-            before: Its captured answer.
-            body: What was sent.
-            answer: What came back.
+            before: Its captured response.
+            body: The body of the sent request.
+            answer: The body of the target's response.
         """
         captured = step.captured
         name = captured.api
@@ -169,12 +169,12 @@ class Heartbeats:
 
     def joined(self, captured: Captured, body: Container, answer: Container) -> None:
         """
-        Note a member that joined without a step.
+        Note a member that joined without a captured join.
 
         Args:
-            captured: A request by which it is known.
-            body: With what it joined.
-            answer: What came back.
+            captured: A captured request of the member.
+            body: The body of its join request.
+            answer: The body of the response to that.
         """
         if captured.api in _BY_EPOCH:
             member = _by_epoch(captured, (body.group_id, answer.member_id), answer)
@@ -188,7 +188,7 @@ class Heartbeats:
 
     @contextmanager
     def while_joining(self, group: str) -> Iterator[None]:
-        """Speak often for the members of a group, which may have to join again too."""
+        """Send frequent heartbeats for a group's members, who may have to join again too."""
         self._joining[group] += 1
         self._haste(group)
         try:
@@ -197,21 +197,21 @@ class Heartbeats:
             self._joining[group] -= 1
 
     def urge(self, groups: Collection[str]) -> None:
-        """Speak at once for all members of groups that are not speaking themselves."""
+        """Send heartbeats at once for all group members without a request in flight."""
         for member in list(self._members.values()):
             if member.body["group_id"] in groups and member.timer is not None:
                 member.timer.cancel()
                 self._speak(member)
 
     def _haste(self, group: str) -> None:
-        """Speak soon for the members of a group, which may have to join again too."""
+        """Bring forward the heartbeats of a group's members, who may have to join again too."""
         for member in self._members.values():
             if member.body["group_id"] == group and member.timer is not None:
                 member.timer.cancel()
                 self._wait(member)
 
     def stop(self) -> None:
-        """Say nothing any more."""
+        """Stop all heartbeats."""
         for key in list(self._members):
             self._forget(key)
         for task in self._tasks:
@@ -248,11 +248,11 @@ class Heartbeats:
             if member.api in _BY_EPOCH and not error:
                 self._learn(member, answer)
         except ReplayError:
-            pass  # who plays the member is told when it asks itself
+            pass  # the player of this member gets the same error with its own requests
         if error in MISROUTED:
             self._cluster.forget_coordinator(Coordinated.GROUP, group)
         if self._members.get(member.key) is not member or member.timer is not timer:
-            return  # it has spoken itself meanwhile
+            return  # the member has sent a request of its own meanwhile
         if error in _GOES_ON:
             self._wait(member)
         else:
@@ -261,12 +261,12 @@ class Heartbeats:
             self._forget(member.key)
 
     def _captured(self, member: _Member) -> tuple[str, str]:
-        """Return the captured names of group and member."""
+        """Return the captured names of the member and its group."""
         group = self._world.names.captured_other(member.body["group_id"])
         return group, self._world.members.captured(group, member.body["member_id"])
 
     def _learn(self, member: _Member, answer: Container) -> None:
-        """Take over a new epoch, which the capture has no counterpart of, and an assignment."""
+        """Learn a new assignment, and a new epoch, which has no counterpart in the capture."""
         group, title = self._captured(member)
         members, before = self._world.members, member.body["member_epoch"]
         if answer.assignment is not None:
@@ -280,7 +280,7 @@ class Heartbeats:
 def _told(
     known: _Member | None, step: Step, before: Message | None, answer: Container
 ) -> Container | None:
-    """Add what a member is still to be told, if the capture shows it here; return what is left."""
+    """Add the pending assignment to a response if the capture has it there; return what remains."""
     if step.is_unassigned and has_partitions(answer):
         return answer.assignment  # the capture shows it later
     if known is None or known.news is None or answer.assignment is not None:

@@ -1,8 +1,8 @@
 """
-Holes in the sequences of producers: batches that a broker took and that the capture lacks.
+Holes in the sequences of producers: batches that a broker accepted but the capture lacks.
 
-A broker takes a batch only if it goes on from the one before. One that it took although the capture
-lacks what comes before proves a hole, which a target must not see. Source: KIP-98;
+A broker accepts a batch only if it continues the previous one. An accepted batch whose predecessor
+is not in the capture therefore proves a hole, which the target must not see. Source: KIP-98;
 Kafka, ProducerAppendInfo.java.
 """
 
@@ -21,19 +21,19 @@ from replay.batches import pieces
 from replay.footprint import Log
 
 SEQUENCES = 1 << 31
-"""After 2^31 - 1 a sequence goes on with 0 (Kafka, DefaultRecordBatch.incrementSequence)."""
+"""Sequences wrap from 2^31 - 1 to 0 (Kafka, DefaultRecordBatch.incrementSequence)."""
 
 
 @dataclass(slots=True)
 class Holes:
     """
-    The holes in what one producer wrote to one partition.
+    The holes in one producer's batches to one partition.
 
     Attributes:
         first: The first captured sequence.
-        following: The sequence with which the next batch goes on.
-        ends: Where each hole ends, counted from the first sequence.
-        missing: How many records are missing up to there.
+        following: The sequence expected of the next batch.
+        ends: Where each hole ends, as a distance from the first sequence.
+        missing: Total number of missing records up to each of these ends.
     """
 
     first: int
@@ -42,10 +42,10 @@ class Holes:
     missing: list[int] = field(default_factory=list)
 
     def note(self, sequence: int, records: int) -> bool:
-        """Take the next batch that the broker took; return whether a hole is before it."""
+        """Note the next accepted batch; return whether a hole precedes it."""
         ahead = (sequence - self.following) % SEQUENCES
         if ahead >= SEQUENCES // 2:
-            return False  # it was captured before
+            return False  # a duplicate: it was captured before
         if ahead:
             self.ends.append((sequence - self.first) % SEQUENCES)
             self.missing.append(ahead + (self.missing[-1] if self.missing else 0))
@@ -53,12 +53,12 @@ class Holes:
         return ahead > 0
 
     def before(self, sequence: int) -> int:
-        """Return how many records are missing before a captured sequence."""
+        """Return the number of missing records before a captured sequence."""
         at = bisect_right(self.ends, (sequence - self.first) % SEQUENCES)
         return self.missing[at - 1] if at else 0
 
     def with_missing(self, sequence: int) -> int:
-        """Return the captured sequence for one that counts only what was captured."""
+        """Return the captured sequence for a sequence without holes."""
         distance = (sequence - self.first) % SEQUENCES
         for end, missing in zip(reversed(self.ends), reversed(self.missing), strict=True):
             if distance + missing >= end:
@@ -67,14 +67,14 @@ class Holes:
 
 
 Written = tuple[int, int, str, int]
-"""Producer id and epoch, topic and partition, as they were captured."""
+"""Captured producer id and epoch, topic and partition."""
 
 _Batch = tuple[Log | None, tuple[int, int, int, int]]
-"""Where a batch was written; producer id, epoch, sequence, and how many records there are."""
+"""Log of a batch; producer id, epoch, sequence and number of records."""
 
 
 class HolesSeen:
-    """Gathers the batches of a capture that brokers took, and then finds holes between them."""
+    """Collects the batches that captured brokers accepted, and finds the holes between them."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, int, Log], int] = {}
@@ -84,7 +84,7 @@ class HolesSeen:
         self._records = array("i")
 
     def note(self, exchange: int, batches: Iterable[_Batch]) -> None:
-        """Take the batches of a request, by its number."""
+        """Note the batches of a request, given by its number."""
         for log, (producer_id, epoch, sequence, records) in batches:
             if log is None or producer_id < 0 or sequence < 0:
                 continue
@@ -98,7 +98,7 @@ class HolesSeen:
         self, steps: Sequence[int], name: Callable[[UUID], str | None]
     ) -> tuple[dict[Written, Holes], list[int]]:
         """
-        Return who left holes where, and the steps behind them.
+        Return the holes by producer and partition, and the steps that follow a hole.
 
         Args:
             steps: For each exchange its step, in the order in which requests were captured.
@@ -122,7 +122,7 @@ class HolesSeen:
 
 
 def taken(asked: Message, answered: Message | None) -> Iterator[_Batch]:
-    """Yield the batches of a Produce request; those that were refused belong to no log."""
+    """Yield the batches of a Produce request; refused batches have None as their log."""
     if asked.api != "Produce" or asked.body is None:
         return
     refused = set(_refused(answered.body)) if answered is not None and answered.body else set()

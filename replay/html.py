@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing beside it."""
+"""The report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from replay.text import (
 )
 
 SHOWN = 500
-"""So many differences are told one by one."""
+"""Number of differences with a section of their own."""
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #2a7d3a; --bad: #c0392b; --blue: #2f6fb0 }
@@ -57,7 +57,7 @@ svg text { font: 10px system-ui, sans-serif; fill: currentColor }
 
 _PERCENTILES = ("p50", "p95", "p99", "max")
 _ELSEWHERE = frozenset({"target", "passed", "ended", "steps"})
-"""Of the summary: what stands in the headline or in another number."""
+"""Summary fields that the headline has, or that other numbers include."""
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 300, 150, 58, 22
 _MARKS = {50: "middle", 90: "end", 99: "middle"}
@@ -69,7 +69,7 @@ def html_lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
 
     Args:
         report: The report.
-        shown: How many differences are told one by one.
+        shown: Number of differences with a section of their own.
     """
     yield "<!doctype html>"
     yield f'<html lang="en"><meta charset="utf-8"><title>Replay to {_text(report.target)}</title>'
@@ -103,7 +103,7 @@ def html_lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
 
 
 def _summary(report: Report) -> list[Row]:
-    """Return the numbers that say something, a row for each."""
+    """Return the summary fields that are not empty or zero, one row for each."""
     told = report.summary()
     names = [name for name in told if name not in _ELSEWHERE and not name.startswith("lag_")]
     return [
@@ -136,7 +136,7 @@ def _place(row: Row) -> Row:
 
 
 def _facts(heading: str, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a table of names and values."""
+    """Yield a two-column table of names and values."""
     yield f'<h2>{_text(heading)}</h2><table class="facts">'
     for row in rows:
         yield f"<tr><th>{_text(row['what'])}</th><td>{_value(row['value'])}</td></tr>"
@@ -206,7 +206,7 @@ def _side(row: Row, name: str) -> str:
 
 
 def _plots(report: Report) -> Iterator[str]:
-    """Yield how long answers took, for each API."""
+    """Yield a latency plot for each API."""
     apis = [(name, known) for name, known in sorted(report.apis.items()) if len(known.replayed)]
     if not apis:
         return
@@ -218,7 +218,7 @@ def _plots(report: Report) -> Iterator[str]:
 
 
 def _plot(known: OfApi) -> str:
-    """Return the latency in ms at each percentile, as two lines."""
+    """Return the latency in ms by percentile as two lines: captured and replayed."""
     lines = [
         [times.ms(percent) or 0.0 for percent in range(1, 101)] if len(times) else []
         for times in (known.captured, known.replayed)
@@ -250,7 +250,7 @@ def _plot(known: OfApi) -> str:
 
 
 def _duration(ms: float) -> str:
-    """Return a time as an axis has room for it."""
+    """Return a duration, short enough for an axis label."""
     seconds = ms / 1000
     if ms < 999.5:
         return f"{ms:.3g} ms"

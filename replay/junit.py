@@ -1,8 +1,8 @@
 """
-The report as JUnit XML, for what runs tests: an API is a test case, and fails by `--fail-on`.
+The report as JUnit XML, for test runners: each API is a test case, which fails by `--fail-on`.
 
-What was not sent is a skipped case for each API and reason; a latency above a limit fails a case
-of its own.
+Unsent requests are skipped test cases, one for each API and reason; a latency above its limit is a
+failed case of its own.
 
 Source: the schema that Jenkins' xUnit plugin checks (junit-10.xsd).
 """
@@ -25,7 +25,7 @@ from replay.text import SHOWN, difference_heading, not_balanced, value_text
 _BALANCE = "balance of records"
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 can't hold even escaped."""
+"""Characters that XML 1.0 can't represent, not even escaped."""
 
 
 def junit_lines(report: Report) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _limit(row: Row) -> Iterator[str]:
 
 
 def _skipped(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield name and message of a case for each API that was left out for a reason."""
+    """Yield name and message of the skipped cases: one for each API and reason."""
     for row in report.left_out_rows():
         for api, count in row["apis"].items():
             yield f"{api}, left out", f"{count:,} not sent: {row['reason']}"
@@ -114,7 +114,7 @@ def _unbalanced(row: Row) -> str:
 
 
 def _told(report: Report) -> defaultdict[str, list[Row]]:
-    """Return the differences of each API that are told."""
+    """Return the differences to list for each failing API."""
     told: defaultdict[str, list[Row]] = defaultdict(list)
     failing = {row["api"] for row in report.api_rows() if _failing(report, row)}
     for each in report.differences() if failing else ():

@@ -1,4 +1,4 @@
-"""Rows kept until the report is written: in memory, beyond that in a temporary file."""
+"""A spool for report rows: in memory first, then in a temporary file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IN_MEMORY_BYTES = 16 << 20
 
 
 class Kept:
-    """Rows in the order in which they came."""
+    """A spool of rows in insertion order."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -26,12 +26,12 @@ class Kept:
         return self._count
 
     def add(self, row: Row) -> None:
-        """Keep a row."""
+        """Append a row."""
         self._count += 1
         self._spool.write(json.dumps(jsonable(row)) + "\n")
 
     def rows(self, most: int | None = None) -> Iterator[Row]:
-        """Yield the rows; the first so many."""
+        """Yield all rows, or at most `most` of them."""
         self._spool.seek(0)
         try:
             yield from map(json.loads, islice(self._spool, most))

@@ -1,4 +1,4 @@
-"""Elements of arrays by the fields that tell them apart, in terms of the capture."""
+"""Array elements by their key fields, in captured values."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def keyed(
     world: World, node: Node, elements: Sequence[_Element], scope: Scope, is_live: bool
 ) -> dict[Key, _Element]:
     """
-    Return the elements of an array by their keys; equal ones are counted.
+    Return the elements of an array by their keys; duplicate keys get a counter.
 
     Args:
-        world: What the target has in the place of what was captured.
+        world: The id mapping.
         node: The fields of an element.
-        elements: Of the array.
-        scope: What encloses the array.
-        is_live: Whether the target told them.
+        elements: The elements of the array.
+        scope: The scope that encloses the array.
+        is_live: Whether the elements come from the target.
     """
     found: dict[Key, _Element] = {}
     seen: defaultdict[Key, int] = defaultdict(int)
@@ -40,7 +40,7 @@ def keyed(
 
 
 def key_text(key: Key) -> str:
-    """Write a key as paths have it."""
+    """Return a key as written in paths."""
     return ",".join(str(each) for each in key)
 
 
@@ -59,7 +59,7 @@ def _key(world: World, node: Node, element: _Element, scope: Scope, is_live: boo
 
 
 def _topic(world: World, topic_id: UUID | None, is_live: bool) -> Any:
-    """Return the captured name of a topic id; the id itself where nobody tells it."""
+    """Return the captured name of a topic id; the id itself where no name is known."""
     if topic_id is None or topic_id == NO_ID:
         return topic_id
     topics = world.live_topics if is_live else world.captured_topics

@@ -1,8 +1,8 @@
 """
-What steps lack: changes that are left out and that they go by, themselves or through others.
+The missing prerequisites of steps: omitted changes that they depend on, directly or indirectly.
 
-An ACL that was not made is not described, and a partition that was not made takes no records. What
-could not be done for that is in turn lacked by who comes after it.
+Without its creation an ACL is not described, and a partition takes no records. What could not be
+done for that reason is in turn a missing prerequisite of later steps.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from replay.causes import Causes, same_things
 from replay.footprint import CLUSTER, COMMUTING, TOPICS
 
 _LISTED = COMMUTING | {TOPICS}
-"""Told as a whole: only who asks for it goes by all that makes it up."""
+"""Things that stand for whole lists: only steps that read the list depend on its changes."""
 
 
 class Lacking:
     """
-    What each step lacks.
+    The missing prerequisites of each step.
 
     Args:
-        kinds: What there is to be lacked at a time.
-        rows: For each step which of them it is; of none where nothing is lacked.
+        kinds: The distinct sets of missing prerequisites.
+        rows: For each step the index of its set; empty if no step lacks anything.
     """
 
     def __init__(self, kinds: Sequence[frozenset[str]] = (), rows: Iterable[int] = ()) -> None:
@@ -32,7 +32,7 @@ class Lacking:
         self._rows = array("i", rows)
 
     def of(self, step: int) -> frozenset[str]:
-        """Return what a step lacks."""
+        """Return the missing prerequisites of a step."""
         return self._kinds[self._rows[step]] if self._rows else frozenset()
 
 
@@ -44,13 +44,13 @@ def lacking(
     name: Callable[[UUID], str | None],
 ) -> Lacking:
     """
-    Find out what each step lacks.
+    Find the missing prerequisites of each step.
 
     Args:
-        order: The exchanges, as they were captured.
-        changes: Exchange -> what is lacked without it.
+        order: The exchanges in captured order.
+        changes: Exchange -> the prerequisites that are missing without it.
         unsent: Exchanges that are left out.
-        causes: Knows what exchanges touched.
+        causes: The dependencies: what each exchange read and wrote.
         name: Returns the name of a topic id.
     """
     missed = {number: changes[number] for number in changes if number in unsent}
@@ -69,9 +69,9 @@ def _lacks(
     causes: Causes,
     name: Callable[[UUID], str | None],
 ) -> Iterator[frozenset[str]]:
-    """Yield what each step lacks."""
+    """Yield the missing prerequisites of each step."""
     same = same_things(causes.things, name)
-    cluster = causes.things.get(CLUSTER)  # orders all that is configured, whatever it is
+    cluster = causes.things.get(CLUSTER)  # orders all configuration requests
     listed = {causes.things.get(thing) for thing in _LISTED}
     nothing = frozenset[str]()
     lacked: dict[int, frozenset[str]] = {}

@@ -1,4 +1,4 @@
-"""What an answer of the target tells of what it has in the place of what was captured."""
+"""The mapping learner: extends the id mapping from pairs of captured and live responses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _COMMITS = frozenset({"OffsetCommit", "TxnOffsetCommit"})
 
 _POSITIONS = frozenset({"base_offset", "offset", "committed_offset", "end_offset", "start_offset"})
 """
-Offsets that stand for the same place in both logs. Watermarks do not: they depend on the moment.
+Offset fields with the same position in both logs. Watermarks are not among them: they depend on the
+moment.
 """
 
 
@@ -42,15 +43,15 @@ def learn(
     world: World,
 ) -> None:
     """
-    Take over what an answer of the target tells.
+    Learn from a response of the target.
 
     Args:
-        step: What was replayed.
-        request: The body as it was sent.
-        captured: The captured answer; None where there is none.
-        live: The body of the answer of the target.
+        step: The replayed step.
+        request: The body of the sent request.
+        captured: The captured response, or None.
+        live: The body of the target's response.
         version: The version of `request` and `live`.
-        world: What learns.
+        world: The id mapping to extend.
     """
     found = api(step.captured.api_key)
     if found is None:
@@ -72,7 +73,7 @@ def learn(
 
 
 def _learn_next_turn(step: Step, live: Container, world: World) -> None:
-    """Learn in which generation a member is by a join of which the capture lacks the answer."""
+    """Learn a member's generation from a join whose captured response is missing."""
     asked = step.captured.asked().body
     if asked is not None:
         world.members.learn_next_turn(asked.group_id, asked.member_id, live.generation_id)
@@ -89,7 +90,7 @@ def _learn_commit(step: Step, world: World) -> None:
 
 
 def learn_unsure(request: Mapping[str, Any], version: int, world: World) -> None:
-    """Take over that what a Produce request brings may be appended, though no answer says where."""
+    """Note that the records of a Produce request may be appended at an unknown offset."""
     found = api(PRODUCE)
     assert found is not None
     schema = found.request
@@ -101,7 +102,7 @@ def learn_unsure(request: Mapping[str, Any], version: int, world: World) -> None
 
 
 def learn_topics(schema: Schema, version: int, body: Mapping[str, Any], topics: TopicIds) -> None:
-    """Take over which topic has which id, if a message says so."""
+    """Learn topic ids and names, if the message has them."""
     if tells_names(schema, version):
         facts = Facts()
         collect(schema, version, body, facts)
@@ -114,7 +115,7 @@ def _beside(schema: Schema, captured: int, live: int) -> Pairs:
 
 
 def _worth(leaf: Leaf) -> str:
-    """Tell when a field can teach anything."""
+    """Return the condition under which a field pair can be learned from; empty if never."""
     if leaf.role is Role.OFFSET and leaf.name not in _POSITIONS:
         return ""
     is_count = leaf.role in (Role.OFFSET, Role.LEADER_EPOCH) and not leaf.is_list
@@ -123,7 +124,7 @@ def _worth(leaf: Leaf) -> str:
 
 @dataclass(slots=True)
 class _Lesson:
-    """One pair of answers."""
+    """A captured and a live response to learn from."""
 
     api: Api
     request: Mapping[str, Any]
@@ -138,17 +139,17 @@ class _Lesson:
         self.scope = Scope().inside(node, self.request)
 
     def take(self, ours: Place, theirs: Place) -> None:
-        """Learn from a field that both answers have."""
+        """Learn from a field that both responses have."""
         take = _TAKE.get(ours.role)
         if take is not None:
             take(self, ours, theirs)
 
     def finish(self, captured: Mapping[str, Any], live: Mapping[str, Any]) -> None:
-        """Learn what follows from an answer as a whole."""
+        """Learn from the responses as a whole."""
         if self.api.name == "EndTxn" and not live.get("error_code"):
             self.world.ended += 1
         if captured.get("producer_id", -1) >= 0 and "producer_id" not in live:
-            # EndTxn before v5: the target goes on with the epoch that it has.
+            # EndTxn before v5: the target keeps the epoch it has.
             sent = self.request["producer_id"], self.request["producer_epoch"]
             self.world.producers.learn((captured["producer_id"], captured["producer_epoch"]), sent)
 
@@ -196,7 +197,7 @@ class _Lesson:
                 log.meet(start, other, length)
 
     def _count(self, scope: Scope) -> int:
-        """Return how many records were sent to a partition."""
+        """Return the number of records sent to a partition."""
         if self._counts is None:
             self._counts = {
                 (place.scope.topic or place.scope.topic_id, place.scope.partition): count_records(
@@ -219,4 +220,4 @@ _TAKE: dict[Role, Callable[[_Lesson, Place, Place], None]] = {
 }
 
 LEARNED = frozenset(_TAKE)
-"""The roles that answers are searched for."""
+"""The roles of the fields that are learned from."""

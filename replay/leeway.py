@@ -1,4 +1,4 @@
-"""What may differ between two values that mean the same."""
+"""Tolerance rules: how two values may differ and still mean the same."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from replay.roles import Leaf, Node, Role
 _Body = Mapping[str, Any]
 
 _MOCK_TIME = 1234
-"""What librdkafka's mock cluster says for a time of appending, always (rdkafka_mock_handlers.c)."""
+"""The append time in all responses of librdkafka's mock cluster (rdkafka_mock_handlers.c)."""
 
 
 def have_failed(node: Node, captured: _Body, live: _Body) -> bool:
     """
-    Tell whether both report the same error: where the log begins is then told by chance.
+    Return whether both report the same error, so that their log start offsets mean nothing.
 
-    Source: ReplicaManager.appendToLocalLog, which fills in log_start_offset or -1 by the step in
-    which an append was refused.
+    Source: ReplicaManager.appendToLocalLog, which sets log_start_offset or -1 depending on the step
+    in which an append was refused.
     """
     errors = [
         (captured.get(leaf.name), live.get(leaf.name))
@@ -31,7 +31,7 @@ def have_failed(node: Node, captured: _Body, live: _Body) -> bool:
 
 
 def are_as_many(before: Sequence[_Body] | None, after: Sequence[_Body]) -> bool:
-    """Tell whether as many tasks are given, or none were told in the capture at that time."""
+    """Return whether both assign equally many tasks, or the capture has no assignment."""
     if before is None:
         return True
     counts = [sum(len(each["partitions"]) for each in tasks) for tasks in (before, after)]
@@ -39,13 +39,13 @@ def are_as_many(before: Sequence[_Body] | None, after: Sequence[_Body]) -> bool:
 
 
 def says_nothing(field: Field, versions: tuple[int, int], before: Any, after: Any) -> bool:
-    """Tell whether one value is null and the other empty, as its version knows no null there."""
+    """Return whether one is null and the other empty because one version has no null there."""
     can_be_null = [version in field.null for version in versions]
     return can_be_null[0] != can_be_null[1] and before != after and not (before or after)
 
 
 def is_given(role: Role, value: Any) -> bool:
-    """Return whether a broker gave a value at all, or says that there is none."""
+    """Return whether a broker-assigned value is set, rather than a placeholder for none."""
     if role is Role.APPEND_TIME:
         return bool(value >= 0) and value != _MOCK_TIME
     if isinstance(value, int):

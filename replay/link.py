@@ -1,4 +1,4 @@
-"""A connection to a broker of the target: requests go out in order, answers come in that order."""
+"""A connection to a broker of the target, with responses in the order of the requests."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from replay.waiting import Pulse, Waiting
 
 CLIENT_ID = "kafkashark"
 TIMEOUT_S = 10.0
-"""How long a broker may take to accept a connection, and to answer."""
+"""Timeout in seconds for connecting to a broker, and for each response."""
 
 _HEAD = struct.Struct(">hhi")
-"""Of all requests: API key, version, correlation id."""
+"""The start of each request: API key, version, correlation id."""
 
 _RENEW_AT = 0.85
-"""The part of a session's lifetime after which we authenticate again, as Java clients do."""
+"""Fraction of a session's lifetime after which we authenticate again, as Java clients do."""
 
 
 class Link:
     """
-    One connection to one broker, made by `Link.open`.
+    A connection to a broker, made by `Link.open`.
 
     Attributes:
         address: `host:port`.
         versions: The APIs that the broker offers: key -> (lowest, highest version).
         features: The features that the broker supports, with their newest versions (KIP-584).
-        failure: Why it can't be used any more; None while it can.
+        failure: Why the connection is unusable; None while it is usable.
     """
 
     def __init__(
@@ -74,18 +74,18 @@ class Link:
         pulse: Pulse | None = None,
     ) -> Self:
         """
-        Connect, ask for the versions and authenticate.
+        Connect, negotiate API versions and authenticate.
 
         Args:
-            host: Of the broker.
-            port: Of the broker.
-            security: Whether and how to encrypt and to authenticate.
-            timeout_s: How long each of these, and later each answer, may take.
-            client_id: What our requests are signed with.
-            pulse: Takes over when it answers.
+            host: The broker's host.
+            port: The broker's port.
+            security: Encryption and authentication.
+            timeout_s: The timeout of each of these steps, and later of each response.
+            client_id: The client id of our requests.
+            pulse: Updated when responses arrive.
 
         Raises:
-            ReplayError: The broker can't be reached, does not let us in or is no broker.
+            ReplayError: The broker can't be reached, refuses us, or is no Kafka broker.
         """
         link = cls(host, port, security, timeout_s, client_id, pulse or Pulse())
         try:
@@ -100,7 +100,7 @@ class Link:
 
     @property
     def timeout_s(self) -> float:
-        """How long an answer may take; may be changed."""
+        """The timeout for a response; may be changed."""
         return self._waiting.timeout_s
 
     @timeout_s.setter
@@ -109,7 +109,7 @@ class Link:
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their answer."""
+        """The number of requests in flight, including those held back."""
         return len(self._waiting) + len(self._held or ())
 
     def send(
@@ -125,13 +125,13 @@ class Link:
         Send a request; requests leave in the order of the calls.
 
         Args:
-            api_key: Of the API.
-            version: One that the broker offers; that is not checked.
-            body: As its codec builds it.
-            due: Whether it will be answered: not Produce with acks = 0.
-            patience_s: How much longer than the timeout the answer may take, because the request
-                asks the broker to wait. The clock runs from when earlier answers are there.
-            client_id: What it is signed with; that of the connection by default.
+            api_key: The API key.
+            version: A version that the broker offers; this is not checked.
+            body: The body, as the API's codec encodes it.
+            due: Whether a response is expected; false for Produce with acks = 0.
+            patience_s: Time added to the timeout because the request asks the broker to wait. The
+                clock starts when all earlier responses have arrived.
+            client_id: The request's client id; by default that of the connection.
 
         Raises:
             ReplayError: The connection is lost.
@@ -150,15 +150,15 @@ class Link:
         patience_s: float = 0.0,
         client_id: str | None = None,
     ) -> Container | None:
-        """Send a request and wait for its answer; see `send` and `Asked.answer`."""
+        """Send a request and wait for its response; see `send` and `Asked.answer`."""
         return await self.send(api_key, version, body, due, patience_s, client_id).answer()
 
     async def room(self) -> None:
         """
-        Wait until the broker has taken most of what was sent.
+        Wait until the broker has taken most of the data sent.
 
         Raises:
-            ReplayError: It does not in time.
+            ReplayError: It does not do so before the timeout.
         """
         try:
             async with asyncio.timeout(self.timeout_s):
@@ -168,7 +168,7 @@ class Link:
         self._check()
 
     def close(self) -> None:
-        """Close the connection; requests without an answer fail."""
+        """Close the connection; requests in flight fail."""
         self._waiting.look_no_more()
         if self._renewal is not None:
             self._renewal.cancel()
@@ -186,7 +186,7 @@ class Link:
             self._renewal = self._loop.call_later(lifetime_s * _RENEW_AT, self._renew)
 
     def _renew(self) -> None:
-        """Authenticate again; what is sent meanwhile waits until that is done (KIP-368)."""
+        """Authenticate again; requests are held back until that is done (KIP-368)."""
         self._held = []
         self._renewing = self._loop.create_task(self._renew_and_go_on())
 
@@ -201,7 +201,7 @@ class Link:
             self._put(asked, frame)
 
     async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
-        """Ask what belongs to authentication: nothing holds it back."""
+        """Send an authentication request, which is never held back, and return the response."""
         asked = self._send(Asked(self, api_key, version, 0.0), body, True, None)
         answer = await asked.answer()
         assert answer is not None
@@ -224,13 +224,13 @@ class Link:
         return asked
 
     def header(self, api_key: int, version: int, client_id: str | None = None) -> bytes:
-        """Return what stands in a request between the correlation id and the body."""
+        """Return the part of a request header after the correlation id."""
         name = self._client_id if client_id is None else client_id
         return _header_ends(name)[shape_of(api_key, version).request_header]
 
     @property
     def is_free(self) -> bool:
-        """Whether what is sent now goes out at once."""
+        """Whether a request would be sent at once."""
         return self.failure is None and self._held is None
 
     @property
@@ -240,12 +240,12 @@ class Link:
 
     def trace(self, asked: Asked, count: int, data: bytes) -> None:
         """
-        Send requests that are alike and due an answer; the link must be free.
+        Send requests of one shape that all get responses; the link must be free.
 
         Args:
-            asked: Stands for all of them, one after the other.
-            count: How many they are.
-            data: All their bytes, with sizes, and correlation ids from the next one on.
+            asked: The request object shared by all of them.
+            count: The number of requests.
+            data: The bytes of all requests, with sizes, and correlation ids from `next_id` on.
         """
         asked.correlation_id = self.next_id
         self._last_id = next_id(self._last_id, count)
@@ -295,7 +295,7 @@ class Link:
 
 @lru_cache(maxsize=1024)
 def _header_ends(client_id: str) -> tuple[bytes, bytes, bytes]:
-    """Return what follows the correlation id, by the version of the header."""
+    """Return the header bytes after the correlation id, by header version."""
     name = client_id.encode(errors="surrogateescape")
     classic = struct.pack(">h", len(name)) + name
     return b"", classic, classic + b"\0"

@@ -1,10 +1,10 @@
 """
-Which steps wait for records to be appended: told by the captured offsets of partitions.
+Log dependencies: which steps must follow the append of records, by captured partition offsets.
 
-Records keep their order by offset, also where requests overlapped; and what is fetched must have
-been appended before. What lies behind records of a transaction is read, or asked for, when that
-transaction has ended: up to there goes the last stable offset, and the marker takes an offset, also
-where it is in no captured answer (KIP-98).
+Appends to a log keep their order by offset, even where requests overlapped, and records are
+appended before they are fetched. A read of, or a request for, offsets after a transaction's records
+comes after the end of that transaction: the last stable offset stops before an open transaction,
+and its marker takes an offset even if no captured response contains it (KIP-98).
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ _Ints = NDArray[np.int64]
 _Numbers = NDArray[np.int32]
 
 _LOOK_BACK = 64
-"""Overlapping requests of a partition that were captured in another order than they were served."""
+"""
+Number of rows searched for an earlier step: overlapping requests to a partition may be captured in
+another order than they were served.
+"""
 
 
 class _Rows:
-    """Log, offset and exchange, each in a column."""
+    """Log, offset and exchange, a column each."""
 
     def __init__(self) -> None:
         self.logs = array("i")
@@ -41,7 +44,7 @@ class _Rows:
 
 class Logs:
     """
-    What exchanges append and fetch, in columns: log, offset and number of the exchange.
+    Appends and fetches of exchanges, as columns of log, offset and exchange number.
 
     Attributes:
         numbers: Partition -> number of its log.
@@ -54,7 +57,7 @@ class Logs:
         self._ended = _Rows()
 
     def number(self, log: Log) -> int:
-        """Return the number of a log."""
+        """Return the number of a log, a new one on first use."""
         return self.numbers.setdefault(log, len(self.numbers))
 
     def wrote(self, log: int, offset: int, exchange: int) -> None:
@@ -62,7 +65,7 @@ class Logs:
         self._wrote.add(log, offset, exchange)
 
     def saw(self, log: int, offset: int, exchange: int) -> None:
-        """Note the offset of the last record that an exchange was given."""
+        """Note the offset of the last record in an exchange's response."""
         self._saw.add(log, offset, exchange)
 
     def ended(self, log: int, offset: int, exchange: int) -> None:
@@ -78,12 +81,12 @@ class Logs:
         self, step_of: _Numbers, connections: _Numbers, name: Callable[[UUID], str | None]
     ) -> Iterator[tuple[int, int]]:
         """
-        Yield steps, and a step that must be answered before each.
+        Yield pairs of a step and a step that must be answered before it.
 
-        Writes of one connection need not wait for each other: they go to the leader in their order.
+        Appends of one connection need no such order: they go to the leader in the order sent.
 
         Args:
-            step_of: For each exchange its step; -1 where it is not sent.
+            step_of: For each exchange its step; -1 if it is not sent.
             connections: For each step its connection.
             name: Returns the name of a topic id.
         """
@@ -105,7 +108,7 @@ class Logs:
     def _rows(
         self, rows: _Rows, step_of: _Numbers, name: Callable[[UUID], str | None]
     ) -> tuple[_Numbers, _Ints, _Numbers]:
-        """Return the columns of what is sent, with steps for exchanges; a topic has one log."""
+        """Return log, offset and step of the rows that are sent; topic id and name share a log."""
         log, offset = np.frombuffer(rows.logs, np.int32), np.frombuffer(rows.offsets, np.int64)
         step = step_of[np.frombuffer(rows.exchanges, np.int32)]
         same = [self.numbers.get(_named(each, name), at) for each, at in self.numbers.items()]
@@ -116,7 +119,7 @@ class Logs:
 def _by_log(
     log: _Numbers, offset: _Ints, step: _Numbers
 ) -> Iterator[tuple[int, tuple[_Ints, _Numbers]]]:
-    """Yield offsets and steps of each log."""
+    """Yield the offsets and steps of each log."""
     order = np.argsort(log, kind="stable")
     numbers, starts = np.unique(log[order], return_index=True)
     for number, start, end in zip(numbers.tolist(), starts, [*starts[1:], len(log)], strict=False):
@@ -125,7 +128,7 @@ def _by_log(
 
 
 def _before(step: _Numbers) -> _Numbers:
-    """Return for each write of a log the last one before it that is an earlier step; or -1."""
+    """Return for each append to a log the nearest preceding one of a lower step; or -1."""
     before: _Numbers = np.full(len(step), -1, np.int32)
     follows = step[:-1] < step[1:]
     before[1:][follows] = step[:-1][follows]
@@ -138,7 +141,7 @@ def _before(step: _Numbers) -> _Numbers:
 def _writes_seen(
     offset: _Ints, step: _Numbers, last: _Ints, reader: _Numbers
 ) -> Iterator[tuple[int, int]]:
-    """Yield steps that were given records of a log, and the write that the last came with."""
+    """Yield the steps that read a log, each with the append of the last record read."""
     steps = step.tolist()
     ends = np.searchsorted(offset, last, "right").tolist()
     for end, each in zip(ends, reader.tolist(), strict=True):
@@ -150,12 +153,12 @@ def _writes_seen(
 def _ends_seen(
     offset: _Ints, step: _Numbers, connection: _Numbers, last: _Ints, reader: _Numbers
 ) -> Iterator[tuple[int, int]]:
-    """Yield steps that read up to somewhere, and the ends of transactions that begin below."""
+    """Yield reading steps, each with the ends of transactions that begin below its offset."""
     ends = np.searchsorted(offset, last, "right").tolist()
     steps, connections = step.tolist(), connection.tolist()
     enders = len(set(connections))
     for end, each in zip(ends, reader.tolist(), strict=True):
-        # A producer ends one transaction after the other: its newest one is enough.
+        # A producer's transactions end one after the other: the newest is enough.
         found: set[int] = set()
         for at in range(end - 1, max(0, end - _LOOK_BACK) - 1, -1):
             if steps[at] < each and connections[at] not in found:
@@ -166,7 +169,7 @@ def _ends_seen(
 
 
 def _earlier(steps: list[int], at: int, step: int) -> int:
-    """Return the last of the writes of a log before a place that is an earlier step; or -1."""
+    """Return the nearest step before an index of a log that is lower than a given step; or -1."""
     for each in range(at - 1, max(0, at - _LOOK_BACK) - 1, -1):
         if steps[each] < step:
             return steps[each]

@@ -1,4 +1,4 @@
-"""Runs what is asynchronous to its end, whoever calls."""
+"""Runs coroutines from synchronous code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 def run(what: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine; in a thread of its own where an event loop runs here, as in a notebook."""
+    """Run a coroutine, in a new thread if an event loop runs here already, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,9 +1,9 @@
 """
-Makes up for what a capture lacks that begins midway or has gaps: producers and transactions.
+Synthesised requests for captures that begin midway or have gaps: producers and transactions.
 
-A producer whose InitProducerId is not in the capture gets an id, under the transactional id that
-its requests name. A transaction whose end is missing, as its producer has begun the next one, is
-committed; one whose beginning is missing has nothing that could be ended.
+A producer whose InitProducerId was not captured gets an id, under the transactional id in its
+requests. A transaction whose end is missing, although its producer has begun the next one, is
+committed; the end of a transaction whose beginning is missing is left out.
 
 Source: KIP-98; KIP-360, KIP-890 (epochs).
 """
@@ -33,7 +33,7 @@ from replay.transactions import Transactions, title_of
 from replay.world import World
 
 MADE_UP = "not captured"
-"""The rule by which a request was sent that the capture lacks."""
+"""The rule in the report for requests that were sent although the capture lacks them."""
 
 NO_BEGINNING = "ends a transaction of which the capture shows nothing"
 
@@ -46,14 +46,14 @@ _NEW_PRODUCER = {
 }
 
 _NEWEST_FOR_CLIENTS = 5
-"""Of InitProducerId, as far as no two-phase commit is wanted (KIP-939)."""
+"""The newest version of InitProducerId that doesn't ask for two-phase commit (KIP-939)."""
 
 _OF_TRANSACTIONS = frozenset(
     {"Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"}
 )
 
 _RAISES_EPOCHS = {"Produce": 12, "TxnOffsetCommit": 5, "EndTxn": 5}
-"""API -> first version of clients for which each end of a transaction raises the epoch."""
+"""API -> first client version for which each end of a transaction raises the epoch."""
 
 _NEVER = 1 << 15
 
@@ -62,7 +62,7 @@ _END_THAT_RAISES, _END_THAT_KEEPS = 5, 4
 
 
 class Asker(NamedTuple):
-    """Who asks, as captured: transactional id (empty for none), producer id and epoch."""
+    """A captured producer: transactional id (empty for none), producer id and epoch."""
 
     title: str
     producer_id: int
@@ -70,18 +70,18 @@ class Asker(NamedTuple):
 
     @property
     def number(self) -> tuple[int, int]:
-        """Id and epoch."""
+        """Producer id and epoch."""
         return self.producer_id, self.epoch
 
 
 class MadeUp:
     """
-    What is done on a target for the producers of a pass that the capture does not show.
+    Sends the synthesised requests of a pass.
 
     Args:
         cluster: The target.
-        world: What it has in the place of what was captured.
-        transactions: Those that may be open.
+        world: The id mapping.
+        transactions: The transactions that may be open.
     """
 
     def __init__(self, cluster: Cluster, world: World, transactions: Transactions) -> None:
@@ -98,17 +98,17 @@ class MadeUp:
         connect: Callable[[int], Awaitable[Link]],
     ) -> list[Change]:
         """
-        Do what must have been done before a request that the captured broker took.
+        Do on the target what must precede a request that the captured broker accepted.
 
         Args:
             captured: The request.
             message: The same, decoded.
-            home: The node to ask where nobody else is known.
+            home: The node to use if no other is known.
             connect: Returns the connection to a node.
 
         Raises:
-            Refused: It can't be done, as the capture lacks what it goes on from.
-            ReplayError: The target does not answer, or is not ready in time.
+            Refused: It can't be done, because the capture lacks what the request continues.
+            ReplayError: The target does not respond, or is not ready in time.
         """
         producer = producer_of(message)
         if producer is None or not producer.title or was_refused(captured):
@@ -128,7 +128,7 @@ class MadeUp:
             return [change] if change else []
 
     def _is_added(self, title: str, message: Message) -> bool:
-        """Tell whether a client adds once more what it has added to a transaction."""
+        """Return whether a request adds again what its transaction has already."""
         assert message.body is not None
         names = self._world.names
         again = {
@@ -138,7 +138,7 @@ class MadeUp:
         return not again.isdisjoint(self._transactions.added.get(title, ()))
 
     def _skip_end(self, producer: Asker, captured: Captured) -> None:
-        """Have the epoch that the left out end gave in the capture be the one that is there."""
+        """Map the captured epoch after an omitted EndTxn to the epoch that the target has."""
         told = captured.answered()
         live = self._world.producers.live(*producer.number)
         given = told.body.get("producer_id", -1) if told is not None and told.body else -1
@@ -181,18 +181,18 @@ class MadeUp:
         connect: Callable[[int], Awaitable[Link]],
     ) -> Change | None:
         """
-        Get a producer an id where the capture does not show where it got its own.
+        Get an id for a producer whose InitProducerId was not captured.
 
         Args:
-            captured: The request. If the captured broker knew its producer id under no such
-                transactional id, the target is to know none either.
+            captured: The request. If the captured broker answered INVALID_PRODUCER_ID_MAPPING, the
+                new id has no transactional id, so that the target doesn't know one either.
             message: The same, decoded.
-            value: Captured id and epoch; None where only the id is told.
-            home: The node to ask where nobody else is known.
+            value: Captured id and epoch; the epoch is None if the field has only the id.
+            home: The node to use if no other is known.
             connect: Returns the connection to a node.
 
         Returns:
-            What the report tells; None where there is none now.
+            The change for the report; None if no id could be had now.
         """
         producer = producer_of(message)
         is_own = producer is not None and producer.producer_id == value[0]
@@ -218,7 +218,7 @@ class MadeUp:
 
 
 def producer_of(message: Message) -> Asker | None:
-    """Return the producer that asks for something; None where none does."""
+    """Return the producer of a request; None if it has none."""
     body = message.body
     if body is None or message.api not in _OF_TRANSACTIONS:
         return None
@@ -238,7 +238,7 @@ def producer_of(message: Message) -> Asker | None:
 
 
 def was_refused(captured: Captured) -> bool:
-    """Tell whether the captured broker refused a request, as this one is to do too."""
+    """Return whether the captured broker refused a request, as the target should too."""
     return any(_errors(captured))
 
 

@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
 
 _LONGEST_SOFTWARE = 100
-"""Of what a client says that it is, so much is kept."""
+"""Maximum length of a client's software name and version, in characters."""
 
 _VOTE = KEYS["Vote"]
-"""Only controllers offer it (KIP-595)."""
+"""The key of Vote, which only controllers offer (KIP-595)."""
 
 
 class Maker:
-    """Makes a plan in one pass over a capture, and one over what was noted in it."""
+    """Makes a plan in one pass over a capture, and one over the data collected in it."""
 
     def __init__(
         self, plan: Plan, capture: Capture, chosen: Filter | None, allow: frozenset[str]
@@ -97,7 +97,7 @@ class Maker:
         return plan
 
     def _unlike(self, window: Window) -> Iterator[Exchange]:
-        """Yield the exchanges of a window that must be looked at, and note those between them."""
+        """Yield the exchanges of a window that need the slow path, and note the others."""
         capture, table, reading = self._capture, window.exchanges, self._capture.reading
         assert reading is not None
         if self._filter is not None:
@@ -152,7 +152,7 @@ class Maker:
             self._models[shape] = request.client_id, self._causes.model(found), logs
 
     def _note_alike(self, table: Exchanges, row: int) -> bool:
-        """Note an exchange whose shape is known, without decoding it; False where it is not."""
+        """Note an exchange of known shape without decoding it; False if it needs the slow path."""
         connection = int(table.connection[row])
         request, response = (table.frame(each, row) for each in (table.request, table.response))
         assert request is not None
@@ -184,19 +184,19 @@ class Maker:
         return True
 
     def _note_unheard_of(self, number: int, exchange: Exchange, found: Footprint) -> None:
-        """Note what may be asked again once a leader has heard of a partition."""
+        """Note a Produce request that was refused because its partition was new."""
         if why := why_unheard_of(exchange.api or "", exchange.response):
             partitions = [thing[1:] for thing in found.writes if thing[0] == "partition"]
             self._unheard_of[number] = why, partitions
 
     def _note_group(self, number: int, request: Message) -> None:
-        """Note where a leader assigns."""
+        """Note the SyncGroup request in which a leader assigns partitions."""
         body = request.body
         if body is not None and request.api == "SyncGroup" and body.assignments:
             self._assignments[body.group_id, body.generation_id] = number
 
     def _note_group_topics(self, found: Footprint) -> None:
-        """Note whose offsets of what are committed or asked for."""
+        """Note the topics whose offsets each group commits or fetches."""
         named = [thing[:2] for thing in found.reads | found.writes if len(thing) > 1]
         topics = {name for kind, name in named if kind == "topic" and isinstance(name, str)}
         for group in (name for kind, name in named if kind == "group"):
@@ -204,7 +204,7 @@ class Maker:
                 self._plan.group_topics.setdefault(group, set()).update(topics)
 
     def _note_brokers(self, exchange: Exchange) -> None:
-        """Note which broker has which address, and which addresses are of controllers."""
+        """Note the addresses of brokers, and which addresses belong to controllers."""
         answer, plan = exchange.response.body if exchange.response else None, self._plan
         if answer is None:
             return
@@ -223,7 +223,7 @@ class Maker:
                 plan.brokers[f"{host}:{each.port}"] = each.node_id
 
     def _judge(self) -> None:
-        """Leave out what only the whole capture tells to be unfit."""
+        """Leave out the requests that only the whole capture shows to be unfit."""
         spool = self._plan._spool
         for number in range(len(spool)):
             connection = spool.connection(number)
@@ -238,14 +238,14 @@ class Maker:
             self._reasons.setdefault(number, MIDWAY)
 
     def _is_written_later(self, number: int, log: Log) -> bool:
-        """Tell whether the connection of an exchange later writes to a partition."""
+        """Return whether the connection of an exchange later appends to a partition."""
         connection = self._plan._spool.connection
         later = (each for each in self._causes.logs.writers(log) if each > number)
         return any(connection(each) == connection(number) for each in later)
 
     def _number(self) -> Ints:
         """
-        Put the exchanges in the order of their requests, and find out what waits for what.
+        Order the exchanges by the times of their requests, and find their dependencies.
 
         Returns:
             For each exchange its step.
@@ -278,14 +278,14 @@ class Maker:
         return steps
 
     def _note_holes(self, steps: Ints) -> None:
-        """Note what the capture lacks of what producers wrote; what comes next is no model's."""
+        """Note the holes in producers' sequences; steps after a hole take the slow path."""
         plan = self._plan
         plan.holes, behind = self._holes.found(steps.tolist(), self._name)
         for step in behind:
             plan._spool.columns["shape"][step] = NONE
 
     def _connect(self) -> None:
-        """Tell how complete the connections are."""
+        """Note the completeness of each connection."""
         assert self._capture.reading is not None
         for known in completeness(self._capture.reading):
             at = known.connection
@@ -321,7 +321,7 @@ def _captured(exchange: Exchange, request: Message) -> Captured:
 
 
 def _software(request: Message) -> str:
-    """Return what a client says that it is, from ApiVersions v3 on (KIP-511); empty: nothing."""
+    """Return a client's software name and version, from ApiVersions v3 on (KIP-511), or nothing."""
     body = request.body if request.api == "ApiVersions" else None
     if body is None or not body.get("client_software_name"):
         return ""
@@ -330,7 +330,7 @@ def _software(request: Message) -> str:
 
 
 def _plain(table: Exchanges) -> list[bool]:
-    """Tell which exchanges may be like others: Produce, whole and answered."""
+    """Return which exchanges may take the fast path: Produce, complete and answered."""
     asked, told = table.request, table.response
     is_plain = (table.status == ANSWERED) & (table.api_key == PRODUCE) & ~table.token
     is_whole = (asked.there == asked.size) & (told.there == told.size)

@@ -1,7 +1,7 @@
 """
-Answers that only tell other offsets than the captured ones are taken many at a time.
+The response matcher: takes many responses at a time that differ only in offsets and times.
 
-What an answer says beside offsets and times is compared with the answer that a stencil was made of.
+Everything else in a response must equal the response from which the request template was made.
 """
 
 from __future__ import annotations
@@ -22,19 +22,22 @@ from replay.stamp import MOST, WORK
 from replay.stamp_loop import COUNT, LATENCY, PER_HOLE, STEP
 
 _LITERAL, _OFFSET, _START, _TIME = range(4)
-"""Parts of an answer: what is always the same; offset of records, begin of the log; a time."""
+"""Kinds of parts of a response: constant bytes, offset of the records, log start offset, time."""
 
 _KIND, _SIZE, _FIRST, _PART = range(4)
-"""Of a part: which it is and how long; of a literal where it is among the literals; of an offset
-where the captured answer has it; of a time whether it is set."""
+"""
+Columns of a part: its kind; its size; its position among the literals, for an offset its position
+in the captured response, for a time whether it is set.
+"""
 
 _END, _STRETCHES = range(2)
-"""What the kernel tells: where what it took ends, and how many stretches of offsets that are."""
+"""State returned by the kernel: the end of the matched responses, the number of stretches."""
 
 _PARTITION, _CAPTURED, _LIVE, _LENGTH, _FROM, _STRETCH = range(6)
 """
-Of a stretch of records that lie in a row in capture and target: number of the partition in the
-answer, where they begin, how many they are, and which of the steps has the first of them.
+Columns of a stretch of records that are contiguous in capture and target: index of the partition in
+the response, first captured offset, first live offset, number of records, index of the request with
+the first of them.
 """
 
 
@@ -42,7 +45,7 @@ answer, where they begin, how many they are, and which of the steps has the firs
 def _is_as_expected(
     data: Any, at: int, size: int, correlation_id: int, parts: Any, literals: Any
 ) -> bool:
-    """Tell whether an answer, which is there as a whole, differs only where answers do."""
+    """Return whether a complete response differs only in offsets and times."""
     if number_at(data, at, 4) != size or number_at(data, at + 4, 4) != correlation_id:
         return False
     at += 8
@@ -73,7 +76,7 @@ def _learn(
     stretches: Any,
     latest: Any,
 ) -> int:
-    """Note where records of a step are; return how many stretches that makes."""
+    """Note the offsets of a request's records; return the new number of stretches."""
     at = latest[partition]
     if at >= 0:
         length = stretches[at, _LENGTH]
@@ -108,26 +111,26 @@ def match(
     state: Any,
 ) -> int:
     """
-    Take answers as long as they are as expected; return how many.
+    Match responses for as long as they are as expected; return their number.
 
     Args:
-        data: What came.
-        start: Where in it the first answer begins, with its size.
-        size: Of each answer.
-        correlation_id: Of the first.
-        parts: Of an answer.
-        literals: What it says the same each time.
-        order: For each partition of it, which of the request it is.
-        frames: As `Arrays` has it.
-        places: See above.
-        sizes: See above.
-        is_done: See above; those that are answered are noted.
-        told: What is known of each request.
-        first: Which of them has the first answer.
-        latency_ns: How long the answers took.
-        stretches: Takes where records are.
-        latest: Is used: for each partition its last stretch.
-        state: Takes where the answers end, and how many stretches there are.
+        data: The received bytes.
+        start: Where the first response begins, with its size.
+        size: The size of each response.
+        correlation_id: The correlation id of the first response.
+        parts: The parts of a response.
+        literals: Its constant bytes.
+        order: For each partition of the response its index in the request.
+        frames: As in `Arrays`.
+        places: As in `Arrays`.
+        sizes: As in `Arrays`.
+        is_done: As in `Arrays`; answered steps are marked.
+        told: A row for each request, as the template writer returns it.
+        first: The row of the first response's request.
+        latency_ns: The latency of the responses.
+        stretches: Receives the stretches of records.
+        latest: Scratch space: for each partition its last stretch.
+        state: Receives the end of the responses and the number of stretches.
     """
     known, at = first, start
     count = 0
@@ -157,7 +160,7 @@ def match(
 
 
 def warm_up(requests: int) -> None:
-    """Load or compile the kernel where so many answers are worth it, before it is needed."""
+    """Load or compile the kernel in advance, if the number of responses is worth it."""
     data, small, numbers = (np.empty(0, dtype) for dtype in (np.uint8, np.int32, np.int64))
     rows = np.empty((0, 0), np.int64)
     answer = data, 0, 0, 0, rows, data, numbers
@@ -167,13 +170,14 @@ def warm_up(requests: int) -> None:
 
 class Match:
     """
-    Takes answers of one shape.
+    Matches the responses of one shape.
 
     Args:
-        captured: The captured answers.
-        live: Those of the target.
-        orders: For each partition of the captured and of the live ones, which of the request it is.
-        logs: What is known of each partition of the live ones; it learns what answers tell.
+        captured: The layout of the captured responses.
+        live: The layout of the target's responses.
+        orders: For each partition of the captured and of the live response its index in the
+            request.
+        logs: The log of each partition of the live response; they learn the offsets.
     """
 
     def __init__(
@@ -208,19 +212,19 @@ class Match:
         latency_ns: int,
     ) -> tuple[int, int]:
         """
-        Take answers as long as they are as expected.
+        Match responses for as long as they are as expected.
 
         Args:
-            arrays: What is known of all steps; those that are answered are noted.
-            data: What came.
-            start: Where in it the first answer begins, with its size.
-            correlation_id: Of the first.
-            told: What is known of each request, as `stamp` tells it.
-            first: Which of them has the first answer.
-            latency_ns: How long the answers took.
+            arrays: The arrays of all steps; answered steps are marked.
+            data: The received bytes.
+            start: Where the first response begins, with its size.
+            correlation_id: The correlation id of the first response.
+            told: A row for each request, as `stamp` returns it.
+            first: The row of the first response's request.
+            latency_ns: The latency of the responses.
 
         Returns:
-            How many there are, and where they end.
+            The number of matched responses, and where they end.
         """
         stretches = arrays.table(MOST * len(self._order), _STRETCH)
         came: Bytes = np.frombuffer(data, np.uint8)
@@ -238,7 +242,7 @@ class Match:
     def _learn(
         self, told: Ints, partition: int, captured: int, live: int, length: int, step: int
     ) -> None:
-        """Take over where the records of steps are."""
+        """Learn the offsets of a stretch of records."""
         log = self._logs[partition]
         if log.ends_before(captured, live):
             log.append(captured, live, length, int(told[step, STEP]))
@@ -251,7 +255,7 @@ class Match:
 
 @cache
 def _parts(answer: Answer) -> tuple[tuple[int, tuple[int, int, int]], ...]:
-    """Return the parts of an answer behind its correlation id: where they are, and what."""
+    """Return the parts of a response after its correlation id, with their positions."""
     found: list[tuple[int, tuple[int, int, int]]] = []
     at, first, kind = 4, 0, _LITERAL
     times = dict(answer.times)
@@ -260,7 +264,7 @@ def _parts(answer: Answer) -> tuple[tuple[int, tuple[int, int, int]], ...]:
         if code == "s":
             kind = _LITERAL
         elif code == "q":
-            # The first number behind a literal is an offset, what follows is where a log begins.
+            # The first number after a literal is an offset, the next one a log start offset.
             kind = _OFFSET if kind == _LITERAL else _START
         part = (_TIME, length, int(times[at])) if code == "x" else (kind, length, first)
         found.append((at, part))

@@ -1,16 +1,16 @@
-"""Members of groups: their ids, and the generations or epochs that they are in."""
+"""Group members: the mapping of their ids, and of their generations or epochs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 MOST_TURNS = 64
-"""Of a member, that are remembered."""
+"""Generations or epochs kept for each member."""
 
 
 @dataclass(slots=True)
 class _Turns:
-    """Generations or epochs of one member: of one side -> of the other."""
+    """Mapping of one member's generations or epochs, in one direction."""
 
     known: dict[int, int] = field(default_factory=dict)
 
@@ -31,47 +31,47 @@ class Members:
         self._captured_turns: dict[tuple[str, str], _Turns] = {}
 
     def learn(self, group: str, captured: str, live: str) -> None:
-        """Take over which id the target gave to a member."""
+        """Learn the id that the target gave to a member."""
         if captured and live:
             self._live[group, captured] = live
             self._captured[group, live] = captured
 
     def knows(self, group: str, member: str) -> bool:
-        """Tell whether the target knows a captured member."""
+        """Return whether the target has an id for a captured member."""
         return (group, member) in self._live
 
     def live(self, group: str, member: str) -> str:
-        """Return the id on the target: the captured one where the client chose it itself."""
+        """Return the live id of a member: the captured one if the client chose it itself."""
         return self._live.get((group, member), member)
 
     def captured(self, group: str, member: str) -> str:
-        """Return the id in the capture."""
+        """Return the captured id of a member."""
         return self._captured.get((group, member), member)
 
     def learn_turn(self, group: str, member: str, captured: int, live: int) -> None:
-        """Take over in which generation or epoch a member (its captured id) is on the target."""
+        """Learn the live generation or epoch of a member, given by its captured id."""
         if min(captured, live) > 0:
             for key in ((group, member), (group, "")):
                 self._turns.setdefault(key, _Turns()).learn(captured, live)
                 self._captured_turns.setdefault(key, _Turns()).learn(live, captured)
 
     def learn_next_turn(self, group: str, member: str, live: int) -> None:
-        """Take over a generation of the target whose captured one no answer shows: the next."""
+        """Learn a live generation whose captured one is in no response: it is the next one."""
         known = self._turns.get((group, member))
         if known is not None and known.known:
             self.learn_turn(group, member, max(known.known) + 1, live)
 
     def turn(self, group: str, member: str, captured: int) -> int:
         """
-        Return the generation or epoch on the target.
+        Return the live generation or epoch.
 
-        One that the member was never told is the newest that it was; 0 and less are no epochs, but
-        say that a member joins, leaves or is none.
+        For an unknown one this is the member's newest. 0 and negative values are no epochs, but
+        mean that a member joins, leaves or is none; they are returned as they are.
         """
         return captured if captured <= 0 else _turn(self._turns, group, member, captured)
 
     def captured_turn(self, group: str, member: str, live: int) -> int:
-        """Return the generation or epoch in the capture."""
+        """Return the captured generation or epoch."""
         return live if live <= 0 else _turn(self._captured_turns, group, member, live)
 
 

@@ -1,5 +1,5 @@
 """
-What librdkafka's mock cluster answers otherwise than Kafka, mended on the way in and out.
+A compatibility shim for librdkafka's mock cluster: adapts requests and responses to Kafka's.
 
 Source: Kafka, GroupCoordinatorService.java, Topic.java; KIP-394 (members without an id), KIP-848.
 """
@@ -29,7 +29,7 @@ _ALL_OF_TOPIC = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 """Read, write, create, delete, alter, describe, and both of configurations; KIP-430."""
 
 _FIRST_THAT_WANTS_IDS = 4
-"""The version of JoinGroup from which a member without an id is sent back with one (KIP-394)."""
+"""First version of JoinGroup that refuses a member without an id and returns one (KIP-394)."""
 
 _Place = tuple[str, str, int]
 """Group, topic, partition."""
@@ -41,14 +41,15 @@ SENT_AS = {
     (KEYS["LeaveGroup"], 3): 2,
     (KEYS["LeaveGroup"], 4): 2,
 }
-"""API and version that the mock offers, and does not read or write right: asked for instead."""
+"""API and version that the mock offers but doesn't encode or decode correctly -> version to use."""
 
 
 class Mends:
     """
-    What is known of one mock cluster.
+    The shim's state for one mock cluster.
 
-    Its requests and answers go through here: `instead`, and else `asked` and `answered`.
+    Each request is passed to `instead`; if that returns None, request and response are passed to
+    `asked` and `answered`.
     """
 
     def __init__(self) -> None:
@@ -57,7 +58,7 @@ class Mends:
         self._joining: defaultdict[str, set[str]] = defaultdict(set)
 
     def instead(self, asked: Message) -> Container | None:
-        """Answer what the mock is not to be asked; None for everything else."""
+        """Return the response to a request that the mock must not get, or None for others."""
         body = asked.body
         if body is None or body.get("member_id", "m"):
             return None
@@ -68,7 +69,7 @@ class Mends:
         return _with_id(asked.client_id) if asked.api == "JoinGroup" and wants_id else None
 
     def asked(self, asked: Message) -> bool:
-        """Note what the mock is asked; tell whether something in it had to be changed."""
+        """Note a request; return whether it had to be changed."""
         body = asked.body
         assert body is not None
         if asked.api == "JoinGroup":
@@ -79,17 +80,17 @@ class Mends:
         return asked.api == "ConsumerGroupHeartbeat" and _both_or_none(body)
 
     def answered(self, asked: Message, answer: Container) -> Container | None:
-        """Change an answer to what Kafka would say; None where it would say nothing."""
+        """Change a response to Kafka's; None if Kafka would send none."""
         assert asked.body is not None
         mend = _MENDS.get(asked.api or "")
         return answer if mend is None else mend(self, asked.body, answer)
 
     def produced(self, asked: Container, answer: Container) -> Container | None:
-        """Say nothing where nobody wants to know."""
+        """Suppress the response where acks = 0."""
         return answer if asked.acks else None
 
     def named(self, asked: Container, answer: Container) -> Container | None:
-        """Refuse names that no topic can have, and tell that all may be done to the others."""
+        """Refuse illegal topic names, and list all operations as authorized."""
         for topic in answer.topics:
             if not topic.error_code and asked.get("include_topic_authorized_operations"):
                 topic.topic_authorized_operations = _ALL_OF_TOPIC
@@ -98,13 +99,13 @@ class Mends:
         return answer
 
     def joined(self, asked: Container, answer: Container) -> Container:
-        """Note that a member does not wait for the others any more."""
+        """Note that a member's JoinGroup request has been answered."""
         self._joining[asked.group_id].discard(asked.member_id)
         return answer
 
     def synced(self, asked: Container, answer: Container) -> Container:
         """
-        Tell its part also to a member that asks when the group is stable; an empty one for none.
+        Return the assignment also to a member that asks in a stable group; an empty one for none.
 
         Source: ClassicGroup and GroupMetadataManager, classicGroupSync.
         """
@@ -116,7 +117,7 @@ class Mends:
         return answer
 
     def left(self, asked: Container, answer: Container) -> Container:
-        """Say who has left, where the version has room for that."""
+        """List the members that left, in versions with such a list."""
         if "members" in answer:
             told = ("member_id", "group_instance_id")
             answer.members = [
@@ -127,9 +128,9 @@ class Mends:
 
     def committed(self, asked: Container, answer: Container) -> Container:
         """
-        Remember what is committed, of which the mock forgets a part.
+        Store committed offsets, which the mock forgets in part.
 
-        Members commit also while others are joining, which the mock does not let them. Source:
+        Kafka accepts commits while other members are joining; the mock does not. Source:
         ClassicGroup.validateOffsetCommit.
         """
         errors = {}
@@ -145,7 +146,7 @@ class Mends:
         return answer
 
     def fetched(self, asked: Container, answer: Container) -> Container:
-        """Tell what was committed; all of it where that is asked for."""
+        """Fill in the committed offsets; those of all partitions if the request has no topics."""
         if asked.topics is None:
             places = [place for place in self._committed if place[0] == asked.group_id]
             parts = [Container(partition_index=each, error_code=0) for _, _, each in places]
@@ -161,7 +162,7 @@ class Mends:
 
 
 def _with_id(client_id: str | None) -> Container:
-    """Send a member back with an id, with which it is to join."""
+    """Return a JoinGroup response that refuses a member and gives it an id to join with."""
     return Container(
         throttle_time_ms=0,
         error_code=_MEMBER_ID_REQUIRED,
@@ -174,7 +175,7 @@ def _with_id(client_id: str | None) -> Container:
 
 
 def _without_id() -> Container:
-    """Refuse a member that has not chosen its id; the process would end (KIP-1082)."""
+    """Refuse a member without an id of its own choice, which would crash the process (KIP-1082)."""
     return Container(
         throttle_time_ms=0,
         error_code=_INVALID_REQUEST,
@@ -188,10 +189,10 @@ def _without_id() -> Container:
 
 def _both_or_none(body: Container) -> bool:
     """
-    Give topics and pattern of a heartbeat both or none, without which the process would end.
+    Set both the topics and the pattern of a heartbeat or neither; only one would crash the process.
 
     Returns:
-        Whether something had to be changed.
+        Whether something was changed.
     """
     before = body.subscribed_topic_names, body.get("subscribed_topic_regex")
     names, pattern = before
@@ -201,7 +202,7 @@ def _both_or_none(body: Container) -> bool:
 
 
 def _partitions(asked: Container, body: Container) -> Iterator[tuple[_Place, Container]]:
-    """Yield group, topic and number of the partitions of a body, with each of them."""
+    """Yield the partitions of a body, each with its group, topic and number."""
     for topic in body.topics or ():
         for partition in topic.partitions:
             yield (asked.group_id, topic.name, partition.partition_index), partition
@@ -219,4 +220,4 @@ _MENDS: dict[str, Callable[[Mends, Container, Container], Container | None]] = {
 }
 
 MENDED = frozenset(KEYS[name] for name in (*_MENDS, "ConsumerGroupHeartbeat"))
-"""The APIs that are looked at; all others go through as they are."""
+"""The APIs that the shim decodes; all others pass through unchanged."""

@@ -1,4 +1,4 @@
-"""The parts of a request that several brokers got, or their answers, as one."""
+"""Merges the parts of a request that went to several brokers, or their responses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from replay.roles import Branch, Leaf, Node, Role, plan
 
 def merge(schema: Schema, version: int, bodies: Sequence[Container]) -> Container:
     """
-    Make one answer of the answers to the parts of one request; or one request of the parts.
+    Merge the responses to the parts of a request into one, or the parts into one request.
 
-    Arrays are joined, elements that are the same by their key fields too; of errors the first is
-    taken, of throttle times the longest, of all else what the first answer says.
+    Arrays are concatenated, with elements of equal key fields merged; of errors the first is taken,
+    of throttle times the longest, of all other fields the value in the first body.
     """
     merged = bodies[0]
     node = plan(schema, version)

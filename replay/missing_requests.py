@@ -1,7 +1,7 @@
 """
-What a replay sends beside the requests of a capture that lacks some, for a rehearsal.
+Predicts the synthesised requests of a replay, for a rehearsal.
 
-It goes by the captured answers as `made_up` and `additions` go by those of the target.
+It applies to the captured responses the rules that `made_up` and `additions` apply to the target's.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from replay.transactions import Transactions
 
 class Beside(NamedTuple):
     """
-    What would be done for a request.
+    The synthesised requests for one captured request.
 
     Attributes:
-        before: What would be sent before it.
-        refused: Why it would be left out; empty where it would not.
+        before: Descriptions of the requests that would be sent before it.
+        refused: Why it would be left out; empty if it would be sent.
     """
 
     before: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Beside(NamedTuple):
 
 class MissingRequests:
     """
-    The producers and transactions of a capture, as its requests and answers show them.
+    The producers and transactions that the requests and responses of a capture show.
 
     Args:
         is_partial: Whether the capture lacks packets.
@@ -45,7 +45,7 @@ class MissingRequests:
         self._transactions = Transactions()
 
     def beside(self, step: Step) -> Beside:
-        """Return what would be done for the next request that is sent."""
+        """Return the synthesised requests for the next request that is sent."""
         asked, answered = step.captured.asked(), step.captured.answered()
         asker = producer_of(asked)
         before = list(self._new_producer(asker))

@@ -1,9 +1,9 @@
 """
-librdkafka's mock cluster, run in this process, with nothing to install.
+librdkafka's mock cluster, run in this process without an installation.
 
-It is made for tests of clients and knows what clients ask: no administration, and topics keep their
-records in memory. confluent-kafka brings librdkafka along; its Python face has no mock, so this
-calls the library itself.
+It is made for tests of clients and supports what these use: no administration, and topics keep
+their records in memory. confluent-kafka ships librdkafka, but its Python interface has no mock, so
+this module calls the library directly.
 
 Source: librdkafka, rdkafka_mock.h.
 """
@@ -33,11 +33,11 @@ class Mock:
 
     def __init__(self, brokers: int = 1, topics: Mapping[str, int] | None = None) -> None:
         """
-        Note what is wanted.
+        Configure the cluster.
 
         Args:
-            brokers: How many.
-            topics: How many partitions each topic has.
+            brokers: Number of brokers.
+            topics: Topic -> number of partitions.
         """
         self.addresses: list[str] = []
         self._brokers = brokers
@@ -48,10 +48,10 @@ class Mock:
 
     def __enter__(self) -> Self:
         """
-        Start it.
+        Start the cluster.
 
         Raises:
-            ReplayError: librdkafka is not there, or can't start it.
+            ReplayError: librdkafka is not available, or can't start it.
         """
         if self._brokers < 1:
             raise ReplayError(_NAME, f"can not be started with {self._brokers} brokers")
@@ -73,7 +73,7 @@ class Mock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop it, with all that it holds."""
+        """Stop the cluster and discard its records."""
         if self._cluster:
             self._library.rd_kafka_mock_cluster_destroy(self._cluster)
         if self._client:
@@ -85,7 +85,7 @@ class Mock:
         Create a topic.
 
         Raises:
-            ReplayError: It is there already.
+            ReplayError: The topic exists already.
         """
         create = self._library.rd_kafka_mock_topic_create
         encoded = name.encode(errors="surrogateescape")
@@ -99,7 +99,7 @@ class Mock:
         )
 
     def fail_topic(self, name: str, error: int) -> None:
-        """Answer all that concerns a topic with an error code; 0 ends it."""
+        """Answer all requests about a topic with an error code; 0 ends that."""
         self._library.rd_kafka_mock_topic_set_error(self._cluster, name.encode(), error)
 
     def set_leader(self, topic: str, partition: int, node: int) -> None:
@@ -108,12 +108,12 @@ class Mock:
         self._hold(move(self._cluster, topic.encode(), partition, node), f"{topic}-{partition}")
 
     def set_versions(self, api_key: int, low: int, high: int) -> None:
-        """Offer other versions of an API; -1 and -1 take it away."""
+        """Change the offered versions of an API; -1 and -1 remove it."""
         change = self._library.rd_kafka_mock_set_apiversion
         self._hold(change(self._cluster, api_key, low, high), f"API {api_key}")
 
     def set_down(self, node: int) -> None:
-        """Stop a broker: its connections are closed, and no new ones are taken."""
+        """Stop a broker: it closes its connections and accepts no new ones."""
         self._hold(self._library.rd_kafka_mock_broker_set_down(self._cluster, node), f"{node}")
 
     def set_up(self, node: int) -> None:
@@ -121,7 +121,7 @@ class Mock:
         self._hold(self._library.rd_kafka_mock_broker_set_up(self._cluster, node), f"{node}")
 
     def advertise(self, node: int, host: str, port: int) -> None:
-        """Tell clients another address of a broker, which listens where it did."""
+        """Change the advertised address of a broker, but not where it listens."""
         tell = self._library.rd_kafka_mock_broker_set_host_port
         tell(self._cluster, node, host.encode(), port)
 
@@ -161,7 +161,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 
 
 def _library() -> Any:
-    """Open the librdkafka that confluent-kafka has loaded: its names are found through it."""
+    """Open confluent-kafka's extension module, through which librdkafka's symbols are found."""
     try:
         from confluent_kafka import cimpl
 

@@ -1,4 +1,4 @@
-"""Names of topics, groups and transactional ids on the target, and the ids of topics."""
+"""Live names of topics, groups and transactional ids, and topic ids."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ NO_ID = UUID(int=0)
 INTERNAL = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
 )
-"""Topics that every cluster has under this name."""
+"""Topics with the same name on every cluster."""
 
 ANY = "*"
-"""Stands for all names in ACLs."""
+"""The wildcard for all names in ACLs."""
 
 
 class Names:
     """
-    Names of a run, in both directions.
+    Name mapping of a run, in both directions.
 
     Args:
-        topic_map: Topics with names of their own on the target.
-        prefix: Put before all names of topics, groups and transactional ids but those in the map.
-        copy: Number of the pass; those from 1 on have names of their own.
+        topic_map: Captured topic -> live topic.
+        prefix: Put before all names of topics, groups and transactional ids except those in the
+            map.
+        copy: Number of the pass; each from 1 on has names of its own.
     """
 
     def __init__(
@@ -45,34 +46,34 @@ class Names:
         return bool(self.prefix or self._topics)
 
     def topic(self, name: str) -> str:
-        """Return the name of a topic on the target."""
+        """Return the live name of a topic."""
         if not name or name in INTERNAL or name == ANY:
             return name
         return self._topics.get(name) or self.prefix + name
 
     def captured_topic(self, name: str) -> str:
-        """Return the name that a topic of the target has in the capture."""
+        """Return the captured name of a live topic."""
         if not name or name in INTERNAL or name == ANY:
             return name
         return self._back.get(name) or name.removeprefix(self.prefix)
 
     def other(self, name: str) -> str:
-        """Return the name of a group or a transactional id on the target."""
+        """Return the live name of a group or transactional id."""
         return self.prefix + name if name and name != ANY else name
 
     def captured_other(self, name: str) -> str:
-        """Return the name that a group or a transactional id has in the capture."""
+        """Return the captured name of a live group or transactional id."""
         return name.removeprefix(self.prefix) if name else name
 
     def pattern(self, pattern: str) -> str:
-        """Return a regular expression for the prefixed names that match one for the old names."""
+        """Return a regular expression for the prefixed names from one for the captured names."""
         if not pattern or not self.prefix:
             return pattern
         anchor = "^" * pattern.startswith("^")
         return f"{anchor}{re.escape(self.prefix)}(?:{pattern[len(anchor) :]})"
 
     def captured_pattern(self, pattern: str) -> str:
-        """Return the regular expression that `pattern` made this from."""
+        """Return the regular expression from which `pattern` made this one."""
         anchor = "^" * pattern.startswith("^")
         start = f"{anchor}{re.escape(self.prefix)}(?:"
         if not self.prefix or not pattern.startswith(start) or not pattern.endswith(")"):
@@ -81,7 +82,7 @@ class Names:
 
 
 class Topics(Protocol):
-    """Whoever knows the ids of topics: a `Topology` of the target does."""
+    """A directory of topic ids, such as a `Topology` of the target."""
 
     def topic_id(self, name: str) -> UUID | None:
         """Return the id of a topic, or None."""
@@ -93,10 +94,10 @@ class Topics(Protocol):
 @dataclass(slots=True)
 class TopicIds:
     """
-    Ids of topics of one side, as messages tell them; the newest counts.
+    Topic ids of the capture or the target, as learned from messages; the newest wins.
 
     Attributes:
-        further: Who may know what no message told.
+        further: Another directory: first choice for ids, fallback for names.
     """
 
     further: Topics | None = None
@@ -104,7 +105,7 @@ class TopicIds:
     _names: dict[UUID, str] = field(default_factory=dict)
 
     def learn(self, names: Mapping[UUID, str]) -> None:
-        """Take over ids with their names."""
+        """Learn topic ids and their names."""
         for topic_id, name in names.items():
             self._ids[name] = topic_id
             self._names[topic_id] = name
@@ -121,7 +122,7 @@ class TopicIds:
 
 
 def share_key(key: str, group: Callable[[str], str], topic: Callable[[UUID], UUID]) -> str:
-    """Return a coordinator key of a share partition (`group:topic id:partition`) in other terms."""
+    """Map the parts of a share partition's coordinator key (`group:topic id:partition`)."""
     name, *rest = key.rsplit(":", 2)
     if len(rest) != 2:
         return key

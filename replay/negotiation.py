@@ -1,4 +1,4 @@
-"""What a broker offers, asked for on a new connection."""
+"""API version negotiation on a new connection."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from replay.link import Link
 
 _REMEMBERED = 16
-"""Answers: of as many brokers that differ."""
+"""Size of the cache of ApiVersions responses: one entry for each distinct broker."""
 
 
 async def negotiate(link: Link) -> dict[int, tuple[int, int]]:
     """
-    Ask for the versions: in our newest, else in what the refusal offers or in v0 (KIP-511).
+    Request the API versions: in our newest version, else one the refusal offers or v0 (KIP-511).
 
-    A refusal may come in any shape; only its error code is relied upon. The features of the broker
-    are put into `link.features`.
+    A refusal may have any layout; only its error code is relied upon. The broker's features are
+    stored in `link.features`.
 
     Returns:
         API key -> lowest and highest version.
 
     Raises:
-        ReplayError: The broker does not say.
+        ReplayError: The broker does not answer with its versions.
     """
     newest = ApiVersionsRequest.versions.high
     offer = await _ask(link, newest)
@@ -45,7 +45,7 @@ async def negotiate(link: Link) -> dict[int, tuple[int, int]]:
 
 
 class _Offer(NamedTuple):
-    """What an answer says; the problem is empty where it could be read."""
+    """The content of an ApiVersions response; `problem` is empty if it could be decoded."""
 
     error_code: int
     versions: dict[int, tuple[int, int]]
@@ -62,7 +62,7 @@ async def _ask(link: Link, version: int) -> _Offer:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _read(answer: bytes, version: int) -> _Offer:
-    """Read an answer, without its correlation id; a broker tells all connections the same."""
+    """Decode a response without its correlation id, the same for all connections to a broker."""
     message = decode_response(bytes(4) + answer, API_VERSIONS, version)
     body, error_code = message.body, int.from_bytes(answer[:2], "big", signed=True)
     if body is None:

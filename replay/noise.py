@@ -1,4 +1,4 @@
-"""Differences that do not count: patterns of paths, given by people or learned from a reference."""
+"""Ignore rules: path patterns of differences, given by users or learned from a reference."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _WILD = {"[*]": r"\[[^\]]*\]", "*": r"[^.\[\]]*"}
 
 class Noise:
     """
-    Patterns of differences that do not count.
+    Ignore rules, as patterns of differences.
 
     A pattern is the path of a difference with the API before it:
     `Fetch.responses[*].partitions[*].log_start_offset`. `[*]` stands for any element, `*` for any
-    name, also of an API; what lies below a path is covered by it.
+    name, also of an API; a pattern covers everything below its path.
 
     Args:
         patterns: The patterns.
 
     Attributes:
-        patterns: The patterns.
-        ignored: How many differences each has covered.
+        patterns: The patterns, without duplicates.
+        ignored: Number of differences that each pattern has covered.
 
     Raises:
         UsageError: A pattern names no API.
@@ -47,14 +47,14 @@ class Noise:
     @classmethod
     def read(cls, file: str | Path, further: Iterable[str] = ()) -> Self:
         """
-        Read patterns, one a line; `#` begins a remark.
+        Read patterns from a file, one a line; `#` begins a comment.
 
         Args:
             file: The file.
-            further: Patterns beside those in it.
+            further: Additional patterns.
 
         Raises:
-            UsageError: It can't be read, or has a line that is no pattern.
+            UsageError: The file can't be read, or a line is not a pattern.
         """
         try:
             lines = Path(file).read_text(encoding="utf-8").splitlines()
@@ -65,7 +65,7 @@ class Noise:
         return cls([*filter(None, found), *further])
 
     def covers(self, api: str, path: str) -> bool:
-        """Tell whether a difference does not count; one that does not is counted."""
+        """Return whether a difference is ignored, and count it if so."""
         full = f"{api}.{path}"
         for pattern, compiled in self._compiled:
             if compiled.match(full):
@@ -79,11 +79,11 @@ def general(api: str, path: str, by_setting: bool = False) -> str:
     """
     Return the pattern of all differences in the same field: any element of each array.
 
-    Where there is no answer there is no field, and this is no pattern.
+    For a missing response there is no field, and the result is not a pattern.
 
     Args:
         api: The name of the API.
-        path: Of the difference.
+        path: The path of the difference.
         by_setting: Whether each setting of a topic or broker has a pattern of its own.
     """
     keys = _KEY_BUT_SETTINGS if by_setting else _KEY
@@ -91,7 +91,7 @@ def general(api: str, path: str, by_setting: bool = False) -> str:
 
 
 def of_any(pattern: str) -> str:
-    """Return a pattern for any element where it names one."""
+    """Return a pattern with each element key replaced by the wildcard."""
     return _KEY.sub("[*]", pattern)
 
 

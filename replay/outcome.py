@@ -1,4 +1,4 @@
-"""What became of a step: what was sent for it, and what the target answered."""
+"""The outcome of a step: the requests sent for it, and the target's responses."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from replay.step import Step
 
 class Verdict(StrEnum):
     """
-    How an answer compares with the captured one.
+    The verdict on a response, compared with the captured one.
 
     `same`: nothing differs but what was substituted. `equivalent`: the same meaning in another
     version or order; `Reason` says why. `accepted`: it differs only as `--accept` or `--upgrade`
-    allow. `differs`: fields differ. `error_changed`: an error code differs. `missing`: no answer,
-    where one was captured. `incomplete`: it differs, and goes by what the capture lacks, as it
-    begins midway or has gaps. `extra`: an answer where none was captured. `not_judged`: it was
-    sent, and the replay ended or gave up before the answer. `left_out`: it was not sent.
+    allow. `differs`: fields differ. `error_changed`: an error code differs. `missing`: no response,
+    although one was captured. `incomplete`: it differs and depends on something that the capture
+    lacks, because it begins midway or has gaps. `extra`: a response although none was captured.
+    `not_judged`: it was sent, but the replay ended or gave up before the response. `left_out`: it
+    was not sent.
     """
 
     SAME = "same"
@@ -38,7 +39,7 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why an answer that is not the captured one means the same."""
+    """Why a response that differs from the captured one is equivalent."""
 
     VERSION = "answered in another version"
     OVERLAP = "of before or after a change that went on meanwhile"
@@ -63,20 +64,20 @@ class Reason(StrEnum):
 
 
 REJOINED = "rejoined"
-"""The rule by which a member is in another generation: it joined again when told of a rebalance."""
+"""The rule for a member in another generation, because it joined again after a rebalance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """
-    A value that was substituted on the way from the captured request to the one that was sent.
+    A value that differs between the captured request and the sent one.
 
     Attributes:
-        path: Of the field in the body: `topic_data[0].partition_data[0].index`.
-        role: What the field means: the value of a `roles.Role`.
-        captured: What it was.
-        sent: What was sent instead.
-        why: Which rule chose it, where there is a choice: `translated`, `earliest`, ...; or empty.
+        path: The path of the field in the body: `topic_data[0].partition_data[0].index`.
+        role: The meaning of the field: the value of a `roles.Role`.
+        captured: The captured value.
+        sent: The value that was sent.
+        why: The rule that chose it, if there are several: `translated`, `earliest`, ...; or empty.
     """
 
     path: str
@@ -89,13 +90,13 @@ class Change:
 @dataclass(slots=True)
 class Part:
     """
-    One request that was really sent; a step has several where partitions have several leaders.
+    A request that was sent; a step has several if its partitions have several leaders.
 
     Attributes:
         node: Id of the broker of the target.
-        version: Of the API.
-        request: The body that was sent.
-        response: The body that came back; None where none did.
+        version: The API version.
+        request: The body of the request.
+        response: The body of the response; None if there is none.
     """
 
     node: int
@@ -107,21 +108,21 @@ class Part:
 @dataclass(slots=True)
 class Outcome:
     """
-    What became of a step.
+    The outcome of a step.
 
     Attributes:
         step: The step.
-        copy: Number of the pass, where the capture is played more than once.
-        parts: What was sent.
-        version: The version in which the target was asked.
-        response: The answers of all parts as one body in that version; None where there is none.
-        changes: What was substituted in the request.
-        latency_ns: From the request to the last answer; None where there is none.
-        lag_ns: How much later than planned it was sent.
-        failure: Why it was not sent or has no answer; empty where it has.
-        is_refused: Whether we would not send it, or not wait for its answer, rather than the target
-            not take or answer it.
-        reasons: Why its answer is equivalent, as `compare` found.
+        copy: Number of the pass, if the capture is replayed more than once.
+        parts: The requests sent.
+        version: The API version used with the target.
+        response: The merged body of all parts' responses, in that version; None if there is none.
+        changes: The substitutions in the request.
+        latency_ns: Time from the request to the last response; None if there is none.
+        lag_ns: Delay of the request after its planned time.
+        failure: Why it was not sent or has no response; empty if it has one.
+        is_refused: Whether the failure is our decision not to send the request, or not to wait for
+            its response, rather than a failure of the target.
+        reasons: Why its response is equivalent, as `compare` found.
     """
 
     step: Step
@@ -140,14 +141,14 @@ class Outcome:
 @dataclass(slots=True)
 class Alike:
     """
-    Steps of one API that were answered just as captured.
+    The outcome of steps of one API whose responses matched the captured ones on the fast path.
 
     Attributes:
         api: The name of the API.
-        numbers: Of the steps.
-        lags_ns: How much later than planned each was sent.
-        latencies_ns: From each request to its answer.
-        changes: By role and rule: how often something was substituted.
+        numbers: The numbers of the steps.
+        lags_ns: Delay of each request after its planned time.
+        latencies_ns: Time from each request to its response.
+        changes: Role and rule -> number of substitutions.
     """
 
     api: str
@@ -160,16 +161,16 @@ class Alike:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """
-    A place where the live answer is not the captured one.
+    A place where the live response differs from the captured one.
 
     Attributes:
-        path: Of the field in the body; elements of arrays by their key fields:
+        path: The path of the field in the body; elements of arrays by their key fields:
             `responses[orders].partition_responses[0].error_code`.
-        captured: The captured value, or None where it is not there.
-        replayed: The live value, with what was substituted turned back; None likewise.
+        captured: The captured value, or None if it is absent.
+        replayed: The live value, mapped back to captured terms, or None if it is absent.
         is_error: Whether the field is an error code.
-        is_default: Whether it is about a setting that has its default on both sides, or is only
-            known to one.
+        is_default: Whether it concerns a setting that has its default on both sides, or that only
+            one side knows.
     """
 
     path: str

@@ -1,9 +1,10 @@
 """
-Which answers overlapped a change of what they tell: they may be of before it, or of after it.
+Responses that overlapped a change of what they report, and may show the state before or after it.
 
-Where a partition ends while somebody writes to it may be told either way, and so may the committed
-offsets of a group. A transaction ends after EndTxn is answered: its markers, and the offsets in it,
-are written later (KIP-98), but before its producer ends the next one.
+A response that overlaps an append may report the end of the partition of before or after it; the
+same holds for a group's committed offsets. A transaction's end is complete only after the EndTxn
+response: its markers, and its committed offsets, are written later (KIP-98), but before its
+producer ends the next one.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ _Span = tuple[int, int]
 _EVER = np.iinfo(np.int64).max
 
 Overlaps = Mapping[Thing, bool]
-"""Thing that changed meanwhile -> whether the answer may be of before the captured one, too."""
+"""Thing changed meanwhile -> whether the response may also show an earlier state than captured."""
 
 
 def overlaps(
     causes: Causes, times: Times, name: Callable[[UUID], str | None]
 ) -> dict[int, dict[Thing, bool]]:
     """
-    Return of exchanges that ask how far something has come what of it changed meanwhile.
+    Return the exchanges that read positions, with the things that changed during each read.
 
     Args:
-        causes: Knows what exchanges touched.
-        times: Knows their times.
+        causes: The dependencies: what each exchange read and wrote.
+        times: The times of exchanges.
         name: Returns the name of a topic id.
     """
     same = same_things(causes.things, name)
@@ -59,7 +60,7 @@ def overlaps(
 def _changed(
     causes: Causes, times: Times, same: Mapping[int, int], wanted: Collection[int]
 ) -> dict[int, tuple[list[_Span], list[_Span]]]:
-    """Return of things when they were being changed, and when ends of transactions were."""
+    """Return the times of changes to each thing, and of the completion of transactions."""
     settled = dict(_settled(causes, times))
     changed: dict[int, tuple[list[_Span], list[_Span]]] = {}
     for thing, number in causes.writers(wanted, same):
@@ -72,7 +73,7 @@ def _changed(
 
 
 def _settled(causes: Causes, times: Times) -> Iterator[tuple[int, int]]:
-    """Yield exchanges that end transactions, and until when that may have taken."""
+    """Yield exchanges that end transactions, with the latest time of completion."""
     for numbers in causes.ended.values():
         begun = [times.times_ns(each)[0] for each in numbers]
         order = np.argsort(np.array(begun), kind="stable").tolist()
@@ -90,7 +91,7 @@ def _columns(spans: list[_Span]) -> _Ints:
 
 
 def _meet(asked: _Ints, spans: list[_Span]) -> NDArray[np.bool_]:
-    """Tell of each span whether it shares time with one of others."""
+    """Return for each time span whether it overlaps one of the others."""
     begun, done = _columns(sorted(spans))
     latest = np.concatenate(([-1], np.maximum.accumulate(done)))
     met: NDArray[np.bool_] = latest[np.searchsorted(begun, asked[1], "left")] > asked[0]

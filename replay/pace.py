@@ -1,4 +1,4 @@
-"""When each step is due."""
+"""Pacing: when each step is due."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SECOND_NS = 1_000_000_000
 @dataclass(frozen=True, slots=True)
 class Pace:
     """
-    How fast a plan is played.
+    The pacing of a replay.
 
     Attributes:
-        speed: How many times as fast as it was captured; 0 for as fast as answers come.
-        rate: Requests a second, at most; 0 for no limit.
-        max_wait_s: Longer times in which nothing was asked are cut down to this; None for no limit.
+        speed: Speed relative to the capture; 0 for as fast as responses arrive.
+        rate: Maximum number of requests per second; 0 for no limit.
+        max_wait_s: Longer pauses between requests are cut to this; None for no limit.
     """
 
     speed: float = 1.0
@@ -26,10 +26,10 @@ class Pace:
 
     def schedule(self, times_ns: Iterable[int]) -> array[int]:
         """
-        Return when each step is due, in nanoseconds from the beginning of the replay.
+        Return the due time of each step, in nanoseconds from the beginning of the replay.
 
         Args:
-            times_ns: When the requests were captured, in order.
+            times_ns: The captured times of the requests, in order.
         """
         due = array("q")
         at_ns = 0.0
@@ -50,5 +50,5 @@ class Pace:
 
     @property
     def is_timed(self) -> bool:
-        """Whether steps have a time at all."""
+        """Whether steps have due times at all."""
         return bool(self.speed or self.rate)

@@ -1,4 +1,4 @@
-"""Two answers side by side: a captured one and a live one, elements of arrays by their keys."""
+"""Pairs the fields of a captured and a live response, with array elements matched by key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Key = tuple[Any, ...]
 
 _TOPICS = frozenset({Role.TOPIC, Role.TOPIC_ID})
 _IN_SCOPE = frozenset({Role.RESOURCE, Role.COORDINATOR_KEY, Role.OFFSET})
-"""Keys that only what stands beside them explains."""
+"""Key roles whose values can only be mapped with the help of sibling fields."""
 
 
 _Worth = Callable[[Leaf], str]
@@ -23,19 +23,20 @@ _Worth = Callable[[Leaf], str]
 Pairs = Callable[
     [Mapping[str, Any], Mapping[str, Any], Scope, Scope, World], Iterator[tuple[Place, Place]]
 ]
-"""Takes a captured and a live body, what encloses each, and what turns keys into captured ones."""
+"""Called with a captured and a live body, the scope of each, and the id mapping for live keys."""
 
 
 def pairs(captured: Node, live: Node, worth: _Worth = lambda _: "True") -> Pairs:
     """
-    Return what yields the fields that two bodies have, where neither is null.
+    Return a function that yields the pairs of fields of two bodies, where neither is null.
 
-    Arrays of plain values are one field.
+    An array of scalars is one field.
 
     Args:
         captured: The fields of the captured body.
         live: The fields of the live body.
-        worth: Gives for a field the condition, on its values `x` and `y`, under which it is wanted.
+        worth: Returns the condition, on a field's values `x` and `y`, under which it is wanted;
+            empty for never.
     """
     code = Code("def f(a, b, s, t, world):")
     code.names.update(Place=Place, Scope=Scope, align=align, quickly=_quickly)
@@ -47,7 +48,7 @@ def pairs(captured: Node, live: Node, worth: _Worth = lambda _: "True") -> Pairs
 
 
 class _Side(NamedTuple):
-    """One of the two: the variable of a struct of it, its path and what encloses its fields."""
+    """One side in the generated code: variable, path and scopes of the current struct."""
 
     body: str
     path: str
@@ -58,7 +59,7 @@ class _Side(NamedTuple):
         return f"{self.path}.{name}" if self.path else name
 
     def place(self, code: Code, leaf: Leaf, value: str) -> str:
-        """Return what makes the place of a field."""
+        """Return the code that makes the `Place` of a field."""
         given = f"{code.name(leaf.role)}, {code.name(leaf.field)}, {value}"
         path = self.below(leaf.name)
         return f"Place(f{path!r}, {given}, {self.body}, {leaf.name!r}, {self.scopes.variable})"
@@ -127,7 +128,7 @@ def _branches(
 def _quickly(
     captured: Sequence[Mapping[str, Any]], live: Sequence[Mapping[str, Any]], keys: tuple[str, ...]
 ) -> list[tuple[int, int]] | None:
-    """Pair arrays whose keys are equal as they are; None where they are not."""
+    """Pair two arrays whose raw keys are equal in order; return None if they are not."""
     if len(captured) != len(live):
         return None
     for ours, theirs in zip(captured, live, strict=True):
@@ -146,21 +147,21 @@ def align(
     world: World,
 ) -> list[tuple[int | None, int | None]]:
     """
-    Pair the elements of two arrays of structs by their keys, or by their places without.
+    Pair the elements of two arrays of structs by their keys, or by index if they have none.
 
-    Keys that brokers make up tell nothing apart: which is which is what the pairs are to teach.
+    Keys assigned by brokers identify nothing here: their mapping is to be learned from the pairs.
 
     Args:
         node: The fields of a captured element.
         captured: The captured elements.
         live_node: The fields of a live element.
         live: The live elements.
-        scope: What encloses the arrays, in captured values.
-        world: What turns live keys into captured ones.
+        scope: The scope that encloses the arrays, in captured values.
+        world: The id mapping for live keys.
 
     Returns:
-        Indices in the captured and the live array, None where the other has no such element: in the
-        order of the captured array, those that only the live one has at the end.
+        Indices in the captured and the live array, None if the other array has no such element: in
+        the order of the captured array, elements found only in the live array at the end.
     """
     ours: list[Key] = [()] * len(captured)
     theirs: list[Key] = [()] * len(live)
@@ -181,7 +182,7 @@ def align(
 
 
 def captured_key(node: Node, element: Mapping[str, Any], world: World) -> Key:
-    """Return what tells a captured element from the others; topics by name, as far as is known."""
+    """Return the key of a captured element, with topics by name where the name is known."""
     values = {leaf.role: element.get(leaf.name) for leaf in node.keys if leaf.role in _TOPICS}
     others = (element.get(leaf.name) for leaf in node.keys if leaf.role not in _TOPICS)
     if not values:
@@ -193,7 +194,7 @@ def captured_key(node: Node, element: Mapping[str, Any], world: World) -> Key:
 
 
 def live_key(node: Node, element: Mapping[str, Any], scope: Scope, world: World) -> Key:
-    """Return what tells a live element from the others, in captured values."""
+    """Return the key of a live element, in captured values."""
     if any(leaf.role in _IN_SCOPE for leaf in node.keys):
         scope = scope.inside(node, element)
     turned = {

@@ -1,7 +1,8 @@
 """
-A Produce request that some of its partitions refuse: only these are asked again.
+Produce requests that are refused for some of their partitions: only these are retried.
 
-A client does so too (Sender.java): without idempotence a broker would append twice what it took.
+Clients do the same (Sender.java): without idempotence a broker would append the accepted ones
+twice.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ _Place = tuple[str | None, int]
 
 def refused_places(answer: Container, world: World) -> set[_Place]:
     """
-    Return captured topic and number of the partitions that an answer to Produce refuses.
+    Return captured topic and number of the partitions that a Produce response refuses.
 
-    None where one of them is not known: then all must be asked again.
+    The set is empty if one of the topics is unknown: then the whole request must be retried.
     """
     found = {
         (_topic(topic, world, is_live=True), each.index)
@@ -33,7 +34,7 @@ def refused_places(answer: Container, world: World) -> set[_Place]:
 
 
 def keep_refused(body: Container, refused: set[_Place], world: World) -> None:
-    """Take out of a captured Produce request what need not be asked again."""
+    """Remove the partitions that need no retry from a captured Produce request."""
     kept = []
     for topic in body.topic_data:
         title = _topic(topic, world, is_live=False)
@@ -43,7 +44,7 @@ def keep_refused(body: Container, refused: set[_Place], world: World) -> None:
 
 
 def accepted_part(part: Part) -> Part | None:
-    """Return what a broker took of its part of a Produce request; None where it took nothing."""
+    """Return the accepted partitions of a Produce part; None if the broker accepted nothing."""
     if part.response is None:
         return None
     taken = {

@@ -1,4 +1,4 @@
-"""Keys, values and header values of records, and whole batches, hidden in differences."""
+"""Hides record payloads in differences: keys, values, header values and whole batches."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _OF_RECORD = re.compile(r"(?:unaligned_)?records\[[^\]]*\]\.(\w+)")
 _PLAIN = frozenset(
     {"control", "offset", "sequence", "timestamp", "timestamp_ms", "timestamp_type", "attributes"}
 )
-"""Fields of a record that say nothing of its payload; all others are hidden."""
+"""Fields of a record that reveal nothing about its payload; all others are hidden."""
 
 
 def hidden(path: str, captured: Any, replayed: Any) -> tuple[Any, Any]:
     """
-    Return both sides of a difference without the payload of records: how long it is stays.
+    Return both sides of a difference with each payload replaced by its length.
 
     Args:
-        path: Of the difference.
-        captured: The captured value, in types of JSON.
-        replayed: The live one.
+        path: The path of the difference.
+        captured: The captured value, in JSON types.
+        replayed: The live value.
     """
-    # Names of a capture may look like parts of a path: each field of a record must be harmless.
+    # Captured names may look like parts of a path: every record field found must be harmless.
     if _PLAIN.issuperset(_OF_RECORD.findall(path)):
         return _without(captured), _without(replayed)
     sides = _sized(captured), _sized(replayed)
@@ -36,7 +36,7 @@ def hidden(path: str, captured: Any, replayed: Any) -> tuple[Any, Any]:
 
 
 def _without(value: Any, is_record: bool = False) -> Any:
-    """Return a value of JSON without the batches and records in it."""
+    """Return a JSON value with each batch and record payload replaced by its length."""
     match value:
         case Mapping():
             return {
@@ -60,12 +60,12 @@ def _is_record(value: Mapping[str, Any]) -> bool:
 
 
 def _sized_batches(value: Any) -> Any:
-    """Return how many bytes batches have that are written as hex."""
+    """Return the length of batches given as hex."""
     return _size(len(value) // 2) if isinstance(value, str) else _sized(value)
 
 
 def _sized(value: Any) -> Any:
-    """Return how long a payload is, and what is null."""
+    """Return a payload with each value replaced by its length, except null and booleans."""
     match value:
         case None | bool():
             return value

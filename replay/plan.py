@@ -1,4 +1,4 @@
-"""What of a capture is replayed, in which order, and what waits for what."""
+"""The replay plan: which exchanges are replayed, in which order, with which dependencies."""
 
 from __future__ import annotations
 
@@ -33,38 +33,38 @@ from replay.step import Step
 from replay.turns import Shown
 
 _WINDOW_BYTES = 2 << 20
-"""Of a capture that are in memory at a time: planning is no quicker with more."""
+"""Amount of capture data in memory at a time: more makes planning no faster."""
 
 _NOTHING: dict[Thing, bool] = {}
 
 
 class Plan:
     """
-    The steps of a replay, made by `Plan.of`; a sequence of `Step`, each read when it is asked for.
+    The steps of a replay, made by `Plan.of`: a sequence of `Step`, each read on access.
 
     Attributes:
-        left_out: Why requests are not sent, and how many each time.
-        orphans: Answers whose requests were not captured.
-        filtered: Exchanges that the filter did not let pass.
-        connections: What is missing of each captured connection that has steps.
-        topics: Topic -> how many partitions the capture shows, at least 1.
-        topic_ids: Topic ids of the capture with their names.
-        assignments: Group and generation -> the step in which its leader tells what it assigns.
-        created: Topics that came to be because they were asked for.
-        groups: What the capture shows of groups.
-        overlaps: Steps whose answers overlapped a change of what they tell, and of what.
-        lacking: What steps lack of what is left out.
-        brokers: `address:port` of captured brokers -> node id, as far as Metadata tells.
-        connected: The same, as clients say whom they connect to (ApiVersions v5).
-        cluster_id: Of the captured cluster, where Metadata or clients tell it.
-        problems: What was wrong with the files.
-        group_topics: Group -> topics whose offsets it commits or asks for.
-        holes: In the sequences of producers: what the capture lacks.
-        source: The files, and what was chosen from them.
-        clients: Connection -> software of its client, where that says so (KIP-511).
-        shapes: What exchanges have in common, by number.
-        causes: What each step must come after, one step behind the other.
-        cause_ends: Where in it that of each step ends; begins with 0.
+        left_out: Reason -> number of requests left out.
+        orphans: Number of responses without requests.
+        filtered: Number of exchanges that the filter rejected.
+        connections: The completeness of each captured connection with steps.
+        topics: Topic -> number of partitions seen in the capture, at least 1.
+        topic_ids: Captured topic ids and their names.
+        assignments: Group and generation -> the step in which the leader sends its assignment.
+        created: Topics created automatically, because a request named them.
+        groups: Group events seen in the capture.
+        overlaps: Steps whose responses overlapped a change, with the things that changed.
+        lacking: The missing prerequisites of steps.
+        brokers: `address:port` of captured brokers -> node id, from Metadata responses.
+        connected: The same from the node ids in clients' requests (ApiVersions v5).
+        cluster_id: The captured cluster's id, if Metadata or clients name it.
+        problems: Problems in the files.
+        group_topics: Group -> topics whose offsets it commits or fetches.
+        holes: Holes in the sequences of producers.
+        source: The files, and the choices made for them.
+        clients: Connection -> software of its client, if the client names it (KIP-511).
+        shapes: Shapes shared by exchanges, by number.
+        causes: The dependencies of all steps, concatenated.
+        cause_ends: For each step the end of its dependencies in `causes`; begins with 0.
     """
 
     def __init__(self) -> None:
@@ -105,21 +105,21 @@ class Plan:
         stdin: BinaryIO | None = None,
     ) -> Plan:
         """
-        Read captures, which are put aside meanwhile, and plan their replay.
+        Read captures, spool their exchanges, and plan the replay.
 
         Args:
-            captures: Files in time order that are one capture; `-` is standard input.
-            filter: A display filter: only the exchanges that it lets pass.
+            captures: Files in time order that form one capture; `-` is standard input.
+            filter: A display filter: only the exchanges that match it.
             allow: Names of APIs that are otherwise left out: those that destroy or reconfigure,
                 and telemetry.
-            ports: Take connections on these ports for Kafka, and no others.
-            max_frame_bytes: Larger messages are passed over.
+            ports: Treat connections on these ports as Kafka, and no others.
+            max_frame_bytes: Larger messages are skipped.
             stdin: What `-` reads instead of the process's standard input.
 
         Raises:
-            CaptureError: A file is no capture.
-            FilterError: The filter is none.
-            UsageError: What is to be allowed is no API.
+            CaptureError: A file is not a capture.
+            FilterError: The filter is invalid.
+            UsageError: A name in `allow` is no API that can be allowed.
         """
         options = Options(
             frozenset(ports), max_frame_bytes, window_bytes=_WINDOW_BYTES, stdin=stdin
@@ -150,7 +150,7 @@ class Plan:
         )
 
     def by_connection(self) -> Iterator[tuple[str, array[int], int]]:
-        """Yield of each captured connection broker, steps, and the first step after its end."""
+        """Yield each captured connection's broker, steps, and the first step after its end."""
         for connection, numbers in self._by_connection.items():
             known = self.connections.get(connection)
             end = self.first_after(known.last_ns) if known else numbers[-1] + 1
@@ -158,26 +158,26 @@ class Plan:
 
     @cached_property
     def is_partial(self) -> bool:
-        """Whether packets are missing: connections were open before, or have gaps."""
+        """Whether packets are missing: connections were open before the capture, or have gaps."""
         return any(known.is_partial for known in self.connections.values())
 
     @property
     def connection_numbers(self) -> list[int]:
-        """The captured connections that have steps."""
+        """The captured connections with steps."""
         return list(self._by_connection)
 
     @property
     def begin_ns(self) -> int:
-        """When the first request was captured; 0 where there is none."""
+        """The time of the first captured request; 0 if there is none."""
         return self.times_ns(0)[0] if len(self) else 0
 
     @property
     def alike(self) -> int:
-        """How many steps have a shape."""
+        """The number of steps with a shape, which can take the fast path."""
         return sum(number >= 0 for number in self.shape_of)
 
     def end_of(self, limit: int | None) -> int:
-        """Return the number behind the last step, where only so many are sent."""
+        """Return the number after the last step if at most `limit` steps are sent."""
         if limit is None:
             return len(self)
         sent = (number for number in range(len(self)) if number not in self._reasons)
@@ -185,16 +185,16 @@ class Plan:
 
     @property
     def shape_of(self) -> array[int]:
-        """For each step the number of its shape; -1 where it has none."""
+        """For each step the number of its shape; -1 if it has none."""
         return self._spool.columns["shape"]
 
     @property
     def request_times_ns(self) -> array[int]:
-        """For each step when its request was captured."""
+        """For each step the capture time of its request."""
         return self._spool.columns["request_time_ns"]
 
     def first_after(self, time_ns: int) -> int:
-        """Return the number of the first step that was captured after a time."""
+        """Return the number of the first step captured after a time."""
         return bisect_right(self.request_times_ns, time_ns)
 
     def after(self, number: int) -> array[int]:
@@ -202,35 +202,35 @@ class Plan:
         return self.causes[self.cause_ends[number] : self.cause_ends[number + 1]]
 
     def asked_at(self, number: int) -> tuple[int, int]:
-        """Return on which connection a step was captured, and when."""
+        """Return the captured connection and the capture time of a step's request."""
         return self._spool.connection(number), self._spool.times_ns(number)[0]
 
     def latencies_ns(self, numbers: Ints) -> Ints:
-        """Return how long it took in the capture until steps had their answers; all had one."""
+        """Return the captured latencies of steps that all have responses."""
         begun_ns, done_ns = self.columns("request_time_ns", "response_time_ns")
         latencies: Ints = done_ns[numbers] - begun_ns[numbers]
         return latencies
 
     def columns(self, *names: str) -> tuple[NDArray[Any], ...]:
-        """Return what is known of all steps, as the spool names it."""
+        """Return columns over all steps, by their names in the spool."""
         columns = (self._spool.columns[name] for name in names)
-        # Codes of letters would give other objects for the same types, which kernels don't know.
+        # array's type codes would give other dtype objects for the same types, unknown to kernels.
         return tuple(np.frombuffer(column, f"i{column.itemsize}") for column in columns)
 
     def view(self) -> mmap | bytes:
-        """Return all requests, each followed by its answer."""
+        """Return all requests, each followed by its response."""
         return self._spool.view()
 
     def is_sent(self, number: int) -> bool:
-        """Tell whether a step is sent at all."""
+        """Return whether a step is sent at all."""
         return number not in self._reasons
 
     def times_ns(self, number: int) -> tuple[int, int | None]:
-        """Return when request and response of a step were captured."""
+        """Return the capture times of a step's request and response."""
         return self._spool.times_ns(number)
 
     def close(self) -> None:
-        """Let go of what was put aside."""
+        """Close the spool."""
         self._spool.close()
 
     def __enter__(self) -> Self:

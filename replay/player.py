@@ -1,4 +1,4 @@
-"""Plays the steps of one captured connection: when each is sent, and what is made of its answer."""
+"""Replays one captured connection: sends its steps when due, and handles the responses."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ STOPPED = "the replay ended before it was answered"
 
 
 class Player:
-    """One captured connection."""
+    """Replays one captured connection."""
 
     def __init__(self, stage: Stage, numbers: Sequence[int], home: int, end: int = 0) -> None:
         """
-        Prepare to play.
+        Prepare the replay of a connection.
 
         Args:
-            stage: What all players share.
-            numbers: Of the steps.
-            home: The broker of the target that stands for the one that was captured.
-            end: The first step, of any connection, that was captured after this one had ended.
+            stage: The pass context that all players share.
+            numbers: The numbers of its steps.
+            home: The target's broker in place of the captured one.
+            end: The first step, of any connection, captured after this connection had ended.
         """
         self._stage = stage
         self._numbers = numbers
@@ -55,7 +55,7 @@ class Player:
         self._loop = asyncio.get_running_loop()
 
     async def play(self) -> None:
-        """Send all steps; return when all that were sent have their outcomes, also if cancelled."""
+        """Send all steps; return when all sent ones have their outcomes, also if cancelled."""
         try:
             async with asyncio.TaskGroup() as both:
                 both.create_task(self._receive())
@@ -75,16 +75,16 @@ class Player:
 
     async def _outlast(self) -> None:
         """
-        Stay connected as long as the captured client did.
+        Keep the connections open as long as the captured one was.
 
-        A broker that loses a connection ends the share session that was begun on it (KIP-932),
-        which requests on other connections may go on with.
+        When a broker loses a connection it closes the share session begun on it (KIP-932), which
+        requests on other connections may still use.
         """
         if self._numbers:
             await self._stage.all_answered(self._numbers[-1] + 1, self._end)
 
     def _settle(self, sent: Sent) -> Verdict:
-        """Hand over an outcome."""
+        """Hand over an outcome for comparison."""
         self._unsettled.end(sent.step.number)
         if sent.step.captured.api_key == PRODUCE and not _is_placed(sent):
             self._be_unsure(sent.taken + sent.outcome.parts)
@@ -92,7 +92,7 @@ class Player:
         return self._stage.judge.outcome(sent.outcome, self._stage.world)
 
     async def _send(self, at: int) -> int:
-        """Send the next step, and those that can be sent with it; return how many."""
+        """Send the next step, and those that can be sent with it; return their number."""
         stage, number = self._stage, self._numbers[at]
         if stage.plan.is_sent(number):
             await self._wait(number)
@@ -125,12 +125,12 @@ class Player:
             _fail(sent.outcome, error)
 
     def _hand_over(self, sent: Sent) -> None:
-        """Have the answer to a step waited for."""
+        """Queue a step whose response is to be received."""
         self._unsettled.begin(sent.step.number, sent)
         self._sent.put_nowait(sent)
 
     async def _wait(self, number: int) -> None:
-        """Wait until a step may be sent, and is to be sent."""
+        """Wait until a step may be sent and is due."""
         stage = self._stage
         connection, begun_ns = stage.plan.asked_at(number)
         stage.heartbeats.awaits(connection, begun_ns)
@@ -143,13 +143,13 @@ class Player:
 
     async def _let_settle(self, number: int, message: Message) -> bool:
         """
-        Wait for the first answer about each partition that is written to.
+        Wait for the first response about each partition that is written to.
 
-        Until then a leader may be unknown, or not know it, and be asked again: what was pipelined
-        behind the request would overtake it.
+        Before it, a leader may be unknown, or not know the partition, and the request be retried:
+        requests pipelined behind it would overtake it.
 
         Returns:
-            Whether there was anything to wait for.
+            Whether there were such responses to wait for.
         """
         if message.api_key != PRODUCE or message.body is None:
             return False
@@ -163,18 +163,18 @@ class Player:
         return bool(first)
 
     async def _connect_ahead(self) -> None:
-        """Connect before the first step is due, so that connecting does not make it late."""
+        """Connect before the first step is due, so that connecting does not delay it."""
         plan = self._stage.plan
         first = next(filter(plan.is_sent, self._numbers), None)
         if first is None or not self._stage.manner.pace.is_timed:
             return
         await self._stage.due(first, AHEAD_NS)
         self._asking.sign(plan.step(first))
-        with suppress(ReplayError):  # whoever needs the connection tells
+        with suppress(ReplayError):  # the first request that needs the connection reports the error
             await self._asking.link(self._asking.home)
 
     async def _be_quiet(self) -> None:
-        """Wait as long as the target asked for."""
+        """Pause for the throttle time that the target asked for."""
         while (wait_s := self._asking.quiet_until - self._loop.time()) > 0:
             await asyncio.sleep(wait_s)
         self._asking.quiet_until = 0.0
@@ -191,7 +191,7 @@ class Player:
             self._tracer.learn(sent, self._settle(sent))
 
     async def _finish(self, sent: Sent) -> None:
-        """Wait for the answer, ask again where that is due, and learn from what came."""
+        """Receive the response, retry the request if necessary, and learn from the response."""
         captured = sent.step.captured.answered()
         key, outcome = sent.step.captured.api_key, sent.outcome
         soon = self._loop.time() + SOON_S
@@ -237,7 +237,7 @@ class Player:
             await take_effect(*about, self._stage.cluster)
 
     async def _ask_again(self, sent: Sent, why: Again, answer: Container) -> Container | None:
-        """Ask again, with what members of groups do beside that, and return the answer."""
+        """Retry a request, after a rejoin if a member needs one, and return the response."""
         groups = self._stage.groups
         rejoined = None
         if why is Again.REJOIN:
@@ -254,9 +254,9 @@ class Player:
             learn_unsure(part.request, part.version, self._stage.world)
 
     async def _repeat(self, number: int, member: str) -> Container | None:
-        """Ask a step once more for a member, by its captured id; learn from the answer."""
+        """Repeat a step for a member, given by its captured id; learn from the response."""
         if self._is_over:
-            return None  # its client is gone
+            return None  # the client is gone
         step = self._stage.plan.step(number)
         sent = Sent(step, Outcome(step, self._stage.copy), step.captured.asked())
         assert sent.message is not None
@@ -278,7 +278,7 @@ class Player:
         stage.groups.answered(sent.step, answer, self._repeat)
 
     async def _answer(self, sent: Sent) -> Container | None:
-        """Wait for the answers to all parts and return them as one; None where none is due."""
+        """Receive the responses to all parts and return them merged; None if none is due."""
         outcome = sent.outcome
         for part, asked in zip(outcome.parts, sent.asked, strict=True):
             part.response = await asked.answer()
@@ -293,7 +293,7 @@ class Player:
         return bodies[0] if len(bodies) == 1 else merge(found.response, outcome.version, bodies)
 
     def _note(self, sent: Sent, captured: Message | None, answer: Container) -> None:
-        """Take over what an answer tells of the connection, whether it is the last one or not."""
+        """Note session, membership and throttle data of a response, final or to be retried."""
         parts = [(part.node, part.request) for part in sent.outcome.parts]
         for part in sent.outcome.parts:
             if part.response is not None:
@@ -306,7 +306,7 @@ class Player:
             if sent.use.is_new and sent.use.session is not None and sent.use.session.node >= 0:
                 sent.use = Use(sent.use.session)
         throttle_ms = answer.get("throttle_time_ms") or 0
-        # librdkafka's mock cluster leaves a field out of ApiVersions, so that this one is garbage.
+        # librdkafka's mock cluster omits a field of ApiVersions, which makes this field garbage.
         is_told = sent.step.captured.api_key != API_VERSIONS
         if throttle_ms and is_told and self._stage.manner.honours_throttle:
             quiet_s = min(throttle_ms / 1000, self._stage.manner.timeout_s)
@@ -314,7 +314,7 @@ class Player:
 
 
 def _is_placed(sent: Sent) -> bool:
-    """Return whether captured and live answer to a Produce request say where its records are."""
+    """Return whether captured and live Produce response both have the offsets of the records."""
     captured, live = sent.step.captured.answered(), sent.outcome.response
     if captured is None or captured.body is None or live is None:
         return False
@@ -327,13 +327,13 @@ def _is_placed(sent: Sent) -> bool:
 
 
 def _stop(sent: Sent) -> None:
-    """Note that nobody waits for the answer any more, where one was waited for."""
+    """Record that the replay stopped waiting for a response that was still due."""
     outcome, is_due = sent.outcome, sent.step.captured.is_due
     if sent.asked and is_due and outcome.response is None and not outcome.failure:
         outcome.failure, outcome.is_refused = STOPPED, True
 
 
 def _fail(outcome: Outcome, error: Exception) -> None:
-    """Note why a step was not sent or has no answer."""
+    """Record why a step was not sent or has no response."""
     outcome.failure = str(error)
     outcome.is_refused = not isinstance(error, ReplayError)

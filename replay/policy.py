@@ -1,7 +1,7 @@
 """
 Which captured requests are left out, and why.
 
-Source: who may send an API: the `listeners` of Kafka's message definitions
+Source: the senders of each API: the `listeners` of Kafka's message definitions
 (clients/src/main/resources/common/message); KIP-714 (telemetry), KIP-890 (AddPartitionsToTxn v4).
 """
 
@@ -19,11 +19,11 @@ from replay.roles import Role, walk
 
 class Kind(StrEnum):
     """
-    Why an API is not simply sent.
+    Why an API is not sent by default.
 
-    `between_brokers`: only brokers and controllers say it, to each other. `telemetry`: how clients
-    fare. `authentication`: of the captured client, which is not ours. `changing`: it destroys
-    something, or configures the target anew.
+    `between_brokers`: only brokers and controllers send it, to each other. `telemetry`: client
+    metrics. `authentication`: it authenticates the captured client, whose credentials are not ours.
+    `changing`: it destroys something, or reconfigures the target.
     """
 
     BETWEEN_BROKERS = "between_brokers"
@@ -60,7 +60,7 @@ _ALLOWABLE = {
 }
 
 _FIRST_FOR_BROKERS = {"AddPartitionsToTxn": 4}
-"""API -> the version from which on only brokers use it."""
+"""API -> first version that only brokers use."""
 
 _MOMENTARY = frozenset(
     error_code(name)
@@ -73,15 +73,15 @@ _MOMENTARY = frozenset(
         "CONCURRENT_TRANSACTIONS",
     )
 )
-"""Errors of a cluster that is not ready; a client asks again until it is."""
+"""Errors of a cluster that is not ready, which clients retry until it is."""
 
 UNHEARD_OF = frozenset(
     error_code(name) for name in ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID")
 )
-"""Errors of a new partition whose leader has not heard of it, and of what is not there at all."""
+"""Errors for a new partition that its leader does not know yet, or for one that does not exist."""
 
 _NEW = UNHEARD_OF | {error_code("NOT_ENOUGH_REPLICAS")}
-"""The same, and that of one whose other replicas have not heard of it."""
+"""The same, and the error for a new partition that its other replicas do not know yet."""
 
 _ASKED_UNTIL_DONE = (
     "Produce JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit OffsetFetch TxnOffsetCommit "
@@ -107,16 +107,16 @@ _WHY = {
 
 
 def kind_of(api: str) -> Kind | None:
-    """Return why an API is not simply sent; None where it is."""
+    """Return why an API is not sent by default; None if it is sent."""
     return _KIND_OF.get(api)
 
 
 def allowed(names: Collection[str]) -> frozenset[str]:
     """
-    Return APIs as they are written here, whatever the case of their letters.
+    Return API names in their usual spelling, whatever the case of the given ones.
 
     Raises:
-        UsageError: There is no such API, or it is sent anyway or never.
+        UsageError: There is no such API, or it is always sent or never.
     """
     for name in names:
         if name.lower() not in _ALLOWABLE:
@@ -127,13 +127,13 @@ def allowed(names: Collection[str]) -> frozenset[str]:
 
 
 def is_neutral(message: Message) -> bool:
-    """Tell whether a request begins a connection of clients and of brokers alike."""
+    """Return whether a request begins connections of clients and of brokers alike."""
     api = message.api or ""
     return api == "ApiVersions" or kind_of(api) is Kind.AUTHENTICATION
 
 
 def is_between_brokers(message: Message) -> bool:
-    """Tell whether a request shows that a broker or controller sends it."""
+    """Return whether a request shows that its sender is a broker or controller."""
     api, body = message.api or "", message.body
     if kind_of(api) is Kind.BETWEEN_BROKERS:
         return True
@@ -147,7 +147,7 @@ def is_between_brokers(message: Message) -> bool:
 
 def why_left_out(message: Message, allow: frozenset[str]) -> str:
     """
-    Tell why a request is not sent; empty where it is.
+    Return why a request is not sent; empty if it is sent.
 
     Args:
         message: The request.
@@ -171,10 +171,10 @@ def why_left_out(message: Message, allow: frozenset[str]) -> str:
 
 def changes(message: Message, answer: Message | None) -> frozenset[str]:
     """
-    Return what is lacked where a request that destroys or reconfigures is left out.
+    Return the prerequisites missing without a request that destroys or reconfigures.
 
     Returns:
-        The name of its API, with each setting that it is about; nothing where it changed nothing.
+        The name of its API, with each setting that it changes; nothing if it changed nothing.
     """
     api, body = message.api or "", message.body
     if kind_of(api) is not Kind.CHANGING or (body is not None and body.get("validate_only")):
@@ -188,12 +188,12 @@ def changes(message: Message, answer: Message | None) -> frozenset[str]:
 
 
 def of_setting(api: str, setting: str) -> str:
-    """Return what is lacked where a setting is not set."""
+    """Return the prerequisite that a setting provides."""
     return f"{api} of {setting}"
 
 
 def _errors(answer: Message | None) -> set[int]:
-    """Return the error codes of an answer, 0 for what was done."""
+    """Return the error codes of a response, 0 for success."""
     if answer is None or answer.body is None or answer.schema is None:
         return set()
     places = walk(answer.schema, answer.api_version or 0, answer.body, _ERRORS)
@@ -202,24 +202,24 @@ def _errors(answer: Message | None) -> set[int]:
 
 def why_unsettled(api: str, answer: Message | None) -> str:
     """
-    Tell why a request is left out because of its answer; empty where it is not.
+    Return why a request is left out because of its response; empty if it is sent.
 
-    One that was refused only for the moment changed nothing, and the client asked again. A target
-    that is ready would do it now, and then once more.
+    A request refused only for the moment changed nothing, and the client retried it. A target that
+    is ready would execute it at once, and the retry once more.
 
     Args:
-        api: Of the request.
-        answer: What it was answered; None where nothing was captured.
+        api: The API of the request.
+        answer: Its response; None if none was captured.
     """
     return _refused(_MOMENTARY, _errors(answer)) if api in _UNTIL_DONE else ""
 
 
 def why_unheard_of(api: str, answer: Message | None) -> str:
     """
-    Tell why a Produce request is left out if it was asked again and done then; empty where not.
+    Return why a Produce request is left out if a captured retry succeeded; empty if it is sent.
 
-    Its partition may be so new that the leader, or another replica, has not heard of it. Those of
-    the target have, as is waited for, and would write the records twice.
+    Its partition may be so new that the leader, or another replica, did not know it yet. The
+    target's brokers do, because the replay waits for that, and would append the records twice.
     """
     return _refused(_NEW, _errors(answer)) if api == "Produce" else ""
 

@@ -1,4 +1,4 @@
-"""Producer ids, epochs and sequences: what the target gave for those of the capture."""
+"""Mapping of producer ids, epochs and sequences between capture and target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replay.holes import SEQUENCES, Holes, Written
 
 @dataclass(slots=True)
 class _Side:
-    """Producers of one side: id -> its epochs, and for each (id, epoch) that of the other side."""
+    """One direction: id -> its epochs, and (id, epoch) -> those of the other side."""
 
     epochs: dict[int, list[int]] = field(default_factory=dict)
     others: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class _Side:
         self.others[producer] = other
 
     def find(self, producer_id: int, epoch: int | None) -> tuple[int, int] | None:
-        """Look up a producer; epochs behind one that is known are counted from it (KIP-360)."""
+        """Look up a producer; epochs after a known one are counted from it (KIP-360)."""
         epochs = self.epochs.get(producer_id)
         if not epochs:
             return None
@@ -37,8 +37,8 @@ class Producers:
     Producers of a run, in both directions.
 
     Attributes:
-        age: Counts what was learned.
-        holes: In the captured sequences.
+        age: Incremented whenever the mapping changes.
+        holes: Holes in the captured sequences.
     """
 
     def __init__(self) -> None:
@@ -51,38 +51,39 @@ class Producers:
         self._nexts: dict[tuple[tuple[int, int] | None, str, int], int] = {}
 
     def learn(self, captured: tuple[int, int], live: tuple[int, int]) -> None:
-        """Take over which producer (id, epoch) of the target stands for which of the capture."""
+        """Learn the live producer (id, epoch) of a captured one."""
         if min(captured[0], live[0]) >= 0:
             self.age += 1
             self._live.learn(captured, live)
             self._captured.learn(live, captured)
 
     def knows(self, producer_id: int, epoch: int) -> bool:
-        """Tell whether it is known, and not counted, who stands for a captured producer."""
+        """Return whether a captured producer's mapping was learned rather than counted."""
         return (producer_id, epoch) in self._live.others
 
     def live(self, producer_id: int, epoch: int | None) -> tuple[int, int] | None:
-        """Return id and epoch on the target; None where they are not known."""
+        """Return id and epoch on the target; None if unknown."""
         return self._live.find(producer_id, epoch)
 
     def captured(self, producer_id: int, epoch: int | None) -> tuple[int, int] | None:
-        """Return id and epoch in the capture; None where they are not known."""
+        """Return id and epoch in the capture; None if unknown."""
         return self._captured.find(producer_id, epoch)
 
     def captured_epoch(self, captured_id: int, live_epoch: int) -> int:
-        """Return the captured epoch of a captured producer that one of the target stands for."""
+        """Return the captured epoch for a live epoch of a captured producer."""
         found = self._live.find(captured_id, None)
         back = self._captured.find(found[0], live_epoch) if found else None
         return back[1] if back else live_epoch
 
     def sequence(self, producer: tuple[int, int], topic: str, partition: int, sequence: int) -> int:
         """
-        Return the sequence for the target of a batch of a captured producer.
+        Return the live sequence of a batch of a captured producer.
 
-        The first batch of a producer that a partition of the target gets has sequence 0; one that
-        still has the epoch with which it wrote under another captured one goes on. A batch that was
-        captured twice gets the same sequence twice: the target must see that too. Behind a hole
-        in the capture the target gets the sequence that it expects.
+        A producer's first batch to a partition of the target has sequence 0, unless the live
+        producer with this epoch has already written there under another captured one: then its
+        sequence continues. A batch captured twice gets the same sequence twice, because the target
+        must see the duplicate too. After a hole in the capture the target gets the sequence that it
+        expects.
         """
         if sequence < 0:
             return sequence
@@ -101,7 +102,7 @@ class Producers:
     def wrote(
         self, live: tuple[int, int], topic: str, partition: int, sequence: int, records: int
     ) -> None:
-        """Note how far a producer of the target has come in a partition."""
+        """Note how far a live producer has come in a partition."""
         key, following = (live, topic, partition), sequence + records
         if (following - self._nexts.get(key, 0)) % SEQUENCES < SEQUENCES // 2:
             self._nexts[key] = following % SEQUENCES
@@ -109,7 +110,7 @@ class Producers:
     def captured_sequence(
         self, producer: tuple[int, int], topic: str, partition: int, sequence: int
     ) -> int:
-        """Return the captured sequence for one of the target."""
+        """Return the captured sequence for a live one."""
         if sequence < 0:
             return sequence
         key = (*producer, topic, partition)

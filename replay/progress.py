@@ -1,4 +1,4 @@
-"""How far a replay is, on stderr where that is a terminal."""
+"""The progress of a replay, on stderr if that is a terminal."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from replay.report import Report
 from replay.run import Run
 
 PATIENCE_S = 1.0
-"""A replay that is done sooner shows nothing."""
+"""Seconds before progress is shown, so that a short replay shows none."""
 
 
 class Line:
-    """One line that is written over; it is taken away at the end."""
+    """A progress line that is overwritten, and cleared at the end."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -34,7 +34,7 @@ class Line:
         self._is_shown = False
 
     def show(self, run: Run, report: Report) -> None:
-        """Write what is new, and on a terminal how far the run is."""
+        """Write new notices, and on a terminal the progress of the run."""
         for notice in run.progress.notices[self._said :]:
             self._clear()
             print("kafkashark:", escaped(notice), file=sys.stderr, flush=True)
@@ -47,7 +47,7 @@ class Line:
 
 
 def text(run: Run, report: Report) -> str:
-    """Say how far a run is."""
+    """Return the progress of a run as text."""
     at = run.progress
     waits = f", waiting for {next(iter(at.waits.values()))}" if at.waits else ""
     return (

@@ -1,4 +1,4 @@
-"""The function with which Python users begin."""
+"""The replay function of the Python API."""
 
 from __future__ import annotations
 
@@ -47,38 +47,38 @@ def replay(
     upgrade: bool = False,
 ) -> Report:
     """
-    Replay a plan at a target and return the report; it must not be called where a loop runs.
+    Replay a plan at a target and return the report; it blocks, even inside an event loop.
 
-    A target that refuses or stalls does not raise: `Report.ended` says what it did, and
+    A target that refuses or stalls raises no error: `Report.ended` gives the reason, and
     `Report.passed` is false.
 
     Args:
-        plan: What is played.
+        plan: The plan to replay.
         to: `HOST:PORT[,...]`, or `mock`, the embedded broker.
-        pace: How fast; by default as answers come.
-        loop: How many times, each time under names of its own.
-        limit: How many requests are sent at most.
-        duration_s: After how many seconds it ends.
-        timeout_s: How long the target may take.
-        honours_throttle: Whether a connection pauses where the target asks for that.
-        security: How connections are encrypted and authenticated.
-        topic_map: Topics with names of their own on the target.
-        prefix: Before the names of topics, groups and transactional ids.
-        offsets: What is sent for an offset that nothing translates.
-        create_topics: Whether topics that the target lacks are created.
-        noise: Differences that do not count, or their patterns.
-        report_file: The report is written there too, in the form that its name asks for.
+        pace: The pacing; by default as fast as responses arrive.
+        loop: Number of passes, each with names of its own.
+        limit: Maximum number of requests.
+        duration_s: Maximum duration in seconds.
+        timeout_s: Timeout for the target's responses, in seconds.
+        honours_throttle: Whether a connection pauses for the throttle time in a response.
+        security: Encryption and authentication of connections.
+        topic_map: Captured topic -> topic on the target.
+        prefix: Put before the names of topics, groups and transactional ids.
+        offsets: What to send for an offset without a mapping.
+        create_topics: Whether to create topics that the target lacks.
+        noise: Ignore rules, or their patterns.
+        report_file: A file for the report, in the format of its suffix.
         show_secrets: Whether secrets are compared and shown.
-        show_payloads: Whether keys, values and headers of records are shown in the report.
+        show_payloads: Whether the report shows keys, values and headers of records.
         fail_on: What `Report.passed` depends on: `differs`, `error`, `missing`, `unbalanced`,
-            `nothing`, limits as `latency:p99>2x`; the first three by default.
-        accept: A file of differences that fail nothing.
-        write_accepted: Such a file, written with the differences of this replay.
-        upgrade: Whether the APIs that the target offers and changed defaults fail nothing either.
+            `nothing`, limits such as `latency:p99>2x`; the first three by default.
+        accept: A file of accepted differences, which don't fail the replay.
+        write_accepted: Write such a file with the differences of this replay.
+        upgrade: Whether the offered APIs and changed defaults of the target are accepted too.
 
     Raises:
         ReplayError: The embedded broker can't be started.
-        UsageError: What is asked for can't be had.
+        UsageError: An argument is invalid.
     """
     if report_file is not None:
         checked(report_file)
