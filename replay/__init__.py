@@ -1,5 +1,5 @@
 """
-Plays captured Kafka traffic at another broker, and compares the answers.
+Plays captured Kafka traffic at another broker and compares the responses.
 
     from kafkashark import Plan, replay
 
@@ -33,7 +33,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for: asyncio and all that need not be there to build on a part."""
+    """Import a public name on first use, so that using one part does not load asyncio."""
     from importlib import import_module
 
     if name not in _PLACES:

@@ -1,4 +1,4 @@
-"""Sets of offsets as ranges: what is in a row takes the room of two numbers."""
+"""Sets of offsets, stored as ranges: consecutive offsets cost two numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Ranges:
     A set of offsets.
 
     Args:
-        ranges: What is in it from the start.
+        ranges: The initial contents.
     """
 
     __slots__ = ("_ends", "_starts")
@@ -40,7 +40,7 @@ class Ranges:
         return map(Range, self._starts, self._ends)
 
     def __len__(self) -> int:
-        """Return of how many ranges it is made."""
+        """Return the number of ranges."""
         return len(self._starts)
 
     def __eq__(self, other: object) -> bool:
@@ -59,7 +59,7 @@ class Ranges:
         return self._ends[-1]
 
     def add(self, start: int, end: int) -> None:
-        """Put offsets into the set."""
+        """Add the offsets from `start` up to `end`, exclusive."""
         if start >= end:
             return
         if self._ends and start >= self._starts[-1]:
@@ -77,7 +77,7 @@ class Ranges:
         self._starts[first:last], self._ends[first:last] = [start], [end]
 
     def remove(self, start: int, end: int) -> None:
-        """Take offsets out of the set."""
+        """Remove the offsets from `start` up to `end`, exclusive."""
         first = bisect_right(self._ends, start)
         last = bisect_left(self._starts, end)
         if start >= end or first >= last:
@@ -88,14 +88,14 @@ class Ranges:
         self._ends[first:last] = [each.end for each in kept]
 
     def within(self, start: int, end: int) -> Iterator[Range]:
-        """Yield what of a range is in the set; nothing where it ends before it begins."""
+        """Yield the parts of a range in the set; nothing if `end` is before `start`."""
         if start >= end:
             return
         for at in range(bisect_right(self._ends, start), bisect_left(self._starts, end)):
             yield Range(max(start, self._starts[at]), min(end, self._ends[at]))
 
     def lacks(self, start: int, end: int) -> Iterator[Range]:
-        """Yield what of a range is not in the set."""
+        """Yield the parts of a range that are not in the set."""
         for each in self.within(start, end):
             if start < each.start:
                 yield Range(start, each.start)
@@ -108,7 +108,7 @@ class Ranges:
         return Ranges(part for each in self for part in other.lacks(*each))
 
     def thin_out(self, most: int) -> None:
-        """Fill the smallest gaps until there are at most so many ranges."""
+        """Fill the smallest gaps until at most `most` ranges are left."""
         if len(self) <= most:
             return
         gaps = [after - end for end, after in zip(self._ends, self._starts[1:], strict=False)]
