@@ -94,9 +94,7 @@ class Logs(Newest[Place, Log]):
         self._told: tuple[int, int] = (0, 0)
 
     def at(self, turn: Turn) -> list[Claim]:
-        """
-        Return the statements of an exchange about logs; first apply those of the previous one.
-        """
+        """Apply the statements of the previous exchange; return those of this one."""
         if self._turn() is not turn:
             for claim in self._claims:
                 self._take(claim)

@@ -1,5 +1,5 @@
 """
-Fetch state of a connection: the offsets that each request asks for, including its session's.
+Fetch sessions: the offsets of each request, given by the request itself or by its session.
 
 An incremental request (KIP-227) names only the partitions that changed; the offsets of the others
 were sent before, on the same connection. A `Session` reconstructs the broker's session state from

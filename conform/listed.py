@@ -158,9 +158,7 @@ def _each(inner: _Look) -> _Look:
 
 
 def _name_of(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[Any, ...]] | None:
-    """
-    Return the function that gives the name of a struct in its list; None without naming fields.
-    """
+    """Return the function that gives the name of a struct in its list; None: nothing names it."""
     there = [each for each in fields if version in each.versions]
     topic = [name for name in _TOPIC if any(each.name == name for each in there)]
     keys = [each.name for each in there if each.key and each.name not in topic]
@@ -178,7 +176,7 @@ def _name_of(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[A
 
 
 def _is_in_parts(fields: tuple[Field, ...], version: int) -> bool:
-    """Return whether a list may repeat an item, each time with other partitions."""
+    """Return whether items of a list may recur with other partitions."""
     there = [each for each in fields if version in each.versions]
     if any(each.key for each in there):
         return False

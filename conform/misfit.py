@@ -92,9 +92,7 @@ def _readings(
 
 
 def _classic_client_id(frame: bytes) -> bytes | None:
-    """
-    Return a request with its compact client id rewritten in the form that the header requires.
-    """
+    """Return a request with its compact client id rewritten in the classic form."""
     length = frame[8] - 1 if len(frame) > 8 else 0x7F
     if length >= 0x7F or len(frame) < 9 + length:
         return None
@@ -102,9 +100,7 @@ def _classic_client_id(frame: bytes) -> bytes | None:
 
 
 def _fits(message: Message, frame: bytes, header: int, key: int, version: int) -> bool:
-    """
-    Return whether bytes decode with these versions of header and body, and encode to the same.
-    """
+    """Return whether bytes decode with these versions, and encode to the same bytes."""
     declared = api(key)
     schema = RequestHeader if message.kind == "request" else ResponseHeader
     stream = io.BytesIO(frame)

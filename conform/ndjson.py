@@ -15,9 +15,7 @@ _SHOWN_BYTES = 4096
 
 
 def ndjson_lines(verdict: Verdict, subject: str) -> Iterator[str]:
-    """
-    Yield the summary, the findings with the number of equal ones, and each rule with its counts.
-    """
+    """Yield the summary, the findings with their counts, and the rules with theirs."""
     yield json_text(
         {
             "section": "summary",

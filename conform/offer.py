@@ -34,9 +34,7 @@ class Offer:
 
 
 def release_of(ranges: Mapping[int, tuple[int, int]]) -> str:
-    """
-    Return the release of Kafka whose brokers offer exactly these versions; empty: there is none.
-    """
+    """Return the release of Kafka whose brokers offer exactly these versions; empty: none."""
     match = best_match(ranges)
     if not ranges or not match.exact:
         return ""
@@ -52,9 +50,7 @@ class _Offers(Newest[tuple[int | None, bytes], Offer]):
 
 
 def offer_of(turn: Turn) -> Offer | None:
-    """
-    Return the offered versions of an ApiVersions response; None for an error or unreadable body.
-    """
+    """Return the versions in an ApiVersions response; None for an error or unreadable body."""
     told, response = turn.told, turn.response
     if told is None or response is None or told.error_code:
         return None

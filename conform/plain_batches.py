@@ -1,9 +1,9 @@
 """
 The record batches of a window in columns: the fast path creates no records for valid batches.
 
-The engine's kernels check all batches of a window at once, and the answers to common questions of
-rules (are the offsets in order, which timestamp is the newest) are computed in columns. Only where a
-batch has problems, or a rule needs its records, does the slow path decode the records.
+The engine's kernels check all batches of a window at once, and the properties that rules need of
+the records (are the offsets in order, which timestamp is the newest) are computed in columns. Only
+where a batch has problems, or a rule needs its records, does the slow path decode the records.
 """
 
 from __future__ import annotations
@@ -174,9 +174,7 @@ def _moved(batches: list[Batch], start: int) -> list[Batch]:
 
 
 def _tell(table: Exchanges, found: Batches) -> Ints:
-    """
-    Return the columns of all batches; mark fields with values beyond the columns' range as `LEFT`.
-    """
+    """Return the columns of all batches; fields with values that no column can hold become LEFT."""
     told = np.zeros((4, len(found)), np.int64)
     told[_DENSE] = told[_ASCENDING] = 1
     for these in payloads(table.data, table.held, found, found.field, MOST_RECORDS):

@@ -66,7 +66,7 @@ def is_canonical(message: Message) -> bool:
 
 
 def _is_plain_header(message: Message) -> bool:
-    """Return whether a header has no tagged fields, and a client id in UTF-8."""
+    """Return whether a header has no tagged fields, and its client id is UTF-8."""
     schema, version = message.header
     tags = version in schema.flexible
     if message.kind == "response":
