@@ -1,5 +1,5 @@
 """
-Says which rules of Kafka's protocol a capture, or a live broker, breaks.
+Check a capture, or a live broker, against the rules of the Kafka protocol.
 
     from kafkashark import conform
 

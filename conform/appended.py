@@ -1,8 +1,8 @@
 """
-What a capture shows of the log of a partition: where it was appended to, and how far it reaches.
+Logs of partitions, as far as a capture shows them: appends, log start and high watermark.
 
-Topics that are known by name alone may be deleted and made anew; once a capture shows that topics
-are made or deleted, all that was known of logs is forgotten.
+Topics that are known by name alone may be deleted and recreated; once a capture shows that topics
+are created or deleted, all state of logs is dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dissector.protocol.records import RecordBatch
 
 _MOST_LOGS = 10_000
 _MOST_RANGES = 50
-"""Appends of one partition that are remembered."""
+"""Limit of the appends kept for one partition."""
 
 _LATEST, _EARLIEST = -1, -2
 _ALL = -1
@@ -35,9 +35,9 @@ class Range(NamedTuple):
     Attributes:
         first: Its first offset.
         end: The offset behind its last.
-        talk: The connection on which it was produced.
-        told_ns: When it was answered.
-        producer: Producer id, epoch and sequence, by which a batch is known again.
+        talk: Number of the connection on which it was produced.
+        told_ns: Time of the response.
+        producer: Producer id, epoch and sequence, which identify a batch.
     """
 
     first: int
@@ -48,7 +48,7 @@ class Range(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """How far a log reached at least at some time, and the connection that heard so."""
+    """A lower bound of a log's end or start, with the time and connection of the response."""
 
     offset: int
     told_ns: int
@@ -62,9 +62,9 @@ class Log:
 
     Attributes:
         ranges: The newest appends.
-        end: The newest high watermark that was told, or that an append to all replicas proves.
-        start: The newest log start.
-        topic_id: Of the topic, where it was told.
+        end: The highest high watermark in a response, or proved by an append with acks = -1.
+        start: The highest log start.
+        topic_id: Id of the topic, where a message carries it.
     """
 
     ranges: deque[Range] = field(default_factory=lambda: deque(maxlen=_MOST_RANGES))
@@ -74,7 +74,7 @@ class Log:
 
 
 class Claim(NamedTuple):
-    """What an exchange says of a log: its end or start as the broker tells it, or an append."""
+    """A statement of an exchange about a log: its end or start at the broker, or an append."""
 
     place: Place
     topic_id: UUID | None
@@ -85,7 +85,7 @@ class Claim(NamedTuple):
 
 
 class Logs(Newest[Place, Log]):
-    """The logs that a capture shows; an exchange is taken once all rules have looked at it."""
+    """The logs that a capture shows; an exchange takes effect after all rules have examined it."""
 
     def __init__(self) -> None:
         super().__init__(_MOST_LOGS)
@@ -94,7 +94,7 @@ class Logs(Newest[Place, Log]):
         self._told: tuple[int, int] = (0, 0)
 
     def at(self, turn: Turn) -> list[Claim]:
-        """Return what an exchange says of logs; what those before it said is known by then."""
+        """Apply the statements of the previous exchange; return those of this one."""
         if self._turn() is not turn:
             for claim in self._claims:
                 self._take(claim)
@@ -105,7 +105,7 @@ class Logs(Newest[Place, Log]):
         return self._claims
 
     def of(self, place: Place, topic_id: UUID | None) -> Log | None:
-        """Return the log at a place; None where the topic was made anew since."""
+        """Return the log at a place; None where it is unknown or the topic was recreated since."""
         log = self.get(place)
         if log is not None and topic_id and log.topic_id and topic_id != log.topic_id:
             return None
@@ -126,7 +126,7 @@ class Logs(Newest[Place, Log]):
 
 
 def _claims(turn: Turn) -> list[Claim]:
-    """Return what an exchange says of logs."""
+    """Return the statements of an exchange about logs."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None or turn.exchange.response_time_ns is None:
         return []

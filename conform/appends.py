@@ -1,9 +1,9 @@
 """
-What producers append, as far as a capture proves it.
+Appends of idempotent producers, as far as a capture proves them.
 
-A producer writes to a partition on one connection after another, and a capture need not hold them
-all. What was appended in between shows in the offsets: two batches that follow each other without a
-gap have nothing between them. So sequences are compared only within such a *run*.
+A producer writes to a partition on one connection after another, and a capture need not contain all
+of them. The offsets show whether anything was appended in between: two batches without a gap in
+their offsets follow each other directly. So sequences are compared only within such a *run*.
 
 Source: ProducerAppendInfo.java, ProducerStateEntry.java (NUM_BATCHES_TO_RETAIN).
 """
@@ -21,13 +21,13 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch
 
 SEQUENCES = 1 << 31
-"""After the last of them a producer begins at 0 again."""
+"""Number of sequences; after the last a producer starts at 0 again."""
 
 RETAINED = 5
-"""Batches of a producer that a broker remembers for each partition, to know them again."""
+"""Batches of a producer that a broker keeps for each partition, to detect duplicates."""
 
 _MOST_PRODUCERS = 1000
-"""Producers of one run that are remembered."""
+"""Limit of the producers kept for one run."""
 
 Place: TypeAlias = tuple[str, str | UUID, int]
 """Address of the broker, name or id of the topic, number of the partition."""
@@ -35,15 +35,15 @@ Place: TypeAlias = tuple[str, str | UUID, int]
 
 class Append(NamedTuple):
     """
-    One batch of an idempotent producer, and what became of it.
+    One batch of an idempotent producer, and its result.
 
     Attributes:
         message: The request.
-        path: Of its `records` field.
-        place: Where it went.
+        path: Path of its `records` field.
+        place: Broker, topic and partition.
         batch: The batch.
-        error: The error code that it was answered with.
-        offset: The base offset that it was given; -1 for none.
+        error: The error code of the response.
+        offset: The base offset of the response; -1 for none.
     """
 
     message: Message
@@ -61,7 +61,7 @@ class Append(NamedTuple):
 
 @dataclass(slots=True)
 class Producer:
-    """What one producer has appended in a run: its epoch, the last sequence, the last batches."""
+    """State of one producer in a run: its epoch, the last sequence, the last batches."""
 
     epoch: int
     last: int
@@ -74,15 +74,15 @@ class Run:
     Batches of a partition that follow each other without a gap.
 
     Attributes:
-        end: The offset behind the last.
-        producers: By their ids.
+        end: The offset behind the last batch.
+        producers: State of the producers, by their ids.
     """
 
     end: int
     producers: Newest[int, Producer] = field(default_factory=lambda: Newest(_MOST_PRODUCERS))
 
     def take(self, append: Append) -> None:
-        """Add what follows."""
+        """Add the next batch."""
         batch = append.batch
         self.end = append.offset + batch.last_offset_delta + 1
         known = self.producers.get(batch.producer_id)
@@ -99,14 +99,14 @@ class Runs(Newest[Place, Run]):
         super().__init__(MOST_KEPT // 10)
 
     def known(self, append: Append) -> Producer | None:
-        """Return what a batch follows directly, of its own producer; None where that is open."""
+        """Return the producer state that a batch follows directly; None where that is unknown."""
         run = self.get(append.place)
         if run is None or run.end != append.offset:
             return None
         return run.producers.get(append.batch.producer_id)
 
     def take(self, append: Append) -> None:
-        """Add a batch that was appended: to the run that it follows, or as the first of another."""
+        """Add an appended batch: to the run that it follows, or as the first of a new run."""
         run = self.get(append.place)
         if run is not None and append.offset < run.end and self._is_retry(run, append):
             return
@@ -121,7 +121,7 @@ class Runs(Newest[Place, Run]):
 
 
 def appends(turn: Turn) -> list[Append]:
-    """Return the batches of idempotent producers in a Produce exchange that was answered."""
+    """Return the batches of idempotent producers in a Produce exchange with a response."""
     told = turn.told
     if told is None:
         return []
@@ -133,7 +133,7 @@ def appends(turn: Turn) -> list[Append]:
     found = []
     for message, carried in turn.carried:
         topic = carried.topic_id if carried.topic is None else carried.topic
-        if topic is None:  # a null name, which E09 judges
+        if topic is None:  # a null name violates E09
             continue
         answer = answers.get((topic, carried.partition))
         for batch in carried.batches:

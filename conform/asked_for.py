@@ -1,9 +1,9 @@
 """
-What an answer has to tell of, by what its request asks for.
+The items that a response must cover, by the items in its request.
 
-A way leads to the things that a message names: `topics[name].partitions[partition_index]` are pairs
-of topic and partition. `[a|b]` is the first of the fields that is not null, `[a,b]` both, `[]` a
-plain value, `[#]` the position; a list without brackets adds nothing to the name. `+` joins ways.
+A field path leads to the names of items in a message: `topics[name].partitions[partition_index]`
+gives pairs of topic and partition. `[a|b]` is the first non-null field, `[a,b]` both, `[]` a plain
+value, `[#]` the position; a list without brackets adds nothing to the name. `+` joins paths.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Name: TypeAlias = tuple[Any, ...]
 
 class Cover(NamedTuple):
     """
-    What of an answer belongs to what of its request.
+    Which items of a response correspond to which items of its request.
 
     Attributes:
-        asked: The way in the request; a list that is null asks for all.
-        told: The way in the response.
-        is_part: Whether the answer may leave things out.
-        empty_is_all: Whether an empty list asks for all, too.
+        asked: Field path in the request; a list that is null requests all items.
+        told: Field path in the response.
+        is_part: Whether the response may omit items.
+        empty_is_all: Whether an empty list requests all items, too.
     """
 
     asked: str
@@ -133,12 +133,12 @@ def _steps(way: str) -> tuple[tuple[str, str | None], ...]:
 
 def names(body: Any, ways: str, known: frozenset[Any] = frozenset()) -> set[Name] | None:
     """
-    Return what a body names; None where a list is null, and so asks for all.
+    Return the names in a body; None where a list is null, and so requests all items.
 
     Args:
-        body: Of a request or a response.
-        ways: Joined by `+`; those of which the version has no list are passed over.
-        known: Names that are meant where a thing has several.
+        body: The body of a request or a response.
+        ways: Field paths joined by `+`; those with a list that the version lacks are skipped.
+        known: Preferred names, where an item has several.
     """
     found: set[Name] = set()
     for way in ways.split("+"):

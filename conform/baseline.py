@@ -1,8 +1,8 @@
 """
-A baseline: findings that are known, a line each, so that they fail no build.
+A baseline: accepted findings, one per line, that do not fail a build.
 
-A line is what equal findings of one version of an API have in common, without addresses, numbers
-and versions of software: it stays the same from run to run. Lines that begin with `#` are comments.
+A line is the common key of equal findings in one version of an API, without addresses, numbers and
+software versions: it stays the same from run to run. Lines that begin with `#` are comments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LINE = re.compile(r"[A-Z]\d\d\|(client|broker)\|[^|]*\|[^|]*\|[^|]*\|.")
 
 
 def line_of(kind: Kind, version: int | None = None) -> str:
-    """Return the line of a kind of findings in a version of the API; without: of any version."""
+    """Return the line of a kind of findings in an API version; None: without a version."""
     first = kind.first
     software = first.software.partition(" ")[0]
     api = first.api if version is None else f"{first.api} v{version}"
@@ -36,7 +36,7 @@ def lines_of(kind: Kind) -> set[str]:
 
 
 def baseline_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield a baseline that knows all findings of a verdict."""
+    """Yield a baseline with all findings of a verdict."""
     yield from _HEADING
     yield from sorted({line for kind in verdict for line in lines_of(kind)})
 
@@ -46,7 +46,7 @@ def read_baseline(file: Path) -> set[str]:
     Read the lines of a baseline.
 
     Raises:
-        UsageError: It can't be read, or is no baseline.
+        UsageError: The file can't be read, or is not a baseline.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -68,7 +68,7 @@ def read_baseline(file: Path) -> set[str]:
 
 
 def apply(verdict: Verdict, lines: set[str]) -> set[str]:
-    """Mark the findings that are known; return the lines that none of them matched."""
+    """Mark the findings that are in the baseline; return the lines without a matching finding."""
     met = set()
     for kind in verdict:
         needed = lines_of(kind)

@@ -1,4 +1,4 @@
-"""Which rule each problem of a record batch breaks, and where in a batch its header fields are."""
+"""Maps each problem of a record batch to the rule that it breaks, and header fields to offsets."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ BATCH_FIELDS: dict[str, tuple[int, int | None]] = {
     "records_count": (57, 61),
     "records": (61, None),
 }
-"""Places of fields in a batch of magic 2."""
+"""Byte ranges of fields in a batch of magic 2."""
 
 MESSAGE_FIELDS: dict[str, tuple[int, int | None]] = {
     "crc": (12, 16),
     "magic": (16, 17),
     "attributes": (17, 18),
 }
-"""Places of fields in a message of magic 0 and 1."""
+"""Byte ranges of fields in a message of magic 0 and 1."""
 
 _CODEC_RULES = {2: "B13", 3: "B12"}
-"""What payloads break that can't be decompressed; those of other codecs break B04."""
+"""Rules for payloads that can't be decompressed, by codec; those of other codecs break B04."""
 
 LIMIT = ""
-"""Stands for no rule: our own limits were met, and the batch was not read to its end."""
+"""Stands for no rule: a limit of ours was reached, and the batch was not read to its end."""
 
 
 class BatchFault(NamedTuple):
@@ -95,12 +95,12 @@ def _rule_of_codec(attributes: int) -> str:
 
 
 def has_place(batch: Batch, name: str) -> bool:
-    """Tell whether a name is that of a header field of the batch."""
+    """Return whether the batch has a header field of a name."""
     return name in _fields(batch) and name != "records"
 
 
 def place_of(turn: BatchTurn, name: str) -> tuple[int, int]:
-    """Return the place of a header field in the frame; the whole batch where it has no such."""
+    """Return the byte range of a header field in the frame; without such a field, of the batch."""
     start, end = _fields(turn.batch).get(name, (0, None))
     return turn.span(start, end)
 

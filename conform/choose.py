@@ -1,4 +1,4 @@
-"""Which rules are asked: what `--select` and `--ignore` say."""
+"""Selects the rules to apply, by `--select` and `--ignore`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def chosen(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[str]) 
     Return the rules that are selected and not ignored, in their order.
 
     Args:
-        rules: Those there are.
-        select: Ids, or the letters of families, each perhaps several with commas; empty: all.
-        ignore: Likewise; what names a rule itself outdoes what names its family.
+        rules: The available rules.
+        select: Rule ids, or letters of families, possibly separated by commas; empty: all.
+        ignore: Likewise; the id of a rule takes precedence over its family.
 
     Raises:
         UsageError: There is no such rule.
@@ -39,7 +39,7 @@ def known(name: str) -> Rule:
     Return the rule of an id.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such rule.
     """
     rule = REGISTRY.get(name.upper())
     if rule is None:

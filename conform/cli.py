@@ -1,4 +1,4 @@
-"""`kafkashark conform`: which rules of the protocol a capture, or a running broker, breaks."""
+"""`kafkashark conform`: check a capture, or a running broker, against the rules of the protocol."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def conform(
 
 
 class _Wanted(NamedTuple):
-    """What becomes of a verdict: the options of these names."""
+    """The output options, by their names."""
 
     form: str
     output: str | None
@@ -158,7 +158,7 @@ def _written(
     reading: Reading | None,
     more: Iterable[str] = (),
 ) -> int:
-    """Write a verdict as the options ask, and more lines behind it; return the exit status."""
+    """Write a verdict as the options require, then further lines; return the exit status."""
     from conform.baseline import apply, baseline_lines, read_baseline
     from conform.written import FORMS
 

@@ -1,9 +1,9 @@
 """
-Fetch as a conversation: what each request asks for, also where it says so only by its session.
+Fetch sessions: the offsets of each request, given by the request itself or by its session.
 
-An incremental request (KIP-227) names the partitions that changed; what it asks of the others was
-said before, on the same connection. A `Session` is what the broker has to remember of it, read off
-the requests, and what it last told of each partition.
+An incremental request (KIP-227) names only the partitions that changed; the offsets of the others
+were sent before, on the same connection. A `Session` reconstructs the broker's session state from
+the requests, and holds the last response for each partition.
 
 Source: FetchMetadata.java, FetchSession.scala; KIP-227.
 """
@@ -26,22 +26,22 @@ FIRST_WITH_IDS = 13
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 LAST_EPOCH = 2**31 - 1
 _MOST_SESSIONS = 16
-"""Sessions of one connection that are remembered; a client has one a broker."""
+"""Limit of the sessions kept for one connection; a client has one per broker."""
 
 Partition: TypeAlias = tuple[str | UUID, int]
-"""Name or id of the topic, as the messages have it, and number."""
+"""Name or id of the topic, as in the messages, and number of the partition."""
 
 
 @dataclass(slots=True)
 class Told:
-    """What an answer said last of a partition: an answer to come may leave it out if it is so."""
+    """The last response for a partition: the next may omit it if nothing changed."""
 
     high_watermark: int
     log_start_offset: int
 
     @classmethod
     def of(cls, partition: Any) -> Told:
-        """Return what an answer says of a partition."""
+        """Return the state of a partition in a response."""
         return cls(partition.high_watermark, partition.get("log_start_offset", -1))
 
 
@@ -51,9 +51,9 @@ class Session:
     A fetch session.
 
     Attributes:
-        epoch: That the next request has to have.
-        offsets: What is asked of each partition.
-        told: What was last told of it, once it was without an error.
+        epoch: The epoch that the next request must have.
+        offsets: The requested offset of each partition.
+        told: The last response for each partition, while it is without an error.
     """
 
     epoch: int = 1
@@ -61,7 +61,7 @@ class Session:
     told: dict[Partition, Told] = field(default_factory=dict)
 
     def after(self) -> int:
-        """Return the epoch that follows; 0 is passed over when it wraps."""
+        """Return the next epoch; 0 is skipped when it wraps."""
         return 1 if self.epoch == LAST_EPOCH else self.epoch + 1
 
 
@@ -71,12 +71,12 @@ class Fetching:
     One Fetch exchange.
 
     Attributes:
-        is_full: Whether the request lists all that it wants.
-        named: What it asks of the partitions that it lists.
-        session: The session that it goes on with, as it was before; None where it has none, or
-            its beginning was not seen.
-        session_id: Of the request.
-        session_epoch: Likewise.
+        is_full: Whether the request lists all its partitions.
+        named: The requested offsets of the listed partitions.
+        session: The session that the request continues, in its state before the request; None where
+            there is none, or its beginning was not captured.
+        session_id: Session id of the request.
+        session_epoch: Session epoch of the request.
     """
 
     is_full: bool
@@ -86,7 +86,7 @@ class Fetching:
     session_epoch: int
 
     def offset_of(self, partition: Partition) -> int | None:
-        """Return the offset that is asked of a partition; None where that was not seen."""
+        """Return the requested offset of a partition; None where it was not captured."""
         found = self.named.get(partition)
         if found is None and self.session is not None:
             return self.session.offsets.get(partition)
@@ -96,15 +96,15 @@ class Fetching:
 @dataclass(frozen=True, slots=True)
 class _Effect:
     """
-    What an exchange changes about the sessions of its connection, once it was looked at.
+    Changes of an exchange to the sessions of its connection, applied at the next exchange.
 
     Attributes:
-        ends: The session that is no more.
-        begins: The session that is new, by its id.
-        goes_on: The session that goes on.
-        asked: The offsets that it asks for from now on.
-        told: What was told of partitions; None after an error, when the broker tells all again.
-        forgotten: The partitions that it asks for no more.
+        ends: The session that ends.
+        begins: Id of the new session.
+        goes_on: The session that continues.
+        asked: The offsets requested from now on.
+        told: Response per partition; None after an error, when the broker resends all.
+        forgotten: The partitions that leave the session.
     """
 
     ends: int | None = None
@@ -116,10 +116,10 @@ class _Effect:
 
 
 class _Owners(Newest[tuple[str, int], int]):
-    """By broker and session the connection that speaks of it."""
+    """The connection that uses a session, by broker and session id."""
 
     def are_others(self, turn: Turn, session_id: int) -> bool:
-        """Note who goes on with a session; tell whether another connection did before."""
+        """Record the connection that uses a session; return whether it was another before."""
         key, number = (turn.talk.broker.address, session_id), turn.talk.number
         before = self.get(key, number)
         self[key] = number
@@ -127,7 +127,7 @@ class _Owners(Newest[tuple[str, int], int]):
 
 
 class _Fetches:
-    """The sessions of a connection, and its newest exchange, of which no bytes are kept."""
+    """The sessions of a connection, and its newest exchange, without its bytes."""
 
     def __init__(self) -> None:
         self._turn: Callable[[], Turn | None] = lambda: None
@@ -180,7 +180,7 @@ class _Fetches:
 
 
 def _effect(turn: Turn, fetching: Fetching) -> _Effect:
-    """Return what an exchange changes."""
+    """Return the changes of an exchange to the sessions."""
     asked, told = turn.asked, turn.told
     if told is None or asked is None or told.get("error_code"):
         return _Effect(ends=fetching.session_id)
@@ -201,12 +201,12 @@ def _effect(turn: Turn, fetching: Fetching) -> _Effect:
 
 
 def fetching_of(turn: Turn) -> Fetching | None:
-    """Return what a Fetch exchange asks for; None where its request can't be read."""
+    """Return the Fetch state of an exchange; None where its request can't be read."""
     return turn.talk.state(_Fetches).at(turn)
 
 
 def partitions(topics: Any) -> list[tuple[Partition, Any]]:
-    """Return the partitions of a request or a response with what is said of each."""
+    """Return the keys and entries of the partitions in a request or a response."""
     return [
         ((_key(topic), each.get("partition", each.get("partition_index"))), each)
         for topic in topics or ()

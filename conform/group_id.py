@@ -1,4 +1,4 @@
-"""A group as rules of classic groups know it."""
+"""The identity of a group for the rules of classic groups."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TypeAlias
 from conform.turn import Turn
 
 MOST_GROUPS = 2_000
-"""Groups, or generations of them, that a rule remembers."""
+"""Limit of the groups, or of their generations, that a rule keeps."""
 
 GroupId: TypeAlias = tuple[str, str]
 """The coordinator's address and the name of the group."""
 
 
 def group_of(turn: Turn, name: str) -> GroupId:
-    """Return the group of a name, at the coordinator that was asked."""
+    """Return the identity of a group at the coordinator of an exchange."""
     return turn.talk.broker.address, name

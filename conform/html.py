@@ -1,4 +1,4 @@
-"""A verdict as one page that needs nothing beside it."""
+"""A verdict as one self-contained HTML page."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
-The fold: windows of a capture go by, the rules are asked of each exchange, a verdict is left.
+Applies rules to a capture, window by window, and collects the verdict.
 
-What is kept of a connection is dropped when it ends, and what rules keep of the capture as a whole
-is bounded, so memory does not grow with the capture.
+The state of a connection is dropped when the connection ends, and the state of the capture is
+bounded, so memory does not grow with the capture.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ API_VERSIONS = 18
 
 class Judge:
     """
-    Asks rules of a capture.
+    Applies rules to a capture.
 
     Args:
         rules: The rules.
-        timed: Whether to measure how long each takes.
+        timed: Whether to measure the time of each rule.
 
     Attributes:
-        verdict: What came of it so far.
+        verdict: The verdict so far.
     """
 
     def __init__(self, rules: Iterable[Rule], *, timed: bool = False) -> None:
@@ -49,7 +49,7 @@ class Judge:
         self._says = {rule.id: Say(rule, self.verdict, self._seen) for rule in chosen}
         self._by_api: dict[tuple[str, int | None], list[_Group]] = {}
         self._world = World()
-        # Exchanges that no rule is asked about, by API and reason: they may be very many.
+        # Exchanges that no rule examines, by API and reason; only counted, as there may be many.
         self._doubted: Counter[tuple[int | None, str]] = Counter()
         self._talks: dict[int, Talk] = {}
         self._ended: set[int] = set()
@@ -79,7 +79,7 @@ class Judge:
             self._ended.add(number)
 
     def finish(self) -> Verdict:
-        """End the capture: connections that are still open end with it."""
+        """End the capture, and with it all open connections; return the verdict."""
         for talk in self._talks.values():
             self._close(talk, "")
         self._talks.clear()
@@ -94,7 +94,7 @@ class Judge:
         return sorted(set(window.exchanges.connection.tolist()) | self._talks.keys())
 
     def _note_losses(self, reading: Reading, number: int) -> None:
-        """Note why a connection is partial, as soon as it is; it never becomes whole again."""
+        """Record why a connection is partial, as soon as it is; it never becomes whole again."""
         talk = self._talks.get(number)
         if talk is None:
             known = reading.conversations.get(number)
@@ -111,7 +111,7 @@ class Judge:
         self._world.partial = self._world.partial or talk.partial
 
     def _note_repeats(self, table: Exchanges) -> None:
-        """Note whose correlation ids repeat: their requests and responses pair by order alone."""
+        """Mark connections with repeated correlation ids, which are correlated by order alone."""
         asked = table.request.packet != NONE
         number, found = table.connection[asked], table.correlation_id[asked]
         order = np.lexsort((found, number))
@@ -123,7 +123,7 @@ class Judge:
     def _exchanges(
         self, capture: Capture, reading: Reading, table: Exchanges
     ) -> Iterator[Exchange]:
-        """Yield the rows of a window as objects; who talks is known by the connection."""
+        """Yield the rows of a window as objects; the addresses come from the connection."""
         asked = table.request.packet
         files = reading.files_of(np.where(asked == NONE, table.response.packet, asked))
         rows = zip(table.connection.tolist(), files.codes.tolist(), strict=True)
@@ -139,7 +139,7 @@ class Judge:
             )
 
     def _judge(self, turn: Turn) -> None:
-        """Ask the rules of an exchange, and of its batches, and note what became of it."""
+        """Apply the rules to an exchange and its batches; record an exception as a fault."""
         try:
             self._judge_exchange(turn)
         except Exception as error:
@@ -162,7 +162,7 @@ class Judge:
         turn.talk.note(turn)
 
     def _ask(self, groups: list[_Group], turn: Closing) -> None:
-        """Ask rules of one thing."""
+        """Apply rules to one observation."""
         self._seen.turn = turn
         for glance, members, tallies in groups:
             kept = None if glance is None else self._glanced(glance, turn)
@@ -177,7 +177,7 @@ class Judge:
                     say.failed(error)
 
     def _glanced(self, glance: Glance, turn: Closing) -> int | None:
-        """Return what a glance shows; where it fails, its rules look for themselves."""
+        """Return the result of a fast check; None if it fails, so that its rules run in full."""
         try:
             return glance(turn)
         except Exception as error:
@@ -185,7 +185,7 @@ class Judge:
             return None
 
     def _groups(self, on: str, key: int | None) -> list[_Group]:
-        """Return the rules to be called for something of an API, by their glance."""
+        """Return the rules for one kind of observation of an API, grouped by their fast check."""
         found = self._by_api.get((on, key))
         if found is None:
             api = None if key is None else api_name(key)
@@ -207,7 +207,7 @@ class Judge:
 
 
 class _Group(NamedTuple):
-    """Rules that share a glance, or have none: their functions, and their tallies."""
+    """Rules with the same fast check, or with none: their functions, and their counts."""
 
     glance: Glance | None
     members: list[tuple[Call, Say]]
@@ -215,7 +215,7 @@ class _Group(NamedTuple):
 
 
 def _timed(call: Call, tally: Tally) -> Call:
-    """Return a rule that adds up how long it takes."""
+    """Return a rule that adds its run time to its counts."""
 
     def measured(turn: Closing, say: Say) -> None:
         begun_ns = perf_counter_ns()
@@ -228,14 +228,14 @@ def _timed(call: Call, tally: Tally) -> Call:
 
 
 def losses(reading: Reading, number: int) -> str:
-    """Return why something that was said on a connection was not captured; empty: all was."""
+    """Return why messages of a connection were not captured; empty: all were."""
     if not reading.streams.connections.knows_beginnings(number):
         return "the capture begins in the middle of the connection"
     return torn(reading, number)
 
 
 def torn(reading: Reading, number: int) -> str:
-    """Return why something was not captured since the capture began; empty: all was."""
+    """Return why messages since the capture began were not captured; empty: all were."""
     connection = reading.streams.connections[number]
     if any(side.gap_bytes or side.gaps for side in connection.sides):
         return "packets of the connection are missing"
@@ -245,7 +245,7 @@ def torn(reading: Reading, number: int) -> str:
 
 
 def _skipped(reading: Reading, number: int) -> tuple[tuple[int, int], str]:
-    """Return what of client and broker was there and is no frame, and how that is said."""
+    """Return the skipped bytes of client and broker, which are not frames, and the reason."""
     known = reading.conversations.get(number)
     if known is None or not any(known.skipped):
         return (0, 0), ""

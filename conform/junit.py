@@ -1,8 +1,8 @@
 """
 A verdict as JUnit XML: a rule is a test case.
 
-It fails by findings as severe as `--fail-on` says. With milder ones, and where it could not be
-judged, it is skipped, and the message says why: readers of JUnit show neither as a success.
+Findings at least as severe as `--fail-on` fail it. With milder ones only, and where it could not be
+judged, it is skipped with the reason as message: readers of JUnit show neither as a success.
 
 Source: the schema that Jenkins' xUnit plugin checks (junit-10.xsd).
 """
@@ -27,11 +27,11 @@ class _Case:
 
     Attributes:
         rule: The rule.
-        tally: How often it was asked.
-        failing: The findings that make it fail, each with the id of the rule that has reported
-            their cause already, which is mostly empty.
-        mild: Those that do not.
-        faults: Mistakes of ours.
+        tally: The counts of the rule.
+        failing: The findings that make it fail, each with the id of the rule that has already
+            reported their cause, which is mostly empty.
+        mild: The findings that do not make it fail, likewise.
+        faults: Bugs in kafkashark.
     """
 
     rule: Rule
@@ -42,7 +42,7 @@ class _Case:
 
     @property
     def skipped(self) -> str:
-        """Why it neither fails nor passes; empty where it does."""
+        """Why the case neither fails nor passes; empty where it does."""
         if self.failing or self.faults:
             return ""
         if self.mild:

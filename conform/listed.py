@@ -1,11 +1,11 @@
 """
-What stands twice in the lists of a body, by what tells the items of each list apart.
+Duplicate items in the lists of a body.
 
-That is what the declaration says (`key=True`, Kafka's mapKey), else the fields that name a thing.
-Topics are often told of in several parts, each with other partitions, so of such lists only the
-partitions are compared.
+An item is identified by the fields that the schema declares (`key=True`, Kafka's mapKey), else by
+the fields that usually name an item. Messages often list a topic several times, each time with
+other partitions, so in such lists only the partitions are compared.
 
-Source: mapKey in Kafka's message definitions; FetchResponse.java (toMessage) for topics in parts.
+Source: mapKey in Kafka's message definitions; FetchResponse.java (toMessage) for split topics.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ _NAMING = frozenset(
         "batch_index",
     ]
 )
-"""Fields that name a thing, where the declaration does not say which field does."""
+"""Fields that identify an item, where the schema does not declare which field does."""
 
 _TOPIC = ("name", "topic", "topic_name", "topic_id", "key")
-"""The first of these that is not null names a topic, a setting, a coordinator."""
+"""The first non-null of these identifies a topic, a setting, a coordinator."""
 
 _MAY_REPEAT = frozenset(
     ["acknowledge_types", "old_style_offsets", "log_dirs", "directories", "replica_directory_id"]
 )
-"""Lists of plain values in which one may stand twice."""
+"""Lists of plain values that may contain duplicates."""
 
 _COUNTED = frozenset(("int8", "int16", "int32", "int64", "string"))
 
 Twice: TypeAlias = tuple[str, Any]
-"""The path of an item that stands in its list a second time, and what it names."""
+"""The path of an item that occurs in its list a second time, and its name."""
 
 _Look: TypeAlias = Callable[[Any, str, tuple[Any, ...], "set[tuple[Any, ...]]"], Iterator[Twice]]
-"""What looks at a struct: its value, path and scope, and what was seen before."""
+"""Checks a struct: takes its value, path and scope, and the keys seen before."""
 
 
 def twice(schema: Schema, version: int, body: Any) -> list[Twice]:
-    """Return what stands twice in a body."""
+    """Return the duplicate items in a body."""
     look = _of_message(schema, version)
     return [] if look is None else list(look(body, "", (), set()))
 
@@ -74,7 +74,7 @@ def _of_message(schema: Schema, version: int) -> _Look | None:
 
 
 def _of_struct(fields: tuple[Field, ...], version: int) -> _Look | None:
-    """Return what looks at the lists of a struct; None where it has none."""
+    """Return the check of the lists in a struct; None where it has none."""
     plain, tagged = split(fields, version)
     looks = [(each.name, look) for each in plain + tagged if (look := _of_field(each, version))]
     if not looks:
@@ -104,7 +104,7 @@ def _of_field(each: Field, version: int) -> _Look | None:
 def _values(
     values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
 ) -> Iterator[Twice]:
-    """Look at a list of plain values."""
+    """Check a list of plain values."""
     if not scope and len(set(values)) == len(values):
         return
     place = _place(path)
@@ -121,7 +121,7 @@ def _place(path: str) -> str:
 
 
 def _of_structs(each: Field, version: int) -> _Look | None:
-    """Return what looks at a list of structs."""
+    """Return the check of a list of structs."""
     inner = _of_struct(each.fields, version)
     name_of = _name_of(each.fields, version)
     if name_of is None:
@@ -146,7 +146,7 @@ def _of_structs(each: Field, version: int) -> _Look | None:
 
 
 def _each(inner: _Look) -> _Look:
-    """Return what looks into each struct of a list that nothing tells apart."""
+    """Return the check of the structs in a list without identifying fields."""
 
     def look_at(
         values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
@@ -158,7 +158,7 @@ def _each(inner: _Look) -> _Look:
 
 
 def _name_of(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[Any, ...]] | None:
-    """Return what gives the name of a struct in its list; None where nothing names it."""
+    """Return the function that gives the name of a struct in its list; None: nothing names it."""
     there = [each for each in fields if version in each.versions]
     topic = [name for name in _TOPIC if any(each.name == name for each in there)]
     keys = [each.name for each in there if each.key and each.name not in topic]
@@ -176,7 +176,7 @@ def _name_of(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[A
 
 
 def _is_in_parts(fields: tuple[Field, ...], version: int) -> bool:
-    """Tell whether a list may tell of one thing several times, each time of other partitions."""
+    """Return whether items of a list may recur with other partitions."""
     there = [each for each in fields if version in each.versions]
     if any(each.key for each in there):
         return False

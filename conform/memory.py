@@ -1,4 +1,4 @@
-"""What rules remember: one state of each kind for a connection or a capture, of bounded size."""
+"""State of rules: one object of each class per connection or capture, of bounded size."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 MOST_KEPT = 100_000
-"""Keys of a `Newest`, unless it says otherwise."""
+"""Default limit of the keys of a `Newest`."""
 
 
 class Newest(OrderedDict[Key, Value], Generic[Key, Value]):
-    """A dict that forgets the keys that were set longest ago, so that it stays small."""
+    """A dict of bounded size that evicts the keys that were set longest ago."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         super().__init__()
@@ -28,13 +28,13 @@ class Newest(OrderedDict[Key, Value], Generic[Key, Value]):
 
 
 class Remembers:
-    """Has one instance of each kind of state that rules ask for."""
+    """Holds one instance of each class of state that rules request."""
 
     def __init__(self) -> None:
         self._states: dict[type, Any] = {}
 
     def state(self, kind: type[State]) -> State:
-        """Return the one instance of a class; it is made, without arguments, when first asked."""
+        """Return the one instance of a class; the first call creates it, without arguments."""
         found = self._states.get(kind)
         if found is None:
             found = self._states[kind] = kind()

@@ -1,8 +1,8 @@
 """
-What a message is that does not fit its declaration: what rule it breaks, if one explains it.
+Explains decode mismatches: messages that do not match their schema, and the rule that they break.
 
-Its bytes are read as if some other rule had been broken: with the other header, in another version,
-with a compact client id. What then fits to the last byte is taken for what was meant.
+The bytes are decoded as if some other rule had been broken: with the other header, in another
+version, with a compact client id. A reading that fits to the last byte is taken as the explanation.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from dissector.protocol.messages import UNSUPPORTED_VERSION, Message
 
 _REFUSAL = UNSUPPORTED_VERSION.to_bytes(2, "big")
 _LEAST_BODY_BYTES = 4
-"""A smaller body fits by chance in many a form."""
+"""A smaller body matches many schemas by chance."""
 
 
 class Misfit(NamedTuple):
     """
-    Why a message does not fit.
+    A decode mismatch.
 
     Attributes:
-        rule: The rule that it breaks.
-        found: In which way.
+        rule: The rule that is broken.
+        found: What was found.
         path: The field of the body where it shows; empty where it is the header.
         is_tolerated: Whether Kafka reads the message all the same.
     """
@@ -40,7 +40,7 @@ class Misfit(NamedTuple):
 
 
 def misfit(message: Message) -> Misfit | None:
-    """Return why a message that is all there does not fit its declaration; None if it does."""
+    """Return why a complete message does not match its schema; None if it does."""
     left = len(message.frame) - message.body_end
     if message.body is not None and not left:
         return None
@@ -57,7 +57,7 @@ def misfit(message: Message) -> Misfit | None:
 
 
 def _path(message: Message) -> str:
-    """Return the field at which reading stopped."""
+    """Return the field at which decoding stopped."""
     path = message.problems[0].path if message.problems else ""
     return path.removeprefix(message.kind).removeprefix(".")
 
@@ -65,7 +65,7 @@ def _path(message: Message) -> str:
 def _readings(
     message: Message, key: int, version: int
 ) -> Iterator[tuple[str, str, bytes, int, int]]:
-    """Yield what may have been meant: rule, what was found, the bytes, version of header, body."""
+    """Yield alternative readings: rule, what was found, bytes, header version, body version."""
     frame, header = message.frame, message.header[1]
     if message.kind == "request":
         if header > 0:
@@ -92,7 +92,7 @@ def _readings(
 
 
 def _classic_client_id(frame: bytes) -> bytes | None:
-    """Return a request whose compact client id is written as the header asks."""
+    """Return a request with its compact client id rewritten in the classic form."""
     length = frame[8] - 1 if len(frame) > 8 else 0x7F
     if length >= 0x7F or len(frame) < 9 + length:
         return None
@@ -100,7 +100,7 @@ def _classic_client_id(frame: bytes) -> bytes | None:
 
 
 def _fits(message: Message, frame: bytes, header: int, key: int, version: int) -> bool:
-    """Tell whether bytes, read with some versions of header and body, are what is written again."""
+    """Return whether bytes decode with these versions, and encode to the same bytes."""
     declared = api(key)
     schema = RequestHeader if message.kind == "request" else ResponseHeader
     stream = io.BytesIO(frame)

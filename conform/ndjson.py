@@ -1,4 +1,4 @@
-"""A verdict as lines of JSON: `section` says what a line is."""
+"""A verdict as lines of JSON; `section` gives the type of a line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN_BYTES = 4096
 
 
 def ndjson_lines(verdict: Verdict, subject: str) -> Iterator[str]:
-    """Yield the summary, the findings with how many are equal, and each rule with its counts."""
+    """Yield the summary, the findings with their counts, and the rules with theirs."""
     yield json_text(
         {
             "section": "summary",
@@ -40,7 +40,7 @@ def ndjson_lines(verdict: Verdict, subject: str) -> Iterator[str]:
 
 
 def finding_row(kind: Kind, finding: Finding) -> dict[str, Any]:
-    """Return a finding as it is told to machines."""
+    """Return a finding as a JSON object."""
     return {
         "rule": finding.rule.id,
         "title": finding.rule.title,
@@ -70,7 +70,7 @@ def finding_row(kind: Kind, finding: Finding) -> dict[str, Any]:
 
 
 def rule_row(rule: Rule) -> dict[str, Any]:
-    """Return a rule as it is told to machines."""
+    """Return a rule as a JSON object."""
     return {
         "rule": rule.id,
         "title": rule.title,

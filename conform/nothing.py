@@ -1,4 +1,4 @@
-"""Why not one rule could be judged."""
+"""The reason why no rule could be judged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def why_nothing(verdict: Verdict, reading: Reading | None) -> str:
     Return the reason, in a line.
 
     Args:
-        verdict: Of no rule that was judged.
+        verdict: A verdict without any judged rule.
         reading: The capture, read to its end; None for a running broker.
     """
     if not verdict.rules:
@@ -32,7 +32,7 @@ def why_nothing(verdict: Verdict, reading: Reading | None) -> str:
 
 
 def _no_kafka(reading: Reading) -> str:
-    """Return why a capture holds no Kafka; empty where it holds some."""
+    """Return why a capture contains no Kafka; empty where it contains some."""
     found = health(reading, 0)
     there = found["connections"]
     if found["kafka_connections"]:

@@ -1,9 +1,8 @@
 """
-Values that a codec reads and gives back, though Kafka would not write them.
+Finds non-canonical values: a codec decodes and encodes them, but Kafka would not write them.
 
-A null where none is allowed, a boolean of 2, text that is no UTF-8: what such values would look
-like in a body is looked for by a function that is written for the version, so that only fields that
-can be odd are looked at.
+Examples are a null where none is allowed, a boolean of 2, text that is not UTF-8. The check of a
+body is generated for its version, so that it only examines fields that can hold such values.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dissector.protocol.schema import Field, Schema, split
 
 @cache
 def has_odd_values(schema: Schema, version: int) -> Callable[[Any], bool]:
-    """Return what tells of a body of this version whether any value of it is odd."""
+    """Return a function that checks a body of this version for non-canonical values."""
     lines = ["def is_odd(v0):", *_struct(schema.fields, version, 0), " return False"]
     names: dict[str, Any] = {"is_odd_text": is_odd_text}
     exec(compile("\n".join(lines), "<odd values>", "exec"), names)
@@ -26,7 +25,7 @@ def has_odd_values(schema: Schema, version: int) -> Callable[[Any], bool]:
 
 
 def is_odd_text(text: str) -> bool:
-    """Tell whether a text came from bytes that are no UTF-8."""
+    """Return whether a text was decoded from bytes that are not UTF-8."""
     if text.isascii():
         return False
     try:
@@ -37,7 +36,7 @@ def is_odd_text(text: str) -> bool:
 
 
 def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
-    """Return statements that look at the struct `v<depth>`; they are indented so deep."""
+    """Return statements that check the struct `v<depth>`, indented by `depth` + 1."""
     plain, tagged = split(fields, version)
     lines: list[str] = []
     for each in plain + tagged:
@@ -69,7 +68,7 @@ def _field(each: Field, version: int, depth: int) -> list[str]:
 
 
 def _items(each: Field, version: int, depth: int) -> list[str]:
-    """Return statements that look at an item of an array."""
+    """Return statements that check an item of an array."""
     if each.type == "[]struct":
         return _struct(each.fields, version, depth)
     if each.type == "[]string":

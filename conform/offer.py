@@ -1,4 +1,4 @@
-"""The versions that brokers offer in ApiVersions: the same answer again and again, read once."""
+"""The versions that brokers offer in ApiVersions; equal responses are evaluated once."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _MOST_OFFERS = 100
 @dataclass(frozen=True)
 class Offer:
     """
-    What one answer offers.
+    The offered versions of one response.
 
     Attributes:
         ranges: API key -> lowest and highest version.
-        is_plain: Whether each API stands once and has a range, and ApiVersions is one of them.
+        is_plain: Whether each API occurs once and has a valid range, and ApiVersions is included.
     """
 
     ranges: dict[int, tuple[int, int]]
@@ -29,12 +29,12 @@ class Offer:
 
     @cached_property
     def release(self) -> str:
-        """The release of Kafka whose brokers offer just these versions; empty where none does."""
+        """The release of Kafka whose brokers offer exactly these versions; empty: there is none."""
         return release_of(self.ranges)
 
 
 def release_of(ranges: Mapping[int, tuple[int, int]]) -> str:
-    """Return the release of Kafka whose brokers offer just these versions; empty: none does."""
+    """Return the release of Kafka whose brokers offer exactly these versions; empty: none."""
     match = best_match(ranges)
     if not ranges or not match.exact:
         return ""
@@ -43,14 +43,14 @@ def release_of(ranges: Mapping[int, tuple[int, int]]) -> str:
 
 
 class _Offers(Newest[tuple[int | None, bytes], Offer]):
-    """By version and bytes of the answer."""
+    """Offered versions, by version and bytes of the response."""
 
     def __init__(self) -> None:
         super().__init__(_MOST_OFFERS)
 
 
 def offer_of(turn: Turn) -> Offer | None:
-    """Return what an answer to ApiVersions offers; None where it is an error, or not to be read."""
+    """Return the versions in an ApiVersions response; None for an error or unreadable body."""
     told, response = turn.told, turn.response
     if told is None or response is None or told.error_code:
         return None

@@ -49,10 +49,10 @@ def rules_text() -> str:
 
 def written_into(text: str) -> str:
     """
-    Return a page with its rules as the registry has them.
+    Return a page with its list of rules replaced by that of the registry.
 
     Raises:
-        SystemExit: The page has no marks between which they stand.
+        SystemExit: The page has no marks around the list.
     """
     before, begin, rest = text.partition(_BEGIN)
     _, end, after = rest.partition(_END)

@@ -1,9 +1,9 @@
 """
-The record batches of a window in columns: those that nothing is wrong with become no records.
+The record batches of a window in columns: the fast path creates no records for valid batches.
 
-The engine's loops check all batches of a window at once, and what rules ask of their records (are
-the offsets in order, which is the newest) is told by columns. Only where a batch is odd, or a rule
-wants to see its records, are they read one by one.
+The engine's kernels check all batches of a window at once, and the properties that rules need of
+the records (are the offsets in order, which timestamp is the newest) are computed in columns. Only
+where a batch has problems, or a rule needs its records, does the slow path decode the records.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from dissector.protocol.records.layout import BATCH, LENGTH_END
 Ints: TypeAlias = NDArray[np.int64]
 
 WORTHWHILE_BYTES = 1 << 20
-"""Windows with fewer bytes of records are read one by one: loops have to be loaded first."""
+"""Windows with fewer bytes of records take the slow path: loading the kernels has a cost."""
 
 _LAST, _NEWEST, _DENSE, _ASCENDING = range(4)
 
 
 class PlainBatch(RecordBatch):
     """
-    A batch that nothing is wrong with by itself; its records are read when they are asked for.
+    A batch without problems of its own; its records are decoded at first access.
 
     Attributes:
         dense: Whether its offset deltas are 0, 1, 2 and so on.
-        ascending: Whether they go up, from 0 or more.
+        ascending: Whether they increase, from 0 or more.
         last_delta: The last of them; -1 without records.
         newest: The greatest timestamp of its records; None without records.
     """
@@ -54,7 +54,7 @@ class PlainBatch(RecordBatch):
     __slots__ = ("_data", "_read", "ascending", "dense", "last_delta", "newest")
 
     def __init__(self, data: bytes, start: int, told: Sequence[int]) -> None:
-        """Read the header of the batch that begins at `start`; `told` is its row of columns."""
+        """Decode the header of the batch that begins at `start`; `told` is its row of columns."""
         super().__init__(*BATCH.unpack_from(data, start), position=start)
         self._data = data
         self._read: list[Record] | None = None
@@ -64,7 +64,7 @@ class PlainBatch(RecordBatch):
 
     @property
     def records(self) -> list[Record]:
-        """The records, read when first asked for."""
+        """The records, decoded at first access."""
         if self._read is None:
             end = self.position + LENGTH_END + self.batch_length
             (batch,) = parse_records(self._data[self.position : end])
@@ -73,18 +73,18 @@ class PlainBatch(RecordBatch):
 
     @records.setter
     def records(self, records: list[Record]) -> None:
-        """Do nothing: the header comes without records."""
+        """Ignore the value: the constructor of the header sets an empty list."""
 
 
 def is_dense(batch: RecordBatch) -> bool:
-    """Tell whether the offset deltas are 0, 1, 2 and so on."""
+    """Return whether the offset deltas are 0, 1, 2 and so on."""
     if isinstance(batch, PlainBatch):
         return batch.dense
     return all(record.offset_delta == at for at, record in enumerate(batch.records))
 
 
 def is_ascending(batch: RecordBatch) -> bool:
-    """Tell whether the offset deltas go up, from 0 or more."""
+    """Return whether the offset deltas increase, from 0 or more."""
     if isinstance(batch, PlainBatch):
         return batch.ascending
     before = -1
@@ -111,9 +111,9 @@ def newest_of(batch: RecordBatch) -> int | None:
 
 class PlainBatches:
     """
-    The batches of a window that are plain, field by field.
+    The valid batches of a window, by `records` field.
 
-    Rows of the window are asked for in their order.
+    Readers must be requested in the order of the window's rows.
     """
 
     def __init__(self, table: Exchanges) -> None:
@@ -134,7 +134,7 @@ class PlainBatches:
         self._told = told.T.tolist()
 
     def reader(self, row: int) -> Read:
-        """Return what reads the `records` fields of an exchange, in their order."""
+        """Return the function that decodes the `records` fields of an exchange, in their order."""
         while self._rows and self._rows[0][0] < row:
             self._rows.popleft()
         count = 0
@@ -161,20 +161,20 @@ class PlainBatches:
             batch = PlainBatch(data, start, told)
             batches.append(batch)
             start += LENGTH_END + batch.batch_length
-        if start < len(data):  # what follows is cut off
+        if start < len(data):  # a truncated batch
             batches += _moved(parse_records(data[start:], may_be_cut=may_be_cut), start)
         return batches
 
 
 def _moved(batches: list[Batch], start: int) -> list[Batch]:
-    """Give batches that were read from a part of a field their place in the field."""
+    """Shift the positions of batches that were decoded from a part of a field."""
     for batch in batches:
         batch.position += start
     return batches
 
 
 def _tell(table: Exchanges, found: Batches) -> Ints:
-    """Return for each batch what its records tell; fields with anything odd are not right."""
+    """Return the columns of all batches; fields with values that no column can hold become LEFT."""
     told = np.zeros((4, len(found)), np.int64)
     told[_DENSE] = told[_ASCENDING] = 1
     for these in payloads(table.data, table.held, found, found.field, MOST_RECORDS):

@@ -1,4 +1,4 @@
-"""Judges captures: the functions behind `kafkashark conform` and behind `kafkashark.conform`."""
+"""Checks captures: the functions behind `kafkashark conform` and `kafkashark.conform`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def conform(
     require_judged: int = 1,
 ) -> Verdict:
     """
-    Judge a capture by the rules of Kafka's protocol, as `kafkashark conform` does.
+    Check a capture against the rules of the Kafka protocol, as `kafkashark conform` does.
 
         verdict = conform("a.pcap", select="F,B01")
         for kind in verdict:  # equal findings, the worst kinds first
@@ -38,20 +38,20 @@ def conform(
     Memory does not grow with the capture: of equal findings the first three are kept in full.
 
     Args:
-        captures: Files in time order that are one capture, or one `Capture` of `open_capture`,
-            which takes message definitions (`schemas`) and standard input too.
+        captures: Files in time order that form one capture, or one `Capture` of `open_capture`,
+            which accepts message definitions (`schemas`) and standard input too.
         select: Ids of rules (`B01`) or letters of families (`F`), also with commas; empty: all.
-        ignore: Likewise, the rules to leave out; the id of a rule wins over its family.
-        ports: Take connections on these ports for Kafka, and leave all others alone.
-        baseline: A file of known findings, which fail nothing; `--write-baseline` writes one.
+        ignore: Likewise, the rules to omit; the id of a rule takes precedence over its family.
+        ports: Treat connections on these ports as Kafka, and ignore all others.
+        baseline: A file of known findings, which do not fail; `--write-baseline` writes one.
         fail_on: The mildest severity that fails: `error`, `warning` or `note`.
-        require_judged: The verdict passes only if at least so many rules could be judged.
+        require_judged: The least number of judged rules for the verdict to pass.
 
     Returns:
         The verdict: `passed`, the kinds of findings, a tally for each rule.
 
     Raises:
-        CaptureError: A file can't be opened, or is no capture.
+        CaptureError: A file can't be opened, or is not a capture.
         UsageError: There is no such rule, severity or baseline, or no capture is given.
     """
     rules = chosen_rules(select, ignore)
@@ -68,7 +68,7 @@ def conform(
 
 def chosen_rules(select: str | Iterable[str], ignore: str | Iterable[str]) -> list[Rule]:
     """
-    Return the rules that are selected and not ignored, in their order, those of probes too.
+    Return the rules that are selected and not ignored, in their order, including probes.
 
     Raises:
         UsageError: There is no such rule.
@@ -81,7 +81,7 @@ def judged(
     rules: Iterable[Rule], capture: Capture, windows: Iterable[Window], *, timed: bool = False
 ) -> Verdict:
     """
-    Judge the windows of a capture by those of the rules that are not for running brokers.
+    Check the windows of a capture against the rules, without those for running brokers.
 
     Args:
         rules: The rules.

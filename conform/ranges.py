@@ -1,9 +1,8 @@
 """
-Numbers that are below what their field can hold: negative ports, offsets, partitions, times.
+Numbers below the range of their field: negative ports, offsets, partitions, times.
 
-Kafka says -1 where it means nothing; below that hardly any field has a meaning, and those that
-count or number things begin at 0. What would be too low in a body is looked for by a function that
-is written for the version, as in `odd_values`.
+Kafka uses -1 for "none"; hardly any field has a meaning for lower values, and fields that count or
+number things begin at 0. The check of a body is generated for its version, as in `odd_values`.
 """
 
 from __future__ import annotations
@@ -47,14 +46,14 @@ _FROM_0 = frozenset(
         "response_partition_limit",
     ]
 )
-"""Fields that have no -1; nor has what tells the items of a list apart."""
+"""Fields that can't be -1; nor can the fields that identify the items of a list."""
 
 _LEAST = {
     "generation_id_or_member_epoch": -2,
     "replica_id": -3,
     "timeout_ms": -1,
 }
-"""Fields that go below -1: epochs with which static members leave, replicas of tools."""
+"""Fields with a lower limit of their own: epochs of leaving static members, replicas of tools."""
 
 _ANY = frozenset(
     [
@@ -78,13 +77,13 @@ _ANY = frozenset(
         "leader",
     ]
 )
-"""Fields of which other rules judge, or that hold any number."""
+"""Fields that other rules check, or that hold any number."""
 
 _WIDTHS = ("int8", "int16", "int32", "int64")
 _MOST_PORT = 65535
 
 Low = tuple[str, int, int]
-"""Path of a number, the number, and the least that it can be."""
+"""Path of a number, the number, and the least valid value."""
 
 
 def too_low(schema: Schema, version: int, body: Any) -> list[Low]:
@@ -102,7 +101,7 @@ def _looker(schema: Schema, version: int) -> Callable[[Any], Iterator[Low]]:
 
 
 def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
-    """Return statements that look at the struct `v<depth>`, whose path is `p<depth>`."""
+    """Return statements that check the struct `v<depth>`, whose path is `p<depth>`."""
     plain, tagged = split(fields, version)
     there = plain + tagged
     lines: list[str] = []
@@ -139,7 +138,7 @@ def _field(each: Field, version: int, depth: int, beside: list[Field]) -> list[s
 
 
 def _port(pad: str, value: str, path: str, depth: int, beside: list[Field]) -> list[str]:
-    """Return statements for a port: -1 stands only beside a node that is none."""
+    """Return statements for a port: -1 is valid only beside a negative node id."""
     node = next((each.name for each in beside if each.name in ("node_id", "broker_id")), None)
     lines = [f"{pad}if {value} > {_MOST_PORT}: yield {path}, {value}, 0"]
     if node is not None:
@@ -148,7 +147,7 @@ def _port(pad: str, value: str, path: str, depth: int, beside: list[Field]) -> l
 
 
 def least_of(each: Field) -> int | None:
-    """Return the least that a field can hold; None where that is not known."""
+    """Return the least valid value of a field; None where any number is valid."""
     if each.name in _ANY:
         return None
     return 0 if each.key or each.name in _FROM_0 else _LEAST.get(each.name, -1)

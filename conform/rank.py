@@ -1,4 +1,4 @@
-"""What it means for clients that a rule is broken."""
+"""The rank of a rule: the consequence of its violation for clients."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 class Rank(StrEnum):
     """
-    What follows for the clients in use.
+    Consequence for the clients in use.
 
     `breaks clients`: some of them fail, wait, or lose or misread records. `differs from Kafka`:
-    they go on, though not as with Apache Kafka.
+    they continue, though not as with Apache Kafka.
     """
 
     BREAKS = "breaks clients"
@@ -41,8 +41,8 @@ _CODES_OF_KAFKA = frozenset(
     )
 )
 """
-Errors whose breach is no more than another code, or a refusal that is not there: a client that
-sends nothing wrong never sees the difference.
+Rules of severity error whose violation is only another error code, or a missing rejection: a client
+that sends nothing wrong never sees the difference.
 """
 
 

@@ -1,4 +1,4 @@
-"""Where in the files of a capture the bytes of findings are."""
+"""Locates the bytes of findings in the files of a capture."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dissector.capture.files import read_packets
 from dissector.errors import DissectorError
 
 Region: TypeAlias = tuple[int, int]
-"""Offset in the file, and how many bytes."""
+"""Offset in the file, and number of bytes."""
 
 _SIZE_BYTES = 4
 
 
 def regions_of(verdict: Verdict) -> dict[Finding, Region]:
     """
-    Return where the bytes of findings are, as far as that is known.
+    Return the location of the bytes of findings, where it is known.
 
-    It is where the message lies in one packet of a file that is not compressed. The captures are
-    read once more for it, up to the last packet with a finding.
+    It is known for a message within one packet of an uncompressed file. The captures are read once
+    more for it, up to the last packet with a finding.
     """
     wanted: dict[int, list[Finding]] = defaultdict(list)
     for kind in verdict:
@@ -33,7 +33,7 @@ def regions_of(verdict: Verdict) -> dict[Finding, Region]:
         return {}
     try:
         return _found(verdict.captures, wanted)
-    except DissectorError:  # gone meanwhile: the findings stand all the same
+    except DissectorError:  # a file is gone meanwhile: report the findings without locations
         return {}
 
 
@@ -55,7 +55,7 @@ def _found(paths: Sequence[str], wanted: dict[int, list[Finding]]) -> dict[Findi
 
 
 def _region(finding: Finding, packet: bytes, base: int) -> Region | None:
-    """Return the place of a finding's bytes, in a packet that begins at `base` of its file."""
+    """Return the location of a finding's bytes, in a packet at offset `base` of its file."""
     assert finding.frame is not None
     head, size = finding.frame
     at = packet.find(size.to_bytes(_SIZE_BYTES, "big") + head)
@@ -66,7 +66,7 @@ def _region(finding: Finding, packet: bytes, base: int) -> Region | None:
 
 
 def _is_there(path: str, finding: Finding, region: Region) -> bool:
-    """Return whether the file itself has the message there: a compressed one has not."""
+    """Return whether the file itself has the message there; a compressed file does not."""
     assert finding.frame is not None
     head, _ = finding.frame
     with Path(path).open("rb") as file:

@@ -1,8 +1,8 @@
 """
-A rule of Kafka's protocol, and the registry that holds them all.
+Rules of the Kafka protocol, and their registry.
 
-A rule is a function that looks at a turn (`conform.turn`) and says what it found (`conform.say`);
-the decorator `rule` puts it into the registry with all that people want to know of it.
+A rule is a function that examines an observation (`conform.turn`) and reports its results
+(`conform.say`); the decorator `rule` registers it with its documentation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from conform.rank import Rank, rank_of
 
 On: TypeAlias = Literal["exchange", "batch", "close", "live"]
-"""What a rule is called for."""
+"""The kind of observation that a rule examines."""
 
 Call: TypeAlias = Callable[..., Any]
 
@@ -24,9 +24,9 @@ Glance: TypeAlias = Callable[..., int | None]
 
 class Severity(StrEnum):
     """
-    How bad it is to break a rule.
+    Severity of a violation.
 
-    What Kafka refuses, or what corrupts a peer, is an error; what Kafka tolerates is a warning;
+    What Kafka rejects, or what corrupts a peer, is an error; what Kafka tolerates is a warning;
     advice is a note.
     """
 
@@ -36,7 +36,7 @@ class Severity(StrEnum):
 
 
 class Side(StrEnum):
-    """Who broke a rule."""
+    """The side that broke a rule."""
 
     CLIENT = "client"
     BROKER = "broker"
@@ -50,16 +50,16 @@ class Rule:
     Attributes:
         id: A letter for its family and a number: `F03`.
         title: The rule in one line.
-        severity: Unless a finding says otherwise.
-        source: Where Kafka says so: a KIP, a file of its source, or what its brokers do.
-        asks: What the rule asks, for whoever broke it.
-        example: A case that breaks it, in one line.
+        severity: The default severity of its findings.
+        source: Where Kafka defines it: a KIP, a source file, or the behaviour of its brokers.
+        asks: The requirement, for the side that broke it.
+        example: A violation, in one line.
         on: `exchange`: each exchange as it ends; `batch`: each record batch or message set that
             was produced or fetched; `close`: each connection at its end; `live`: a running broker.
-        apis: Names of the APIs whose exchanges or batches it looks at; empty: all.
+        apis: Names of the APIs whose exchanges or batches it examines; empty: all.
         call: The function.
-        glance: Tells of what `call` would be given how many cases of it keep the rule, as far as a
-            glance shows; None: `call` must look. Rules with the same glance share it.
+        glance: A fast check: returns the number of cases that keep the rule, or None where `call`
+            must run. Rules with the same fast check share its result. None: no fast check.
     """
 
     id: str
@@ -75,17 +75,17 @@ class Rule:
 
     @property
     def rank(self) -> Rank:
-        """What it means for clients that it is broken."""
+        """The consequence of a violation for clients."""
         return rank_of(self.id, self.severity)
 
     @property
     def order(self) -> tuple[str, int]:
-        """What rules are sorted by: the family, then the number."""
+        """Sort key of rules: the family, then the number."""
         return self.id[:1], int(self.id[1:])
 
 
 REGISTRY: dict[str, Rule] = {}
-"""Every rule by its id; `conform.rules` fills it."""
+"""Every rule by its id; filled by `conform.rules`."""
 
 
 def rule(
@@ -100,7 +100,7 @@ def rule(
     apis: tuple[str, ...] = (),
     glance: Glance | None = None,
 ) -> Callable[[Call], Call]:
-    """Put a function into the registry as a rule; the arguments are `Rule`'s attributes."""
+    """Register a function as a rule; the arguments are the attributes of `Rule`."""
 
     def register(call: Call) -> Call:
         assert id not in REGISTRY, f"rule {id} is there twice"

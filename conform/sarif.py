@@ -1,5 +1,5 @@
 """
-A verdict as SARIF, which code scanners and editors read.
+A verdict as SARIF, a format of code scanners and editors.
 
 Source: SARIF 2.1.0, OASIS standard; https://docs.oasis-open.org/sarif/sarif/v2.1.0/.
 """
@@ -27,7 +27,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif_lines(verdict: Verdict, subject: str) -> Iterator[str]:
-    """Yield the file, which is one line."""
+    """Yield the file, a single line."""
     places = {rule.id: at for at, rule in enumerate(verdict.rules)}
     regions = regions_of(verdict)
     results = [
@@ -51,7 +51,7 @@ def sarif_lines(verdict: Verdict, subject: str) -> Iterator[str]:
 
 
 def _invocation(verdict: Verdict) -> dict[str, Any]:
-    """Return how it went: the mistakes of ours, and what came of the rules."""
+    """Return the SARIF invocation: whether it was successful, and the bugs in kafkashark."""
     faults = [
         {"level": "error", "message": {"text": escaped(f"{fault} ({fault.where})")}}
         for fault in verdict.faults.values()
@@ -72,7 +72,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _pascal_case(text: str) -> str:
-    """Return a name for programs: `TheCrcOfARecordBatchIsRight`."""
+    """Return a title as an identifier: `TheCrcOfARecordBatchIsRight`."""
     return "".join(word[0].upper() + word[1:] for word in re.findall(r"[A-Za-z0-9]+", text))
 
 
@@ -112,7 +112,7 @@ def _location(finding: Finding, subject: str, region: Region | None) -> dict[str
         if region is not None:
             physical["region"] = {"byteOffset": region[0], "byteLength": region[1]}
     elif finding.connection is None and finding.broker:
-        # Readers want a file: the address stands for it, and bytes count in the answer.
+        # Readers require a file: use the broker's address; bytes are offsets in the response.
         physical["artifactLocation"] = {"uri": quote(finding.broker, safe="")}
         if finding.span is not None:
             start, end = finding.span

@@ -1,4 +1,4 @@
-"""How a rule says what it found."""
+"""The reporter with which a rule records its results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from dissector.protocol.messages import Message
 
 _HEAD_BYTES = 16
-"""What a frame is found again by: it holds the correlation id."""
+"""Length of the prefix by which a frame is found again; it contains the correlation id."""
 
 
 class Seen:
     """
-    What all rules look at now.
+    The current observation, shared by all reporters.
 
     Attributes:
         turn: An exchange, a batch or the end of a connection.
@@ -31,7 +31,7 @@ class Seen:
 
 
 class Say:
-    """Takes what one rule says, of one turn after the other."""
+    """Records the results of one rule for the current observation."""
 
     __slots__ = ("_rule", "_seen", "_tally", "_verdict")
 
@@ -42,7 +42,7 @@ class Say:
         self._tally = verdict.tallies[rule.id]
 
     def judged(self) -> None:
-        """Count one case that could be judged, whatever came of it."""
+        """Count one case that could be judged, whatever the result."""
         self._tally.judged += 1
 
     def unjudged(self, why: str, cases: int = 1) -> None:
@@ -50,7 +50,7 @@ class Say:
         self._tally.unjudged[why] += cases
 
     def failed(self, error: Exception) -> None:
-        """Note that the rule itself failed."""
+        """Record that the rule itself raised an exception."""
         self._verdict.fault(self._rule.id, error, where_text(self._seen.turn))
 
     def broken(
@@ -65,17 +65,17 @@ class Say:
         of: Turn | None = None,
     ) -> None:
         """
-        Say that the rule was broken; the case counts as judged by `judged` alone.
+        Record a violation of the rule; only `judged` counts the case as judged.
 
         Args:
-            side: By whom.
-            found: What was found, in a line. Equal findings are told apart from others by this
-                text without its numbers and quoted words: quote what varies.
+            side: The side that broke it.
+            found: What was found, in a line. Findings are grouped by this text without its numbers
+                and quoted words: quote whatever varies.
             message: The message that shows it; by default that of the side.
             path: The field of its body.
-            span: The place in its frame; by default that of the field.
-            severity: Where it is not the rule's.
-            of: An exchange that was kept, where the rule looks at the end of its connection.
+            span: The byte range in its frame; by default that of the field.
+            severity: Where it differs from the rule's.
+            of: A retained exchange, where the rule examines the end of its connection.
         """
         turn = of or self._seen.turn
         talk = turn.talk
@@ -123,7 +123,7 @@ class Say:
 
 
 def where_text(turn: Closing) -> str:
-    """Return which connection, and which exchange on it, a rule looks at."""
+    """Return the connection, and the exchange on it, of an observation."""
     parts = [f"connection {turn.talk.number}"]
     if isinstance(turn, Turn):
         exchange = turn.exchange
@@ -135,7 +135,7 @@ def where_text(turn: Closing) -> str:
 
 
 def _is_secret(message: Message, span: tuple[int, int], turn: Closing) -> bool:
-    """Tell whether a place in a message holds a secret, in part at least."""
+    """Return whether a byte range of a message overlaps a secret."""
     request = turn.request if isinstance(turn, Turn) and message.kind == "response" else None
     start, end = span
     return any(first < end and start < last for first, last in secret_ranges(message, request))

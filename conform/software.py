@@ -1,8 +1,8 @@
 """
-What the two sides of a connection are, as far as ApiVersions tells.
+The software of both sides of a connection, as far as ApiVersions reveals it.
 
-Clients say it (KIP-511). Brokers do not; but the versions that they offer are those of a release of
-Kafka, or are not.
+Clients send their name and version (KIP-511). Brokers do not; but the versions that they offer may
+match those of a release of Kafka.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from conform.turn import Turn
 
 
 def learn_software(turn: Turn) -> None:
-    """Note what an exchange of ApiVersions tells of client and broker."""
+    """Record the software of client and broker from an ApiVersions exchange."""
     asked, talk = turn.asked, turn.talk
     name = asked.get("client_software_name") if asked is not None else None
     if asked is not None and name:

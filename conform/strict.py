@@ -1,8 +1,8 @@
 """
-How a message is written, byte by byte: everything that is not as Kafka's own writers write it.
+Canonical form of a message: finds every deviation from the bytes that Kafka's own writers produce.
 
-`is_canonical` tells quickly that there is nothing, which is nearly always so; `faults` walks the
-bytes of the others, field by field, and says what there is and where. Both agree.
+`is_canonical` is the fast path: it shows that there is no deviation, the usual case. `faults`
+decodes the other messages field by field, and locates the deviations. Both agree.
 
 Source: as of `dissector.protocol.wire` and `structs`.
 """
@@ -25,13 +25,13 @@ _BARE_REQUEST_HEADER = 10
 
 class Fault(NamedTuple):
     """
-    Something that is not written as it should be.
+    A deviation from the canonical form.
 
     Attributes:
         rule: The rule that it breaks.
         path: The field.
         start: Offset of its first byte in the frame.
-        end: Behind its last.
+        end: Offset behind its last byte.
         found: What was found.
     """
 
@@ -44,11 +44,11 @@ class Fault(NamedTuple):
 
 class Faults(NamedTuple):
     """
-    All that is odd about how a message is written.
+    All deviations of a message from the canonical form.
 
     Attributes:
-        found: In the order of the bytes.
-        end: Where reading ended; None where it had to stop before the end of the message.
+        found: The deviations, in the order of the bytes.
+        end: Where decoding ended; None where it had to stop before the end of the message.
     """
 
     found: list[Fault]
@@ -56,7 +56,7 @@ class Faults(NamedTuple):
 
 
 def is_canonical(message: Message) -> bool:
-    """Tell whether a message, header and body, is written exactly as Kafka's own writers would."""
+    """Return whether a message, header and body, is in canonical form."""
     if message.body is None or message.schema is None or not _is_plain_header(message):
         return False
     codec = message.schema.codec(message.api_version or 0)
@@ -66,7 +66,7 @@ def is_canonical(message: Message) -> bool:
 
 
 def _is_plain_header(message: Message) -> bool:
-    """Tell whether a header ends with an empty tag section, if with any, and its text is UTF-8."""
+    """Return whether a header has no tagged fields, and its client id is UTF-8."""
     schema, version = message.header
     tags = version in schema.flexible
     if message.kind == "response":
@@ -80,7 +80,7 @@ def _is_plain_header(message: Message) -> bool:
 
 
 def faults(message: Message) -> Faults:
-    """Walk through a message whose bytes are all there, and whose API and version are known."""
+    """Find the deviations of a complete message whose API and version are known."""
     assert message.schema is not None
     walk = _Walk(message.frame)
     try:
@@ -92,11 +92,11 @@ def faults(message: Message) -> Faults:
 
 
 class _Stop(Exception):
-    """What follows can't be read."""
+    """The following bytes can't be decoded."""
 
 
 class _Walk:
-    """Reads a message by its declaration, and notes what is odd."""
+    """Decodes a message by its schema, and records deviations."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -134,7 +134,7 @@ class _Walk:
         raise _Stop
 
     def _length(self, path: str, size: int, *, nullable: bool, compact: bool) -> tuple[int, int]:
-        """Read a length or count; return it, and where it began."""
+        """Read a length or count; return it, and its offset."""
         start = self.at
         if compact:
             length = self._varint(path) - 1

@@ -1,4 +1,4 @@
-"""A verdict for people."""
+"""A verdict as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN_OTHERS = 12
 
 def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
     """
-    Yield the findings, then what was not judged, then the sum of it.
+    Yield the findings, then the reasons why cases were not judged, then the summary.
 
     Args:
         verdict: The verdict.
@@ -38,7 +38,7 @@ def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
 
 
 def summary_line(verdict: Verdict, subject: str) -> str:
-    """Return the sum of a verdict in one line."""
+    """Return the summary of a verdict in one line."""
     return f"{escaped(subject)}: {verdict}"
 
 
@@ -48,7 +48,7 @@ def fault_text(fault: Fault) -> str:
 
 
 def sent_text(request: bytes) -> str:
-    """Return the bytes that were sent to a live broker, the first of them where they are many."""
+    """Return the start of the bytes that were sent to a live broker, in hexadecimal."""
     dots = f" ... ({len(request):,} bytes)" if len(request) > _SHOWN_BYTES else ""
     return f"{request[:_SHOWN_BYTES].hex(' ')}{dots}"
 
@@ -64,7 +64,7 @@ def others_text(cause: Cause) -> str:
 
 
 def place_text(finding: Finding) -> str:
-    """Return where a finding shows: message, connection, packet, field and bytes."""
+    """Return the location of a finding: message, connection, packet, field and bytes."""
     parts = []
     if finding.message:
         version = "" if finding.version is None else f" v{finding.version}"
@@ -83,19 +83,19 @@ def place_text(finding: Finding) -> str:
 
 
 def who_text(finding: Finding) -> str:
-    """Return who broke the rule."""
+    """Return the side that broke the rule, with its software, client id and address."""
     address = getattr(finding, finding.side)
     name = f'"{finding.client_id}"' if finding.client_id and finding.side is Side.CLIENT else ""
     return escaped(" ".join(filter(None, (finding.side, finding.software, name, address))))
 
 
 def times_text(count: int) -> str:
-    """Return how often."""
+    """Return a count as text."""
     return "once" if count == 1 else f"{count:,} times"
 
 
 def rule_lines(rule: Rule) -> Iterator[str]:
-    """Yield all that is to be said of a rule: what `--explain` prints."""
+    """Yield the documentation of a rule: the output of `--explain`."""
     yield f"{rule.id} {rule.title}"
     yield ""
     yield f"severity  {rule.severity}"
@@ -122,7 +122,7 @@ def _cause_lines(cause: Cause) -> Iterator[str]:
 
 
 def _unjudged_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield a line for each reason; rules that have it as often share it."""
+    """Yield a line for each reason; rules with the same count of it share the line."""
     rules: dict[tuple[str, int], list[str]] = {}
     for rule in verdict.rules:
         for why, count in verdict.tallies[rule.id].unjudged.most_common():

@@ -1,9 +1,9 @@
 """
-Transactions as their coordinator hears of them, before Kafka 4 let Produce begin them (KIP-890).
+Transaction state from requests to the coordinator, before Kafka 4's implicit begin (KIP-890).
 
-What a client tells its coordinator goes over one connection. From an InitProducerId on it up to an
-EndTxn on it, and nothing lost of it, all that was added to a transaction was seen; so what was
-produced in the meantime can be held against it.
+A client sends its coordinator requests over one connection. From an InitProducerId on it up to an
+EndTxn on it, without losses, all additions to the transaction were captured; so the partitions
+produced to in the meantime can be compared with them.
 
 Source: TransactionCoordinator.scala, TransactionManager.java; KIP-98, KIP-890.
 """
@@ -19,7 +19,7 @@ from conform.memory import Newest
 from conform.turn import Turn
 
 FIRST_IMPLICIT_PRODUCE = 12
-"""From here on Produce adds its partitions to the transaction itself."""
+"""From this version on Produce adds its partitions to the transaction itself."""
 FIRST_IMPLICIT_END = 5
 _FIRST_ADDED_BY_BROKERS = 4
 
@@ -27,11 +27,11 @@ Topic: TypeAlias = tuple[str, int]
 """Name of a topic, and number of a partition."""
 
 _MOST_PRODUCED = 10_000
-"""Partitions of one transaction that are remembered."""
+"""Limit of the partitions kept for one transaction."""
 
 
 class Who(NamedTuple):
-    """A transactional producer: on which host, who it is, and in which epoch."""
+    """A transactional producer: its host, transactional id, producer id and epoch."""
 
     host: str
     transactional_id: str
@@ -46,7 +46,7 @@ class Transaction:
 
     Attributes:
         is_begun: Whether anything was added to it on this connection.
-        ended: How the one before ended (whether it was committed); None where there was none.
+        ended: Whether the previous one was committed; None where there was none.
     """
 
     is_begun: bool = False
@@ -54,7 +54,7 @@ class Transaction:
 
 
 class Coordinated:
-    """The transactions whose beginning one connection to a coordinator tells of."""
+    """The transactions whose beginning was captured on one connection to a coordinator."""
 
     def __init__(self) -> None:
         self._turn: Callable[[], Turn | None] = lambda: None
@@ -62,14 +62,14 @@ class Coordinated:
         self._open: Newest[Who, Transaction] = Newest(1000)
 
     def at(self, turn: Turn) -> Transaction | None:
-        """Return the transaction that an EndTxn ends; None where its beginning was not seen."""
+        """Return the transaction that an EndTxn ends; None where its beginning was not captured."""
         if self._turn() is not turn:
             self._turn = ref(turn)
             self._newest = self._take(turn)
         return self._newest
 
     def _take(self, turn: Turn) -> Transaction | None:
-        """Note what an exchange begins or ends; return what it ends, as it was before."""
+        """Apply an exchange; return the transaction that it ends, in its state before."""
         asked, told = turn.asked, turn.told
         if turn.talk.torn or asked is None or told is None:
             self._open.clear()
@@ -91,10 +91,10 @@ class Coordinated:
 
 
 class Added(Newest[tuple[Who, Topic | None], None]):
-    """The partitions that were ever added by a producer in its epoch, and (None) anything."""
+    """The partitions that a producer has added in its epoch; None stands for any addition."""
 
     def take(self, turn: Turn) -> None:
-        """Note what is added, on whatever connection."""
+        """Record the additions of an exchange, on any connection."""
         who = _adding(turn)
         if who is None or turn.asked is None or is_refused(turn):
             return
@@ -105,7 +105,7 @@ class Added(Newest[tuple[Who, Topic | None], None]):
 
 
 def _adding(turn: Turn) -> Who | None:
-    """Return whose transaction a client adds to; None where none does."""
+    """Return the producer whose transaction a request adds to; None where it adds nothing."""
     asked = turn.asked
     if asked is None or turn.exchange.api not in ("AddOffsetsToTxn", "AddPartitionsToTxn"):
         return None
@@ -118,10 +118,10 @@ def _adding(turn: Turn) -> Who | None:
 
 
 def is_refused(turn: Turn) -> bool:
-    """Tell whether nothing was added: an error of one partition keeps out all."""
+    """Return whether nothing was added: an error of one partition rejects all."""
     told = turn.told
     if told is None:
-        return False  # it is not known, so it may have been
+        return False  # unknown, so it may have been added
     if "error_code" in told:
         return bool(told.error_code)
     topics = told.get("results_by_topic_v3_and_below") or ()
@@ -129,10 +129,10 @@ def is_refused(turn: Turn) -> bool:
 
 
 class Produced(Newest[Who, "Newest[Topic, int]"]):
-    """What was appended in transactions of the old kind: the packet in which it was sent."""
+    """Partitions appended to in explicit transactions, with the packet of the request."""
 
     def take(self, turn: Turn) -> None:
-        """Note the transactional batches of a Produce exchange that were appended."""
+        """Record the transactional batches of a Produce exchange that were appended."""
         asked, told = turn.asked, turn.told
         if asked is None or told is None or (turn.version or 0) >= FIRST_IMPLICIT_PRODUCE:
             return
@@ -154,7 +154,7 @@ class Produced(Newest[Who, "Newest[Topic, int]"]):
 
 
 def ending(turn: Turn) -> Who:
-    """Return whose transaction an EndTxn request ends."""
+    """Return the producer whose transaction an EndTxn request ends."""
     assert turn.asked is not None
     return _who(turn, turn.asked.transactional_id, turn.asked)
 

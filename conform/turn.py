@@ -1,4 +1,8 @@
-"""What a rule looks at: an exchange, a record batch or the end of a connection, and its history."""
+"""
+The observations that rules check, with the state of their connection and capture.
+
+An observation is an exchange, a record batch or the end of a connection.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from dissector.protocol.spans import Span, spans
 Value = TypeVar("Value")
 
 MOST_ODD = 100
-"""Unanswered requests, and unasked responses, of a connection that are remembered."""
+"""Limit per connection of the unanswered requests, orphan responses and cut exchanges kept."""
 
 
 class _once(Generic[Value]):  # noqa: N801  (it is used as a decorator)
@@ -39,14 +43,14 @@ class _once(Generic[Value]):  # noqa: N801  (it is used as a decorator)
 
 class World(Remembers):
     """
-    The capture as a whole.
+    State of the capture as a whole.
 
     Attributes:
-        partial: Why something that was said may not be in the capture; empty: as far as can be
-            seen, all of every connection is. A connection of which no packet was captured leaves
-            no trace: who compares connections must allow for that.
-        is_disordered: Whether a response was captured that no request waited for then: its request
-            may have been said, and is not known.
+        partial: Why messages may be missing from the capture; empty: as far as can be seen, every
+            connection is complete. A connection without any captured packet leaves no trace:
+            comparisons between connections must allow for that.
+        is_disordered: Whether a response was captured while no request waited for it: its request
+            may have been sent, and is unknown.
     """
 
     def __init__(self) -> None:
@@ -61,7 +65,7 @@ class Peer:
 
     Attributes:
         address: `address:port`.
-        software: Name and version, where ApiVersions told them; else empty.
+        software: Name and version, where ApiVersions reveals them; else empty.
     """
 
     __slots__ = ("address", "software")
@@ -73,26 +77,26 @@ class Peer:
 
 class Talk(Remembers):
     """
-    One connection.
+    State of one connection.
 
     Attributes:
-        number: Of the connection in the capture.
-        client: Who sends requests.
-        broker: Who answers.
-        partial: Why something that was said on it can't be known, so far; empty: all is known.
-        torn: The same of what was said since the capture began.
-        skipped: How many bytes of client and broker were captured and are no frames of Kafka;
-            zeros where anything was not captured.
+        number: Number of the connection in the capture.
+        client: The side that sends requests.
+        broker: The side that sends responses.
+        partial: Why some messages of the connection are unknown, so far; empty: all are known.
+        torn: The same, for messages since the capture began.
+        skipped: Captured bytes of client and broker that are not Kafka frames; zeros where any
+            part of the connection was not captured.
         ended: `fin`, `rst`, `reused`, or empty where the capture ended first.
-        newest: Of the requests that were answered, where that which was sent last begins in its
-            stream, and its correlation id; -1 before the first.
-        unanswered: The first exchanges of those that never were, as they come to their end.
-        orphans: The first responses that no request waited for.
-        cut: The first exchanges with a frame whose end never came.
-        has_tokens: Whether raw SASL tokens may be sent, which only their order tells apart.
-        repeats: Whether the client gives several requests one correlation id.
-        is_disordered: Whether a response was captured that no request waited for then, or a
-            request that got none though it is due one.
+        newest: The answered request that was sent last: its offset in its stream, and its
+            correlation id; -1 before the first.
+        unanswered: The first exchanges without a response, in the order in which they ended.
+        orphans: The first responses without requests.
+        cut: The first exchanges with an incomplete frame.
+        has_tokens: Whether raw SASL tokens may be sent, which only their order distinguishes.
+        repeats: Whether the client uses a correlation id for several requests.
+        is_disordered: Whether a response was captured while no request waited for it, or a request
+            that expects a response got none.
     """
 
     def __init__(self, number: int, client: str, broker: str) -> None:
@@ -111,10 +115,10 @@ class Talk(Remembers):
 
     def doubt(self, turn: Turn) -> str:
         """
-        Return why an exchange may be none; empty: request and response belong together.
+        Return why an exchange may not be real; empty: request and response belong together.
 
-        Correlation ids that repeat pair by order alone. Behind a gap what looks like a frame may
-        be none: then it is taken for a late response to a request that was passed over.
+        Repeated correlation ids are correlated by order alone. Bytes behind a gap may look like a
+        frame without being one, and are then taken for a late response to an earlier request.
         """
         exchange = turn.exchange
         if self.partial and exchange.status != "answered":
@@ -128,7 +132,7 @@ class Talk(Remembers):
         return ""
 
     def note(self, turn: Turn) -> None:
-        """Note what became of an exchange."""
+        """Update the state of the connection with the outcome of an exchange."""
         exchange = turn.exchange
         if not self.partial and len(self.cut) < MOST_ODD and turn.cut is not None:
             self.cut.append(turn.kept())
@@ -149,7 +153,7 @@ def _first(pair: tuple[int, int | None]) -> int:
 
 
 class Closing:
-    """What a rule is called with at the end of a connection, or of the capture."""
+    """The observation at the end of a connection, or of the capture."""
 
     def __init__(self, talk: Talk, world: World) -> None:
         self.talk = talk
@@ -163,12 +167,12 @@ class Closing:
 
 class Turn(Closing):
     """
-    An exchange, and where it was said.
+    An exchange with the state of its connection and capture.
 
     Attributes:
         exchange: The exchange.
-        talk: Its connection.
-        world: The capture.
+        talk: State of its connection.
+        world: State of the capture.
         read_records: Reads the `records` fields of its messages, in their order.
     """
 
@@ -191,17 +195,17 @@ class Turn(Closing):
 
     @_once
     def asked(self) -> Container | None:
-        """The body of the request; None where it is not there or can't be trusted."""
+        """The body of the request; None where it is missing or unreliable."""
         return None if self.request is None or self._request_lacks else self.request.body
 
     @_once
     def told(self) -> Container | None:
-        """The body of the response; likewise."""
+        """The body of the response; None where it is missing or unreliable."""
         return None if self.response is None or self._response_lacks else self.response.body
 
     @_once
     def carried(self) -> list[tuple[Message, Carried]]:
-        """The `records` fields of both messages that are not null, with what is in them."""
+        """The non-null `records` fields of both messages, with their contents."""
         return [
             (each, field)
             for each in self.exchange.messages
@@ -211,7 +215,7 @@ class Turn(Closing):
 
     @_once
     def api_key(self) -> int | None:
-        """The key of the API; None for an orphan and for raw SASL tokens."""
+        """The key of the API; None for orphan responses and raw SASL tokens."""
         return self.exchange.api_key
 
     @_once
@@ -221,34 +225,34 @@ class Turn(Closing):
 
     @_once
     def declared(self) -> list[Message]:
-        """The messages of which API and version are known."""
+        """The messages with a known API and version."""
         messages = self.exchange.messages
         return [each for each in messages if each.schema is not None and not each.is_assumed]
 
     @_once
     def misfits(self) -> list[tuple[Message, Misfit]]:
-        """The messages that are all there and do not fit their declaration, and why."""
+        """The complete messages that do not match their schema, and why."""
         whole = [each for each in self.declared if each.size == len(each.frame)]
         found = [(message, misfit(message)) for message in whole]
         return [(message, why) for message, why in found if why is not None]
 
     @property
     def cut(self) -> Message | None:
-        """The message whose end was not captured; None where both are all there."""
+        """The first message whose end was not captured; None where all are complete."""
         messages = self.exchange.messages
         return next((each for each in messages if each.size > len(each.frame)), None)
 
     def kept(self) -> Turn:
-        """Return the same with its own bytes: it may be kept when its window is gone."""
+        """Return a copy that owns its bytes, so that it can outlive its window."""
         return Turn(self.exchange.kept(), self.talk, self.world)
 
     @_once
     def sent_at(self) -> int:
-        """Where the request begins in its stream; -1 where it is not in the capture."""
+        """Offset of the request in its stream; -1 where it is not in the capture."""
         return -1 if self.request is None else self.exchange.place_of(self.request)[0]
 
     def lacks(self, *, request: bool = True, response: bool = True) -> str:
-        """Return why the bodies of request and response can't be looked at; empty: they can."""
+        """Return why the bodies of request and response can't be examined; empty: they can."""
         return (request and self._request_lacks) or (response and self._response_lacks) or ""
 
     @_once
@@ -260,7 +264,7 @@ class Turn(Closing):
         return _lack("response", self.response)
 
     def topic_name(self, name: str | None, topic_id: UUID | None) -> str:
-        """Return the name of a topic that a message names by name or by id; the id if unknown."""
+        """Return the name of a topic that a message gives by name or id; the id if unknown."""
         if name is not None or topic_id is None:
             return name or ""
         return self.exchange.known_topic(topic_id) or str(topic_id)
@@ -274,7 +278,7 @@ def lost_bytes(message: Message) -> str:
 
 
 def _lack(kind: str, message: Message | None) -> str:
-    """Return why the body of a message can't be looked at; empty: it can."""
+    """Return why the body of a message can't be examined; empty: it can."""
     if message is None:
         return f"the {kind} is not in the capture"
     if message.size > len(message.frame):
@@ -292,13 +296,13 @@ def _lack(kind: str, message: Message | None) -> str:
 
 class BatchTurn(Turn):
     """
-    A record batch, or a message set, and the exchange that carries it.
+    A record batch, or a message set, with the exchange that carries it.
 
     Attributes:
         message: The Produce request or the Fetch or ShareFetch response.
-        field: The `records` field that holds it: topic, partition, bytes.
-        index: Which batch of the field it is.
-        batch: The batch; its records are read already, its problems have positions in the field.
+        field: The `records` field that holds the batch: topic, partition, bytes.
+        index: Index of the batch in the field.
+        batch: The batch, with its records and problems; positions are relative to the field.
     """
 
     def __init__(self, turn: Turn, message: Message, field: Carried, index: int) -> None:
@@ -310,7 +314,7 @@ class BatchTurn(Turn):
 
     @property
     def topic(self) -> str:
-        """The name of the topic, or its id as text where the capture does not tell the name."""
+        """The name of the topic, or its id as text where the capture does not contain the name."""
         return self.topic_name(self.field.topic, self.field.topic_id)
 
     @property
@@ -324,7 +328,7 @@ class BatchTurn(Turn):
         return f"{self.field.path}[{self.index}]"
 
     def span(self, start: int = 0, end: int | None = None) -> tuple[int, int]:
-        """Return the place in the frame of some bytes of the batch; by default of all of it."""
+        """Return the byte range in the frame of part of the batch; by default of all of it."""
         found = span_of(self.message, self.field.path)
         content = found[1] - len(self.field.data) if found else 0
         first = content + self.batch.position
@@ -336,7 +340,7 @@ class BatchTurn(Turn):
 
 
 def span_of(message: Message, path: str) -> tuple[int, int] | None:
-    """Return the place in the frame of a field of the body, or of the nearest that encloses it."""
+    """Return the byte range in the frame of a body field, or of the nearest enclosing field."""
     if message.schema is None or message.api_version is None:
         return None
     at = spans(message.schema, message.api_version, message.frame, message.body_start)

@@ -1,4 +1,4 @@
-"""What judging gave: findings, equal ones counted, and how often each rule could be asked."""
+"""The verdict: findings, grouped and counted, and the number of cases of each rule."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_KINDS = 10_000
 _MOST_VERSIONS = 100
 
 PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
-"""What differs from one finding to an equal one: quoted words, ids, numbers."""
+"""The parts in which equal findings differ: quoted words, ids, numbers."""
 
 FAILED = "the rule failed, which is a mistake of kafkashark"
 
@@ -31,30 +31,30 @@ _INDEX = re.compile(r"\[\d+\]")
 @dataclass(frozen=True, slots=True)
 class Finding:
     """
-    A rule that was broken.
+    A violation of a rule.
 
     Attributes:
         rule: The rule.
-        severity: The rule's, unless this case is another one.
-        side: Who broke it.
-        software: Name and version of that side, as far as ApiVersions told; else empty.
+        severity: The rule's, unless this case differs.
+        side: The side that broke it.
+        software: Name and version of that side, as far as ApiVersions reveals them; else empty.
         connection: Number of the connection in the capture; None for a live broker.
         client: `address:port`.
-        broker: Likewise.
+        broker: `address:port`.
         packet: Number of the packet that completed the message, from 1; None where there is none.
-        correlation_id: Of the exchange.
-        api: Name of the API; empty where that is not known.
-        version: Of the request.
+        correlation_id: Correlation id of the exchange.
+        api: Name of the API; empty where it is unknown.
+        version: Version of the request.
         path: The field of the message's body, with indices; empty: the message as a whole.
-        span: Its place in the frame, behind the frame's size.
+        span: Its byte range in the frame, counted from behind the frame's size.
         message: `request`, `response`, or empty.
         found: What was found.
         capture: The file; empty for a live broker.
-        cause: What findings of many rules may come from, such as a broker that closes each
-            connection; empty: a finding of its own.
-        request: What was sent to a live broker, without its size; empty for a capture.
+        cause: A possible common cause of findings of many rules, such as a broker that closes each
+            connection; empty: an independent finding.
+        request: The bytes sent to a live broker, without the size; empty for a capture.
         frame: The first bytes of the message's frame, and its size; None for a live broker.
-        client_id: What the client calls itself in the request; empty where that is not known.
+        client_id: The client id of the request; empty where it is unknown.
     """
 
     rule: Rule
@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def rank(self) -> Rank:
-        """The rule's, unless this case is another one."""
+        """The rank of the rule, unless the cause or severity of this case changes it."""
         if self.cause:
             return Rank.BREAKS
         is_usual = self.severity is self.rule.severity
@@ -88,12 +88,12 @@ class Finding:
 
     @property
     def key(self) -> str:
-        """What equal findings have in common: all but addresses, indices and numbers."""
+        """The key that equal findings share: all but addresses, indices and numbers."""
         return finding_key(self.rule, self.side, self.software, self.api, self.path, self.found)
 
 
 def finding_key(rule: Rule, side: Side, software: str, api: str, path: str, found: str) -> str:
-    """Return what equal findings have in common, as a baseline keeps it."""
+    """Return the key that equal findings share, as a baseline stores it."""
     place, what = _INDEX.sub("[]", path), PARTICULARS.sub("#", found)
     return "|".join((rule.id, side, software, api, place, what))
 
@@ -104,11 +104,11 @@ class Kind:
     Equal findings.
 
     Attributes:
-        key: What they have in common.
+        key: Their common key.
         findings: The first of them.
-        count: How many there were.
-        known: Whether a baseline has them.
-        versions: Those of the API in which they were found.
+        count: Their total number.
+        known: Whether a baseline contains them.
+        versions: The API versions in which they were found.
     """
 
     key: str
@@ -119,17 +119,17 @@ class Kind:
 
     @property
     def first(self) -> Finding:
-        """The first of them."""
+        """The first finding."""
         return self.findings[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
     """
-    Findings that have one cause.
+    Findings with a common cause.
 
     Attributes:
-        kind: The first, by which it is reported.
+        kind: The first kind, which is reported.
         others: The other kinds, mostly of other rules.
     """
 
@@ -138,20 +138,20 @@ class Cause:
 
     @property
     def count(self) -> int:
-        """How many findings there are."""
+        """The total number of findings."""
         return self.kind.count + sum(kind.count for kind in self.others)
 
 
 @dataclass(slots=True)
 class Tally:
     """
-    How often one rule was asked.
+    Counts of one rule.
 
     Attributes:
-        judged: How often it could say.
-        broken: How often it was broken.
-        unjudged: How often it could not say, by the reason.
-        seconds: How long it took; 0 where that was not measured.
+        judged: Number of cases that could be judged.
+        broken: Number of violations.
+        unjudged: Number of cases that could not be judged, by reason.
+        seconds: Time spent in the rule; 0 where it was not measured.
     """
 
     judged: int = 0
@@ -163,13 +163,13 @@ class Tally:
 @dataclass(slots=True)
 class Fault:
     """
-    A mistake of ours: a rule failed, and judged nothing there.
+    A bug in kafkashark: a rule raised an exception, and judged nothing there.
 
     Attributes:
-        rule: Its id; empty where what prepares exchanges for the rules failed.
+        rule: Its id; empty where the code that prepares exchanges for the rules failed.
         error: The exception, and the line of ours that raised it.
-        where: What it was asked about first.
-        count: How often.
+        where: The first observation on which it failed.
+        count: Number of failures.
     """
 
     rule: str
@@ -183,18 +183,18 @@ class Fault:
 
 class Verdict:
     """
-    Everything that judging gave.
+    The result of checking a capture or a live broker.
 
     Attributes:
-        rules: Those that were asked, in their order.
-        tallies: By id of the rule.
+        rules: The rules that were applied, in their order.
+        tallies: Counts by rule id.
         kinds: Findings by their key.
-        uncounted: Findings whose kinds were too many to be kept.
+        uncounted: Findings beyond the limit of kinds.
         captures: The files that were judged.
         fail_on: The mildest severity that makes a build fail.
-        require_judged: The verdict passes only if at least so many rules could be judged.
-        problems: What is wrong with the files, one line each; of a live broker nothing.
-        faults: Mistakes of ours, by rule and place in our code.
+        require_judged: The least number of judged rules for a verdict to pass.
+        problems: Problems of the files, one line each; empty for a live broker.
+        faults: Bugs in kafkashark, by rule and place in the code.
     """
 
     def __init__(self, rules: list[Rule]) -> None:
@@ -209,15 +209,15 @@ class Verdict:
         self.faults: dict[tuple[str, str], Fault] = {}
 
     def fault(self, rule: str, error: Exception, where: str) -> None:
-        """Note that a rule failed: it judged nothing of what it was asked about."""
-        # Its text is left out: it may quote what the capture keeps secret.
+        """Record that a rule failed: it judged nothing of its observation."""
+        # Leave out the text of the exception: it may quote secrets of the capture.
         what = f"{type(error).__name__} in {mistake_place(error)}"
         self.faults.setdefault((rule, what), Fault(rule, what, where)).count += 1
         if rule:
             self.tallies[rule].unjudged[FAILED] += 1
 
     def kind(self, key: str, version: int | None = None) -> Kind | None:
-        """Count one more finding of a kind; return the kind if it still wants it in full."""
+        """Count one more finding of a kind; return the kind while its findings are kept in full."""
         kind = self.kinds.get(key)
         if kind is None:
             if len(self.kinds) >= MOST_KINDS:
@@ -245,7 +245,7 @@ class Verdict:
         )
 
     def __str__(self) -> str:
-        """Return the sum of it in one line."""
+        """Return the summary in one line."""
         breaking = self.count(Severity.ERROR, Rank.BREAKS)
         counts = ", ".join(
             f"{self.count(severity):,} {severity}{'s' * (self.count(severity) != 1)}"
@@ -265,7 +265,7 @@ class Verdict:
         )
 
     def causes(self) -> list[Cause]:
-        """Return the kinds of findings in their order, those of one cause together."""
+        """Return the kinds of findings in their order, grouped by cause."""
         found: list[Cause] = []
         firsts: dict[tuple[str, bool], Cause] = {}
         for kind in self:
@@ -278,7 +278,7 @@ class Verdict:
         return found
 
     def count(self, severity: Severity, rank: Rank | None = None) -> int:
-        """Return how many findings of a severity, and rank, there are that no baseline has."""
+        """Return the number of findings of a severity, and rank, that are not in a baseline."""
         return sum(
             kind.count
             for kind in self.kinds.values()
@@ -289,17 +289,17 @@ class Verdict:
 
     @property
     def fails(self) -> bool:
-        """Whether anything as severe as `fail_on` was found that no baseline has."""
+        """Whether there are findings at least as severe as `fail_on` that are not in a baseline."""
         return any(self.count(each) for each in Severity if self.is_failing(each))
 
     @property
     def is_enough(self) -> bool:
-        """Whether as many rules could be judged as are required."""
+        """Whether the required number of rules could be judged."""
         return self.rules_judged >= self.require_judged
 
     @property
     def passed(self) -> bool:
-        """Whether nothing fails, and enough could be judged for that to mean something."""
+        """Whether nothing fails, and enough rules were judged for that to mean something."""
         return not self.fails and self.is_enough
 
     def is_failing(self, severity: Severity) -> bool:
@@ -308,5 +308,5 @@ class Verdict:
 
     @property
     def rules_judged(self) -> int:
-        """How many rules were judged at least once."""
+        """The number of rules that were judged at least once."""
         return sum(bool(tally.judged) for tally in self.tallies.values())

@@ -1,4 +1,4 @@
-"""The forms in which a verdict is written."""
+"""The output formats of a verdict."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ FORMS: Mapping[str, Callable[[Verdict, str], Iterator[str]]] = {
     "sarif": sarif_lines,
     "html": html_lines,
 }
-"""Name of the form -> what writes a verdict and what was judged."""
+"""Name of the format -> function that writes a verdict and its subject."""

@@ -1,1 +1,1 @@
-"""Asks a running broker for what no capture can show."""
+"""Probes: requests to a running broker for rules that no capture can show."""

@@ -1,9 +1,9 @@
 """
-What each API is asked at each of its versions: something harmless.
+Harmless requests for each API at each of its versions.
 
-Reading asks for names of our own that do not exist; writing, which `--allow-writes` allows, touches
-what is ours, changes nothing, or asks for what must be refused. What would change the cluster if a
-broker took it is never asked.
+Requests that read use names of our own that do not exist; requests that write, which
+`--allow-writes` permits, touch our own objects, change nothing, or must be rejected. A request that
+would change the cluster if a broker accepted it is never sent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from conform.probe.records import one_batch
 
 Fields: TypeAlias = dict[str, Any]
 Asked: TypeAlias = Callable[[int], Fields]
-"""What is asked at a version."""
+"""Returns the fields of a request at a version."""
 
 _TOPIC_RESOURCE, _LITERAL, _ANY = 2, 3, 1
 _NOBODY = 2**31 - 1
@@ -51,16 +51,16 @@ CHANGES_CLUSTER = frozenset(
         "DeleteShareGroupState",
     }
 )
-"""What brokers and controllers say among themselves, and what adds or removes them."""
+"""APIs that brokers and controllers use among themselves, and that add or remove them."""
 
 
 def always(fields: Fields) -> Asked:
-    """Ask the same at each version."""
+    """Return the same fields at each version."""
     return lambda _: fields
 
 
 def reading(name: str) -> dict[str, Fields]:
-    """Return what is asked of APIs that only read: about a name that nothing has."""
+    """Return the requests of APIs that only read, about a name that does not exist."""
     partition = {"partition_index": 0, "partition": 0, "current_leader_epoch": -1, "timestamp": -1}
     here = {"topic": name, "name": name, "topic_id": UUID(int=9)}
     acl = {"resource_type_filter": _TOPIC_RESOURCE, "resource_name_filter": name}
@@ -111,16 +111,16 @@ def reading(name: str) -> dict[str, Fields]:
 
 
 READS = frozenset(reading(""))
-"""APIs that only read. FindCoordinator does not: it makes a broker's internal topics."""
+"""APIs that only read. FindCoordinator does not: it creates a broker's internal topics."""
 
 
 def writing(mine: Own, topic: Topic) -> dict[str, Asked]:
     """
-    Return what is asked of the others at a version.
+    Return the requests of the other APIs, by version.
 
     Args:
-        mine: Makes names, and remembers those of what may come to be.
-        topic: One of ours.
+        mine: Creates names, and records those of objects that may be created.
+        topic: A topic of ours.
     """
     here = {"name": topic.name, "topic": topic.name, "topic_id": topic.topic_id}
     nothing, member = mine.name("nothing"), "no-such-member"

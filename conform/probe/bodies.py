@@ -1,4 +1,4 @@
-"""Bodies at any version from one set of fields."""
+"""Encodes bodies of any version from one set of fields."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from dissector.protocol.schema import Field, Schema
 
 def body_of(schema: Schema, version: int, fields: Mapping[str, Any]) -> bytes:
     """
-    Write a body.
+    Encode a body.
 
     Args:
-        schema: The declaration.
-        version: Of the body.
-        fields: Of all versions: what this one lacks is left out, what is missing is at its zero.
+        schema: The schema.
+        version: Version of the body.
+        fields: Fields of all versions: those that this version lacks are omitted, missing ones are
+            zero.
     """
     return schema.codec(version).build(_whole(schema.fields, version, fields))
 

@@ -1,4 +1,4 @@
-"""What `kafkashark conform --target` does: asks the broker, and says more than the verdict."""
+"""Implements `kafkashark conform --target`: probe the broker and report the matching release."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def probed(
     warn: Callable[[str], None],
 ) -> Outcome:
     """
-    Ask a running broker; on a terminal, stderr shows what is asked.
+    Probe a running broker; on a terminal, stderr shows the current rule.
 
     The arguments are those of `probe_broker`.
 
     Raises:
-        UsageError: The target is no address.
-        ReplayError: It can't be reached, or is no broker.
+        UsageError: The target is not an address.
+        ReplayError: It can't be reached, or is not a broker.
     """
     is_shown = sys.stderr.isatty()
 
@@ -55,7 +55,7 @@ def probed(
 
 
 def release_lines(match: Match, form: str) -> Iterator[str]:
-    """Yield which release the broker is most like, in the forms that have a place for it."""
+    """Yield the best matching release, in the formats that support it."""
     if form == "text":
         yield from _text(match)
     elif form == "ndjson":

@@ -1,4 +1,4 @@
-"""Asks a running broker one probe after the other, and cleans up."""
+"""Runs the probes against a running broker, one after the other, and cleans up."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ TIMEOUT_S = 10.0
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """
-    What probing gave.
+    Result of probing a broker.
 
     Attributes:
-        verdict: Of the rules.
-        match: Which release the broker is most like.
-        left: What is ours and could not be removed, each with the reason.
+        verdict: The verdict of the rules.
+        match: The releases that the broker matches best.
+        left: Topics and groups of ours that could not be removed, each with the reason.
     """
 
     verdict: Verdict
@@ -38,7 +38,7 @@ class Outcome:
 
 
 def _nobody(text: str) -> None:
-    """Tell nobody."""
+    """Discard a message."""
 
 
 async def probe_broker(
@@ -52,20 +52,20 @@ async def probe_broker(
     warn: Callable[[str], None] = _nobody,
 ) -> Outcome:
     """
-    Ask a running broker.
+    Probe a running broker.
 
     Args:
         target: `host:port`.
-        rules: Those to ask; of them only the ones for running brokers are.
+        rules: The rules to apply; only those for running brokers are used.
         security: How connections are encrypted and authenticated.
-        timeout_s: How long an answer may take.
-        allow_writes: Whether topics, groups and transactions of our own may be made meanwhile.
-        tell: Is told which rule is asked.
-        warn: Is told what could not be removed, also where the probe is interrupted.
+        timeout_s: How long a response may take.
+        allow_writes: Whether to create topics, groups and transactions of our own meanwhile.
+        tell: Receives the current rule.
+        warn: Receives what could not be removed, also where the probe is interrupted.
 
     Raises:
-        UsageError: The target is no address.
-        ReplayError: It can't be reached, or is no broker.
+        UsageError: The target is not an address.
+        ReplayError: It can't be reached, or is not a broker.
     """
     chosen = sorted((rule for rule in rules if rule.on == "live"), key=lambda rule: rule.order)
     verdict = Verdict(chosen)
@@ -92,7 +92,7 @@ async def probe_broker(
 
 
 async def _ask(rule: Rule, probed: Probed, verdict: Verdict) -> bool:
-    """Ask one rule; return whether the broker is still there, or is there again."""
+    """Run one probe; return whether the broker is still there, or has come back."""
     target, tally = probed.target, verdict.tallies[rule.id]
     say = LiveSay(rule, verdict, target.shown, release_of(target.offered))
     target.begin()
@@ -110,7 +110,7 @@ async def _ask(rule: Rule, probed: Probed, verdict: Verdict) -> bool:
 
 
 async def _survived(rule: Rule, probed: Probed, say: LiveSay) -> None:
-    """Ask one rule, and see whether the broker is still there where it hung up."""
+    """Run one probe, and check whether the broker is still there if it closed a connection."""
     target, refused = probed.target, ""
     try:
         await rule.call(probed, say)

@@ -1,4 +1,4 @@
-"""A connection on which any bytes go out, and which tells exactly what comes back."""
+"""A connection for sending arbitrary bytes, which exposes the received frames as they are."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _FIRST_ID = 1
 
 class Line:
     """
-    One connection to a broker, made by `Line.open`.
+    One connection to a broker, created by `Line.open`.
 
     Attributes:
         address: `host:port`.
-        versions: What the broker offers, as far as authentication must know it.
-        lost: Why nothing comes any more; empty while something may.
-        timeout_s: How long an answer may take.
-        on_sent: Gets what is sent, after authentication; a frame without its size.
+        versions: The offered versions, as far as authentication needs them.
+        lost: Why the connection ended; empty while it is open.
+        timeout_s: How long a response may take.
+        on_sent: Receives the sent data, after authentication; a frame without its size.
         on_lost: Called when the peer ends the connection.
     """
 
@@ -54,14 +54,14 @@ class Line:
         Connect, and authenticate where the security has a mechanism.
 
         Args:
-            host: Of the broker.
-            port: Of the broker.
+            host: Host of the broker.
+            port: Port of the broker.
             security: Whether and how to encrypt and to authenticate.
-            timeout_s: How long this, and later each answer, may take.
-            versions: What the broker offers.
+            timeout_s: How long this, and later each response, may take.
+            versions: The versions that the broker offers.
 
         Raises:
-            ReplayError: The broker can't be reached or does not let us in.
+            ReplayError: The broker can't be reached or rejects the authentication.
         """
         line = cls(host, port, timeout_s)
         line.versions = dict(versions or {})
@@ -75,7 +75,7 @@ class Line:
         return line
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Abort the connection."""
         self._connection.abort()
         self.lost = self.lost or "we closed the connection"
 
@@ -91,7 +91,7 @@ class Line:
         self._connection.send(frame)
 
     async def flushed(self) -> None:
-        """Wait until what was sent is on its way."""
+        """Wait until the peer has taken most of the sent bytes, or the connection is lost."""
         await self._connection.room()
 
     async def frame(self, patience_s: float | None = None) -> bytes | None:
@@ -99,7 +99,7 @@ class Line:
         Wait for the next frame; None where the connection ends instead.
 
         Raises:
-            TimeoutError: Neither comes in time.
+            TimeoutError: Neither happens in time.
         """
         if self.lost and self._arrived.empty():
             return None
@@ -107,18 +107,18 @@ class Line:
             return await self._arrived.get()
 
     def next_id(self) -> int:
-        """Return a correlation id that no other request of this connection has."""
+        """Return a correlation id that is unique on this connection."""
         self._next_id += 1
         return self._next_id - 1
 
     def put(self, name: str, version: int, fields: Mapping[str, Any]) -> Said:
-        """Send a request without waiting for its answer; `hear` waits."""
+        """Send a request without waiting for its response; `hear` waits."""
         said = request_frame(name, version, fields, self.next_id())
         self.send(said.request)
         return said
 
     async def hear(self, said: Said, patience_s: float | None = None) -> Said:
-        """Take the next frame for the answer to a request; note where there is none."""
+        """Take the next frame as the response to a request; record why where there is none."""
         try:
             frame = await self.frame(patience_s)
         except TimeoutError:
@@ -133,11 +133,11 @@ class Line:
     async def ask(
         self, name: str, version: int, fields: Mapping[str, Any], patience_s: float | None = None
     ) -> Said:
-        """Send a request and wait for what comes back."""
+        """Send a request and wait for its response."""
         return await self.hear(self.put(name, version, fields), patience_s)
 
     async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
-        """Ask what belongs to authentication; see `replay.auth.Asks`."""
+        """Send a request of the authentication; see `replay.auth.Asks`."""
         said = await self.ask(api_name(api_key), version, body)
         if said.body is None:
             raise ReplayError(self.address, said.nothing or f"{said} was answered with garbage")

@@ -1,4 +1,4 @@
-"""Topics, groups and transactional ids of our own: made for a probe, removed after it."""
+"""Topics, groups and transactional ids of our own, created for probes and removed after them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Topic:
 
     Attributes:
         name: Its name.
-        topic_id: Its id; zeros where the broker tells none.
-        node: Who leads it.
+        topic_id: Its id; zeros where the broker returns none.
+        node: Node id of the leader.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Topic:
 
 class Own:
     """
-    What is ours on a target.
+    Our objects on a target.
 
     Attributes:
-        prefix: What all our names begin with: nobody else's do.
-        topics: Names that were asked to be made.
-        groups: Likewise.
-        transactional_ids: Likewise; brokers forget them when they expire, nobody can remove them.
-        filled: Names of topics that hold the records which rules expect there.
+        prefix: The prefix of all our names, which no one else uses.
+        topics: Names of topics that may have been created.
+        groups: Ids of groups that may have been created.
+        transactional_ids: Transactional ids in use; only the broker removes them, by expiry.
+        filled: Names of topics that already hold the records that probes expect there.
     """
 
     def __init__(self, target: Target) -> None:
@@ -67,36 +67,36 @@ class Own:
         self._refusal = ""
 
     def renew(self) -> None:
-        """Make topics anew when they are next asked for: the broker may have lost the old ones."""
+        """Create new topics at the next use: the broker may have lost the old ones."""
         self._made.clear()
         self._lives += 1
 
     def name(self, what: str) -> str:
-        """Return a name for what is never made: to ask for what there is not."""
+        """Return a name of an object that is never created, for requests about unknown objects."""
         return self.prefix + what
 
     def new_topic(self, what: str) -> str:
-        """Return a name for a topic that may come to be."""
+        """Return a name for a topic that may be created."""
         self.topics[self.prefix + what] = None
         return self.prefix + what
 
     def group(self, what: str) -> str:
-        """Return a name for a group that may come to be."""
+        """Return a name for a group that may be created."""
         self.groups[self.prefix + what] = None
         return self.prefix + what
 
     def transactional_id(self, what: str) -> str:
-        """Return a transactional id that may come to be used."""
+        """Return a transactional id that may be used."""
         self.transactional_ids[self.prefix + what] = None
         return self.prefix + what
 
     async def topic(self, what: str, configs: Mapping[str, str] | None = None) -> Topic:
         """
-        Return a topic of one partition that has a leader; it is made when it is first asked for.
+        Return a topic of one partition with a leader; the first call creates it.
 
         Raises:
-            Unanswered: The broker does not answer.
-            NotJudged: The broker does not make it.
+            Unanswered: The broker does not respond.
+            NotJudged: The broker does not create it.
         """
         if what not in self._made:
             name = self.new_topic(what if self._lives == 1 else f"{what}-{self._lives}")
@@ -114,21 +114,21 @@ class Own:
         wanted = {
             "name": name,
             "num_partitions": 1,
-            # Before v4 a number of replicas had to be given (KIP-464).
+            # Before v4 the number of replicas was mandatory (KIP-464).
             "replication_factor": -1 if version >= 4 else 1,
             "configs": [{"name": key, "value": value} for key, value in configs.items()],
         }
         said = await self._target.ask(
             "CreateTopics", {"topics": [wanted], "timeout_ms": int(self._target.timeout_s * 1000)}
         )
-        if said.is_silence:  # it would cost each rule the timeout
+        if said.is_silence:  # each further rule would wait for the timeout
             self._refusal = f"{said}: {said.nothing}"
         error = answered(said).at("topics[0].error_code", -1)
         if error:
             raise NotJudged(f"the broker makes no topic: {error_name(error)}")
 
     async def _led(self, name: str) -> Topic:
-        """Wait until a topic has a leader; where topics can't be created, asking makes it."""
+        """Wait for a topic's leader; without CreateTopics, the Metadata request creates it."""
         wanted = {
             "topics": [{"topic_id": NO_ID, "name": name}],
             "allow_auto_topic_creation": not self._target.versions("CreateTopics"),
@@ -148,7 +148,7 @@ class Own:
         raise NotJudged(f"the topic that was made got no leader in {self._target.timeout_s:g} s")
 
     async def _leads(self, topic: Topic) -> bool:
-        """Tell whether the leader knows of the topic itself, which may take a moment longer."""
+        """Return whether the leader itself knows the topic, which may take a moment longer."""
         versions = self._target.versions("ListOffsets", since=1)
         if not versions:
             return True
@@ -158,12 +158,12 @@ class Own:
         return said.at("topics[0].partitions[0].error_code") not in _UNKNOWN
 
     def all_left(self, why: str) -> list[str]:
-        """Return what is left behind where nothing can be removed."""
+        """Return everything of ours as left behind, where nothing can be removed."""
         named = [f"group {name}" for name in self.groups] + [f"topic {n}" for n in self.topics]
         return [f"{what}: {why}" for what in named]
 
     async def remove(self) -> list[str]:
-        """Remove it all; return what is left behind, and why."""
+        """Remove everything of ours; return what is left behind, and why."""
         left: list[str] = []
         for group in self.groups:
             await self._try(left, f"group {group}", self._remove_group(group))

@@ -1,4 +1,4 @@
-"""The rules that only a running broker can be asked about, in the one registry of rules."""
+"""The decorator that registers the rules for running brokers, in the one registry of rules."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from conform.rule import Severity, rule
 @dataclass(frozen=True, slots=True)
 class Probed:
     """
-    What a probe may use.
+    The context of a probe.
 
     Attributes:
         target: The broker.
-        own: What is ours on it; nothing else is to be touched.
+        own: Our objects on it; a probe must not touch any others.
     """
 
     target: Target
@@ -28,12 +28,12 @@ class Probed:
 
     async def survives(self, say: LiveSay, request: bytes, what: str) -> bool:
         """
-        Judge whether the broker still serves others after a request; if not, wait for its return.
+        Check that the broker still serves others after a request; else wait for its return.
 
         Args:
-            say: Takes that it went away.
-            request: What it was sent last.
-            what: What that is.
+            say: Reports that it went away.
+            request: The last bytes sent to it.
+            what: Description of the request.
 
         Raises:
             Gone: It did not come back.
@@ -64,16 +64,16 @@ def probe(
     writes: bool = False,
 ) -> Callable[[Probe], Probe]:
     """
-    Put a function into the registry as a rule for running brokers.
+    Register a function as a rule for running brokers.
 
     Args:
         id: See `conform.rule.Rule`, as for all but the last.
         title: One line.
-        severity: How bad it is.
-        source: Where Kafka says so.
-        asks: What is asked of the broker.
-        example: What breaks it.
-        writes: Whether it makes topics, groups or transactions: then it is only asked where that
+        severity: The default severity of its findings.
+        source: Where Kafka defines it.
+        asks: The requirement for the broker.
+        example: A violation.
+        writes: Whether it creates topics, groups or transactions: then it only runs where that
             is allowed.
     """
 

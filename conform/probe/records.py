@@ -1,4 +1,4 @@
-"""Records as probes produce them."""
+"""Records, and Produce and Fetch requests, of probes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dissector.protocol.records import (
 
 
 def batch(*values: bytes, key: bytes | None = b"k", **more: Any) -> bytes:
-    """Write a batch of magic 2 that holds these values; `more` as for `new_batch`."""
+    """Encode a batch of magic 2 with these values; `more` as for `new_batch`."""
     now_ms = int(time.time() * 1000)
     made = [
         LegacyRecord(offset=index, timestamp=now_ms, key=key, value=value)
@@ -29,7 +29,7 @@ def batch(*values: bytes, key: bytes | None = b"k", **more: Any) -> bytes:
 
 
 def one_batch(value: bytes, magic: int = 2) -> bytes:
-    """Write one record in a batch, or in a message set of magic 0 or 1."""
+    """Encode one record in a batch, or in a message set of magic 0 or 1."""
     if magic == 2:
         return batch(value)
     record = LegacyRecord(offset=0, timestamp=int(time.time() * 1000), key=b"k", value=value)
@@ -51,11 +51,11 @@ def to_produce(
 
 
 PRODUCED = "responses[0].partition_responses[0]"
-"""Where the answer of a Produce request tells of the partition."""
+"""Path of the partition in a Produce response."""
 
 
 def to_fetch(topic: Topic, offset: int, **more: Any) -> dict[str, Any]:
-    """Return the fields of a Fetch request for partition 0, outside of a session."""
+    """Return the fields of a Fetch request for partition 0, without a session."""
     partition = {
         "partition": 0,
         "fetch_offset": offset,
@@ -79,10 +79,10 @@ def to_fetch(topic: Topic, offset: int, **more: Any) -> dict[str, Any]:
 
 
 _MOST_RECORDS = 10_000
-"""More than any probe produces: who brings more would never end."""
+"""More than any probe produces; bounds the loop for a broker that returns more."""
 
 FETCHED = "responses[0].partitions[0]"
-"""Where the answer of a Fetch request tells of the partition."""
+"""Path of the partition in a Fetch response."""
 
 
 async def produce(
@@ -103,10 +103,10 @@ async def fetch_all(
     target: Target, topic: Topic, version: int | None = None
 ) -> tuple[list[tuple[int, bytes | None]], list[str], Said]:
     """
-    Fetch partition 0 from its start to its end, in as many steps as the broker takes.
+    Fetch partition 0 from its start to its end, with as many requests as necessary.
 
     Returns:
-        Offsets and values, what was wrong with the batches, and the last exchange.
+        Offsets and values, the problems of the batches, and the last exchange.
     """
     found: list[tuple[int, bytes | None]] = []
     problems: list[str] = []
@@ -121,12 +121,12 @@ async def fetch_all(
 
 
 def fetched(said: Said) -> list[Batch]:
-    """Return the batches in the answer of a Fetch request."""
+    """Return the batches in a Fetch response."""
     return parse_records(said.at(f"{FETCHED}.records") or b"", may_be_cut=True)
 
 
 def values(said: Said) -> list[tuple[int, bytes | None]]:
-    """Return offsets and values of the records of clients in the answer of a Fetch request."""
+    """Return offsets and values of the records in a Fetch response, without control records."""
     return [
         (record.offset, record.value)
         for each in fetched(said)

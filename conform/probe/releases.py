@@ -1,4 +1,4 @@
-"""Which Kafka release a broker's version ranges match best, and where they differ."""
+"""Finds the Kafka release that a broker's version ranges match best, and the differences."""
 
 from __future__ import annotations
 
@@ -17,27 +17,25 @@ _FIRST_WITH_KRAFT, _FIRST_WITHOUT_ZOOKEEPER = "2.8", "4.0"
 _OF_ZOOKEEPER = frozenset({4, 5, 6, 7, 56, 58, 67})
 _OF_KRAFT = frozenset({55, 57, 64, 74, 75, 80, 81})
 """
-APIs that brokers of releases which had both offer with the one and not with the other: LeaderAndIsr
-to ControlledShutdown, AlterPartition, Envelope, AllocateProducerIds; DescribeQuorum,
-UnregisterBroker, ListConfigResources, DescribeTopicPartitions, the voters (and UpdateFeatures).
+APIs that brokers offer only with ZooKeeper or only with KRaft, in releases that support both:
+LeaderAndIsr to ControlledShutdown, AlterPartition, Envelope, AllocateProducerIds; DescribeQuorum,
+UpdateFeatures, UnregisterBroker, ListConfigResources, DescribeTopicPartitions, the voters.
 """
 
 OPTIONAL = frozenset({68, 69, 71, 72, *range(76, 94)})
-"""
-APIs that settings or plugins switch on: groups of KIP-848, 932 and 1071 and their state, telemetry.
-"""
+"""APIs that settings or plugins enable: KIP-848, 932 and 1071 groups and their state, telemetry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """
-    An API whose range is not that of a release.
+    An API whose version range differs from that of a release.
 
     Attributes:
-        api_key: Of the API.
-        offered: What the broker offers; None for nothing.
-        expected: What the release offers; None for nothing.
-        by_setting: Whether settings of a broker may explain it: it does not count then.
+        api_key: Key of the API.
+        offered: The range that the broker offers; None for nothing.
+        expected: The range of the release; None for nothing.
+        by_setting: Whether settings of a broker may explain it: then it does not count.
     """
 
     api_key: int
@@ -54,11 +52,11 @@ class Difference:
 @dataclass(frozen=True, slots=True)
 class Match:
     """
-    How a broker's ranges compare with the releases that they match best.
+    Comparison of a broker's ranges with the releases that they match best.
 
     Attributes:
-        releases: The best, from old to new: several where their ranges are alike.
-        differences: From the newest of them, in the order of the keys.
+        releases: The best releases, from old to new: several where their ranges are equal.
+        differences: Differences from the newest of them, in the order of the keys.
     """
 
     releases: tuple[str, ...]
@@ -66,12 +64,12 @@ class Match:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing differs but what settings decide."""
+        """Whether settings may explain all differences."""
         return all(each.by_setting for each in self.differences)
 
 
 def best_match(offered: Offer) -> Match:
-    """Compare what a broker offers with every release."""
+    """Compare the offered versions with every release."""
     found = {release: differences(offered, release) for release in RELEASES}
     costs = {release: _cost(each) for release, each in found.items()}
     least = min(costs.values())
@@ -80,7 +78,7 @@ def best_match(offered: Offer) -> Match:
 
 
 def differences(offered: Offer, release: str) -> tuple[Difference, ...]:
-    """Return where an offer is not that of a release, in the order of the keys."""
+    """Return the differences of offered versions from a release, in the order of the keys."""
     expected = ranges(release)
     return tuple(
         Difference(key, offered.get(key), expected.get(key), _by_setting(key, release, offered))
@@ -91,7 +89,7 @@ def differences(offered: Offer, release: str) -> tuple[Difference, ...]:
 
 @cache
 def ranges(release: str) -> dict[int, Range]:
-    """Return what the brokers of a release offer."""
+    """Return the versions that the brokers of a release offer."""
     position = RELEASES.index(release)
     found: dict[int, Range] = {}
     for key, changes in RANGES.items():
@@ -108,9 +106,9 @@ def ranges(release: str) -> dict[int, Range]:
 
 def _cost(found: tuple[Difference, ...]) -> tuple[int, int]:
     """
-    Weigh differences: first each version too many or too few, then each API that is missing.
+    Weigh differences: first the number of versions too many or too few, then the missing APIs.
 
-    Whoever offers less is still most like what it copies.
+    A broker that offers less is still closest to the release that it imitates.
     """
     counted = [each for each in found if not each.by_setting]
     missing = sum(each.offered is None for each in counted)
@@ -126,7 +124,7 @@ def _weight(offered: Range | None, expected: Range | None) -> int:
 
 
 def _by_setting(key: int, release: str, offered: Offer) -> bool:
-    """Tell whether a broker of the release may or may not offer an API, as it is set up."""
+    """Return whether the configuration decides if a broker of the release offers an API."""
     if key in OPTIONAL:
         return key not in offered or key not in ranges(release)
     at = RELEASES.index(release)

@@ -1,4 +1,4 @@
-"""A request that was sent to a broker, and what came back."""
+"""A request to a broker, with its response."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _PART = re.compile(r"(\w+)|\[(\d+)\]")
 @dataclass(slots=True)
 class Said:
     """
-    A request, and its answer once that has come.
+    A request, and its response once received.
 
     Attributes:
-        api_key: Of the request.
-        version: Of the request.
-        correlation_id: Of the request.
+        api_key: API key of the request.
+        version: Version of the request.
+        correlation_id: Correlation id of the request.
         request: Its frame, without the size.
-        answer: What came back; None until then, and where nothing did.
-        nothing: Why nothing came back; empty where something did.
+        answer: The response; None before it is received, and where there is none.
+        nothing: Why there is no response; empty where there is one.
     """
 
     api_key: int
@@ -53,24 +53,24 @@ class Said:
 
     @property
     def body(self) -> Container | None:
-        """The body of the answer; None where there is none that can be read."""
+        """The body of the response; None where there is none that can be decoded."""
         return None if self.answer is None else self.answer.body
 
     @property
     def is_silence(self) -> bool:
-        """Whether nothing came back, though the connection was there."""
+        """Whether no response was received on an open connection."""
         return self.nothing.startswith(_SILENCE)
 
     def stay_silent(self, waited_s: float) -> None:
-        """Note that no answer came in time."""
+        """Record that no response was received in time."""
         self.nothing = f"{_SILENCE} in {waited_s:g} s"
 
     def take(self, frame: bytes) -> None:
-        """Take a frame for the answer."""
+        """Decode a frame as the response."""
         self.answer = decode_response(frame, self.api_key, self.version)
 
     def at(self, path: str, default: Any = None) -> Any:
-        """Return what the answer has at a path such as `topics[0].error_code`."""
+        """Return the value at a path of the response, such as `topics[0].error_code`."""
         found: Any = self.body
         for name, index in _PART.findall(path):
             if name:
@@ -82,7 +82,7 @@ class Said:
 
 
 def request_text(frame: bytes) -> str:
-    """Return which API and version a request frame asks."""
+    """Return API and version of a request frame."""
     if len(frame) < 4:
         return "these bytes"
     key, version = struct.unpack_from(">hh", frame)
@@ -100,16 +100,16 @@ def request_frame(
     body: bytes | None = None,
 ) -> Said:
     """
-    Write a request.
+    Encode a request.
 
     Args:
-        name: Of the API.
-        version: One that is declared, unless the body is given.
-        fields: Of any version; what is missing is at its zero.
-        correlation_id: To be sent back.
-        client_id: In the header.
-        header: More of the header.
-        body: These bytes instead of the fields.
+        name: Name of the API.
+        version: A declared version, unless the body is given.
+        fields: Fields of any version; missing fields are zero.
+        correlation_id: The correlation id.
+        client_id: The client id of the header.
+        header: Further fields of the header.
+        body: Bytes of the body, used instead of the fields.
     """
     key = KEYS[name]
     found = api(key)

@@ -1,4 +1,4 @@
-"""How a probe says what it found."""
+"""The reporter with which a probe records its results."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _SHOWN_BYTES = 24
 
 
 class LiveSay:
-    """Takes what one probe says of one broker."""
+    """Records the results of one probe of one broker."""
 
     def __init__(self, rule: Rule, verdict: Verdict, broker: str, software: str = "") -> None:
         """
-        Begin to take it.
+        Create the reporter.
 
         Args:
-            rule: Whose probe it is.
-            verdict: Where it goes.
+            rule: The rule of the probe.
+            verdict: Receives the results.
             broker: `host:port`.
-            software: What the broker is, as far as the versions that it offers tell.
+            software: The broker's release, as far as the versions that it offers reveal it.
         """
         self._rule = rule
         self._verdict = verdict
@@ -31,7 +31,7 @@ class LiveSay:
         self._software = software
 
     def judged(self) -> None:
-        """Count one case that could be judged, whatever came of it."""
+        """Count one case that could be judged, whatever the result."""
         self._tally.judged += 1
 
     def unjudged(self, why: str) -> None:
@@ -48,15 +48,15 @@ class LiveSay:
         cause: str = "",
     ) -> None:
         """
-        Say that the broker broke the rule; the case counts as judged by `judged` alone.
+        Record a violation of the rule; only `judged` counts the case as judged.
 
         Args:
             found: What was found, in a line.
             said: The exchange that shows it.
-            path: The field of the answer.
-            severity: Where it is not the rule's.
-            request: What was sent, where that is no exchange.
-            cause: What other findings may come from too; by default that no answer came.
+            path: The field of the response.
+            severity: Where it differs from the rule's.
+            request: The bytes sent, where there is no exchange.
+            cause: A possible cause of other findings too; by default that there is no response.
         """
         self._tally.broken += 1
         api = said.api if said else ""
@@ -85,19 +85,19 @@ class LiveSay:
         )
 
     def went_away(self, why: str, request: bytes, what: str) -> None:
-        """Say that the broker serves nobody any more, and since what."""
+        """Record that the broker no longer serves anyone, and since which request."""
         self.judged()
         found = f"the broker went away when it was sent {what}: {why}"
         cause = f"the broker goes away when it is sent {what}"
         self.broken(found, severity=Severity.ERROR, request=request, cause=cause)
 
     def unanswered(self, said: Said) -> None:
-        """Say that a request was not answered on which the rest of the rule depends."""
+        """Record that a request got no response, on which the rest of the rule depends."""
         self.judged()
         self.broken(f"{said}: {said.nothing}", said, severity=Severity.ERROR)
 
     def failed(self, error: Exception) -> None:
-        """Note that the rule itself failed."""
+        """Record that the rule itself raised an exception."""
         self._verdict.fault(self._rule.id, error, self._broker)
 
     def holds(
@@ -109,14 +109,14 @@ class LiveSay:
         severity: Severity | None = None,
         request: bytes = b"",
     ) -> bool:
-        """Judge one case: whether something holds, and else what was found instead."""
+        """Judge one case: whether a condition holds, and what was found otherwise."""
         self.judged()
         if not holds:
             self.broken(found, said, path, severity, request)
         return holds
 
     def answers(self, said: Said) -> bool:
-        """Return whether there is an answer to look at; that there is none breaks the rule."""
+        """Return whether there is a readable response; if there is none, the rule is broken."""
         if said.body is not None:
             return True
         self.judged()
@@ -128,7 +128,7 @@ class LiveSay:
         return False
 
     def error(self, said: Said, path: str, *names: str, severity: Severity | None = None) -> bool:
-        """Judge one case: whether an answer has one of these errors (`NONE` is one) at a path."""
+        """Judge one case: whether a response has one of these errors (also `NONE`) at a path."""
         if not self.answers(said):
             return False
         code = said.at(path)
@@ -141,18 +141,18 @@ class LiveSay:
 
 
 def _cause(said: Said | None) -> str:
-    """Return what other findings may have in common with one: that no answer came."""
+    """Return the common cause of findings without a response; empty for other findings."""
     if said is None or not said.nothing:
         return ""
     return "the broker does not answer" if said.is_silence else "the broker closes the connection"
 
 
 def start_of(said: Said) -> str:
-    """Show the first bytes of an answer, quoted as what varies from run to run."""
+    """Return the first bytes of a response, quoted because they vary from run to run."""
     return bytes_text(said.answer.frame if said.answer else b"")
 
 
 def bytes_text(frame: bytes) -> str:
-    """Show the first bytes of a frame."""
+    """Return the first bytes of a frame as text."""
     dots = " ..." if len(frame) > _SHOWN_BYTES else ""
     return f"'{frame[:_SHOWN_BYTES].hex(' ')}{dots}'"

@@ -1,4 +1,4 @@
-"""The broker that is probed: what it offers, whom else it knows, and how it is asked."""
+"""The probed broker: its offered versions, its cluster, and the dispatch of requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replay.auth import Security
 from replay.cluster import Coordinated, address, first_coordinator
 
 ABOUT = {"client_software_name": "kafkashark", "client_software_version": "conform"}
-"""What ApiVersions wants to know of a client."""
+"""Fields of ApiVersions about the client."""
 
 NOT_YET = frozenset(
     {
@@ -28,7 +28,7 @@ NOT_YET = frozenset(
         "NOT_LEADER_OR_FOLLOWER",
     }
 )
-"""Errors of a broker that will know better in a moment."""
+"""Transient errors, which a retry may resolve."""
 
 OF_CONTROLLER = frozenset(
     {
@@ -46,13 +46,13 @@ OF_CONTROLLER = frozenset(
     }
 )
 """
-APIs that the controller answers; a broker that is not may refuse them. Since KIP-590 any broker of
-Kafka passes them on, and Metadata names one of these as the controller.
+APIs for the controller; other brokers may reject them. Since KIP-590 any broker of Kafka forwards
+them, and Metadata names one of the brokers as the controller.
 """
 
 _NOT_CONTROLLER = "NOT_CONTROLLER"
 RETURNS_IN = 3
-"""How many timeouts a broker that went away is given to come back."""
+"""How many timeouts a broker that went away has to come back."""
 
 _PAUSE_S = 0.1
 _LONGEST_WAIT_FOR_END_S = 3.0
@@ -60,12 +60,12 @@ _MOST_SILENCES = 3
 
 
 class NotJudged(Exception):
-    """What a probe wants to know can't be found out here; the text says why."""
+    """A case can't be judged here; the text gives the reason."""
 
 
 class Unanswered(NotJudged):
     """
-    A request on which the rest of a probe depends was not answered.
+    There was no response to a request on which the rest of a probe depends.
 
     Attributes:
         said: The request.
@@ -81,7 +81,7 @@ def answered(said: Said) -> Said:
     Return an exchange on which the rest of a probe depends.
 
     Raises:
-        Unanswered: Nothing came back.
+        Unanswered: There was no response.
     """
     if said.nothing:
         raise Unanswered(said)
@@ -94,19 +94,19 @@ class Gone(NotJudged):
 
 class Target:
     """
-    The broker at one address, made by `Target.connect`, and those that it tells of.
+    The broker at one address, created by `Target.connect`, and the brokers in its metadata.
 
     Attributes:
         shown: The address as it was given.
         security: How connections are encrypted and authenticated.
-        timeout_s: How long an answer may take.
-        allow_writes: Whether topics, groups and transactions of our own may be made.
+        timeout_s: How long a response may take.
+        allow_writes: Whether topics, groups and transactions of our own may be created.
         offered: API key -> lowest and highest version.
         nodes: Node id -> host and port, from Metadata.
         controller: Node id of the controller, from Metadata; None where that is unknown.
-        silences: How often it did not answer, since `begin`.
-        losses: How many connections the brokers ended since `begin`.
-        sent: What was sent last, since `begin`.
+        silences: Number of requests without a response since `begin`.
+        losses: Number of connections that the brokers ended since `begin`.
+        sent: The last data sent since `begin`.
     """
 
     def __init__(
@@ -131,11 +131,11 @@ class Target:
         cls, target: str, security: Security, timeout_s: float, allow_writes: bool
     ) -> Self:
         """
-        Ask a broker for what it offers and whom it knows.
+        Connect to a broker, and request its versions and the brokers of its cluster.
 
         Raises:
-            UsageError: The target is no address.
-            ReplayError: It can't be reached, or is no broker.
+            UsageError: The target is not an address.
+            ReplayError: It can't be reached, or is not a broker.
         """
         self = cls(target, security, timeout_s, allow_writes)
         await self._negotiate()
@@ -144,18 +144,18 @@ class Target:
         return self
 
     def close(self) -> None:
-        """Close the connections that are the target's own."""
+        """Close the target's own connections."""
         for line in self._lines.values():
             line.close()
         self._lines.clear()
 
     def begin(self) -> None:
-        """Forget what happened while another rule was asked."""
+        """Reset the counters before the next rule."""
         self.silences = self.losses = 0
         self.sent = b""
 
     async def why_gone(self) -> str:
-        """Return why the broker serves nobody any more; empty: it answers on a new connection."""
+        """Return why the broker no longer serves anyone; empty: it responds on a new connection."""
         try:
             host, port = self._place
             line = await Line.open(host, port, Security(self.security.tls), self.timeout_s)
@@ -168,7 +168,7 @@ class Target:
         return f"{said} on a new connection: {said.nothing}" if said.nothing else ""
 
     async def comes_back(self) -> bool:
-        """Wait for a broker that went away; return whether it came back, with its peers known."""
+        """Wait for a broker that went away, and renew its metadata; return whether it came back."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + RETURNS_IN * self.timeout_s
         self.close()
@@ -186,7 +186,7 @@ class Target:
         return min(self.timeout_s, _LONGEST_WAIT_FOR_END_S)
 
     def versions(self, name: str, since: int = 0, until: int = 32767) -> range:
-        """Return the versions of an API, in some bounds, that are offered and declared."""
+        """Return the versions of an API, within bounds, that are both offered and declared."""
         found = api(KEYS[name])
         low, high = self.offered.get(KEYS[name], (0, -1))
         assert found is not None
@@ -195,7 +195,7 @@ class Target:
 
     def newest(self, name: str, since: int = 0, until: int = 32767) -> int:
         """
-        Return the newest version of an API, in some bounds, that is offered and declared.
+        Return the newest version of an API, within bounds, that is both offered and declared.
 
         Raises:
             NotJudged: There is none.
@@ -208,11 +208,11 @@ class Target:
 
     async def line(self, node: int | None = None, *, authenticated: bool = True) -> Line:
         """
-        Open a connection of one's own; the caller closes it.
+        Open a separate connection; the caller closes it.
 
         Args:
-            node: To this broker; None: to the address that was given.
-            authenticated: Whether to authenticate where the security says how.
+            node: The broker to connect to; None: the address that was given.
+            authenticated: Whether to authenticate where the security has a mechanism.
 
         Raises:
             ReplayError: It can't be reached.
@@ -239,15 +239,15 @@ class Target:
         patient: bool = True,
     ) -> Said:
         """
-        Ask on a connection that is kept, again while the broker says that it is not ready yet.
+        Send a request on a kept connection; retry while the broker returns a transient error.
 
         Args:
-            name: Of the API.
-            fields: Of any version.
+            name: Name of the API.
+            fields: Fields of any version.
             version: The newest by default.
-            node: Whom to ask; None: the controller where only that answers, else the address that
+            node: The broker to send to; None: the controller for its APIs, else the address that
                 was given.
-            patient: Whether to ask again.
+            patient: Whether to retry.
 
         Raises:
             NotJudged: The API is not offered.
@@ -273,7 +273,7 @@ class Target:
             await asyncio.sleep(_PAUSE_S)
 
     def _note_silence(self, said: Said) -> None:
-        """Give up a rule whose questions are not answered: each costs the whole timeout."""
+        """Give up a rule after several missing responses: each costs the whole timeout."""
         if said.is_silence:
             self.silences += 1
             if self.silences > _MOST_SILENCES:
@@ -281,10 +281,10 @@ class Target:
 
     async def coordinator(self, kind: Coordinated, key: str) -> int:
         """
-        Return who coordinates a group or a transactional id.
+        Return the node id of the coordinator of a group or a transactional id.
 
         Raises:
-            Unanswered: The broker does not answer.
+            Unanswered: The broker does not respond.
             NotJudged: The broker names none.
         """
         known = self._coordinators.get((kind, key))
@@ -310,7 +310,7 @@ class Target:
         return line
 
     async def _negotiate(self) -> None:
-        """Ask for the versions in v3, in what the refusal offers, or in v0."""
+        """Request the offered versions in v3; in v0 where v3 is rejected or unreadable."""
         line = await self.line(authenticated=False)
         try:
             said = await line.ask("ApiVersions", self._hello, ABOUT)
@@ -329,7 +329,7 @@ class Target:
         }
 
     async def _meet(self) -> None:
-        """Learn who the brokers are, and which of them is the controller."""
+        """Request the brokers of the cluster and its controller."""
         said = await self.ask("Metadata", {"topics": []})
         self.nodes = {each.node_id: (each.host, each.port) for each in said.at("brokers") or ()}
         controller = said.at("controller_id")
@@ -337,7 +337,7 @@ class Target:
 
 
 def errors_of(said: Said) -> set[str]:
-    """Name the errors in an answer."""
+    """Return the names of the errors in a response."""
     facts = Facts()
     message = said.answer
     if message is not None and message.schema is not None and message.body is not None:

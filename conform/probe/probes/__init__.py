@@ -1,4 +1,4 @@
-"""The probes, by what they are about; importing this puts them into the registry."""
+"""The probes by topic; importing this package registers them."""
 
 from conform.probe.probes import (
     admin,

@@ -1,4 +1,4 @@
-"""What a broker does for administrators."""
+"""Probes of requests by administrators: topics, settings, partitions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _wanted(name: str, partitions: int = 1, replicas: int = 1) -> dict[str, obje
     writes=True,
 )
 async def refused(probed: Probed, say: LiveSay) -> None:
-    """Ask for what can't be, and for what only shall be looked at."""
+    """Send invalid topics, and a valid one, to be validated only."""
     there = await probed.own.topic("quiet")
     named = probed.own.new_topic
     cases = {
@@ -75,7 +75,7 @@ async def _described(probed: Probed, name: str) -> Said:
     writes=True,
 )
 async def settings(probed: Probed, say: LiveSay) -> None:
-    """Read what was set, change it, read it again."""
+    """Read a setting, change it, read it again; change an unknown one."""
     topic = await probed.own.topic("settings", {"retention.ms": "3600000"})
     for version in probed.target.versions("DescribeConfigs"):
         await _setting(probed, say, topic.name, version, "3600000")
@@ -102,7 +102,7 @@ async def _setting(probed: Probed, say: LiveSay, name: str, version: int, value:
         said = await probed.target.ask("DescribeConfigs", {"resources": [asked]}, version)
         listed = {each.name: each.value for each in said.at("results[0].configs") or ()}
         found = listed.get("retention.ms")
-        # A broker learns of a change from its controller, a moment later.
+        # A broker receives a change from its controller with a short delay.
         if found == value or loop.time() > deadline:
             break
         await asyncio.sleep(_PAUSE_S)
@@ -120,7 +120,7 @@ async def _setting(probed: Probed, say: LiveSay, name: str, version: int, value:
     writes=True,
 )
 async def partitions(probed: Probed, say: LiveSay) -> None:
-    """Look at two, add none, take one away."""
+    """Request two partitions, the current number, and none, to be validated only."""
     topic = await probed.own.topic("quiet")
     for version in probed.target.versions("CreatePartitions"):
         for count, error in ((2, "NONE"), (1, "INVALID_PARTITIONS"), (0, "INVALID_PARTITIONS")):
@@ -139,7 +139,7 @@ async def partitions(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def deleted(probed: Probed, say: LiveSay) -> None:
-    """Create a topic, delete it, ask for it."""
+    """Create a topic, delete records beyond its end, delete the topic, request its metadata."""
     if not probed.target.versions("DeleteTopics"):
         raise NotJudged("the broker offers no DeleteTopics")
     topic = await probed.own.topic("deleted")

@@ -1,4 +1,4 @@
-"""What a broker can't read: it closes the connection rather than guess."""
+"""Probes of unreadable input: the broker must close the connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dissector.protocol.headers import request_header_version
 
 _AT_ONCE = 8
 _AFTER_S = 0.1
-"""How long a broker has to close a connection before the next is tried beside it."""
+"""How long a broker has to close a connection before the next case starts beside it."""
 
 _ID = 7
 _UNKNOWN_KEYS = (999, 32767, -1)
@@ -29,7 +29,7 @@ _UNKNOWN_KEYS = (999, 32767, -1)
     example="Metadata v99 is answered with error 35",
 )
 async def unknown(probed: Probed, say: LiveSay) -> None:
-    """Ask what nobody answers, each on a connection of its own."""
+    """Send unknown API keys and versions, each on a separate connection."""
     cases = [(f"API key {key} v0", _header(key, 0)) for key in _UNKNOWN_KEYS]
     for key, (low, high) in probed.target.offered.items():
         if _may_be_asked(probed.target, key):
@@ -42,7 +42,7 @@ async def unknown(probed: Probed, say: LiveSay) -> None:
 
 
 def _may_be_asked(target: Target, key: int) -> bool:
-    """Tell whether an API may be tried out: a broker may know a version that it does not offer."""
+    """Return whether an API may be tried: a broker may implement versions it does not offer."""
     name = NAMES.get(key, "")
     if name in CHANGES_CLUSTER or key == KEYS["ApiVersions"]:
         return False
@@ -57,7 +57,7 @@ def _may_be_asked(target: Target, key: int) -> bool:
     example="a size of -1 is ignored",
 )
 async def no_sizes(probed: Probed, say: LiveSay) -> None:
-    """Send sizes, and wait for the end."""
+    """Send invalid sizes, and wait for the end of the connection."""
     huge = 2**31 - 1
     cases = [
         (f"a frame of {size:,} bytes", struct.pack(">i", size)) for size in (-1, -(2**31), huge)
@@ -73,7 +73,7 @@ async def no_sizes(probed: Probed, say: LiveSay) -> None:
     example="a Metadata request that ends within its body is answered",
 )
 async def unreadable(probed: Probed, say: LiveSay) -> None:
-    """Send frames that hold no request, and see that others are served."""
+    """Send frames without a valid request, and check that the broker serves others."""
     version = probed.target.newest("Metadata", until=8)
     cut = _header(KEYS["Metadata"], version) + struct.pack(">i", 3)
     long = _header(KEYS["Metadata"], version) + struct.pack(">i", 2**31 - 1)
@@ -94,7 +94,7 @@ async def unreadable(probed: Probed, say: LiveSay) -> None:
 
 
 async def _all_closed(probed: Probed, say: LiveSay, cases: Iterable[tuple[str, bytes]]) -> None:
-    """Send bytes of each case on a connection of its own, which the broker has to close."""
+    """Send the bytes of each case on a separate connection, which the broker must close."""
     waiting: set[asyncio.Task[None]] = set()
     one_at_a_time = asyncio.Lock()
 
@@ -110,9 +110,9 @@ async def _all_closed(probed: Probed, say: LiveSay, cases: Iterable[tuple[str, b
                 await _first_of(waiting)
             task = asyncio.create_task(judge(what, data))
             waiting.add(task)
-            # One after the other as long as the broker is quick: what ends it is known then.
+            # Sequential while the broker is fast: then the case that stops the broker is known.
             await asyncio.wait({task}, timeout=_AFTER_S)
-            async with one_at_a_time:  # nothing is asked of a broker that has to come back first
+            async with one_at_a_time:  # send nothing to a broker that must come back first
                 pass
             if task.done():
                 await _first_of(waiting)
@@ -124,7 +124,7 @@ async def _all_closed(probed: Probed, say: LiveSay, cases: Iterable[tuple[str, b
 
 
 async def _first_of(waiting: set[asyncio.Task[None]]) -> None:
-    """Wait until one of them has ended; raise what it raised."""
+    """Wait until one of the tasks has ended; raise its exception."""
     done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     waiting -= done
     for task in done:
@@ -132,7 +132,7 @@ async def _first_of(waiting: set[asyncio.Task[None]]) -> None:
 
 
 async def _not_closed(target: Target, data: bytes) -> str:
-    """Send bytes; return what happened instead of the end of the connection."""
+    """Send bytes; return what happened instead of the end of the connection, empty if it ended."""
     line = await target.line()
     try:
         line.write(data)

@@ -1,4 +1,4 @@
-"""What a broker gives to consumers."""
+"""Probes of Fetch and ListOffsets."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def whole_batch(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def at_least_one(probed: Probed, say: LiveSay) -> None:
-    """Fetch one byte."""
+    """Fetch with limits of one byte."""
     topic = await _filled(probed)
     for version in probed.target.versions("Fetch", since=3):
         said = await fetch(probed.target, topic, 0, version, max_bytes=1, partition_max_bytes=1)
@@ -86,7 +86,7 @@ async def at_least_one(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def out_of_range(probed: Probed, say: LiveSay) -> None:
-    """Fetch from where nothing is."""
+    """Fetch from an offset behind the end, and from the end."""
     topic = await _filled(probed)
     for version in probed.target.versions("Fetch"):
         said = await fetch(probed.target, topic, 1000, version)
@@ -119,7 +119,7 @@ async def waits(probed: Probed, say: LiveSay) -> None:
         return
     waited_ms = (loop.time() - begun) * 1000
     what = f"{said}: answered after {waited_ms:.0f} ms, where it may wait {_WAIT_MS}"
-    # A broker's clock may tick roughly; at once is another thing.
+    # A broker's clock may be coarse; only an immediate response is wrong.
     say.holds(waited_ms > _WAIT_MS / 2, what, said)
     line = await probed.target.line(topic.node)
     try:
@@ -146,7 +146,7 @@ async def waits(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def sessions(probed: Probed, say: LiveSay) -> None:
-    """Begin a session, go on with it, break its rules, end it."""
+    """Begin a session, continue it, violate its rules, end it."""
     topic = await _filled(probed)
     for version in probed.target.versions("Fetch", since=7):
         await _session(probed, say, topic, version)
@@ -174,7 +174,7 @@ async def _session(probed: Probed, say: LiveSay, topic: Topic, version: int) -> 
     say.error(wrong, "error_code", "INVALID_FETCH_SESSION_EPOCH")
     unknown = await ask("Fetch", asked(session ^ 0x5A5A5A, 1), version, node)
     say.error(unknown, "error_code", "FETCH_SESSION_ID_NOT_FOUND")
-    # A request with the last epoch ends a session; it is a full fetch of its own (epoch -1).
+    # A request with the final epoch (-1) ends the session, and is a full fetch itself.
     await ask("Fetch", to_fetch(topic, _END, session_id=session, max_wait_ms=0), version, node)
 
 
@@ -187,7 +187,7 @@ async def _session(probed: Probed, say: LiveSay, topic: Topic, version: int) -> 
     writes=True,
 )
 async def leader_epochs(probed: Probed, say: LiveSay) -> None:
-    """Fetch and list offsets as of an epoch of the future."""
+    """Fetch and list offsets with a leader epoch of the future."""
     topic = await _filled(probed)
     for version in probed.target.versions("Fetch", since=9):
         said = await fetch(probed.target, topic, 0, version, current_leader_epoch=1000)
@@ -209,7 +209,7 @@ async def leader_epochs(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def by_time(probed: Probed, say: LiveSay) -> None:
-    """Ask for the marks and for a time of the future."""
+    """List the offsets of the special timestamps, and of a time in the future."""
     topic = await _filled(probed)
     wanted = {-1: (1, _END), -2: (1, 0), -3: (7, _END - _PER_BATCH), 2**62: (1, -1)}
     for when, (since, offset) in wanted.items():
@@ -221,7 +221,7 @@ async def by_time(probed: Probed, say: LiveSay) -> None:
                 continue
             path = "topics[0].partitions[0].offset"
             found = said.at(path)
-            # All records of a batch may be the newest.
+            # All records of the last batch may have the newest timestamp.
             fine = offset <= found < _END if when == -3 else found == offset
             say.holds(fine, f"{said} for {when}: offset {found}, not {offset}", said, path)
 
@@ -235,7 +235,7 @@ async def by_time(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def readable(probed: Probed, say: LiveSay) -> None:
-    """Fetch all, at each version."""
+    """Fetch all records, at each version."""
     topic = await _filled(probed)
     for version in probed.target.versions("Fetch"):
         found, problems, said = await fetch_all(probed.target, topic, version)

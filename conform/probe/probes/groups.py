@@ -1,4 +1,4 @@
-"""What a broker does for the members of a group."""
+"""Probes of group membership and committed offsets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ASSIGNMENT = b"\0\1 for a member"
 _SESSION_MS = 30_000
 _PAUSE_S = 0.1
 _FIRST_WITH_MEMBERS = 3
-"""Version of LeaveGroup that has an error for each member (KIP-345)."""
+"""The first version of LeaveGroup with an error for each member (KIP-345)."""
 
 _OFFSET, _NOTE = 42, "swum this far"
 
@@ -45,8 +45,8 @@ def _wish(group: str, **more: Any) -> dict[str, Any]:
     writes=True,
 )
 async def id_first(probed: Probed, say: LiveSay) -> None:
-    """Join without an id."""
-    # Side by side: brokers wait for more members of a new group, by default for 3 s.
+    """Join without a member id."""
+    # Concurrently: brokers delay the first rebalance of a new group, by default for 3 s.
     await asyncio.gather(
         *(_in_at_once(probed, say, v) for v in probed.target.versions("JoinGroup", until=3))
     )
@@ -59,7 +59,7 @@ async def id_first(probed: Probed, say: LiveSay) -> None:
 
 
 async def _in_at_once(probed: Probed, say: LiveSay, version: int) -> None:
-    """Join in a version whose clients know of no MEMBER_ID_REQUIRED, and leave."""
+    """Join in a version without MEMBER_ID_REQUIRED, and leave."""
     group = probed.own.group(f"join-{version}")
     node = await probed.target.coordinator(Coordinated.GROUP, group)
     line = await probed.target.line(node)
@@ -75,7 +75,7 @@ async def _in_at_once(probed: Probed, say: LiveSay, version: int) -> None:
 
 
 async def _joined(probed: Probed, what: str) -> tuple[dict[str, Any], int, Said]:
-    """Return who is the only member of a group of ours, its coordinator, and the answer to it."""
+    """Join a group of ours as its only member; return member, coordinator, and exchange."""
     group = probed.own.group(what)
     node = await probed.target.coordinator(Coordinated.GROUP, group)
     said = await probed.target.ask("JoinGroup", _wish(group), node=node)
@@ -104,7 +104,7 @@ async def _joined(probed: Probed, what: str) -> tuple[dict[str, Any], int, Said]
     writes=True,
 )
 async def alone(probed: Probed, say: LiveSay) -> None:
-    """Join, assign, beat, leave."""
+    """Join, sync, send heartbeats, leave."""
     who, node, joined = await _joined(probed, "alone")
     ask = probed.target.ask
     leader, me = joined.at("leader"), who["member_id"]
@@ -152,7 +152,7 @@ async def _leave(probed: Probed, say: LiveSay, who: dict[str, Any], node: int) -
     writes=True,
 )
 async def bad_wishes(probed: Probed, say: LiveSay) -> None:
-    """Join as nobody can."""
+    """Join with invalid fields."""
     group = probed.own.group("refused")
     node = await probed.target.coordinator(Coordinated.GROUP, group)
     cases = (
@@ -175,7 +175,7 @@ async def bad_wishes(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def commits(probed: Probed, say: LiveSay) -> None:
-    """Commit and fetch, at each version."""
+    """Commit and fetch an offset, at each version."""
     topic = await probed.own.topic("committed")
     group = probed.own.group("commits")
     node = await probed.target.coordinator(Coordinated.GROUP, group)
@@ -209,7 +209,7 @@ async def _commit(probed: Probed, topic: Topic, group: str, version: int, node: 
 async def _fetch_offset(
     probed: Probed, say: LiveSay, topic: Topic | None, group: str, version: int, node: int
 ) -> None:
-    """Fetch the offset of a topic; of all, where there is none."""
+    """Fetch the offset of a topic; without one, of all topics."""
     wanted = (
         [{"name": topic.name, "topic_id": topic.topic_id, "partition_indexes": [0]}]
         if topic
@@ -236,7 +236,7 @@ async def _fetch_offset(
     writes=True,
 )
 async def by_epochs(probed: Probed, say: LiveSay) -> None:
-    """Join, be assigned, be fenced, leave."""
+    """Join, get an assignment, get fenced, leave."""
     probed.target.newest("ConsumerGroupHeartbeat")
     topic = await probed.own.topic("assigned")
     for version in probed.target.versions("ConsumerGroupHeartbeat"):
@@ -275,7 +275,7 @@ async def _member(
     loop = asyncio.get_running_loop()
     deadline = loop.time() + probed.target.timeout_s
     told = joined
-    # The coordinator may learn of a new topic, and assign it, a moment later.
+    # The coordinator may discover a new topic, and assign it, with a short delay.
     while not told.at("assignment.topic_partitions") and loop.time() < deadline:
         await asyncio.sleep(_PAUSE_S)
         told = await beat(**{**silent, "member_epoch": epoch})

@@ -1,4 +1,4 @@
-"""How a broker tells what it offers."""
+"""Probes of ApiVersions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOO_NEW = (99, 32767)
     example="ApiVersions v99 is answered in the form of v3, or the connection is closed",
 )
 async def too_new(probed: Probed, say: LiveSay) -> None:
-    """Ask in versions of the future."""
+    """Send ApiVersions in versions of the future."""
     for version in _TOO_NEW:
         line = await probed.target.line(authenticated=False)
         try:
@@ -74,7 +74,7 @@ async def _judge_refusal(said: Said, probed: Probed, say: LiveSay) -> None:
     example="v0 lists Fetch 0-11, v3 lists Fetch 4-11",
 )
 async def same_in_each(probed: Probed, say: LiveSay) -> None:
-    """Compare the lists of all versions."""
+    """Compare the responses of all versions."""
     for version in probed.target.versions("ApiVersions"):
         said = await probed.target.ask("ApiVersions", ABOUT, version)
         if not say.answers(said):
@@ -108,7 +108,7 @@ async def same_in_each(probed: Probed, say: LiveSay) -> None:
     example="client_software_name '-kafka shark-' is answered with error 0",
 )
 async def bad_name(probed: Probed, say: LiveSay) -> None:
-    """Say names that are none."""
+    """Send invalid software names and versions."""
     version = probed.target.newest("ApiVersions", since=3)
     for name, number in (("-kafka shark-", "1"), ("", "1"), ("kafkashark", "one/two")):
         line = await probed.target.line(authenticated=False)

@@ -1,4 +1,4 @@
-"""What a broker tells of itself and its peers."""
+"""Probes of Metadata and DescribeCluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conform.probe.say import LiveSay
     example="Metadata v9 with an empty list of topics is answered with every topic",
 )
 async def all_and_none(probed: Probed, say: LiveSay) -> None:
-    """Ask for nothing and for all."""
+    """Request no topics, and all topics."""
     for version in probed.target.versions("Metadata", since=1):
         said = await probed.target.ask("Metadata", {"topics": []}, version)
         if say.answers(said):
@@ -42,7 +42,7 @@ async def all_and_none(probed: Probed, say: LiveSay) -> None:
     example="a broker has port 0, or stands twice in the list",
 )
 async def brokers(probed: Probed, say: LiveSay) -> None:
-    """Look at the list of brokers, and at the other one."""
+    """Compare the brokers in Metadata with those in DescribeCluster."""
     said = await probed.target.ask("Metadata", {"topics": []})
     if not say.answers(said):
         return

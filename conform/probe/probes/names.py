@@ -1,4 +1,4 @@
-"""What there is not: topics, ids, groups, members, transactions."""
+"""Probes with unknown names: topics, topic ids, groups, members, transactions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _STRANGER = "no-such-member"
 
 class _Case(NamedTuple):
     """
-    What is asked, and the error that is wanted.
+    A request, and the expected error.
 
     Attributes:
         api: Name of the API.
-        since: The first version of it that can be asked so.
-        until: The last.
-        fields: Of the request.
-        path: Where the error stands in the answer.
-        errors: Any of these.
+        since: The first version to use.
+        until: The last version to use.
+        fields: Fields of the request.
+        path: Path of the error in the response.
+        errors: The expected errors, any of which is right.
     """
 
     api: str
@@ -55,7 +55,7 @@ async def _judge(cases: list[_Case], probed: Probed, say: LiveSay, node: int | N
     example="ListOffsets of an unknown topic closes the connection",
 )
 async def topics(probed: Probed, say: LiveSay) -> None:
-    """Ask for a topic that nobody made."""
+    """Send requests about a topic that does not exist."""
     name = probed.own.name("no-such-topic")
     partition = {"partition_index": 0, "partition": 0, "current_leader_epoch": -1, "timestamp": -1}
     here = {"name": name, "topic": name, "topic_id": NO_ID, "partitions": [partition]}
@@ -76,7 +76,7 @@ async def topics(probed: Probed, say: LiveSay) -> None:
         _Case("Metadata", 4, 32767, asked, "topics[0].error_code", (_UNKNOWN,)),
     ]
     if probed.target.allow_writes:
-        probed.own.new_topic("no-such-topic")  # a broker may make it
+        probed.own.new_topic("no-such-topic")  # a broker may create it
         data = {**here, "partition_data": [{"index": 0, "records": batch(b"lost")}]}
         produced = {"acks": -1, "timeout_ms": 1000, "topic_data": [data]}
         cases.append(_Case("Produce", 3, 12, produced, f"{PRODUCED}.error_code", (_UNKNOWN,)))
@@ -91,7 +91,7 @@ async def topics(probed: Probed, say: LiveSay) -> None:
     example="Fetch v13 of an unknown id is answered with no topics and no error",
 )
 async def topic_ids(probed: Probed, say: LiveSay) -> None:
-    """Ask for an id that nobody has."""
+    """Send requests about a topic id that does not exist."""
     unknown = UUID(int=uuid4().int)
     here = {"name": None, "topic_id": unknown, "partitions": [{"partition": 0}]}
     fetched = {"replica_id": -1, "topics": [here], "session_epoch": -1}
@@ -120,7 +120,7 @@ async def topic_ids(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def groups(probed: Probed, say: LiveSay) -> None:
-    """Ask for a group that nobody joined, and speak as a stranger."""
+    """Send requests about a group that does not exist, and as an unknown member."""
     group = probed.own.name("no-such-group")
     node = await probed.target.coordinator(Coordinated.GROUP, group)
     member = {"group_id": group, "generation_id": 1, "member_id": _STRANGER}
@@ -173,14 +173,14 @@ async def _described(probed: Probed, say: LiveSay, group: str, node: int) -> Non
 
 
 async def _offsets(probed: Probed, say: LiveSay, group: str, node: int) -> None:
-    """Ask for offsets: who never committed has none, and that is no error."""
+    """Fetch offsets of a group without commits: there are none, and that is no error."""
     topic = {"name": group, "topic_id": UUID(int=9), "partition_indexes": [0]}
     fields = {"group_id": group, "topics": [topic]}
     fields["groups"] = [{"group_id": group, "topics": [topic]}]
     for version in probed.target.versions("OffsetFetch", until=9):
         said = await probed.target.ask("OffsetFetch", fields, version, node)
         path = "groups[0].topics[0].partitions[0]" if version >= 8 else "topics[0].partitions[0]"
-        # Before v2 a broker had UNKNOWN_TOPIC_OR_PARTITION for it, in v0 from ZooKeeper.
+        # Before v2 a broker returned UNKNOWN_TOPIC_OR_PARTITION, in v0 from ZooKeeper.
         if version > 0 and say.error(said, f"{path}.error_code", "NONE"):
             offset = said.at(f"{path}.committed_offset")
             say.holds(offset == -1, f"{said}: offset {offset}, not -1", said, path)
@@ -196,7 +196,7 @@ async def _offsets(probed: Probed, say: LiveSay, group: str, node: int) -> None:
     writes=True,
 )
 async def transactions(probed: Probed, say: LiveSay) -> None:
-    """End, go on with and describe what nobody began."""
+    """End, add to and describe a transaction that was never begun."""
     name = probed.own.name("no-such-transaction")
     node = await probed.target.coordinator(Coordinated.TRANSACTION, name)
     who = {"transactional_id": name, "producer_id": 2**40, "producer_epoch": 0}

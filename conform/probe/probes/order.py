@@ -1,4 +1,4 @@
-"""Requests that are sent without waiting, and what comes back with their answers."""
+"""Probes of pipelining, correlation ids and segmentation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WAIT_MS = 300
     example="a Fetch that waits 300 ms is overtaken by the ApiVersions behind it",
 )
 async def in_order(probed: Probed, say: LiveSay) -> None:
-    """Send all, then hear all."""
+    """Send all requests, then receive all responses."""
     line, slow = await _line_and_slow(probed)
     try:
         sent = [slow] if slow else []
@@ -47,7 +47,7 @@ async def in_order(probed: Probed, say: LiveSay) -> None:
 
 
 async def _line_and_slow(probed: Probed) -> tuple[Line, Said | None]:
-    """Return a connection, and a Fetch that waits, where there is a topic that it may wait for."""
+    """Return a connection, and a Fetch request that waits, where a topic allows one."""
     if not probed.target.allow_writes:
         return await probed.target.line(), None
     try:
@@ -76,7 +76,7 @@ async def _line_and_slow(probed: Probed) -> tuple[Line, Said | None]:
     example="correlation id -1 comes back as 0",
 )
 async def any_ids(probed: Probed, say: LiveSay) -> None:
-    """Send unusual ids."""
+    """Send unusual correlation ids and client ids."""
     version = probed.target.newest("ApiVersions")
     line = await probed.target.line()
     try:
@@ -111,7 +111,7 @@ async def _comes_back(said: Said, say: LiveSay) -> None:
     example="a request in two segments is not answered",
 )
 async def in_pieces(probed: Probed, say: LiveSay) -> None:
-    """Send a byte at a time, and two requests at once."""
+    """Send a request byte by byte, and two requests at once."""
     version = probed.target.newest("ApiVersions")
     line = await probed.target.line()
     try:

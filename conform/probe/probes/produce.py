@@ -1,4 +1,4 @@
-"""What a broker does with the records of a producer."""
+"""Probes of Produce, and of the records stored by it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ZSTD_PRODUCED, _ZSTD_FETCHED = 7, 10
     writes=True,
 )
 async def not_acknowledged(probed: Probed, say: LiveSay) -> None:
-    """Produce without an answer, then ask for another."""
+    """Produce with acks = 0, then send another request on the connection."""
     topic = await probed.own.topic("acks")
     first = await produce(probed.target, topic, batch(b"acknowledged"))
     if not say.error(first, _ERROR, "NONE"):
@@ -71,7 +71,7 @@ async def not_acknowledged(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def failure_closes(probed: Probed, say: LiveSay) -> None:
-    """Produce to a topic that there is not."""
+    """Produce with acks = 0 to a topic that does not exist."""
     topic = await probed.own.topic("acks")
     lost = Topic(probed.own.new_topic("nowhere"), topic.topic_id, topic.node)
     version = probed.target.newest("Produce", until=12)
@@ -90,7 +90,7 @@ async def failure_closes(probed: Probed, say: LiveSay) -> None:
 
 
 async def _is_made(target: Target, name: str) -> bool:
-    """Return whether a topic that nobody created is there."""
+    """Return whether a topic exists that was never created explicitly."""
     fields = {
         "topics": [{"name": name, "topic_id": NO_ID}],
         "allow_auto_topic_creation": False,
@@ -108,7 +108,7 @@ async def _is_made(target: Target, name: str) -> bool:
     writes=True,
 )
 async def wrong_acks(probed: Probed, say: LiveSay) -> None:
-    """Ask for two and for minus two."""
+    """Produce with acks = 2 and acks = -2."""
     topic = await probed.own.topic("acks")
     for acks in (2, -2):
         said = await produce(probed.target, topic, batch(b"acks"), acks=acks)
@@ -169,7 +169,7 @@ async def retry(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def gap(probed: Probed, say: LiveSay) -> None:
-    """Leave sequences out, go back an epoch."""
+    """Skip sequences, go back an epoch."""
     topic = await probed.own.topic("idempotent")
     producer = await _producer(probed.target)
     first = batch(b"first", base_sequence=0, **producer)
@@ -208,7 +208,7 @@ async def zstd(probed: Probed, say: LiveSay) -> None:
         return
     for version in probed.target.versions("Fetch", until=_ZSTD_FETCHED - 1):
         said = await fetch(probed.target, topic, 0, version)
-        # Kafka refused until 3.9; 4.x gives what such a client can't read.
+        # Kafka rejected this until 3.9; 4.x returns batches that such a client can't read.
         wanted = "UNSUPPORTED_COMPRESSION_TYPE"
         say.error(said, f"{FETCHED}.error_code", wanted, severity=Severity.NOTE)
 
@@ -245,7 +245,7 @@ async def keyless(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def damaged(probed: Probed, say: LiveSay) -> None:
-    """Produce what can't be right."""
+    """Produce invalid batches."""
     topic = await probed.own.topic("damaged")
     said = await produce(probed.target, topic, batch(b"sound"))
     if not say.error(said, _ERROR, "NONE"):
@@ -254,7 +254,7 @@ async def damaged(probed: Probed, say: LiveSay) -> None:
     for what, data, errors in _damages():
         said = await produce(probed.target, topic, data)
         if said.answer is None:
-            # A broker that drops the connection has not taken it either.
+            # A broker that closes the connection has not accepted the batch either.
             say.holds(not said.is_silence, f"{said} with {what}: {said.nothing}", said)
         else:
             say.error(said, _ERROR, *errors)
@@ -265,7 +265,7 @@ async def damaged(probed: Probed, say: LiveSay) -> None:
 
 
 def _damages() -> list[tuple[str, bytes, tuple[str, ...]]]:
-    """Return what is wrong, the records, and what may be said of them."""
+    """Return invalid batches: the defect, the records, and the expected errors."""
     sound = batch(b"sound")
     flipped = sound[:-1] + bytes((sound[-1] ^ 1,))
     control = _changed(sound, layout.BATCH_CRC_FROM, ">h", layout.CONTROL)
@@ -282,7 +282,7 @@ def _damages() -> list[tuple[str, bytes, tuple[str, ...]]]:
 
 
 def _changed(data: bytes, at: int, form: str, value: int) -> bytes:
-    """Return a batch with another number in its header, and the CRC for it."""
+    """Return a batch with a header field changed and the CRC recomputed."""
     changed = bytearray(data)
     struct.pack_into(form, changed, at, value)
     return with_crc(bytes(changed))
@@ -297,7 +297,7 @@ def _changed(data: bytes, at: int, form: str, value: int) -> bytes:
     writes=True,
 )
 async def too_large(probed: Probed, say: LiveSay) -> None:
-    """Produce more than a topic of ours takes."""
+    """Produce a batch above the limit of its topic."""
     topic = await probed.own.topic("small", {"max.message.bytes": "2000"})
     said = await produce(probed.target, topic, batch(b"x" * 5000))
     say.error(said, _ERROR, "MESSAGE_TOO_LARGE")
@@ -312,7 +312,7 @@ async def too_large(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def there_and_back(probed: Probed, say: LiveSay) -> None:
-    """Produce a batch of each codec at each version, and fetch them at each version."""
+    """Produce at each version, with the codecs in turn, and fetch all at each version."""
     topic = await probed.own.topic("codecs", {"compression.type": "producer"})
     expected: list[tuple[int, bytes | None]] = []
     codecs = ("none", "gzip", "snappy", "lz4", "zstd")

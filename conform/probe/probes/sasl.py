@@ -1,4 +1,4 @@
-"""What may be said before a client has shown who it is."""
+"""Probes of requests before authentication."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_MECHANISM = "KAFKASHARK"
     example="Metadata is answered before SaslAuthenticate",
 )
 async def nothing_before(probed: Probed, say: LiveSay) -> None:
-    """Ask before the handshake."""
+    """Send other requests before the handshake."""
     target = probed.target
     if not target.security.mechanism:
         raise NotJudged("no SASL was asked for (--sasl)")
@@ -33,7 +33,7 @@ async def nothing_before(probed: Probed, say: LiveSay) -> None:
 
 
 def _refused(said: Said) -> bool:
-    """Tell whether a connection was closed, or at least nothing was given."""
+    """Return whether the connection was closed without a response."""
     return said.answer is None and not said.is_silence
 
 
@@ -51,7 +51,7 @@ def _what(said: Said) -> str:
     example="SaslHandshake for an unknown mechanism is answered with error 0",
 )
 async def no_mechanism(probed: Probed, say: LiveSay) -> None:
-    """Name a mechanism that nobody has."""
+    """Request an unknown mechanism."""
     target = probed.target
     fields = {"mechanism": _NO_MECHANISM}
     for version in target.versions("SaslHandshake"):

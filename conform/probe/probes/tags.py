@@ -1,4 +1,4 @@
-"""Tagged fields that nobody knows yet."""
+"""Probes of unknown tagged fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TAGS = {9_999: b"from a newer client", 2_000_000: b""}
     example="Metadata v12 with an unknown tag 9999 closes the connection",
 )
 async def ignored(probed: Probed, say: LiveSay) -> None:
-    """Ask with and without tags, and compare."""
+    """Send requests with and without tags, and compare the responses."""
     for name, fields in _asked(probed.own.name("no-such")):
         for version in _flexible(probed.target, name):
             plain = await _once(probed.target, name, version, fields)
@@ -42,7 +42,7 @@ async def ignored(probed: Probed, say: LiveSay) -> None:
 
 
 def _asked(name: str) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-    """Return what may be asked of any broker: nothing is changed by it."""
+    """Return requests that any broker accepts, and that change nothing."""
     topics = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
     return (
         ("ApiVersions", ABOUT),
@@ -68,7 +68,7 @@ def _flexible(target: Target, name: str) -> list[int]:
 def _tagged(
     fields: Mapping[str, Any],
 ) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
-    """Yield where tags are put, the header and the body with them."""
+    """Yield the place of the tags, with the header and the body that contain them."""
     yield "the header", {UNKNOWN_TAGS: _TAGS}, fields
     yield "the body", {}, {**fields, UNKNOWN_TAGS: _TAGS}
     for field, value in fields.items():
@@ -83,7 +83,7 @@ async def _once(
     fields: Mapping[str, Any],
     header: Mapping[str, Any] | None = None,
 ) -> Said:
-    """Ask on a connection of its own."""
+    """Send a request on a separate connection."""
     line = await target.line()
     try:
         said = request_frame(name, version, fields, line.next_id(), header=header)

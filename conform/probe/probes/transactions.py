@@ -1,4 +1,4 @@
-"""What a broker keeps together: transactions."""
+"""Probes of transactions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _ADDED_BY_CLIENTS = 11
 """The newest version of Produce before the broker itself adds partitions (KIP-890)."""
 
 _EPOCH_KEPT = 4
-"""The newest version of EndTxn that does not bring a new epoch (KIP-890)."""
+"""The newest version of EndTxn that does not return a new epoch (KIP-890)."""
 
 
 @dataclass(slots=True)
 class _Transaction:
-    """A transaction of ours that has begun, and who coordinates it."""
+    """The transaction of a producer of ours, with its coordinator."""
 
     probed: Probed
     topic: Topic
@@ -37,7 +37,7 @@ class _Transaction:
     who: dict[str, Any]
 
     async def ask(self, api: str, version: int | None = None, **fields: Any) -> Said:
-        """Ask the coordinator in the name of the producer."""
+        """Send a request of the producer to the coordinator."""
         mine = {"transactional_id": self.name, **self.who, **fields}
         return await self.probed.target.ask(api, mine, version, self.node)
 
@@ -99,7 +99,7 @@ async def _initialised(probed: Probed, name: str, node: int) -> dict[str, Any]:
     writes=True,
 )
 async def too_long(probed: Probed, say: LiveSay) -> None:
-    """Ask for the longest timeout that can be written, and for one of zero."""
+    """Request the greatest possible timeout, and one of zero."""
     name = probed.own.transactional_id("too-long")
     node = await probed.target.coordinator(Coordinated.TRANSACTION, name)
     for version in probed.target.versions("InitProducerId"):
@@ -162,7 +162,7 @@ async def _ended(
     offset: int,
     expected: list[tuple[int, bytes | None]],
 ) -> None:
-    """Wait for the marker, and look at what is told then."""
+    """Wait for the marker, and check the records and the aborted transactions."""
     target, topic = probed.target, transaction.topic
     fetched = await fetch(
         target, topic, offset, isolation_level=_READ_COMMITTED, min_bytes=1, max_wait_ms=5000
@@ -186,7 +186,7 @@ async def _ended(
     writes=True,
 )
 async def end_of_nothing(probed: Probed, say: LiveSay) -> None:
-    """End what is empty; end the same twice."""
+    """End an empty transaction; end the same one twice."""
     topic = await probed.own.topic("transactions")
     transaction = await _begin(probed, "empty", topic)
     say.error(await transaction.end(committed=True), "error_code", "INVALID_TXN_STATE")
@@ -208,7 +208,7 @@ async def end_of_nothing(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def fences(probed: Probed, say: LiveSay) -> None:
-    """Begin twice under one name."""
+    """Initialise twice with one transactional id."""
     topic = await probed.own.topic("transactions")
     old = await _begin(probed, "fenced", topic)
     produced = await old.produce(b"fenced")
@@ -234,7 +234,7 @@ async def fences(probed: Probed, say: LiveSay) -> None:
     writes=True,
 )
 async def unstable(probed: Probed, say: LiveSay) -> None:
-    """Commit an offset in a transaction, and ask for it."""
+    """Commit an offset in a transaction, and fetch it."""
     topic = await probed.own.topic("transactions")
     group = probed.own.group("unstable")
     transaction = await _begin(probed, "offsets", topic)
@@ -274,7 +274,7 @@ async def unstable(probed: Probed, say: LiveSay) -> None:
 async def _once_stable(
     probed: Probed, fields: dict[str, Any], version: int, node: int, path: str
 ) -> Said:
-    """Ask again while the markers are on their way."""
+    """Retry while the markers are being written."""
     said = await probed.target.ask("OffsetFetch", fields, version, node)
     for _ in range(100):
         if error_name(said.at(f"{path}.error_code", 0)) != "UNSTABLE_OFFSET_COMMIT":

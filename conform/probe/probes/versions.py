@@ -1,4 +1,4 @@
-"""Each API at each version that a broker offers."""
+"""Probes of each API at each version that a broker offers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dissector.protocol.carried import record_problems
     example="FindCoordinator v3 is answered in the form of v2",
 )
 async def in_its_form(probed: Probed, say: LiveSay) -> None:
-    """Ask everything that may be asked, at every version."""
+    """Send a harmless request of every API, at every version."""
     fields, lack = await _fields(probed)
     for key, (low, high) in sorted(probed.target.offered.items()):
         name = NAMES.get(key)
@@ -50,7 +50,7 @@ async def in_its_form(probed: Probed, say: LiveSay) -> None:
 
 
 def _not_served(target: Target, name: str, version: int) -> str:
-    """Return why a version is offered by Kafka's own brokers that they don't serve."""
+    """Return why Kafka's brokers offer a version that they don't serve; empty: they do."""
     if name == "Produce" and version < 3 and not target.versions("Fetch", until=3):
         return "Produce v0-2 are only listed since Kafka 4.0, for librdkafka (KAFKA-18659)"
     if name in ("OffsetCommit", "OffsetFetch") and version == 0:
@@ -59,7 +59,7 @@ def _not_served(target: Target, name: str, version: int) -> str:
 
 
 async def _fields(probed: Probed) -> tuple[dict[str, Asked], str]:
-    """Return what each API is asked at a version, and why the others are not asked."""
+    """Return the requests of each API by version, and why the other APIs get none."""
     nothing = reading(probed.own.name("no-such"))
     found: dict[str, Asked] = {name: always(fields) for name, fields in nothing.items()}
     if not probed.target.allow_writes:
@@ -88,7 +88,7 @@ def _judge(said: Said, say: LiveSay) -> None:
 
 
 def wrongs(said: Said) -> Iterator[str]:
-    """Yield how an answer is not what its version declares."""
+    """Yield the deviations of a response from its version's schema."""
     message = said.answer
     if message is None or message.body is None:
         return
