@@ -1,4 +1,4 @@
-"""The rules, a file for each family; importing this package fills the registry."""
+"""The rules by family; importing this package fills the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""F, second part: which requests are answered, in which order, and by which correlation ids."""
+"""F, second part: presence, order and correlation ids of responses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HAN
 from dissector.protocol.records import RecordBatch
 
 FIRST_RESERVED_ID = 2**31 - 8
-"""From here on the Java client numbers what it sends to log in."""
+"""First correlation id that the Java client reserves for SASL authentication."""
 
 
 @rule(
@@ -22,7 +22,7 @@ FIRST_RESERVED_ID = 2**31 - 8
     example="request 1, request 2, response 2, response 1",
 )
 def in_order(turn: Turn, say: Say) -> None:
-    """Ask whether any request that was sent later was answered before."""
+    """Check that no later request was answered earlier."""
     if turn.exchange.status != "answered":
         return
     if not turn.whole:
@@ -48,7 +48,7 @@ def in_order(turn: Turn, say: Say) -> None:
     on="close",
 )
 def answers_a_request(closing: Closing, say: Say) -> None:
-    """Ask whether there are responses without a request."""
+    """Report responses without requests."""
     talk = closing.talk
     if not closing.whole:
         say.unjudged(talk.partial)
@@ -80,12 +80,12 @@ def _answers_acks_0(turn: Turn) -> bool:
     example="Produce v9 with acks = 0, and a response with its correlation id",
 )
 def no_answer_to_acks_0(turn: Turn, say: Say) -> None:
-    """Ask whether a request that is due no response has one."""
+    """Report responses to Produce requests with acks = 0."""
     if not turn.whole:
         say.unjudged(turn.talk.partial)
         return
     if turn.exchange.status == "unanswered":
-        return  # F16 looks at those when the connection ends
+        return  # F16 checks these at the end of the connection
     say.judged()
     if turn.exchange.status == "orphan" and _answers_acks_0(turn):
         say.broken(
@@ -96,7 +96,7 @@ def no_answer_to_acks_0(turn: Turn, say: Say) -> None:
 
 
 class _Doomed:
-    """Where the first Produce request with acks = 0 lies that the broker can't have taken."""
+    """Stream position of the first Produce request with acks = 0 and a wrong CRC."""
 
     def __init__(self) -> None:
         self.at: int | None = None
@@ -113,7 +113,7 @@ class _Doomed:
     example="Produce with acks = 0 and a batch with a wrong CRC, then Metadata, which is answered",
 )
 def errors_end_it(turn: Turn, say: Say) -> None:
-    """Ask whether anything is answered behind a batch that must be an error."""
+    """Report responses to requests sent after an acks = 0 batch with a wrong CRC."""
     doomed, status = turn.talk.state(_Doomed), turn.exchange.status
     if not turn.whole:
         if status == "no_response":
@@ -142,7 +142,7 @@ def errors_end_it(turn: Turn, say: Say) -> None:
     on="close",
 )
 def none_passed_over(closing: Closing, say: Say) -> None:
-    """Ask whether requests stay unanswered that were sent before one that was answered."""
+    """Report unanswered requests sent before an answered one."""
     if not closing.whole:
         say.unjudged(closing.talk.partial)
         return
@@ -170,7 +170,7 @@ def none_passed_over(closing: Closing, say: Say) -> None:
     example="Metadata with correlation id 2147483647",
 )
 def reserved_ids(turn: Turn, say: Say) -> None:
-    """Ask whether another request than those of a login has such an id."""
+    """Report reserved correlation ids on requests other than those of a login."""
     if turn.request is None or turn.api_key is None:
         return
     say.judged()

@@ -1,4 +1,4 @@
-"""G, second part: what members of classic groups are given, and what they write for each other."""
+"""G, second part: assignments and member metadata of classic groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_WAITING = 200
 
 @dataclass(slots=True)
 class _Given:
-    """What the leader of a generation gave to whom, and who waits to be compared with it."""
+    """The assignments from a generation's leader, and the exchanges to compare with them."""
 
     leader: str = ""
     assignments: dict[str, bytes] | None = None
@@ -25,7 +25,7 @@ class _Given:
 
 
 class _Assignments(Newest[tuple[GroupId, int, str], _Given]):
-    """By group, generation and, as groups may begin anew, leader; and who leads whom."""
+    """By group, generation and leader (groups may start over); and the leader of each member."""
 
     def __init__(self) -> None:
         super().__init__(MOST_GROUPS)
@@ -43,7 +43,7 @@ class _Assignments(Newest[tuple[GroupId, int, str], _Given]):
     apis=("JoinGroup", "SyncGroup"),
 )
 def own_assignment(turn: Turn, say: Say) -> None:
-    """Note leaders and what they gave; compare what members get."""
+    """Record leaders and their assignments; compare the assignments of members."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())
@@ -62,7 +62,7 @@ def own_assignment(turn: Turn, say: Say) -> None:
     given = state.get(key) or _Given(leader)
     state[key] = given
     if asked.member_id == leader:
-        # A static leader that comes back gives nothing: what was given before still holds.
+        # A static leader that rejoins sends no assignments: the earlier ones stay valid.
         if given.assignments is None and asked.assignments and not told.error_code:
             given.assignments = {each.member_id: each.assignment for each in asked.assignments}
     elif asked.assignments:
@@ -75,7 +75,7 @@ def own_assignment(turn: Turn, say: Say) -> None:
 
 
 def _compare_given(given: _Given, say: Say) -> None:
-    """Compare what was told to those who waited for the leader."""
+    """Compare the pending responses with the assignments of the leader."""
     waiting, given.waiting = given.waiting, []
     for turn in waiting:
         asked, told = turn.asked, turn.told
@@ -107,7 +107,7 @@ def _compare_given(given: _Given, say: Say) -> None:
     apis=("JoinGroup", "SyncGroup"),
 )
 def readable(turn: Turn, say: Say) -> None:
-    """Read what the members write for each other."""
+    """Decode the metadata and the assignments in a request."""
     asked = turn.asked
     if asked is None:
         say.unjudged(turn.lacks(response=False))

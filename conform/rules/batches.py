@@ -1,4 +1,4 @@
-"""B, first part: what the bytes of a batch alone show, whoever sends it."""
+"""B, first part: rules on the bytes of a batch, independent of the sender."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Applies = Callable[[Any], bool]
 
 
 def side_of(turn: BatchTurn) -> Side:
-    """Return who wrote what is looked at: in a Fetch response the broker answers for it."""
+    """Return the side responsible for a batch: in a Fetch response it is the broker."""
     return Side.CLIENT if turn.message.kind == "request" else Side.BROKER
 
 
 def is_produced(turn: BatchTurn) -> bool:
-    """Tell whether a batch comes from a producer."""
+    """Return whether a batch comes from a producer."""
     return turn.message.kind == "request"
 
 
 def sound(turn: BatchTurn, say: Say) -> RecordBatch | None:
-    """Return a batch of magic 2 in which nothing is wrong by itself; else say why none is."""
+    """Return a batch of magic 2 without problems; else report it as unjudged and return None."""
     batch = turn.batch
     if not isinstance(batch, RecordBatch):
         return None
@@ -43,7 +43,7 @@ def sound(turn: BatchTurn, say: Say) -> RecordBatch | None:
 def say_of(
     turn: BatchTurn, say: Say, name: str, found: str, severity: Severity | None = None
 ) -> None:
-    """Say that a header field of the batch breaks the rule."""
+    """Report a header field of the batch as breaking the rule."""
     say.broken(
         side_of(turn),
         found,
@@ -55,12 +55,12 @@ def say_of(
 
 
 def doubt_of(turn: BatchTurn) -> str:
-    """Return why the bytes may not be what was sent: a message that fits in full speaks for it."""
+    """Return why bytes may be missing from the batch; empty if its message decodes fully."""
     return turn.talk.partial if turn.message.faults else ""
 
 
 def no_fault(id: str, applies: Applies, turn: BatchTurn, say: Say) -> None:
-    """Ask whether a batch has a problem that breaks a rule."""
+    """Report the first problem of a batch that breaks a rule."""
     batch = turn.batch
     if not applies(batch):
         return
@@ -88,7 +88,7 @@ def no_fault(id: str, applies: Applies, turn: BatchTurn, say: Say) -> None:
 
 @cache
 def _glance(applies: Applies) -> Callable[[BatchTurn], int | None]:
-    """Return what tells whether a batch has no problem at all, whatever the rule."""
+    """Return the fast check for batches without problems."""
 
     def is_plain(turn: BatchTurn) -> int | None:
         if turn.batch.problems or doubt_of(turn):
@@ -99,7 +99,7 @@ def _glance(applies: Applies) -> Callable[[BatchTurn], int | None]:
 
 
 def _bytes(id: str, title: str, source: str, asks: str, example: str, applies: Applies) -> None:
-    """Register a rule that the bytes of a batch alone break."""
+    """Register a rule on the bytes of a batch."""
     rule(
         id,
         title,
@@ -113,12 +113,12 @@ def _bytes(id: str, title: str, source: str, asks: str, example: str, applies: A
 
 
 def is_batch(batch: Any) -> bool:
-    """Tell whether it is a batch of magic 2."""
+    """Return whether it is a batch of magic 2."""
     return isinstance(batch, RecordBatch)
 
 
 def is_message(batch: Any) -> bool:
-    """Tell whether it is a message of magic 0 or 1, and what that wraps."""
+    """Return whether it is a message of magic 0 or 1, with any messages inside it."""
     return isinstance(batch, LegacyBatch)
 
 

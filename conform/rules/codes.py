@@ -1,4 +1,4 @@
-"""C: error codes, and what goes with them in an answer."""
+"""C: error codes of responses, and the fields beside them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dissector.protocol.spans import spans
 from dissector.view.escape import quoted
 
 _UNKNOWN = "ERROR_"
-"""How `error_name` begins for a code that nobody knows."""
+"""Prefix of `error_name` for unknown codes."""
 
 _EMPTY: tuple[Any, ...] = (None, b"", [])
 
@@ -33,7 +33,7 @@ _NOTHING: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "DescribeConfigs": (("results",), {"configs": _EMPTY}),
     "CreateDelegationToken": ((), {"hmac": _EMPTY}),
 }
-"""API -> the lists that lead to structs with an error code, and what stands for nothing in them."""
+"""API -> path of lists to the structs with an error code, and the empty values of their fields."""
 
 
 @rule(
@@ -45,7 +45,7 @@ _NOTHING: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     example="error_code 999",
 )
 def codes_are_known(turn: Turn, say: Say) -> None:
-    """Ask whether all error codes in an answer have a name."""
+    """Report unknown error codes in a response."""
     message, facts = turn.response, Facts()
     if turn.told is None or message is None or message.schema is None:
         return
@@ -58,7 +58,7 @@ def codes_are_known(turn: Turn, say: Say) -> None:
 
 
 def _path_of(turn: Turn, code: int) -> str:
-    """Return the first field of the answer that holds an error code."""
+    """Return the path of the first response field with an error code."""
     message = turn.response
     if message is None or message.schema is None:
         return ""
@@ -81,7 +81,7 @@ def _path_of(turn: Turn, code: int) -> str:
     apis=tuple(_NOTHING),
 )
 def no_result_beside_errors(turn: Turn, say: Say) -> None:
-    """Ask whether results stand beside errors."""
+    """Report results beside errors."""
     if turn.told is None:
         return
     say.judged()
@@ -101,7 +101,7 @@ def no_result_beside_errors(turn: Turn, say: Say) -> None:
 def structs(
     body: Mapping[str, Any], way: tuple[str, ...], path: str = ""
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the structs at the end of a way through lists, each with its path."""
+    """Yield path and value of each struct reached through nested lists."""
     if not way:
         yield path, body
         return
@@ -119,7 +119,7 @@ def structs(
     apis=("CreateTopics",),
 )
 def created_topics_have_ids(turn: Turn, say: Say) -> None:
-    """Ask whether the answer to CreateTopics tells ids."""
+    """Check the topic ids of a CreateTopics response."""
     if (turn.version or 0) < 7 or turn.asked is None or turn.told is None:
         return
     if turn.asked.validate_only:
@@ -142,7 +142,7 @@ def created_topics_have_ids(turn: Turn, say: Say) -> None:
     apis=("DescribeTopicPartitions",),
 )
 def cursor_moves_on(turn: Turn, say: Say) -> None:
-    """Ask whether the next cursor lies behind the asked one."""
+    """Check that the next cursor is greater than the requested one."""
     if turn.asked is None or turn.told is None:
         return
     say.judged()

@@ -1,4 +1,4 @@
-"""G06: members of groups whose broker assigns."""
+"""G06: members of consumer groups with broker-side assignment (KIP-848)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_MEMBERS = 20_000
 
 
 class _Told(Newest[tuple[str, str], tuple[int, int]]):
-    """The newest epoch that each member was told on a connection, and when: by group and member."""
+    """Newest epoch of each member on a connection and its response time, by group and member."""
 
     def __init__(self) -> None:
         super().__init__(_MOST_MEMBERS)
@@ -36,7 +36,7 @@ class _Told(Newest[tuple[str, str], tuple[int, int]]):
     apis=("ConsumerGroupHeartbeat",),
 )
 def by_epochs(turn: Turn, say: Say) -> None:
-    """Look at a heartbeat, and at what it is answered."""
+    """Check a heartbeat request and its response."""
     asked, told, version = turn.asked, turn.told, turn.version or 0
     if asked is None:
         say.unjudged(turn.lacks(response=False))
@@ -56,7 +56,7 @@ def by_epochs(turn: Turn, say: Say) -> None:
 
 
 def _wrong(asked: Container, version: int) -> tuple[str, str]:
-    """Return what is wrong with a request, behind its field; empty: nothing."""
+    """Return the invalid field of a request and a description; both empty if it is valid."""
     epoch, topics = asked.member_epoch, asked.topic_partitions
     if epoch < _LEAVES_FOR_A_WHILE:
         return "member_epoch", f"epoch {epoch}"
@@ -80,7 +80,7 @@ def _sort(epoch: int) -> str:
 
 
 def judge_epoch(turn: Turn, say: Say, asked: Container, told: Container) -> None:
-    """Hold the epochs of a heartbeat against each other, and against what was told before."""
+    """Compare the epochs of request and response with each other and with earlier responses."""
     epoch, now = asked.member_epoch, told.member_epoch
     if epoch >= 0 and now <= 0:
         say.broken(Side.BROKER, f"a member's epoch is {now}", path="member_epoch")
@@ -95,7 +95,7 @@ def judge_epoch(turn: Turn, say: Say, asked: Container, told: Container) -> None
     before = known.get(key)
     sent_ns, told_ns = turn.exchange.request_time_ns or 0, turn.exchange.response_time_ns or 0
     is_known = before is not None and before[1] < sent_ns and turn.whole
-    # A heartbeat that is missing may have brought another epoch.
+    # A heartbeat missing from the capture may have changed the epoch.
     is_known = is_known and not (turn.talk.partial or turn.talk.is_disordered)
     if epoch > 0 and before is not None and is_known:
         if epoch > before[0]:

@@ -1,4 +1,4 @@
-"""B, second part: what a batch says of its records."""
+"""B, second part: batch header fields that describe the records."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from dissector.protocol.records.compression import CODEC_MASK, CODECS
 from dissector.protocol.records.layout import TIMESTAMP_TYPE
 
 _USED_BITS = {0: 0x07, 1: 0x0F, 2: 0x7F}
-"""Attribute bits that have a meaning, by magic."""
+"""Defined attribute bits by magic."""
 
 _USUAL_BITS = _USED_BITS[2] & ~TIMESTAMP_TYPE
 
 
 def _is_usual(turn: BatchTurn) -> int | None:
-    """Tell of a batch that is told by columns whether the rules below find anything at all."""
+    """Return 1 for a batch read as columns that keeps all rules below, None for the slow path."""
     batch = turn.batch
     if batch.__class__ is not PlainBatch or turn.message.faults:
         return None
@@ -53,7 +53,7 @@ def _is_usual(turn: BatchTurn) -> int | None:
     glance=_is_usual,
 )
 def counted(turn: BatchTurn, say: Say) -> None:
-    """Ask whether the records are those that the batch counts."""
+    """Check `records_count` against the records of the batch."""
     batch = turn.batch
     if is_produced(turn) and isinstance(batch, RecordBatch) and batch.records_count == 0:
         if not batch.problems:
@@ -75,7 +75,7 @@ def counted(turn: BatchTurn, say: Say) -> None:
     glance=_is_usual,
 )
 def last_offset(turn: BatchTurn, say: Say) -> None:
-    """Hold the last offset delta against the records."""
+    """Check `last_offset_delta` against the records."""
     batch = sound(turn, say)
     if batch is None:
         return
@@ -102,7 +102,7 @@ def last_offset(turn: BatchTurn, say: Say) -> None:
     glance=_is_usual,
 )
 def offsets_go_up(turn: BatchTurn, say: Say) -> None:
-    """Ask whether the offsets of records are in order."""
+    """Check the order of the record offsets."""
     if isinstance(turn.batch, LegacyBatch):
         no_fault("B06", is_message, turn, say)
         return
@@ -136,7 +136,7 @@ def offsets_go_up(turn: BatchTurn, say: Say) -> None:
     glance=_is_usual,
 )
 def newest_record(turn: BatchTurn, say: Say) -> None:
-    """Hold the maximal timestamp against those of the records."""
+    """Check `max_timestamp` against the timestamps of the records."""
     batch = sound(turn, say)
     if batch is None:
         return
@@ -165,7 +165,7 @@ def newest_record(turn: BatchTurn, say: Say) -> None:
     glance=_is_usual,
 )
 def attributes_known(turn: BatchTurn, say: Say) -> None:
-    """Ask whether the attributes are of what Kafka knows."""
+    """Check the attributes for unknown codecs and undefined bits."""
     batch = turn.batch
     if isinstance(batch, UnreadBatch):
         return

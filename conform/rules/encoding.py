@@ -1,4 +1,4 @@
-"""E: how the primitive types are written."""
+"""E: encoding of the primitive types."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _SIDES = {"request": Side.CLIENT, "response": Side.BROKER}
 
 class _Look:
     """
-    What is odd about how one message is written.
+    Encoding faults of one message.
 
     Attributes:
         message: The message.
         flexible: Whether its version has tagged fields.
-        found: What is odd.
-        lacks: Why more of it can't be told.
+        found: The encoding faults.
+        lacks: Why the message can't be checked to its end; empty if it was.
     """
 
     __slots__ = ("flexible", "found", "lacks", "message")
@@ -59,7 +59,7 @@ def _lacks(turn: Turn, message: Message) -> str:
 
 
 class _Looks:
-    """The messages of one exchange: all rules of this file look at the same."""
+    """Encoding faults of the newest exchange, shared by the rules of this file."""
 
     def __init__(self) -> None:
         self._turn: Callable[[], Turn | None] = lambda: None
@@ -73,7 +73,7 @@ class _Looks:
 
 
 def _written_right(id: str, flexible: bool | None, turn: Turn, say: Say) -> None:
-    """Ask whether the messages of an exchange break one rule about how they are written."""
+    """Check the messages of an exchange against one encoding rule."""
     if turn.exchange.is_token:
         return
     for look in turn.world.state(_Looks).at(turn):
@@ -96,7 +96,7 @@ def _written_right(id: str, flexible: bool | None, turn: Turn, say: Say) -> None
 
 @cache
 def _glance(flexible: bool | None) -> Callable[[Turn], int | None]:
-    """Return what tells whether messages of flexible versions, or others, have nothing odd."""
+    """Return the fast check for messages of flexible or other versions; None: for all."""
 
     def is_plain(turn: Turn) -> int | None:
         if turn.exchange.is_token:
@@ -118,7 +118,7 @@ def _encoding(
     example: str,
     flexible: bool | None = None,
 ) -> None:
-    """Register a rule about how messages are written; `flexible`: which versions it is about."""
+    """Register an encoding rule; `flexible` limits it to flexible or to other versions."""
     call: Callable[..., None] = partial(_written_right, id, flexible)
     glance = _glance(flexible)
     rule(id, title, severity, source=source, asks=asks, example=example, glance=glance)(call)
@@ -250,7 +250,7 @@ _BY_ID_ONLY = {
     "ShareFetch": (0, "topics"),
     "ShareAcknowledge": (0, "topics"),
 }
-"""APIs that name topics by id alone: from which version on, and in which list of the request."""
+"""APIs that name topics by id alone: first such version, and list of topics in the request."""
 
 
 @rule(
@@ -263,7 +263,7 @@ _BY_ID_ONLY = {
     apis=tuple(_BY_ID_ONLY),
 )
 def topics_have_ids(turn: Turn, say: Say) -> None:
-    """Ask whether any topic of a request has the zero id."""
+    """Check the topics of a request for the zero id."""
     first, name = _BY_ID_ONLY[turn.exchange.api or ""]
     if turn.version is None or turn.version < first:
         return

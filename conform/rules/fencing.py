@@ -1,4 +1,4 @@
-"""T, third part: producers that are fenced or unknown, and offsets in transactions."""
+"""T, third part: fenced and unknown producers, and offsets in transactions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from conform.turn import Turn
 
 _MOST = 10_000
 _LAST_OF_CLIENTS = 3
-"""AddPartitionsToTxn from v4 on is sent by brokers."""
+"""Last AddPartitionsToTxn version for clients; brokers send v4 and above."""
 _FIRST_IMPLICIT = 5
-"""From here on EndTxn gives a new epoch, and TxnOffsetCommit needs no AddOffsetsToTxn."""
+"""First version with a new epoch from EndTxn, and TxnOffsetCommit without AddOffsetsToTxn."""
 
 
 class _Owner(NamedTuple):
-    """The producer id and the epoch that a transactional id was given last, and when."""
+    """Newest producer id and epoch of a transactional id, and the time of the response."""
 
     producer_id: int
     epoch: int
@@ -26,7 +26,7 @@ class _Owner(NamedTuple):
 
 
 class _Owners(Newest[tuple[str, str], _Owner]):
-    """By coordinator and transactional id."""
+    """Owners by coordinator and transactional id."""
 
     def __init__(self) -> None:
         super().__init__(_MOST)
@@ -44,7 +44,7 @@ class _Owners(Newest[tuple[str, str], _Owner]):
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"),
 )
 def serves_the_newest(turn: Turn, say: Say) -> None:
-    """Note who owns a transactional id; look for others who are served."""
+    """Record owners of transactional ids; report successful requests of others."""
     asked, told = turn.asked, turn.told
     sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
     if asked is None or told is None or sent_ns is None or told_ns is None:
@@ -77,7 +77,7 @@ def serves_the_newest(turn: Turn, say: Say) -> None:
 
 
 def _who(turn: Turn, asked: Any) -> tuple[str, int, int] | None:
-    """Return who asks: transactional id, producer id and epoch; None for brokers."""
+    """Return transactional id, producer id and epoch of a request; None for brokers."""
     if turn.exchange.api != "AddPartitionsToTxn":
         return asked.transactional_id, asked.producer_id, asked.producer_epoch
     if (turn.version or 0) > _LAST_OF_CLIENTS:
@@ -87,7 +87,7 @@ def _who(turn: Turn, asked: Any) -> tuple[str, int, int] | None:
 
 
 class _Given(Newest[tuple[str, int, int], None]):
-    """The producer ids and epochs that each broker gave."""
+    """Producer ids and epochs assigned by each broker."""
 
     def __init__(self) -> None:
         super().__init__(_MOST)
@@ -105,7 +105,7 @@ class _Given(Newest[tuple[str, int, int], None]):
     apis=("InitProducerId",),
 )
 def ids_are_given_once(turn: Turn, say: Say) -> None:
-    """Hold producer ids against those that were given before."""
+    """Compare a new producer id with those assigned before."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())
@@ -122,7 +122,7 @@ def ids_are_given_once(turn: Turn, say: Say) -> None:
 
 
 class _AddedGroups(Newest[tuple[str, int, int, str], None]):
-    """By transactional id, producer id, epoch and group: whose offsets were added."""
+    """Groups added to transactions, by transactional id, producer id, epoch and group."""
 
     def __init__(self) -> None:
         super().__init__(_MOST)
@@ -141,7 +141,7 @@ class _AddedGroups(Newest[tuple[str, int, int, str], None]):
     apis=("InitProducerId", "AddOffsetsToTxn", "TxnOffsetCommit"),
 )
 def offsets_are_added(turn: Turn, say: Say) -> None:
-    """Note whose offsets are added; hold commits against them."""
+    """Record groups added to transactions; compare offset commits with them."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())

@@ -1,4 +1,4 @@
-"""X, second part: fetch sessions, waiting, and what else consumers and replicas ask for."""
+"""X, second part: fetch sessions, response times, ListOffsets timestamps, replicas."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from conform.turn import Turn
 
 _WRONG_EPOCH = 71
 _MARGIN_MS = 1000
-"""How much longer than asked an answer may take before it is remarkable."""
+"""Tolerance beyond max_wait_ms."""
 
 _CONSUMER = -1
 _SPECIAL_TIMES = {-1: 0, -2: 0, -3: 7, -4: 8, -5: 9, -6: 11}
-"""Timestamps that are questions of their own, and from which version on."""
+"""Special ListOffsets timestamps -> first version with them."""
 
 _NOT_FOR_REPLICAS = ("Produce", "JoinGroup", "OffsetCommit", "ConsumerGroupHeartbeat")
 
@@ -37,7 +37,7 @@ _NOT_FOR_REPLICAS = ("Produce", "JoinGroup", "OffsetCommit", "ConsumerGroupHeart
     apis=("Fetch",),
 )
 def epochs_go_up(turn: Turn, say: Say) -> None:
-    """Hold the epoch of a request against the one that is due, and the answer against both."""
+    """Compare the epoch of a request with the expected one, and the response with both."""
     if (turn.version or 0) < FIRST_WITH_SESSIONS:
         return
     fetching = fetching_of(turn)
@@ -76,7 +76,7 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
     apis=("Fetch",),
 )
 def unchanged_is_left_out(turn: Turn, say: Say) -> None:
-    """Look for partitions that an incremental answer need not have told of."""
+    """Report unchanged partitions in an incremental response."""
     fetching = fetching_of(turn)
     if turn.lacks() or fetching is None or fetching.session is None or turn.told is None:
         return
@@ -92,7 +92,7 @@ def unchanged_is_left_out(turn: Turn, say: Say) -> None:
 
 
 def _diverges(partition: object) -> bool:
-    """Tell whether an answer tells a replica where its log diverges, or of a snapshot."""
+    """Return whether a response has a diverging epoch or a snapshot id for a replica."""
     for name in ("diverging_epoch", "snapshot_id"):
         told = getattr(partition, name, None)
         if told is not None and (told.epoch, told.end_offset) != (-1, -1):
@@ -101,14 +101,14 @@ def _diverges(partition: object) -> bool:
 
 
 class _Answers:
-    """When the last answer of a connection was complete, and the Fetch that it was too late for."""
+    """Completion time of a connection's last response, and a late Fetch not yet reported."""
 
     def __init__(self) -> None:
         self.last_ns = 0
         self.late: tuple[Turn, str] | None = None
 
     def tell(self, turn: Turn, say: Say) -> None:
-        """Say that an answer was late, once a request was sent behind it: then it was no sooner."""
+        """Report the late response once a later request proves that it did not arrive sooner."""
         late, self.late = self.late, None
         if late is None or turn.exchange.request_packet is None:
             return
@@ -127,7 +127,7 @@ class _Answers:
     example="max_wait_ms 500, answered after 9 seconds",
 )
 def answers_in_time(turn: Turn, say: Say) -> None:
-    """Measure how long a Fetch took from when the broker could begin with it."""
+    """Check the duration of a Fetch, from the request or the previous response if later."""
     answers = turn.talk.state(_Answers)
     answers.tell(turn, say)
     done, begun = turn.exchange.response_time_ns, turn.exchange.request_time_ns
@@ -160,7 +160,7 @@ def answers_in_time(turn: Turn, say: Say) -> None:
     apis=("ListOffsets",),
 )
 def times_are_known(turn: Turn, say: Say) -> None:
-    """Hold timestamps below 0 against the version."""
+    """Check timestamps below 0 against the version."""
     if why := turn.lacks(response=False):
         say.unjudged(why)
         return
@@ -177,7 +177,7 @@ def times_are_known(turn: Turn, say: Say) -> None:
 
 
 class _Roles:
-    """Who fetches on a connection."""
+    """Roles on a connection: replica id, and use by a consumer or another client."""
 
     def __init__(self) -> None:
         self.replica: int | None = None
@@ -196,7 +196,7 @@ class _Roles:
     apis=("Fetch", *_NOT_FOR_REPLICAS),
 )
 def replicas_are_brokers(turn: Turn, say: Say) -> None:
-    """Note who fetches on a connection, and whether that fits what else is said on it."""
+    """Record the roles on a connection; report a replica's Fetch beside requests of clients."""
     if turn.asked is None:
         return
     roles = turn.talk.state(_Roles)

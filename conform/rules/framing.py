@@ -1,4 +1,4 @@
-"""F, first part: frames and headers, as their declarations say."""
+"""F, first part: frames, and headers against their declarations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_REQUEST_BYTES = 100 << 20
     on="close",
 )
 def is_framed(closing: Closing, say: Say) -> None:
-    """Ask whether bytes had to be passed over that were all captured."""
+    """Check for captured bytes outside frames, and for frames cut off."""
     skipped = closing.talk.skipped
     if not any(skipped) and not closing.whole:
         say.unjudged(closing.talk.partial)
@@ -45,7 +45,7 @@ def is_framed(closing: Closing, say: Say) -> None:
 
 
 def _judge_cut(turn: Turn, say: Say) -> None:
-    """Judge a frame whose end never came: too large for a broker, or given up by who sent it."""
+    """Report a truncated frame: a request too large for a broker, or a sender that closed."""
     message = turn.cut
     if message is None:
         return
@@ -59,7 +59,7 @@ def _judge_cut(turn: Turn, say: Say) -> None:
 
 
 def _judge_misfit(id: str, kind: str, turn: Turn, say: Say) -> None:
-    """Ask whether one of the messages, or that of a kind, is a misfit by a rule."""
+    """Report the decode mismatches of a rule; `kind`: request, response, or empty for both."""
     if not turn.whole:
         say.unjudged(turn.talk.partial)
         return
@@ -73,7 +73,7 @@ def _judge_misfit(id: str, kind: str, turn: Turn, say: Say) -> None:
 
 
 def _glance(kind: str) -> Callable[[Turn], int | None]:
-    """Return what tells whether a message of a kind is there, and all of the exchange fits."""
+    """Return the fast check for exchanges without decode mismatches, for messages of a kind."""
 
     def is_plain(turn: Turn) -> int | None:
         if not turn.whole or turn.misfits:
@@ -97,7 +97,7 @@ _ANY, _REQUEST, _RESPONSE = _glance(""), _glance("request"), _glance("response")
     glance=_ANY,
 )
 def is_consumed(turn: Turn, say: Say) -> None:
-    """Ask whether a message fits its declaration, where no other rule says why it does not."""
+    """Report decode mismatches that no other rule explains."""
     _judge_misfit("F02", "", turn, say)
 
 
@@ -112,7 +112,7 @@ def is_consumed(turn: Turn, say: Say) -> None:
     glance=_RESPONSE,
 )
 def in_version(turn: Turn, say: Say) -> None:
-    """Ask whether a response that does not fit does so in another version."""
+    """Report responses encoded in another version."""
     _judge_misfit("F07", "response", turn, say)
 
 
@@ -126,7 +126,7 @@ def in_version(turn: Turn, say: Say) -> None:
     glance=_REQUEST,
 )
 def request_header(turn: Turn, say: Say) -> None:
-    """Ask whether a request that does not fit does so with another header."""
+    """Report requests with another header version."""
     _judge_misfit("F08", "request", turn, say)
 
 
@@ -141,7 +141,7 @@ def request_header(turn: Turn, say: Say) -> None:
     glance=_RESPONSE,
 )
 def api_versions_header(turn: Turn, say: Say) -> None:
-    """Ask whether a response of ApiVersions that does not fit does so with the other header."""
+    """Report ApiVersions responses with the other header version."""
     _judge_misfit("F09", "response", turn, say)
 
 
@@ -154,7 +154,7 @@ def api_versions_header(turn: Turn, say: Say) -> None:
     example="Metadata v9 without tagged fields in the response's header",
 )
 def response_header(turn: Turn, say: Say) -> None:
-    """Ask whether a response that does not fit does so with the other header."""
+    """Report responses with the other header version, except those of ApiVersions."""
     if turn.api_key != API_VERSIONS:
         _judge_misfit("F10", "response", turn, say)
 
@@ -170,5 +170,5 @@ def response_header(turn: Turn, say: Say) -> None:
     glance=_REQUEST,
 )
 def client_id(turn: Turn, say: Say) -> None:
-    """Ask whether a request that does not fit does so with a compact client id."""
+    """Report requests with a compact client id."""
     _judge_misfit("F11", "request", turn, say)

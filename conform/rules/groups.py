@@ -1,4 +1,4 @@
-"""G, first part: how members of classic groups join, and in which generation they are."""
+"""G, first part: joins and generations of classic group members."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIRST_WITH_IDS_FIRST = 4
 
 
 class _Asked(Newest[str, str]):
-    """Groups that this connection was given a member id for, to come back with."""
+    """Member ids assigned on this connection for the next JoinGroup, by group."""
 
     def __init__(self) -> None:
         super().__init__(MOST_GROUPS)
@@ -33,7 +33,7 @@ class _Asked(Newest[str, str]):
     apis=("JoinGroup",),
 )
 def id_first(turn: Turn, say: Say) -> None:
-    """Look at who joins without an id."""
+    """Check joins with an empty member id, and the joins that follow MEMBER_ID_REQUIRED."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())
@@ -60,7 +60,7 @@ def id_first(turn: Turn, say: Say) -> None:
 
 @dataclass(slots=True)
 class _Rebalance:
-    """What the members of one generation were told, first of all."""
+    """Leader and protocol in the first JoinGroup response of a generation."""
 
     leader: str
     protocol: str | None
@@ -68,7 +68,7 @@ class _Rebalance:
 
 
 class _Rebalances(Newest[tuple[GroupId, int], _Rebalance]):
-    """The newest generations of groups."""
+    """First JoinGroup responses of the newest generations."""
 
     def __init__(self) -> None:
         super().__init__(MOST_GROUPS)
@@ -85,7 +85,7 @@ class _Rebalances(Newest[tuple[GroupId, int], _Rebalance]):
     apis=("JoinGroup",),
 )
 def one_leader(turn: Turn, say: Say) -> None:
-    """Look at the answers to those who are in."""
+    """Check successful JoinGroup responses."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())
@@ -109,7 +109,7 @@ def one_leader(turn: Turn, say: Say) -> None:
 
 
 def _compare(turn: Turn, say: Say) -> None:
-    """Hold an answer against the first of the same generation, if both waited together."""
+    """Compare a response with the first of its generation, if the requests overlapped in time."""
     asked, told = turn.asked, turn.told
     sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
     if asked is None or told is None or sent_ns is None or told_ns is None:
@@ -130,7 +130,7 @@ def _compare(turn: Turn, say: Say) -> None:
 
 
 class _Joined(Newest[tuple[GroupId, str], tuple[int, int]]):
-    """The newest generation of each member, and when it was told."""
+    """Newest generation of each member and the time of its response."""
 
     def __init__(self) -> None:
         super().__init__(10 * MOST_GROUPS)
@@ -147,7 +147,7 @@ class _Joined(Newest[tuple[GroupId, str], tuple[int, int]]):
     apis=("JoinGroup", "Heartbeat", "SyncGroup", "OffsetCommit"),
 )
 def newest_generation(turn: Turn, say: Say) -> None:
-    """Hold generations against the one that the member joined."""
+    """Compare generations with the newest that the member joined."""
     asked, told = turn.asked, turn.told
     sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
     if asked is None or told is None or sent_ns is None or told_ns is None:
@@ -183,7 +183,7 @@ def newest_generation(turn: Turn, say: Say) -> None:
 
 
 def _taken(told: object) -> str | None:
-    """Return where an answer says that all is well; None where it says that something is wrong."""
+    """Return the path of the first error code 0 in a response; None if there is none."""
     errors = getattr(told, "error_code", None)
     if errors is not None:
         return None if errors else "error_code"

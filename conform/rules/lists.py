@@ -1,4 +1,4 @@
-"""A and N: lists and numbers of all messages, and what answers leave out, invent or let pass."""
+"""A and N: lists and numbers in all messages, and items missing from or added to responses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _OTHERS_JUDGE = {
     "Metadata": re.compile(r"topics\[\d+\]"),
     "ApiVersions": re.compile(r"api_keys\[\d+\]"),
 }
-"""Lists of which other rules say that an item stands twice: M01, V02."""
+"""Lists whose duplicates other rules report: M01, V02."""
 
 _MOST_TOLD = 3
-"""Findings of one rule in one message."""
+"""Maximal number of findings of one rule in one message."""
 
 
 def _bodies(turn: Turn) -> list[tuple[Side, Message, Any]]:
-    """Return the messages of an exchange whose bodies can be trusted, and who wrote them."""
+    """Return sender, message and body of each message with a reliable body."""
     pairs = (
         (Side.CLIENT, turn.request, turn.asked),
         (Side.BROKER, turn.response, turn.told),
@@ -34,7 +34,7 @@ def _bodies(turn: Turn) -> list[tuple[Side, Message, Any]]:
 
 
 def _severity(side: Side) -> Severity:
-    """Return how bad a fault is: brokers refuse or overlook what is wrong with a request."""
+    """Return the severity: a warning in requests, because brokers refuse or ignore the fault."""
     return Severity.ERROR if side is Side.BROKER else Severity.WARNING
 
 
@@ -49,7 +49,7 @@ def _severity(side: Side) -> Severity:
     example="Fetch answers partition 0 of a topic twice",
 )
 def each_once(turn: Turn, say: Say) -> None:
-    """Look for items that stand twice in a list."""
+    """Report duplicate items of lists."""
     for side, message, body in _bodies(turn):
         say.judged()
         assert message.schema is not None
@@ -63,7 +63,7 @@ def each_once(turn: Turn, say: Say) -> None:
 
 
 def _is_preview(turn: Turn) -> bool:
-    """Tell whether an exchange is of share groups as Kafka 4.0 had them for a preview."""
+    """Return whether an exchange is ShareGroupDescribe v0, from the Kafka 4.0 preview."""
     return turn.exchange.api == "ShareGroupDescribe" and turn.version == 0
 
 
@@ -79,7 +79,7 @@ def _is_preview(turn: Turn) -> bool:
     apis=tuple(COVERS),
 )
 def covers(turn: Turn, say: Say) -> None:
-    """Compare what a request and its answer name."""
+    """Compare the items named in a request and in its response."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())
@@ -94,7 +94,7 @@ def covers(turn: Turn, say: Say) -> None:
     given = names(told, cover.told, frozenset(name[0] for name in wanted)) or set()
     path = cover.told.partition("[")[0].partition(".")[0]
     path = path if path in told else ""
-    if (invented := given - wanted) and turn.exchange.api != "Fetch":  # X07 looks at those
+    if (invented := given - wanted) and turn.exchange.api != "Fetch":  # X07 reports those
         found = f"{len(invented)} items were not asked for, such as {_text(min(invented, key=str))}"
         say.broken(Side.BROKER, found, path=path)
     if not cover.is_part and (missing := wanted - given):
@@ -104,9 +104,9 @@ def covers(turn: Turn, say: Say) -> None:
 
 def _may_leave_out(asked: Any, told: Any) -> bool:
     """
-    Tell whether a Fetch is answered with what changed alone, or perhaps with an error.
+    Return whether a Fetch response may omit partitions: incremental, or perhaps an error.
 
-    Controllers answer consumers with nothing, where the version has no error for all.
+    Controllers send consumers an empty response in versions without a top-level error code.
     """
     if "error_code" not in told and not told.responses:
         return True
@@ -128,7 +128,7 @@ def _text(name: tuple[Any, ...]) -> str:
     example="throttle_time_ms -20",
 )
 def in_range(turn: Turn, say: Say) -> None:
-    """Look for numbers that are too low."""
+    """Report numbers outside the range of their field."""
     for side, message, body in _bodies(turn):
         say.judged()
         assert message.schema is not None

@@ -1,4 +1,4 @@
-"""M: what brokers tell of themselves, of topics and of coordinators."""
+"""M: metadata of brokers, topics and coordinators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIRST_WITH_OFFLINE = 5
 _FIRST_WITH_EPOCHS = 7
 _FIRST_OF_MANY_KEYS = 4
 _KEY_TYPES = {0: 0, 1: 1, 2: 6}
-"""What FindCoordinator finds: group, transaction, share partition; and since when."""
+"""FindCoordinator key type (group, transaction, share partition) -> first version with it."""
 
 _MOST_PARTITIONS = 50_000
 
@@ -78,7 +78,7 @@ def tells_of_what_was_asked(turn: Turn, say: Say) -> None:
     apis=("Metadata",),
 )
 def names_or_ids(turn: Turn, say: Say) -> None:
-    """Look at the topics of a request."""
+    """Check that a request names each topic by name or by id, as its version allows."""
     asked, version = turn.asked, turn.version or 0
     if asked is None:
         say.unjudged(turn.lacks(response=False))
@@ -108,7 +108,7 @@ def names_or_ids(turn: Turn, say: Say) -> None:
     apis=("Metadata",),
 )
 def nodes_are_known(turn: Turn, say: Say) -> None:
-    """Look up the nodes of each partition."""
+    """Check leader and replicas of each partition against the brokers."""
     told = turn.told
     if told is None:
         say.unjudged(turn.lacks(request=False))
@@ -125,7 +125,7 @@ def nodes_are_known(turn: Turn, say: Say) -> None:
 
 
 def _strangers(partition: Container, brokers: set[int], version: int) -> str:
-    """Return what is wrong with the nodes of a partition; empty: nothing."""
+    """Return the first fault in the nodes of a partition; empty: none."""
     replicas, leader = set(partition.replica_nodes), partition.leader_id
     if leader >= 0 and leader not in brokers:
         return f"leader {leader} is none of the brokers {sorted(brokers)}"
@@ -142,7 +142,7 @@ def _strangers(partition: Container, brokers: set[int], version: int) -> str:
 
 
 class _Epochs(Newest[tuple[UUID, int], int]):
-    """The leader epochs that one connection was told, by topic id and partition."""
+    """Leader epochs in the responses on one connection, by topic id and partition."""
 
     def __init__(self) -> None:
         super().__init__(_MOST_PARTITIONS)
@@ -158,7 +158,7 @@ class _Epochs(Newest[tuple[UUID, int], int]):
     apis=("Metadata",),
 )
 def epochs_go_up(turn: Turn, say: Say) -> None:
-    """Compare epochs with those that the connection was told before."""
+    """Compare leader epochs with those in earlier responses on the connection."""
     told = turn.told
     if told is None:
         say.unjudged(turn.lacks(request=False))
@@ -191,7 +191,7 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
     apis=("FindCoordinator",),
 )
 def coordinators(turn: Turn, say: Say) -> None:
-    """Look at the key type, and compare the keys."""
+    """Check the key type, and compare the keys of request and response."""
     asked, told, version = turn.asked, turn.told, turn.version or 0
     if asked is None:
         say.unjudged(turn.lacks(response=False))

@@ -1,4 +1,4 @@
-"""Q: quotas, and versions that brokers have given up."""
+"""Q: quotas, and versions removed from brokers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from conform.say import Say
 from conform.turn import Turn
 
 MARGIN_NS = 10_000_000
-"""How much too early a request may be: clients count in milliseconds, captures have two ends."""
+"""Tolerance: clients count in milliseconds, and a capture's clock is not the client's."""
 
 _THROTTLED_FROM = {
     0: 6,
@@ -47,7 +47,7 @@ _THROTTLED_FROM = {
     42: 1,
 }
 """
-API -> the first version whose clients wait by themselves; newer APIs (from 43 on) all ask for it.
+API key -> first version with throttling by the client; APIs from 43 on have it in all versions.
 
 Source: shouldClientThrottle of each response class of Kafka's clients (KIP-219).
 """
@@ -75,14 +75,14 @@ _LEAST_OF_4_0 = {
     40: 1,
     41: 1,
 }
-"""API -> the lowest version that brokers of Kafka 4.0 take; of all others it is 0."""
+"""API key -> lowest version that brokers of Kafka 4.0 accept; 0 for all others."""
 
 _GONE_IN_4_0 = frozenset({4, 5, 6, 7})
 """LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown: only ZooKeeper needed them."""
 
 
 class _Throttle:
-    """Until when the client of a connection should wait, and since when it knows."""
+    """End of a connection's throttle time, and time of the response that announced it."""
 
     def __init__(self) -> None:
         self.heard_ns = 0
@@ -99,7 +99,7 @@ class _Throttle:
     example="throttle_time_ms 500, and a request 20 ms later",
 )
 def waits(turn: Turn, say: Say) -> None:
-    """Ask whether a request was sent in the time in which the client should wait."""
+    """Report requests sent within the throttle time."""
     throttle = turn.talk.state(_Throttle)
     exchange = turn.exchange
     sent_ns = exchange.request_time_ns
@@ -128,7 +128,7 @@ def waits(turn: Turn, say: Say) -> None:
     example="Fetch v2",
 )
 def is_current(turn: Turn, say: Say) -> None:
-    """Ask whether Kafka 4.0 still takes the version of a request."""
+    """Report APIs and versions that brokers of Kafka 4.0 no longer accept."""
     key, version = turn.api_key, turn.version
     if key is None or version is None or turn.request is None:
         return

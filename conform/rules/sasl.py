@@ -1,4 +1,4 @@
-"""V06 and S: what is said until a client is logged in, and how long that lasts."""
+"""V06 and S: authentication, and the lifetime of its session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conform.turn import Turn
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 
 MARGIN_NS = 1_000_000_000
-"""How long after the end of a session a request is not held against the client."""
+"""Tolerance for requests after the end of a session."""
 
 _UNSUPPORTED_MECHANISM = 33
 
@@ -17,12 +17,12 @@ _BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 
 class _Login:
     """
-    How far the login of a connection is.
+    Authentication state of a connection.
 
     Attributes:
-        begun: Whether a handshake was answered.
-        stepped: Whether a step of it succeeded: the last one can't be told from those before.
-        refused: What was asked too early; its answer, an error, must be the last.
+        begun: Whether a handshake succeeded.
+        stepped: Whether a step succeeded: the last step can't be distinguished from earlier ones.
+        refused: API requested too early; its response, an error, must be the last.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class _Login:
     example="SaslHandshake v1, then Metadata",
 )
 def logs_in_first(turn: Turn, say: Say) -> None:
-    """Ask whether anything else is asked during the login, and whether the connection goes on."""
+    """Report other requests during authentication, and responses after one of them."""
     login = turn.talk.state(_Login)
     if not turn.whole:
         if turn.api_key == SASL_HANDSHAKE:
@@ -60,7 +60,7 @@ def logs_in_first(turn: Turn, say: Say) -> None:
 
 
 def _follow(turn: Turn, login: _Login) -> None:
-    """Follow the login."""
+    """Update the authentication state."""
     if turn.exchange.is_token:
         login.stepped = True
     elif turn.told is None or turn.told.get("error_code"):
@@ -83,7 +83,7 @@ def _follow(turn: Turn, login: _Login) -> None:
     apis=("SaslHandshake", "SaslAuthenticate"),
 )
 def shakes_hands_first(turn: Turn, say: Say) -> None:
-    """Ask whether a handshake came before a step of a login."""
+    """Check that a handshake precedes SaslAuthenticate."""
     login = turn.talk.state(_Handshake)
     if not turn.whole or turn.talk.is_disordered:
         say.unjudged(turn.talk.partial or "packets are out of order")
@@ -120,7 +120,7 @@ class _Handshake:
     apis=("SaslHandshake",),
 )
 def takes_what_it_lists(turn: Turn, say: Say) -> None:
-    """Hold the mechanism that was asked for against those that are listed."""
+    """Compare the requested mechanism with the listed ones."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())
@@ -136,7 +136,7 @@ def takes_what_it_lists(turn: Turn, say: Say) -> None:
 
 
 class _Form:
-    """The version of a handshake after which no token came yet."""
+    """Version of a handshake not yet followed by a token."""
 
     def __init__(self) -> None:
         self.version: int | None = None
@@ -153,7 +153,7 @@ class _Form:
     example="SaslHandshake v0, then SaslAuthenticate",
 )
 def tokens_as_agreed(turn: Turn, say: Say) -> None:
-    """Ask in what form the first token after a handshake comes."""
+    """Check the form of the first token after a handshake."""
     form = turn.talk.state(_Form)
     if not turn.whole:
         if turn.api_key == SASL_HANDSHAKE:
@@ -170,7 +170,7 @@ def tokens_as_agreed(turn: Turn, say: Say) -> None:
 
 
 class _Session:
-    """When the session of a connection ends, as the broker told; None: it does not."""
+    """End of a connection's session, from the broker's response; None: unlimited."""
 
     def __init__(self) -> None:
         self.ends_ns: int | None = None
@@ -186,7 +186,7 @@ class _Session:
     example="session_lifetime_ms 60000, and Fetch 70 seconds later",
 )
 def logs_in_again(turn: Turn, say: Say) -> None:
-    """Ask whether a request was sent after the session's end."""
+    """Report requests sent after the end of the session."""
     session = turn.talk.state(_Session)
     exchange = turn.exchange
     if turn.api_key == SASL_AUTHENTICATE:

@@ -1,4 +1,4 @@
-"""G, fourth part: who is served by a group, and in which generation."""
+"""G, fourth part: requests of group members, and their generations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ASKING = ("Heartbeat", "SyncGroup", "OffsetCommit", "LeaveGroup", "TxnOffsetCom
 
 @dataclass(slots=True)
 class _Generation:
-    """Who is in a generation, as its leader was told, and since when that is known."""
+    """Members of a generation from the leader's JoinGroup response, and its time."""
 
     number: int
     members: frozenset[str]
@@ -26,11 +26,11 @@ class _Generation:
 
 class _Members(Newest[GroupId, _Generation]):
     """
-    The newest generation of each group whose leader was told of the members.
+    The newest generation of each group with a captured JoinGroup response of its leader.
 
     Attributes:
-        gone: Members that left, and when that was answered.
-        static: Groups with static members, who come back under other ids.
+        gone: Members that left, and the time of the response.
+        static: Groups with static members, which rejoin with other ids.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class _Members(Newest[GroupId, _Generation]):
     apis=("JoinGroup", *_ASKING),
 )
 def members_only(turn: Turn, say: Say) -> None:
-    """Note who is in a generation; look for others who are served."""
+    """Record members of generations; report successful requests of others."""
     asked, told = turn.asked, turn.told
     sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
     if asked is None or told is None or sent_ns is None or told_ns is None:
@@ -86,14 +86,14 @@ def members_only(turn: Turn, say: Say) -> None:
 
 
 def _note(turn: Turn, state: _Members, group: GroupId, asked: Any, told: Any, told_ns: int) -> None:
-    """Note the members that a leader is told of, and that who comes back has not left."""
+    """Record the members in a leader's response; a member that rejoins has not left."""
     if asked.get("group_instance_id") is not None:
         state.static[group] = None
     if told.error_code or told.member_id != told.leader:
         if not told.error_code:
             known = state.get(group)
             if known is not None and told.generation_id > known.number:
-                del state[group]  # its leader is yet to be told
+                del state[group]  # the response to its leader is still to come
         return
     if any(each.get("group_instance_id") is not None for each in told.members):
         state.static[group] = None
@@ -106,7 +106,7 @@ def _note(turn: Turn, state: _Members, group: GroupId, asked: Any, told: Any, to
 
 
 def _note_leaving(state: _Members, group: GroupId, asked: Any, told: Any, told_ns: int) -> None:
-    """Note who left."""
+    """Record members that left."""
     if told.error_code:
         return
     left = [asked.member_id] if "member_id" in asked else []
@@ -116,14 +116,14 @@ def _note_leaving(state: _Members, group: GroupId, asked: Any, told: Any, told_n
 
 
 def served(told: Any) -> bool:
-    """Tell whether an answer takes what was asked, in part at least."""
+    """Return whether a response reports success, at least in part."""
     if "error_code" in told:
         return not told.error_code
     return any(not each.error_code for topic in told.topics or () for each in topic.partitions)
 
 
 class _Protocols(Newest[tuple[GroupId, int], "tuple[str | None, str | None]"]):
-    """Type and name of the protocol of each generation, as its members were told."""
+    """Protocol type and name of each generation, from JoinGroup responses."""
 
     def __init__(self) -> None:
         super().__init__(MOST_GROUPS)
@@ -140,7 +140,7 @@ class _Protocols(Newest[tuple[GroupId, int], "tuple[str | None, str | None]"]):
     apis=("JoinGroup", "SyncGroup"),
 )
 def same_protocol(turn: Turn, say: Say) -> None:
-    """Hold the protocol of SyncGroup against that of JoinGroup."""
+    """Compare the protocol of SyncGroup with that of JoinGroup."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())

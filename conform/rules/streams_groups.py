@@ -1,4 +1,4 @@
-"""R: groups of Kafka Streams, whose broker assigns tasks (KIP-1071)."""
+"""R: Kafka Streams groups with broker-side task assignment (KIP-1071)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TASKS = ("active_tasks", "standby_tasks", "warmup_tasks")
     apis=("StreamsGroupHeartbeat",),
 )
 def by_epochs(turn: Turn, say: Say) -> None:
-    """Look at a heartbeat, and at what it is answered."""
+    """Check a heartbeat request and its response."""
     asked, told = turn.asked, turn.told
     if asked is None:
         say.unjudged(turn.lacks(response=False))
@@ -46,7 +46,7 @@ def by_epochs(turn: Turn, say: Say) -> None:
 
 
 def _wrong(asked: Any) -> tuple[str, str]:
-    """Return what is wrong with a request, behind its field; empty: nothing."""
+    """Return the invalid field of a request and a description; both empty if it is valid."""
     epoch = asked.member_epoch
     if epoch < _LEAVES_FOR_A_WHILE:
         return "member_epoch", f"epoch {epoch}"
@@ -69,7 +69,7 @@ def _wrong(asked: Any) -> tuple[str, str]:
 
 
 class _Topologies(Newest[str, frozenset[str]]):
-    """By group the subtopologies that members on a connection know."""
+    """Subtopologies sent on a connection, by group."""
 
 
 @rule(
@@ -84,7 +84,7 @@ class _Topologies(Newest[str, frozenset[str]]):
     apis=("StreamsGroupHeartbeat",),
 )
 def tasks_are_known(turn: Turn, say: Say) -> None:
-    """Hold the tasks of an answer against the topology, and against each other."""
+    """Compare the tasks of a response with the topology and with each other."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())
@@ -120,7 +120,7 @@ def tasks_are_known(turn: Turn, say: Say) -> None:
     apis=("StreamsGroupHeartbeat",),
 )
 def has_sources(turn: Turn, say: Say) -> None:
-    """Look at the topology of a request."""
+    """Check the topology in a request."""
     asked = turn.asked
     if asked is None or asked.topology is None:
         return

@@ -1,4 +1,4 @@
-"""O: what clients measure of themselves, and push to brokers (KIP-714)."""
+"""O: client telemetry pushed to brokers (KIP-714)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NONE = 0
     apis=("GetTelemetrySubscriptions",),
 )
 def keeps_its_id(turn: Turn, say: Say) -> None:
-    """Hold the id of the answer against that of the request."""
+    """Compare the instance ids of request and response."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())
@@ -40,11 +40,11 @@ def keeps_its_id(turn: Turn, say: Say) -> None:
 
 
 class _Subscriptions(Newest[tuple[str, UUID], Any]):
-    """By broker and client instance what is to be pushed."""
+    """Telemetry subscriptions by broker and client instance id."""
 
 
 class _Instance:
-    """The instance id that a connection was given."""
+    """The client instance id assigned on a connection."""
 
     def __init__(self) -> None:
         self.id: UUID | None = None
@@ -63,7 +63,7 @@ class _Instance:
     apis=("GetTelemetrySubscriptions", "PushTelemetry"),
 )
 def follows_its_subscription(turn: Turn, say: Say) -> None:
-    """Note subscriptions; hold pushes against them."""
+    """Record subscriptions and compare pushes with them."""
     asked, told = turn.asked, turn.told
     known, here = turn.world.state(_Subscriptions), turn.talk.state(_Instance)
     broker = turn.talk.broker.address
@@ -90,7 +90,7 @@ def follows_its_subscription(turn: Turn, say: Say) -> None:
 
 
 def _wrong(asked: Any, subscription: Any) -> tuple[str, str]:
-    """Return what is wrong with a push, behind its field; empty: nothing."""
+    """Return the invalid field of a push and a description; both empty if it is valid."""
     if asked.client_instance_id != subscription.client_instance_id:
         return "client_instance_id", "another instance id than was told"
     if asked.subscription_id != subscription.subscription_id:

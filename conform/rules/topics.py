@@ -29,7 +29,7 @@ _TOPICS_CHANGE = ("CreateTopics", "DeleteTopics")
     apis=("Metadata", "DescribeCluster"),
 )
 def controller_is_listed(turn: Turn, say: Say) -> None:
-    """Look up the controller."""
+    """Check that the response lists the controller among its brokers."""
     told = turn.told
     if told is None:
         say.unjudged(turn.lacks(request=False))
@@ -48,10 +48,10 @@ class _Ids(Newest[str, UUID]):
     The newest id of each topic.
 
     Attributes:
-        names: The topic of each id; an id is given once, in whatever cluster.
-        gone: Topics with ids that they had before; with the zero id those that the capture shows
-            to be made or deleted.
-        replaced: By broker and id the topic that was told to have another one, and when.
+        names: The topic of each id; ids are unique across clusters.
+        gone: Topics with their former ids; with the zero id, topics created or deleted in the
+            capture.
+        replaced: By broker and replaced id, the topic and the time of the response.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class _Ids(Newest[str, UUID]):
     apis=("Metadata", "DescribeTopicPartitions", "Produce", "Fetch", *_TOPICS_CHANGE),
 )
 def ids_stay(turn: Turn, say: Say) -> None:
-    """Hold the ids of topics against those that were told before."""
+    """Compare topic ids with those in earlier responses."""
     told = turn.told
     if told is None:
         say.unjudged(turn.lacks(request=False))
@@ -84,7 +84,7 @@ def ids_stay(turn: Turn, say: Say) -> None:
         return
     if turn.exchange.api in _TOPICS_CHANGE:
         for topic in told.get("topics") or told.get("responses") or ():
-            world[topic.name or ""] = NO_ID  # from here on another id is no wonder
+            world[topic.name or ""] = NO_ID  # from here on the id may change
             world.gone[topic.name or "", NO_ID] = None
     for at, (name, topic_id) in _named(turn, told):
         say.judged()
@@ -108,7 +108,7 @@ def ids_stay(turn: Turn, say: Say) -> None:
 
 
 def _judge_use(turn: Turn, say: Say, world: _Ids, told: Any) -> None:
-    """Look for topics that are served by an id which the same broker replaced by another."""
+    """Report responses without errors for an id that the same broker has replaced."""
     if not world.replaced:
         return
     sent_ns = turn.exchange.request_time_ns or 0
@@ -125,7 +125,7 @@ def _judge_use(turn: Turn, say: Say, world: _Ids, told: Any) -> None:
 
 
 def _named(turn: Turn, told: Any) -> Iterator[tuple[int, tuple[str, UUID]]]:
-    """Yield the topics of an answer that have a name and an id."""
+    """Yield index, name and id of topics without errors that have both name and id."""
     for at, topic in enumerate(told.get(_TELLING.get(turn.exchange.api or "", "")) or ()):
         topic_id = topic.get("topic_id", NO_ID)
         if not topic.error_code and topic.name is not None and topic_id != NO_ID:
@@ -144,7 +144,7 @@ def _named(turn: Turn, told: Any) -> Iterator[tuple[int, tuple[str, UUID]]]:
     apis=("Metadata",),
 )
 def numbered_without_gap(turn: Turn, say: Say) -> None:
-    """Look at the numbers of partitions."""
+    """Check partition numbers for gaps, and partition counts for decreases."""
     told = turn.told
     if told is None:
         say.unjudged(turn.lacks(request=False))
@@ -172,7 +172,7 @@ def numbered_without_gap(turn: Turn, say: Say) -> None:
 
 
 class _Counts(Newest[UUID, int]):
-    """How many partitions a topic has, as one connection was told."""
+    """Partition counts by topic id, from the responses on one connection."""
 
     def __init__(self) -> None:
         super().__init__(_MOST_TOPICS)

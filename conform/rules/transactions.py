@@ -11,11 +11,11 @@ from dissector.protocol.records import RecordBatch
 
 _INVALID_TXN_STATE = 48
 _MOST_BETWEEN = 100
-"""Batches of others between two of one producer that are passed over."""
+"""Maximal number of batches searched backwards for one of the same producer."""
 
 
 class _Epochs(Newest[tuple[str, int], int]):
-    """By transactional id and producer id the newest epoch that was given on a connection."""
+    """Newest epoch assigned on a connection, by transactional id and producer id."""
 
 
 @rule(
@@ -31,7 +31,7 @@ class _Epochs(Newest[tuple[str, int], int]):
     apis=("InitProducerId", "EndTxn"),
 )
 def epochs_go_up(turn: Turn, say: Say) -> None:
-    """Hold the epoch of an answer against the one in the request, and the one before it."""
+    """Compare the epoch of a response with that of the request and with the previous one."""
     if why := turn.lacks():
         say.unjudged(why)
         return
@@ -68,7 +68,7 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "Produce"),
 )
 def produced_is_added(turn: Turn, say: Say) -> None:
-    """Note what is added and what is produced; hold them together when the transaction ends."""
+    """Record added and produced partitions; compare them at the end of the transaction."""
     produced, added = turn.world.state(Produced), turn.world.state(Added)
     if turn.exchange.api == "Produce":
         produced.take(turn)
@@ -98,7 +98,7 @@ def produced_is_added(turn: Turn, say: Say) -> None:
 
 
 def _ends(turn: Turn, say: Say) -> bool:
-    """Tell whether an exchange ends a transaction of the old kind; say why that is not known."""
+    """Return whether it is an EndTxn below v5 with reliable bodies; else report why not."""
     if turn.exchange.api != "EndTxn" or (turn.version or 0) >= FIRST_IMPLICIT_END:
         return False
     why = turn.lacks() or turn.talk.torn
@@ -119,7 +119,7 @@ def _ends(turn: Turn, say: Say) -> bool:
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"),
 )
 def ended_was_begun(turn: Turn, say: Say) -> None:
-    """Ask whether there is anything to end."""
+    """Check EndTxn against the beginning and an earlier end of the transaction."""
     added = turn.world.state(Added)
     added.take(turn)
     known = turn.talk.state(Coordinated).at(turn)
@@ -158,7 +158,7 @@ def ended_was_begun(turn: Turn, say: Say) -> None:
     apis=("Fetch",),
 )
 def markers_are_written(turn: BatchTurn, say: Say) -> None:
-    """Look for transactions of one answer that never ended."""
+    """Report transactions in one response without a marker at their end."""
     batch = turn.batch
     if not isinstance(batch, RecordBatch) or not batch.transactional or batch.control:
         return
@@ -175,7 +175,7 @@ def markers_are_written(turn: BatchTurn, say: Say) -> None:
 
 
 def _before(turn: BatchTurn, batch: RecordBatch) -> RecordBatch | None:
-    """Return the last batch of the same producer, if nothing is missing since."""
+    """Return the previous transactional batch of the producer, if no offset is missing between."""
     later = batch
     for index in range(turn.index - 1, max(turn.index - 1 - _MOST_BETWEEN, -1), -1):
         one = turn.field.batches[index]
