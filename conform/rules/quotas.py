@@ -7,7 +7,7 @@ from conform.say import Say
 from conform.turn import Turn
 
 MARGIN_NS = 10_000_000
-"""Tolerance: clients count in milliseconds, and a capture's clock is not the client's."""
+"""Tolerance: clients count in milliseconds, and the capture may be taken at the other end."""
 
 _THROTTLED_FROM = {
     0: 6,
