@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from construct import Container
 
 from conform.memory import Newest
@@ -37,22 +39,7 @@ class _Told(Newest[tuple[str, str], tuple[int, int]]):
 )
 def by_epochs(turn: Turn, say: Say) -> None:
     """Check a heartbeat request and its response."""
-    asked, told, version = turn.asked, turn.told, turn.version or 0
-    if asked is None:
-        say.unjudged(turn.lacks(response=False))
-        return
-    say.judged()
-    path, found = _wrong(asked, version)
-    if found:
-        is_refused = told is not None and told.error_code
-        severity = Severity.WARNING if is_refused else None
-        say.broken(Side.CLIENT, found, path=path, severity=severity)
-    if told is None:
-        return
-    if found and not told.error_code:
-        say.broken(Side.BROKER, f"answered with error 0: {found}", path="error_code")
-    if not told.error_code:
-        judge_epoch(turn, say, asked, told)
+    judge_heartbeat(turn, say, _wrong)
 
 
 def _wrong(asked: Container, version: int) -> tuple[str, str]:
@@ -79,7 +66,36 @@ def _sort(epoch: int) -> str:
     return "above 0" if epoch > 0 else str(epoch)
 
 
-def judge_epoch(turn: Turn, say: Say, asked: Container, told: Container) -> None:
+def judge_heartbeat(
+    turn: Turn, say: Say, wrong: Callable[[Container, int], tuple[str, str]]
+) -> None:
+    """
+    Check the heartbeat of a member whose epoch the broker gives, and its response.
+
+    Args:
+        turn: The exchange.
+        say: The reporter.
+        wrong: Returns the invalid field of a request in a version and a description, or two empty
+            texts.
+    """
+    asked, told = turn.asked, turn.told
+    if asked is None:
+        say.unjudged(turn.lacks(response=False))
+        return
+    say.judged()
+    path, found = wrong(asked, turn.version or 0)
+    if found:
+        is_refused = told is not None and told.error_code
+        severity = Severity.WARNING if is_refused else None
+        say.broken(Side.CLIENT, found, path=path, severity=severity)
+    if told is None or told.error_code:
+        return
+    if found:
+        say.broken(Side.BROKER, f"answered with error 0: {found}", path="error_code")
+    _judge_epoch(turn, say, asked, told)
+
+
+def _judge_epoch(turn: Turn, say: Say, asked: Container, told: Container) -> None:
     """Compare the epochs of request and response with each other and with earlier responses."""
     epoch, now = asked.member_epoch, told.member_epoch
     if epoch >= 0 and now <= 0:

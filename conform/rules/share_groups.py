@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from conform.memory import Newest
 from conform.rule import Severity, Side, rule
-from conform.rules.consumer_groups import judge_epoch
+from conform.rules.consumer_groups import judge_heartbeat
 from conform.say import Say
 from conform.turn import Turn
 from dissector.protocol.records import RecordBatch
@@ -40,30 +40,21 @@ Place: TypeAlias = tuple[str, Any, int]
     apis=("ShareGroupHeartbeat",),
 )
 def by_epochs(turn: Turn, say: Say) -> None:
-    """Look at a heartbeat, and at what it is answered."""
-    asked, told = turn.asked, turn.told
-    if asked is None:
-        say.unjudged(turn.lacks(response=False))
-        return
-    say.judged()
-    path, found = "", ""
+    """Check a heartbeat request and its response."""
+    judge_heartbeat(turn, say, _wrong)
+
+
+def _wrong(asked: Any, version: int) -> tuple[str, str]:
+    """Return the invalid field of a request and a description; both empty if it is valid."""
     if asked.member_epoch < _ENDS:
-        path, found = "member_epoch", f"epoch {asked.member_epoch}"
-    elif not asked.member_id and (asked.member_epoch != _BEGINS or (turn.version or 0) > 0):
-        path, found = "member_id", "no member id"
-    elif not asked.group_id:
-        path, found = "group_id", "no group"
-    elif asked.member_epoch == _BEGINS and not asked.subscribed_topic_names:
-        path, found = "subscribed_topic_names", "joins without topics"
-    if found:
-        is_refused = told is not None and told.error_code
-        severity = Severity.WARNING if is_refused else None
-        say.broken(Side.CLIENT, found, path=path, severity=severity)
-    if told is None or told.error_code:
-        return
-    if found:
-        say.broken(Side.BROKER, f"answered with error 0: {found}", path="error_code")
-    judge_epoch(turn, say, asked, told)
+        return "member_epoch", f"epoch {asked.member_epoch}"
+    if not asked.member_id and (asked.member_epoch != _BEGINS or version > 0):
+        return "member_id", "no member id"
+    if not asked.group_id:
+        return "group_id", "no group"
+    if asked.member_epoch == _BEGINS and not asked.subscribed_topic_names:
+        return "subscribed_topic_names", "joins without topics"
+    return "", ""
 
 
 Member: TypeAlias = tuple[str, str, str]

@@ -6,7 +6,7 @@ from typing import Any
 
 from conform.memory import Newest
 from conform.rule import Severity, Side, rule
-from conform.rules.consumer_groups import judge_epoch
+from conform.rules.consumer_groups import judge_heartbeat
 from conform.say import Say
 from conform.turn import Turn
 
@@ -28,24 +28,10 @@ _TASKS = ("active_tasks", "standby_tasks", "warmup_tasks")
 )
 def by_epochs(turn: Turn, say: Say) -> None:
     """Check a heartbeat request and its response."""
-    asked, told = turn.asked, turn.told
-    if asked is None:
-        say.unjudged(turn.lacks(response=False))
-        return
-    say.judged()
-    path, found = _wrong(asked)
-    if found:
-        is_refused = told is not None and told.error_code
-        severity = Severity.WARNING if is_refused else None
-        say.broken(Side.CLIENT, found, path=path, severity=severity)
-    if told is None or told.error_code:
-        return
-    if found:
-        say.broken(Side.BROKER, f"answered with error 0: {found}", path="error_code")
-    judge_epoch(turn, say, asked, told)
+    judge_heartbeat(turn, say, _wrong)
 
 
-def _wrong(asked: Any) -> tuple[str, str]:
+def _wrong(asked: Any, _version: int) -> tuple[str, str]:
     """Return the invalid field of a request and a description; both empty if it is valid."""
     epoch = asked.member_epoch
     if epoch < _LEAVES_FOR_A_WHILE:
