@@ -22,7 +22,7 @@ from construct import Container
 from dissector.protocol.apis import all_apis, api, api_name
 from dissector.protocol.headers import PRODUCE, response_header_version
 from dissector.protocol.messages import decode_request
-from tests.replay.scripted import filled
+from tests.replay.support.scripted import filled
 
 TOPIC = "orders"
 

@@ -13,9 +13,9 @@ from urllib.request import urlopen
 from pyspark.sql import SparkSession
 
 from benchmarks.timing import KAFKASHARK, Row
-from pipeline.job import Request, make_tables
-from pipeline.session import open_session
-from pipeline.tables import Wanted
+from pipeline.jobs.job import Request, make_tables
+from pipeline.jobs.session import open_session
+from pipeline.tables.table_builder import Wanted
 from tools.record.large import write
 from tools.record.steady import save, traffic
 

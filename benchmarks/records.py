@@ -9,14 +9,10 @@ from functools import partial
 import numpy as np
 
 from benchmarks.timing import Row, call_us
-from dissector.engine.batch_columns import (
-    HEADER_BYTES,
-    Bytes,
-    Ints,
-)
-from dissector.engine.batch_headers import find_batches
-from dissector.engine.payloads import payloads
-from dissector.engine.record_columns import read
+from dissector.engine.records.batch_scanner import find_batches
+from dissector.engine.records.batch_table import HEADER_BYTES, Bytes, Ints
+from dissector.engine.records.decompressor import payloads
+from dissector.engine.records.record_decoder import read
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 
 BATCH_BYTES = 16_384

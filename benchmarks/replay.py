@@ -22,12 +22,12 @@ from dissector.protocol.records import (
     parse_records,
 )
 from replay import Pace, Plan, Report, replay
-from replay.batches import same_records
-from replay.contents import compare_contents
-from replay.embedded import Embedded
-from replay.offsets import Log
+from replay.compare.record_diff import compare_contents
+from replay.fields.batch_rewriter import same_records
+from replay.mapping.offset_map import Log
+from replay.mock.embedded_broker import Embedded
 from replay.public import AS_FAST_AS_ANSWERED
-from tests.replay.scripted import filled
+from tests.replay.support.scripted import filled
 from tools.record.large import Packet
 from tools.record.steady import Client, Exchange, Traffic, save
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from conform.public import conform
-    from conform.rule import Severity
-    from conform.verdict import Finding, Verdict
+    from conform.registry.rule import Severity
+    from conform.registry.verdict import Finding, Verdict
 
 __all__ = ["Finding", "Severity", "Verdict", "conform"]
 
 _PLACES = {
-    "Finding": "verdict",
-    "Severity": "rule",
-    "Verdict": "verdict",
+    "Finding": "registry.verdict",
+    "Severity": "registry.rule",
+    "Verdict": "registry.verdict",
     "conform": "public",
 }
 

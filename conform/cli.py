@@ -13,13 +13,13 @@ import typer
 from dissector.cli import options
 from dissector.cli.output import write_lines
 from dissector.errors import UsageError
-from dissector.view.escape import escaped
-from replay import secured
+from dissector.view.text.escape import escaped
+from replay.options import security_options
 
 if TYPE_CHECKING:
-    from conform.rule import Rule, Severity
-    from conform.verdict import Verdict
-    from dissector.engine.reading import Reading
+    from conform.registry.rule import Rule, Severity
+    from conform.registry.verdict import Verdict
+    from dissector.engine.reading.reader import Reading
 
 FORMATS = ("text", "ndjson", "junit", "sarif", "html")
 BROKEN, TOO_FEW = 1, 2
@@ -86,13 +86,13 @@ def conform(
     timeout: Annotated[
         float, typer.Option(metavar="S", min=0.1, help="How long the target may take to answer.")
     ] = 10.0,
-    tls: secured.Tls = False,
-    tls_ca: secured.TlsCa = None,
-    tls_certificate: secured.TlsCertificate = None,
-    tls_key: secured.TlsKey = None,
-    sasl: secured.Sasl = "",
-    sasl_user: secured.SaslUser = "",
-    sasl_secret: secured.SaslSecret = None,
+    tls: security_options.Tls = False,
+    tls_ca: security_options.TlsCa = None,
+    tls_certificate: security_options.TlsCertificate = None,
+    tls_key: security_options.TlsKey = None,
+    sasl: security_options.Sasl = "",
+    sasl_user: security_options.SaslUser = "",
+    sasl_secret: security_options.SaslSecret = None,
 ) -> int:
     """Say which rules of Kafka's protocol a capture breaks, who breaks them, and where.
 
@@ -100,10 +100,10 @@ def conform(
     for what no capture can show, and compared with the releases of Kafka. The exit status is 1
     where an error is found (--fail-on), and 2 where no rule could be judged (--require-judged).
     """
-    from conform.choose import known, ordered
     from conform.public import chosen_rules, judged
-    from conform.rule import Severity
-    from conform.text import rule_lines
+    from conform.registry.rule import Severity
+    from conform.report.verdict_text import rule_lines
+    from conform.rule_selection import known, ordered
 
     options.one_of(form, FORMATS, "-T")
     options.one_of(fail_on, tuple(Severity), "--fail-on")
@@ -118,8 +118,8 @@ def conform(
     if target is not None:
         if captures:
             raise UsageError("--target asks a broker: no capture goes with it")
-        from conform.probe.command import probed, release_lines
-        from replay.auth import Security
+        from conform.probe.probe_command import probed, release_lines
+        from replay.client.auth import Security
 
         security = Security.read(
             mechanism=sasl,
@@ -159,8 +159,8 @@ def _written(
     more: Iterable[str] = (),
 ) -> int:
     """Write a verdict as the options require, then further lines; return the exit status."""
-    from conform.baseline import apply, baseline_lines, read_baseline
-    from conform.written import FORMS
+    from conform.report.baseline import apply, baseline_lines, read_baseline
+    from conform.report.report_formats import FORMS
 
     verdict.fail_on, verdict.require_judged = wanted.fail_on, wanted.require_judged
     if wanted.baseline is not None:
@@ -181,7 +181,7 @@ def _written(
 
 def _too_few(verdict: Verdict, reading: Reading | None) -> str:
     """Return how many rules were judged, and why not more."""
-    from conform.nothing import why_nothing
+    from conform.nothing_judged import why_nothing
 
     count = verdict.rules_judged
     why = f"fewer than {verdict.require_judged}" if count else why_nothing(verdict, reading)

@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from conform.plain_batches import PlainBatches
-from conform.rule import Call, Glance, Rule
-from conform.say import Say, Seen, where_text
-from conform.software import learn_software
-from conform.turn import BatchTurn, Closing, Talk, Turn, World
-from conform.verdict import Tally, Verdict
-from dissector.engine.capture import Capture, Reading, Window
-from dissector.engine.exchange import Exchange
-from dissector.engine.exchanges import NONE, Exchanges
-from dissector.engine.known import read_names
+from conform.evidence.batch_summaries import PlainBatches
+from conform.evidence.client_software import learn_software
+from conform.evidence.observation import BatchTurn, Closing, Talk, Turn, World
+from conform.evidence.reporter import Say, Seen, where_text
+from conform.registry.rule import Call, Glance, Rule
+from conform.registry.verdict import Tally, Verdict
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange_facts import read_names
+from dissector.engine.reading.capture import Capture, Reading, Window
+from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.apis import api_name
 
 API_VERSIONS = 18

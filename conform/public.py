@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from conform.baseline import apply, read_baseline
-from conform.choose import chosen
 from conform.judge import Judge
 from conform.probe import probes  # noqa: F401  (adds its rules to the registry)
-from conform.rule import Rule, Severity
+from conform.registry.rule import Rule, Severity
+from conform.registry.verdict import Verdict
+from conform.report.baseline import apply, read_baseline
+from conform.rule_selection import chosen
 from conform.rules import REGISTRY
-from conform.verdict import Verdict
-from dissector.engine.capture import Capture, Window
+from dissector.engine.reading.capture import Capture, Window
 from dissector.errors import UsageError
 from dissector.protocol.context import using
 from dissector.public import open_capture

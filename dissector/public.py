@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from dissector.engine.capture import Capture, Options
-from dissector.engine.exchange import Exchange
-from dissector.engine.frames import MAX_FRAME_BYTES
+from dissector.engine.correlation.framer import MAX_FRAME_BYTES
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.reading.capture import Capture, Options
 from dissector.errors import (
     CaptureError,
     DecodeError,

@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipeline.job import Request, make_tables
-    from pipeline.query import read, views
+    from pipeline.jobs.job import Request, make_tables
+    from pipeline.jobs.query import read, views
+    from pipeline.jobs.session import open_session, told
+    from pipeline.jobs.summaries import make_summaries
     from pipeline.registration import register
-    from pipeline.session import open_session, told
-    from pipeline.summaries import make_summaries
-    from pipeline.tables import Wanted
+    from pipeline.tables.table_builder import Wanted
 
 __all__ = [
     "Request",
@@ -34,15 +34,15 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Request": "job",
-    "Wanted": "tables",
-    "make_summaries": "summaries",
-    "make_tables": "job",
-    "read": "query",
+    "Request": "jobs.job",
+    "Wanted": "tables.table_builder",
+    "make_summaries": "jobs.summaries",
+    "make_tables": "jobs.job",
+    "read": "jobs.query",
     "register": "registration",
-    "open_session": "session",
-    "told": "session",
-    "views": "query",
+    "open_session": "jobs.session",
+    "told": "jobs.session",
+    "views": "jobs.query",
 }
 
 

@@ -11,8 +11,8 @@ from dissector.cli.options import MAX_FRAME, MaxFrame, Ports, Schemas, ShowSecre
 from dissector.errors import UsageError
 
 if TYPE_CHECKING:
-    from pipeline.tables import Wanted
-    from pipeline.watch import Watch
+    from pipeline.tables.table_builder import Wanted
+    from pipeline.watch.stream_job import Watch
 
 TABLES = "connections,messages,exchanges,records,fields,problems"
 
@@ -99,11 +99,11 @@ def pipeline(
     except ImportError:
         raise UsageError("Spark is not installed: pip install 'kafkashark[spark]'") from None
     wanted = _wanted(tables, fields, ports, max_frame_bytes, show_secrets)
-    from pipeline.job import Request, make_tables, may_start
-    from pipeline.progress import Progress
-    from pipeline.session import has_reader, open_session
-    from pipeline.summaries import make_summaries
-    from pipeline.watch import MINUTE_NS, Watch
+    from pipeline.jobs.job import Request, make_tables, may_start
+    from pipeline.jobs.job_progress import Progress
+    from pipeline.jobs.session import has_reader, open_session
+    from pipeline.jobs.summaries import make_summaries
+    from pipeline.watch.stream_job import MINUTE_NS, Watch
 
     request = Request(captures or (), out, wanted, range_mb << 20, parts, overwrite=overwrite)
     if watch:
@@ -130,7 +130,7 @@ def pipeline(
 
 def _watch(watch: Watch, master: str | None, settings: dict[str, str], once: bool) -> None:
     """Take files until nobody wants more, or until all that is there was taken."""
-    from pipeline.session import open_session
+    from pipeline.jobs.session import open_session
 
     with open_session(master, settings) as spark:
         query = watch.start(spark, once)
@@ -147,8 +147,8 @@ def _wanted(
     max_frame_bytes: int,
     show_secrets: bool,
 ) -> Wanted:
-    from pipeline.schemas import SCHEMAS
-    from pipeline.tables import Wanted
+    from pipeline.tables.table_builder import Wanted
+    from pipeline.tables.table_schemas import SCHEMAS
 
     named = frozenset(tables.split(","))
     for name in sorted(named - SCHEMAS.keys()):

@@ -21,7 +21,7 @@ def register(spark: SparkSession) -> None:
         UsageError: Spark is not installed.
     """
     try:
-        from pipeline.source import KafkaCapture
+        from pipeline.jobs.data_source import KafkaCapture
     except ModuleNotFoundError as error:
         what = f"Spark is not installed ({error}): pip install 'kafkashark[spark]'"
         raise UsageError(what) from None

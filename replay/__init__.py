@@ -13,21 +13,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from replay.auth import Security
-    from replay.noise import Noise
-    from replay.pace import Pace
-    from replay.plan import Plan
+    from replay.client.auth import Security
+    from replay.compare.ignore_rules import Noise
+    from replay.options.pacing import Pace
+    from replay.plan.plan import Plan
     from replay.public import replay
-    from replay.report import Report
+    from replay.report.report import Report
 
 __all__ = ["Noise", "Pace", "Plan", "Report", "Security", "replay"]
 
 _PLACES = {
-    "Noise": "noise",
-    "Pace": "pace",
-    "Plan": "plan",
-    "Report": "report",
-    "Security": "auth",
+    "Noise": "compare.ignore_rules",
+    "Pace": "options.pacing",
+    "Plan": "plan.plan",
+    "Report": "report.report",
+    "Security": "client.auth",
     "replay": "public",
 }
 

@@ -10,13 +10,13 @@ import typer
 
 from dissector.errors import UsageError
 from dissector.protocol.definitions.sources import use_sources
-from dissector.view.escape import escaped
-from replay import secured
+from dissector.view.text.escape import escaped
+from replay.options import security_options
 
 if TYPE_CHECKING:
-    from replay.offsets import Policy
-    from replay.plan import Plan
-    from replay.setting import Setting
+    from replay.mapping.offset_map import Policy
+    from replay.options.target_settings import Setting
+    from replay.plan.plan import Plan
 
 FAILED, UNUSABLE = 1, 2
 
@@ -159,13 +159,13 @@ def replay(
             metavar="FILE", help="Write the report as .txt, .ndjson, .xml (JUnit) or .html too."
         ),
     ] = None,
-    tls: secured.Tls = False,
-    tls_ca: secured.TlsCa = None,
-    tls_certificate: secured.TlsCertificate = None,
-    tls_key: secured.TlsKey = None,
-    sasl: secured.Sasl = "",
-    sasl_user: secured.SaslUser = "",
-    sasl_secret: secured.SaslSecret = None,
+    tls: security_options.Tls = False,
+    tls_ca: security_options.TlsCa = None,
+    tls_certificate: security_options.TlsCertificate = None,
+    tls_key: security_options.TlsKey = None,
+    sasl: security_options.Sasl = "",
+    sasl_user: security_options.SaslUser = "",
+    sasl_secret: security_options.SaslSecret = None,
     ports: Annotated[
         list[int] | None,
         typer.Option("--port", metavar="N", min=1, max=65535, help="As for the other commands."),
@@ -191,15 +191,15 @@ def replay(
     ] = False,
 ) -> int:
     """Send the captured requests to another broker, with its state; compare the answers."""
-    from replay.accepted import Accepted
-    from replay.auth import Security
-    from replay.criteria import Criteria
-    from replay.noise import Noise
-    from replay.pace import Pace
-    from replay.plan import Plan
-    from replay.setting import Setting
-    from replay.stage import Manner
-    from replay.written import check_writable, checked
+    from replay.client.auth import Security
+    from replay.compare.ignore_rules import Noise
+    from replay.options.difference_baseline import Accepted
+    from replay.options.pacing import Pace
+    from replay.options.pass_criteria import Criteria
+    from replay.options.play_options import Manner
+    from replay.options.target_settings import Setting
+    from replay.plan.plan import Plan
+    from replay.report.report_files import check_writable, checked
 
     if to is None and not dry_run:
         raise UsageError("where to? --to HOST:PORT, or --to mock")
@@ -258,11 +258,11 @@ LEARN = "learn"
 
 def _replayed(plan: Plan, setting: Setting, files: list[str], accepted_file: str | None) -> int:
     """Replay, print the report and write it to files; return the exit status."""
-    from replay.accepted import accepted_lines
-    from replay.drive import ENDINGS, drive
-    from replay.progress import Line
-    from replay.text import text_lines
-    from replay.written import write, write_lines
+    from replay.cli_progress import Line
+    from replay.options.difference_baseline import accepted_lines
+    from replay.report.report_files import write, write_lines
+    from replay.report.text_report import text_lines
+    from replay.run.orchestrator import ENDINGS, drive
 
     with Line() as line:
         report = drive(plan, setting, line.show)
@@ -286,8 +286,8 @@ def _replayed(plan: Plan, setting: Setting, files: list[str], accepted_file: str
 def _learned(plan: Plan, setting: Setting, reference: str | None) -> tuple[str, ...]:
     from dataclasses import replace
 
-    from replay.drive import learn_noise
-    from replay.progress import Line
+    from replay.cli_progress import Line
+    from replay.run.orchestrator import learn_noise
 
     with Line() as line:
         return learn_noise(plan, replace(setting, to=reference or setting.to), line.show)
@@ -296,13 +296,13 @@ def _learned(plan: Plan, setting: Setting, reference: str | None) -> tuple[str, 
 def _with_noise(setting: Setting, patterns: Iterable[str]) -> Setting:
     from dataclasses import replace
 
-    from replay.noise import Noise
+    from replay.compare.ignore_rules import Noise
 
     return replace(setting, noise=Noise([*setting.noise.patterns, *patterns]))
 
 
 def _rehearse(plan: Plan, setting: Setting) -> int:
-    from replay.rehearsal import offered, rehearse
+    from replay.run.dry_run import offered, rehearse
 
     _print(rehearse(plan, setting))
     if setting.to:
@@ -345,7 +345,7 @@ def _topic_map(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def _policy(text: str) -> Policy:
-    from replay.offsets import Policy
+    from replay.mapping.offset_map import Policy
 
     known: tuple[Policy, ...] = get_args(Policy)
     for policy in known:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from replay.accepted import Accepted, accepted_lines
-from replay.auth import Security
-from replay.criteria import Criteria
-from replay.drive import drive
-from replay.link import TIMEOUT_S
-from replay.noise import Noise
-from replay.offsets import Policy
-from replay.pace import Pace
-from replay.plan import Plan
-from replay.report import Report
-from replay.setting import MOCK, Setting
-from replay.stage import Manner
-from replay.written import check_writable, checked, write, write_lines
+from replay.client.auth import Security
+from replay.client.broker_connection import TIMEOUT_S
+from replay.compare.ignore_rules import Noise
+from replay.mapping.offset_map import Policy
+from replay.options.difference_baseline import Accepted, accepted_lines
+from replay.options.pacing import Pace
+from replay.options.pass_criteria import Criteria
+from replay.options.play_options import Manner
+from replay.options.target_settings import MOCK, Setting
+from replay.plan.plan import Plan
+from replay.report.report import Report
+from replay.report.report_files import check_writable, checked, write, write_lines
+from replay.run.orchestrator import drive
 
 AS_FAST_AS_ANSWERED = Pace(speed=0)
 

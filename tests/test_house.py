@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,17 +15,31 @@ from tools import api_table
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("kafkashark", "dissector", "conform", "replay", "pipeline")
+ALL = (*PACKAGES, "tests", "tools", "benchmarks")
+
 MODULES = sorted(
-    path.relative_to(ROOT).with_suffix("").as_posix()
+    path.relative_to(ROOT)
     for room in PACKAGES
     for path in (ROOT / room).rglob("*.py")
-    if path.name not in ("__init__.py", "__main__.py") and path.parent.name != "apis"
+    if path.name not in ("__init__.py", "__main__.py")
 )
-"""All modules but those of `protocol/apis`, which `protocol/test_apis.py` holds."""
 
-ROOMS = sorted({str(Path(module).parent) for module in MODULES} - {"conform/probe/probes"})
-"""The probes are held by `tests/conform/probe`: by brokers that keep the rules, and by lies."""
+HELD_ABOVE = (
+    "conform/probe/probes",  # tests/conform/probe: brokers that keep the rules, and lying ones
+    "dissector/protocol/apis",  # tests/dissector/protocol/test_apis.py
+    "dissector/protocol/embedded/log_records",  # tests/dissector/protocol/embedded
+)
+"""Rooms of declarations and probes, whose tests go over all of them."""
 
+ROOMS = sorted({module.parent.as_posix() for module in MODULES})
+
+SAME_NAMES = {
+    "cli",  # the commands of a package
+    "public",  # the interface of a package
+    "schema",  # the declared messages, and the command that prints them
+}
+
+MOST_FILES = 20
 MAX_LINES = 400
 
 PLACES = re.compile(r"(?<![\w.\-])/(home|Users|root|work|mnt)/\w|\b[A-Z]:\\\w")
@@ -31,8 +47,28 @@ PLACES = re.compile(r"(?<![\w.\-])/(home|Users|root|work|mnt)/\w|\b[A-Z]:\\\w")
 
 
 def test_every_room_has_its_tests() -> None:
-    bare = [room for room in ROOMS if not list((ROOT / "tests" / room).glob("test_*.py"))]
+    bare = [
+        room
+        for room in ROOMS
+        if not room.startswith(HELD_ABOVE) and not list((ROOT / "tests" / room).glob("test_*.py"))
+    ]
     assert not bare, f"without tests of their own: {', '.join(bare)}"
+
+
+def test_rooms_are_small() -> None:
+    sources = [path for room in ALL for path in (ROOT / room).rglob("*.py")]
+    files = Counter(str(path.parent) for path in sources if path.name != "__init__.py")
+    assert {room: count for room, count in files.items() if count > MOST_FILES} == {}
+
+
+def test_rooms_say_what_they_are_for() -> None:
+    rooms = [ROOT / room / "__init__.py" for room in ROOMS]
+    assert [str(room) for room in rooms if not ast.get_docstring(ast.parse(room.read_text()))] == []
+
+
+def test_a_file_name_means_one_thing() -> None:
+    times = Counter(module.stem for module in MODULES)
+    assert {name for name, count in times.items() if count > 1} == SAME_NAMES
 
 
 def test_the_public_face_is_what_it_says() -> None:

@@ -1,5 +1,5 @@
 """
-The table of API versions that each Kafka release offers, as `conform/probe/release_table.py`.
+API versions of each Kafka release, as `conform/registry/kafka_release_table.py`.
 
     python -m tools.release_table broker_api_versions.json            prints it
     python -m tools.release_table broker_api_versions.json --write    puts it there
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dissector.protocol.apis import api_name
 
-TABLE = Path(__file__).parents[1] / "conform" / "probe" / "release_table.py"
+TABLE = Path(__file__).parents[1] / "conform" / "registry" / "kafka_release_table.py"
 
 _HEAD = '''"""
 Which versions of which APIs the brokers of each Kafka release offer; made by `tools.release_table`.

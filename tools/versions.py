@@ -19,16 +19,16 @@ ROOT = Path(__file__).parents[1]
 SMOKE = (
     "tests/dissector/kernel",
     "tests/dissector/cli",
-    "tests/dissector/engine/test_arrow.py",
-    "tests/dissector/engine/test_table.py",
-    "tests/dissector/engine/test_tape.py",
+    "tests/dissector/engine/tables/test_arrow.py",
+    "tests/dissector/engine/tables/test_frames.py",
+    "tests/dissector/engine/tape/test_tape.py",
     "tests/dissector/protocol/records",
     "tests/dissector/protocol/test_apis.py",
-    "tests/dissector/view/test_rows.py",
+    "tests/dissector/view/tables/test_bulk_rows.py",
     "tests/conform/rules",
     "tests/conform/test_cli.py",
-    "tests/replay/test_link.py",
-    "tests/replay/test_mock.py",
+    "tests/replay/client/test_broker_connection.py",
+    "tests/replay/mock/test_librdkafka_mock.py",
 )
 """Tests that meet each library: compiled loops, columns, codecs, commands, sockets."""
 

@@ -18,7 +18,7 @@ from dissector.cli import interrupt
 from dissector.cli.output import OutputClosed
 from dissector.errors import DissectorError, FilterError, UsageError, mistake_place
 from dissector.protocol.context import using
-from dissector.view.escape import escaped
+from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -14,20 +14,20 @@ import typer
 
 from dissector.cli import options
 from dissector.cli.output import check_parquet, write_frames, write_lines, write_rows
-from dissector.engine.early import Early
-from dissector.engine.exchanges import NONE
-from dissector.engine.messages import Heard, InOrder
-from dissector.engine.table import Part
+from dissector.engine.reading.live_requests import Early
+from dissector.engine.reading.packet_order import Heard, InOrder
+from dissector.engine.tables.exchange_table import NONE
+from dissector.engine.tables.frames import Part
 from dissector.errors import FilterError, UsageError
 from dissector.filter import UnknownName, resolve, values_of
 from dissector.filter.names import Name
-from dissector.protocol.embedded.secrets import secret_ranges
-from dissector.view.bodies import body_json
-from dissector.view.escape import escaped
-from dissector.view.hexdump import hexdump
-from dissector.view.line import Seen, message_line
-from dissector.view.tree import tree
-from dissector.view.values import json_text
+from dissector.protocol.embedded.masking import secret_ranges
+from dissector.view.json.body import body_json
+from dissector.view.text.detail_tree import tree
+from dissector.view.text.escape import escaped
+from dissector.view.text.hexdump import hexdump
+from dissector.view.text.summary_line import Seen, message_line
+from dissector.view.text.value_text import json_text
 
 FORMATS = ("text", "ndjson", "fields", "parquet")
 
@@ -91,15 +91,15 @@ def dissect(
 
 def _write_fields(source: options.Source, output: str | None, show_secrets: bool) -> None:
     """Write every field of every message."""
-    from dissector.engine.field_frame import field_schema
+    from dissector.engine.fields.field_frame import field_schema
 
     write_frames(source.field_frames(show_secrets), field_schema(), output)
 
 
 def _parts(source: options.Source, show_secrets: bool) -> Iterator[Part]:
     """Yield the rows of messages in the order of the capture's packets."""
-    from dissector.engine.waiting import Told, Waiting
-    from dissector.view.message_rows import AnyWindow, ObjectWindow, TableWindow, message_rows
+    from dissector.engine.reading.packet_order_buffer import Told, Waiting
+    from dissector.view.json.message_rows import AnyWindow, ObjectWindow, TableWindow, message_rows
 
     def rows(some: Iterator[Told[AnyWindow]]) -> Iterator[Part]:
         return (

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from dissector.capture.source import Stop
+from dissector.capture.formats.byte_source import Stop
 
 STATUS = 128 + signal.SIGINT
 

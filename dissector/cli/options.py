@@ -19,21 +19,21 @@ from dissector.capture.columns import NEVER
 from dissector.cli import interrupt
 from dissector.cli.output import ROW_FORMATS
 from dissector.cli.progress import Progress
-from dissector.engine.capture import Capture, Options, Window
-from dissector.engine.columns import Columns
-from dissector.engine.exchange import Exchange
-from dissector.engine.exchanges import Exchanges, Ints
-from dissector.engine.frames import MAX_FRAME_BYTES
-from dissector.engine.known import is_worthwhile
-from dissector.engine.table import Part, Piece, Row
+from dissector.engine.correlation.framer import MAX_FRAME_BYTES
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange_facts import is_worthwhile
+from dissector.engine.reading.capture import Capture, Options, Window
+from dissector.engine.tables.column_types import Columns
+from dissector.engine.tables.exchange_table import Exchanges, Ints
+from dissector.engine.tables.frames import Part, Piece, Row
 from dissector.errors import Problem, UsageError
 from dissector.protocol.definitions.sources import VARIABLE, use_sources
-from dissector.view.escape import escaped
+from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
     from polars import DataFrame
 
-    from dissector.engine.selection import Selection
+    from dissector.engine.fields.window_query import Selection
     from dissector.filter import Filter
 
 Captures = Annotated[
@@ -243,7 +243,7 @@ class Source:
 
     def field_frames(self, show_secrets: bool) -> Iterator[DataFrame]:
         """Yield the fields of all messages as tables."""
-        from dissector.engine.fields import Fields
+        from dissector.engine.fields.field_reader import Fields
 
         fields = Fields(self.capture, show_secrets)
         for window in self.each_window(gleaning=self.filter is not None):
@@ -260,7 +260,7 @@ class Source:
         """Return what passes of a window; None without a filter, or for few, better asked each."""
         if self.filter is None or not is_worthwhile(window.exchanges):
             return None
-        from dissector.engine.selection import Selection
+        from dissector.engine.fields.window_query import Selection
 
         selection = Selection(self.capture, window)
         return selection, self.filter.passing(selection)

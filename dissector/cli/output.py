@@ -14,9 +14,9 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 from dissector.cli import interrupt
-from dissector.engine.table import Part
+from dissector.engine.tables.frames import Part
 from dissector.errors import UsageError
-from dissector.view.text import csv_text, ndjson_text, table_text
+from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -87,7 +87,7 @@ def write_rows(
         output: File, or None for stdout.
         columns: Of csv.
         shown: Of the table for people, which has no room for everything.
-        jobs: How many parts may be written side by side; see `dissector.view.text`.
+        jobs: How many parts may be written side by side; see `dissector.view.tables.row_stream`.
         live: Whether a row must not wait for those after it.
     """
     if is_terminal(output):
@@ -155,7 +155,7 @@ def check_parquet(form: str, output: str | None) -> None:
 
 def write_parquet(parts: Iterable[Part], schema: Mapping[str, Any], output: str | None) -> None:
     """Write rows as Parquet as they come; `schema` gives the polars type of each column."""
-    from dissector.engine.table import part_frames
+    from dissector.engine.tables.frames import part_frames
 
     write_frames(part_frames(parts, schema), schema, output)
 

@@ -15,10 +15,10 @@ from dissector.cli.output import (
     write_rows,
 )
 from dissector.cli.sorting import sort_names, sorted_part
-from dissector.engine.exchange import COLUMNS, Exchange
-from dissector.engine.table import Part
+from dissector.engine.exchanges.exchange import COLUMNS, Exchange
+from dissector.engine.tables.frames import Part
 from dissector.errors import UsageError
-from dissector.view.values import json_text
+from dissector.view.text.value_text import json_text
 
 SHOWN = (
     "request_time_ns",
@@ -78,7 +78,7 @@ def pairs(
 
 def _parts_with_bodies(source: options.Source, as_text: bool, show_secrets: bool) -> Iterator[Part]:
     """Yield rows with bodies; in columns where there are many."""
-    from dissector.view.body_texts import with_bodies
+    from dissector.view.json.bulk_bodies import with_bodies
 
     for part in source.tables():
         if isinstance(part, tuple):
@@ -91,7 +91,7 @@ def _with_bodies(
     exchanges: Iterator[Exchange], as_text: bool, show_secrets: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield rows with bodies; `as_text`: as JSON text, for what has no nested values."""
-    from dissector.view.bodies import body_json
+    from dissector.view.json.body import body_json
 
     for exchange in exchanges:
         row = exchange.row()
@@ -104,7 +104,7 @@ def _with_bodies(
 def _schema(bodies: bool) -> dict[str, Any]:
     import polars
 
-    from dissector.engine.table import exchange_schema
+    from dissector.engine.tables.frames import exchange_schema
 
     more = dict.fromkeys(BODIES, polars.String()) if bodies else {}
     return {**exchange_schema(), **more}

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from dissector.engine.capture import Capture
+from dissector.engine.reading.capture import Capture
 
 PATIENCE_S = 1.0
 """Work that is done sooner shows nothing."""

@@ -14,12 +14,12 @@ from dissector.cli.output import (
     write_rows,
 )
 from dissector.cli.sorting import sort_names, sorted_part
-from dissector.engine.exchange import Exchange
-from dissector.engine.records import COLUMNS, record_rows
-from dissector.engine.table import Part, Woven, pieces, record_schema, rows_one_by_one
-from dissector.protocol.embedded.records import is_own_topic
-from dissector.view.bodies import decoded_record, mask_record_row
-from dissector.view.values import record_json, record_text
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange_records import COLUMNS, record_rows
+from dissector.engine.tables.frames import Part, Woven, pieces, record_schema, rows_one_by_one
+from dissector.protocol.embedded.own_topics import is_own_topic
+from dissector.view.json.body import decoded_record, mask_record_row
+from dissector.view.text.value_text import record_json, record_text
 
 if TYPE_CHECKING:
     from dissector.filter import Filter

@@ -12,8 +12,8 @@ from dissector.cli.output import write_lines
 from dissector.errors import UsageError
 from dissector.protocol.apis import Api, Kind, all_apis, api, api_keys
 from dissector.protocol.schema import Field
-from dissector.view.table import table_lines
-from dissector.view.values import json_text
+from dissector.view.tables.row_formats import table_lines
+from dissector.view.text.value_text import json_text
 
 FORMATS = ("text", "ndjson")
 KINDS: tuple[Kind, ...] = get_args(Kind)

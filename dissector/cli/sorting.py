@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.columns import (
+from dissector.engine.tables.column_types import (
     Coded,
     Column,
     Columns,
@@ -23,11 +23,11 @@ from dissector.engine.columns import (
     row_count,
     rows_of,
 )
-from dissector.engine.exchanges import NONE, Ints
-from dissector.engine.joining import Joining
-from dissector.engine.table import Part, Row, Woven
+from dissector.engine.tables.concatenate import Joining
+from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.engine.tables.frames import Part, Row, Woven
 from dissector.errors import UsageError
-from dissector.view.values import json_text
+from dissector.view.text.value_text import json_text
 
 Keys: TypeAlias = tuple[NDArray[Any], NDArray[np.bool_]]
 """Of each row, a number by which it is sorted, and whether there is a value at all."""

@@ -8,9 +8,9 @@ import typer
 
 from dissector.cli import options
 from dissector.cli.output import terminal_width, write_lines
-from dissector.engine.stats import Statistics, health
-from dissector.view.stats import report as report_lines
-from dissector.view.values import json_text
+from dissector.engine.reading.statistics import Statistics, health
+from dissector.view.tables.statistics_report import report as report_lines
+from dissector.view.text.value_text import json_text
 
 FORMATS = ("table", "ndjson")
 

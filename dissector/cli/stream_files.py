@@ -7,8 +7,8 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import BinaryIO
 
-from dissector.engine.exchange import Exchange
-from dissector.protocol.embedded.secrets import secret_ranges
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.protocol.embedded.masking import secret_ranges
 from dissector.protocol.messages import Message
 
 MAX_OPEN_FILES = 100

@@ -18,8 +18,8 @@ from dissector.cli.output import (
     write_rows,
 )
 from dissector.cli.sorting import sort_names, sorted_rows
-from dissector.engine.connections import COLUMNS, connection_rows
-from dissector.engine.exchange import Exchange
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.reading.connection_rows import COLUMNS, connection_rows
 
 SHOWN = (
     "connection",

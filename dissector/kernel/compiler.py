@@ -16,17 +16,17 @@ import numba
 import numpy as np
 from numba import types as numba_types
 
-from dissector.crc import advance, compiled_advance
-from dissector.foreign import (
+from dissector.kernel.arguments import ArrayType, Types
+from dissector.kernel.crc32c import advance, compiled_advance
+from dissector.kernel.machine import ENTRY, assemble
+from dissector.kernel.memcpy import compiled_move, move
+from dissector.kernel.native_call import (
     compiled_unpack_by,
     compiled_unpack_within,
     unpack_by,
     unpack_within,
 )
-from dissector.kernel.arguments import ArrayType, Types
-from dissector.kernel.machine import ENTRY, assemble
 from dissector.kernel.source import is_part, names
-from dissector.move import compiled_move, move
 
 OTHER_TYPES = -1
 """Status of a call whose arguments are not of the types that the code was made for."""

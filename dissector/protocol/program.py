@@ -2,8 +2,9 @@
 A declaration as a *program*: the table of steps that one loop runs over the bytes of a message.
 
 The third reading of a declaration, beside its codec and its spans. A program is plain numbers, so
-that the loop (`dissector.engine.tape`) can be compiled once for all messages of all APIs. Each step
-is a row `[op, a, b, field]`; `field` numbers a declared field over all versions of its message.
+that the loop (`dissector.engine.tape.tape`) is compiled once for all messages of all APIs.
+Each step is a row `[op, a, b, field]`; `field` is the number of a declared field over all
+versions of its message.
 
 Source: the same as of `wire`.
 """

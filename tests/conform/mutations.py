@@ -11,9 +11,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from conform.evidence.observation import span_of
 from conform.judge import Judge
-from conform.turn import span_of
-from conform.verdict import Finding, Verdict, finding_key
+from conform.registry.verdict import Finding, Verdict, finding_key
 from dissector import open_capture
 from dissector.errors import EncodeError
 from dissector.protocol.messages import Message, decode_request, decode_response

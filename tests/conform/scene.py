@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from conform.judge import Judge
-from conform.rule import Rule, Severity
+from conform.registry.rule import Rule, Severity
+from conform.registry.verdict import Finding, Verdict
 from conform.rules import REGISTRY
-from conform.verdict import Finding, Verdict
 from dissector import Exchange, open_capture
 from tests import packets
 from tests.dissector.cli.plays import asked, told

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conform.judge import Judge
-from conform.rule import Severity
-from conform.verdict import Verdict
+from conform.registry.rule import Severity
+from conform.registry.verdict import Verdict
 from dissector import open_capture
 from tests.conform.explained import CLIENTS, FAULTS, MOCK
 from tests.conform.mutations import key_of

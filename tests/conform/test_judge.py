@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from conform.evidence.observation import Turn
 from conform.judge import Judge
+from conform.registry.verdict import Verdict
+from conform.report.report_formats import FORMS
+from conform.report.verdict_text import text_lines, times_text
 from conform.rules import REGISTRY
-from conform.text import text_lines, times_text
-from conform.turn import Turn
-from conform.verdict import Verdict
-from conform.written import FORMS
 from dissector import Capture, Options
 from tests import packets
 from tests.conform.scene import Scene, broken, capture_rules, findings

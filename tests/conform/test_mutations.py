@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conform.written import FORMS
+from conform.report.report_formats import FORMS
 from tests.conform.mutations import (
     MUTATIONS,
     accused,

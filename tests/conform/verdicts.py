@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conform.rule import Rule, Severity, Side
+from conform.registry.rule import Rule, Severity, Side
+from conform.registry.verdict import Finding, Verdict
 from conform.rules import REGISTRY
-from conform.verdict import Finding, Verdict
 
 F03, F15, V03 = (REGISTRY[name] for name in ("F03", "F15", "V03"))
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dissector import open_capture
-from dissector.engine.open import MAX_OPEN
+from dissector.engine.correlation.open_requests import MAX_OPEN
 from dissector.kernel import Kernel
 from tests.dissector.hostile import KINDS
 

@@ -9,27 +9,27 @@ import numpy as np
 import pytest
 
 from dissector import open_capture
-from dissector.engine.body_values import any_value
-from dissector.engine.exchange import Exchange
-from dissector.engine.exchanges import columns
-from dissector.engine.fields import Fields
-from dissector.engine.topics import TopicNames
+from dissector.engine.correlation.exchange_rows import columns
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.fields.field_predicates import any_value
+from dissector.engine.fields.field_reader import Fields
 from dissector.filter import parse
 from dissector.protocol.apis import KEYS, Api, api
-from dissector.protocol.embedded.secrets import carries_secrets
+from dissector.protocol.embedded.masking import carries_secrets
 from dissector.protocol.messages import decode_request, decode_response
 from dissector.protocol.records import Record, build_records, new_batch
-from dissector.view.line import Seen, message_line
-from dissector.view.tree import tree
-from tests.dissector.engine.test_fields import ByCodecs, capture_of, same, whole
-from tests.dissector.engine.test_known import (
+from dissector.view.text.detail_tree import tree
+from dissector.view.text.summary_line import Seen, message_line
+from tests.dissector.engine.exchanges.test_exchange_facts import (
     ANSWERED,
     by_codecs,
     by_columns,
     of_version,
     row,
 )
-from tests.dissector.engine.test_record_parts import in_parts, one_by_one
+from tests.dissector.engine.fields.test_field_reader import ByCodecs, capture_of, same, whole
+from tests.dissector.engine.records.test_record_windows import in_parts, one_by_one
 from tests.dissector.view import bulk
 from tests.frames import request, response, sized
 from tests.packets import Wire, write

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dissector import Options, Schemas, UsageError, open_capture
-from dissector.engine import known
-from dissector.engine.capture import Capture
+from dissector.engine.exchanges import exchange_facts
+from dissector.engine.reading.capture import Capture
 from dissector.protocol.context import using
 from tests import definitions, frames, packets
 
@@ -59,9 +59,9 @@ def test_bulk_and_objects_give_the_same(
 ) -> None:
     path = definitions.talk_of_pings(tmp_path / "a.pcap", vendor, MANY)
     schemas = Schemas.of(vendor)
-    monkeypatch.setattr(known, "WORTHWHILE", 1)
+    monkeypatch.setattr(exchange_facts, "WORTHWHILE", 1)
     bulk = rows(path, schemas)
-    monkeypatch.setattr(known, "WORTHWHILE", 10**9)
+    monkeypatch.setattr(exchange_facts, "WORTHWHILE", 10**9)
     assert bulk == rows(path, schemas)
     table = open_capture(path, schemas=schemas).exchanges()
     assert table["problems"].to_list() == [row["problems"] for row in bulk]

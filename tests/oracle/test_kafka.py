@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dissector.protocol.apis.api_versions import ApiVersionsRequest
+from dissector.protocol.apis.data.api_versions import ApiVersionsRequest
 from dissector.protocol.schema import Versions
 from tests.broker import artifacts
 from tests.oracle.compare import Subject

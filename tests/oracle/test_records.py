@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector.protocol.embedded import control_records
-from dissector.protocol.embedded.control import decode_control
+from dissector.protocol.embedded.control_payloads import decode_control
 from dissector.protocol.records import (
     LegacyBatch,
     Record,

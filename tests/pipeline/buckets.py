@@ -10,7 +10,7 @@ from threading import Thread
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from pipeline.opening import store_of
+from pipeline.storage.filesystems import store_of
 
 BUCKET = "bucket"
 

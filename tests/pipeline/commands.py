@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from dissector.cli import main
-from pipeline.schemas import SCHEMAS
+from pipeline.tables.table_schemas import SCHEMAS
 
 Row = dict[str, Any]
 

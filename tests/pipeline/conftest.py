@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dissector.errors import UsageError
-from pipeline.java import find_java
-from pipeline.session import open_session
+from pipeline.jobs.java_home import find_java
+from pipeline.jobs.session import open_session
 
 SETTINGS = {"spark.sql.shuffle.partitions": "2"}
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.collection import Collection
-from pipeline.dissect import dissect_range
-from pipeline.local import dissect, planned
-from pipeline.names import has_doubts
-from pipeline.ranges import ranges_of
-from pipeline.schemas import SCHEMAS
-from pipeline.tables import NAMES, Wanted
-from tests.dissector.engine.test_capture import beat, heartbeat
+from pipeline.jobs.local_job import dissect, planned
+from pipeline.split.byte_ranges import ranges_of
+from pipeline.split.collection import Collection
+from pipeline.tables.dissect_task import dissect_range
+from pipeline.tables.shared_facts import has_doubts
+from pipeline.tables.table_builder import NAMES, Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.packets import Wire, write
 from tests.pipeline.commands import assert_same, tables_of
 

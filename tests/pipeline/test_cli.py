@@ -14,7 +14,7 @@ import pytest
 
 from dissector.cli import main
 from pipeline.cli import FIELDS, TABLES
-from pipeline.schemas import SCHEMAS
+from pipeline.tables.table_schemas import SCHEMAS
 from tests.pipeline.buckets import BUCKET, bucket
 
 ROOT = Path(__file__).parents[2]

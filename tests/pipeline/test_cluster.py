@@ -23,12 +23,12 @@ import pyspark
 import pytest
 
 from dissector.errors import UsageError
-from pipeline.java import find_java
-from pipeline.job import Request, make_tables
-from pipeline.query import read
-from pipeline.schemas import SCHEMAS
-from pipeline.session import HASTE, open_session
-from pipeline.tables import Wanted
+from pipeline.jobs.java_home import find_java
+from pipeline.jobs.job import Request, make_tables
+from pipeline.jobs.query import read
+from pipeline.jobs.session import HASTE, open_session
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import write
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.traffic import messy

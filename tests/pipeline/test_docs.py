@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.cli import pipeline
-from pipeline.job import Request, make_tables
-from pipeline.query import views
-from pipeline.schemas import SCHEMAS
-from pipeline.tables import Wanted
+from pipeline.jobs.job import Request, make_tables
+from pipeline.jobs.query import views
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/pipeline.md").read_text()

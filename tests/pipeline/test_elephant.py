@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.collection import Collection
-from pipeline.local import planned
-from pipeline.ranges import ranges_of
-from pipeline.spool import Lies
-from pipeline.stages import Job, Keys, Left, Note
-from pipeline.tables import Wanted
-from tests.dissector.engine.test_capture import beat, heartbeat
+from pipeline.jobs.local_job import planned
+from pipeline.jobs.stages import Job, Keys, Left, Note
+from pipeline.split.byte_ranges import ranges_of
+from pipeline.split.collection import Collection
+from pipeline.split.task_spill import Lies
+from pipeline.tables.table_builder import Wanted
+from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.packets import START_NS, Wire
 from tools.record.steady import save
 

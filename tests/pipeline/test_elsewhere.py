@@ -11,19 +11,19 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.collection import Collection
-from pipeline.job import Request, make_tables
-from pipeline.local import planned
-from pipeline.opening import LEAST_BYTES
-from pipeline.query import read
-from pipeline.ranges import ranges_of
-from pipeline.schemas import SCHEMAS
-from pipeline.store import NOWHERE
-from pipeline.tables import Wanted
+from pipeline.jobs.job import Request, make_tables
+from pipeline.jobs.local_job import planned
+from pipeline.jobs.query import read
+from pipeline.split.byte_ranges import ranges_of
+from pipeline.split.collection import Collection
+from pipeline.storage.filesystems import LEAST_BYTES
+from pipeline.storage.parquet_store import NOWHERE
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import write
 from tests.pipeline.buckets import BUCKET, Bucket, bucket
 from tests.pipeline.commands import assert_same, tables_of
-from tests.pipeline.test_reading import RANGE_BYTES, without
+from tests.pipeline.split.test_range_reader import RANGE_BYTES, without
 from tests.pipeline.traffic import messy, record_starts
 
 pytestmark = pytest.mark.spark

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
-from tests.dissector.engine.test_capture import beat, heartbeat
+from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.packets import STEP_NS, Packet, Talk, Wire, pieces, retimed
 
 TURN_NS = 200 * STEP_NS

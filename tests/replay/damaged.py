@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from replay import Pace, Plan, replay
-from replay.outcome import Verdict
+from replay.model.outcome import Verdict
 from replay.public import AS_FAST_AS_ANSWERED
-from replay.report import Report
+from replay.report.report import Report
 from tools.record.packets import walk
 
 _FILE_BYTES, _PACKET_BYTES = 24, 16

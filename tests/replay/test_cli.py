@@ -19,8 +19,8 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from tests.frames import request, response
 from tests.packets import Wire
-from tests.replay.captures import exchange, saved
-from tests.replay.scripted import Answer, alone, scripted
+from tests.replay.support.captures import exchange, saved
+from tests.replay.support.scripted import Answer, alone, scripted
 
 PATIENCE_S = 60.0
 

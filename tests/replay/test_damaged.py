@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from replay import Plan
-from tests.replay.captures import SHIPPED
 from tests.replay.damaged import Damage, damaged, played
+from tests.replay.support.captures import SHIPPED
 
 CAPTURES = (
     "librdkafka-idempotent",

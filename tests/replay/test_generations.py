@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from dissector.protocol.messages import Message
-from replay.outcome import Verdict
+from replay.model.outcome import Verdict
 from tests.frames import request, response
 from tests.packets import Wire
-from tests.replay.captures import exchange, saved
-from tests.replay.coordinator import Coordinator
-from tests.replay.scripted import Answer, Answers
+from tests.replay.run.test_runner import Played, at_script
+from tests.replay.support.captures import exchange, saved
+from tests.replay.support.coordinator import Coordinator
+from tests.replay.support.scripted import Answer, Answers
 from tests.replay.test_joining import BEAT, JOIN, SYNC, beats, joined, joins, of_group, verdict
-from tests.replay.test_run import Played, at_script
 
 NAMES = ("one", "two", "three")
 

@@ -11,16 +11,16 @@ import pytest
 
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from replay.compare import compare
-from replay.outcome import REJOINED, Outcome, Verdict
-from replay.pace import Pace
-from replay.stage import Manner
+from replay.compare.step_verdict import compare
+from replay.model.outcome import REJOINED, Outcome, Verdict
+from replay.options.pacing import Pace
+from replay.options.play_options import Manner
 from tests.frames import request, response
 from tests.packets import Talk, Wire
-from tests.replay.captures import exchange, saved
-from tests.replay.coordinator import Coordinator
-from tests.replay.scripted import Answer, Answers
-from tests.replay.test_run import Played, at_script, one_after_another
+from tests.replay.run.test_runner import Played, at_script, one_after_another
+from tests.replay.support.captures import exchange, saved
+from tests.replay.support.coordinator import Coordinator
+from tests.replay.support.scripted import Answer, Answers
 
 JOIN, SYNC, COMMIT = KEYS["JoinGroup"], KEYS["SyncGroup"], KEYS["OffsetCommit"]
 BEAT, LEAVE = KEYS["Heartbeat"], KEYS["LeaveGroup"]

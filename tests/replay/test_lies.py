@@ -12,12 +12,12 @@ from construct import Container
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from replay import Plan, Report, replay
-from replay.embedded import Embedded
-from replay.headline import verdict_line
-from replay.link import CLIENT_ID
-from replay.outcome import Verdict
-from tests.replay import lies
-from tests.replay.liar import Lie, lying
+from replay.client.broker_connection import CLIENT_ID
+from replay.mock.embedded_broker import Embedded
+from replay.model.outcome import Verdict
+from replay.report.headline import verdict_line
+from tests.replay.support import lies
+from tests.replay.support.liar import Lie, lying
 
 TIMEOUT_S = 1.0
 

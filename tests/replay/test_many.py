@@ -7,8 +7,8 @@ from pathlib import Path
 from dissector.protocol.apis import KEYS
 from tests.frames import request, response
 from tests.packets import Wire
-from tests.replay.captures import saved
-from tests.replay.test_run import at_script, beat
+from tests.replay.run.test_runner import at_script, beat
+from tests.replay.support.captures import saved
 
 CONNECTIONS, REQUESTS = 1000, 2
 HEARTBEAT = KEYS["Heartbeat"]

@@ -13,10 +13,10 @@ import pytest
 import replay as package
 from dissector.errors import UsageError
 from replay import Noise, Plan, Report, replay
-from replay.drive import learn_noise
-from replay.mock import Mock
-from replay.setting import Setting
-from replay.stage import Manner
+from replay.mock.librdkafka_mock import Mock
+from replay.options.play_options import Manner
+from replay.options.target_settings import Setting
+from replay.run.orchestrator import learn_noise
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 PRODUCED = CAPTURES / "librdkafka-idempotent.pcap"

@@ -12,7 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from replay import Pace, Plan, replay
-from replay.embedded import Embedded
+from replay.mock.embedded_broker import Embedded
 from tests.broker.replay.found import Record, records
 from tools.record.scenario import Mock, Scenario, Stage, all_scenarios
 from tools.record.sniff import CaptureRefusedError, capture, wait_until_quiet

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conform.probe.release_table import RELEASES
-from conform.probe.releases import ranges
+from conform.registry.kafka_release_table import RELEASES
+from conform.registry.kafka_releases import ranges
 from tools.release_table import TABLE, main, table
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from dissector import dissect
-from dissector.engine.exchange import Exchange
+from dissector.engine.exchanges.exchange import Exchange
 from dissector.protocol.apis import Api, all_apis
 
 PAGE = "COVERAGE.md"

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from heapq import merge
 from pathlib import Path
 
-from dissector.capture.files import read_packets
+from dissector.capture.formats.capture_reader import read_packets
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 ETHERNET = 1

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dissector.errors import DissectorError
 from dissector.protocol.apis import NAMES
-from dissector.protocol.definitions.reader import Definition
+from dissector.protocol.definitions.definition_reader import Definition
 from tools.release.compare import differences
 from tools.release.declared import Declared, as_declared, declared, definitions
 from tools.release.take import Change, TakeError, take
@@ -24,7 +24,7 @@ from tools.release.take import Change, TakeError, take
 ROOT = Path(__file__).parents[2]
 _BY_HAND = """\
 Left by hand: the words of each card and its KIP; entities and secrets (`entity=`, `secret=True`);
-roles (replay/role_table.py); rules (conform/); then python -m tools.api_table --write.\
+roles (replay/fields/role_table.py); rules (conform/); then python -m tools.api_table --write.\
 """
 
 

@@ -11,12 +11,13 @@ from types import ModuleType
 
 from dissector.errors import DefinitionError
 from dissector.protocol import apis, embedded, headers
-from dissector.protocol.apis import NAMES, api, module_name
+from dissector.protocol.apis import NAMES, api, api_module
+from dissector.protocol.definitions.definition_reader import Definition, read_definition
 from dissector.protocol.definitions.files import definition_files
-from dissector.protocol.definitions.reader import Definition, read_definition
 from dissector.protocol.schema import Field, Schema, Versions
 
-APIS, EMBEDDED = Path(apis.__file__).parent, Path(embedded.__path__[0])
+APIS = Path(apis.__file__).parent
+LOG_RECORDS = Path(embedded.__path__[0]) / "log_records"
 
 OTHER_NAMES = {
     # Kafka 4.0 made classes of their own of the oldest versions.
@@ -81,18 +82,23 @@ def declared(definition: Definition) -> Declared:
     return Declared(name, None, None)
 
 
+def api_file(name: str) -> Path:
+    """Return the file of an API; it may not exist yet."""
+    return APIS / f"{api_module(name).replace('.', '/')}.py"
+
+
 def _api(definition: Definition) -> Declared:
     key = definition.schema.key
     assert key is not None
     name = definition.name.removesuffix("Request").removesuffix("Response")
-    file = APIS / f"{module_name(name)}.py"
+    file = api_file(name)
     found = api(key) if NAMES.get(key) == name else None
     schema = found and (found.request if definition.kind == "request" else found.response)
     return Declared(definition.name, file, schema)
 
 
 def _embedded() -> Iterator[ModuleType]:
-    for module in pkgutil.iter_modules(embedded.__path__, f"{embedded.__name__}."):
+    for module in pkgutil.walk_packages(embedded.__path__, f"{embedded.__name__}."):
         yield importlib.import_module(module.name)
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dissector.protocol.apis import NAMES, module_name
-from dissector.protocol.definitions.reader import Definition
+from dissector.protocol.definitions.definition_reader import Definition
 from dissector.protocol.schema import Schema
 from tools.release.compare import differences
-from tools.release.declared import APIS, EMBEDDED, Declared
+from tools.release.declared import APIS, LOG_RECORDS, Declared, api_file
 from tools.release.merge import merged
 from tools.release.source import declaration, import_of, replaced, save
 
-_ENTRY = re.compile(r'    (\d+): "\w+",\n')
+_ENTRY = re.compile(r'    (\d+): "[\w.]+",\n')
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def take(change: Change) -> list[Path]:
         TakeError: What was written is not what the release has.
     """
     ours, name = change.declared.schema, change.declared.name
-    file = change.declared.file or EMBEDDED / f"{module_name(name)}.py"
+    file = change.declared.file or LOG_RECORDS / f"{module_name(name)}.py"
     fields_before = ours.fields if ours else ()
     before = ours or Schema(change.schema.key, change.schema.versions, change.schema.flexible)
     head, fields = merged(before, change.schema)
@@ -77,13 +77,13 @@ def _named(definition: Definition) -> list[Path]:
     places = {int(found[1]): at for at, each in enumerate(lines) if (found := _ENTRY.match(each))}
     assert key is not None
     line = f'    {key}: "{name}",\n'
-    if lines[places.get(key, 0)] == line:
+    if NAMES.get(key) == name or lines[places.get(key, 0)] == line:
         return []
-    old = APIS / f"{module_name(NAMES.get(key, name))}.py"
+    old = api_file(NAMES.get(key, name))
     changed = [file]
     if key in places:
         lines[places[key]] = line
-        if old.exists() and old != APIS / f"{module_name(name)}.py":
+        if old.exists() and old != api_file(name):
             old.unlink()
             changed.append(old)
     else:

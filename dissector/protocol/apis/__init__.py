@@ -1,7 +1,7 @@
 """
-Every API of Kafka, by its key; each is declared in a file of its own, loaded when asked for.
+All APIs of Kafka by key. Each API has a file in one of the rooms here, loaded on first use.
 
-Message definitions (`--schemas`) lie over these declarations, where some are in use.
+Message definitions (`--schemas`), where given, take precedence over these declarations.
 
 Source: Kafka, clients/src/main/resources/common/message (0.8.0 to 4.4).
 """
@@ -20,103 +20,106 @@ from dissector.protocol.schema import Schema
 
 Kind = Literal["request", "response"]
 
-NAMES = {
-    0: "Produce",
-    1: "Fetch",
-    2: "ListOffsets",
-    3: "Metadata",
-    4: "LeaderAndIsr",
-    5: "StopReplica",
-    6: "UpdateMetadata",
-    7: "ControlledShutdown",
-    8: "OffsetCommit",
-    9: "OffsetFetch",
-    10: "FindCoordinator",
-    11: "JoinGroup",
-    12: "Heartbeat",
-    13: "LeaveGroup",
-    14: "SyncGroup",
-    15: "DescribeGroups",
-    16: "ListGroups",
-    17: "SaslHandshake",
-    18: "ApiVersions",
-    19: "CreateTopics",
-    20: "DeleteTopics",
-    21: "DeleteRecords",
-    22: "InitProducerId",
-    23: "OffsetForLeaderEpoch",
-    24: "AddPartitionsToTxn",
-    25: "AddOffsetsToTxn",
-    26: "EndTxn",
-    27: "WriteTxnMarkers",
-    28: "TxnOffsetCommit",
-    29: "DescribeAcls",
-    30: "CreateAcls",
-    31: "DeleteAcls",
-    32: "DescribeConfigs",
-    33: "AlterConfigs",
-    34: "AlterReplicaLogDirs",
-    35: "DescribeLogDirs",
-    36: "SaslAuthenticate",
-    37: "CreatePartitions",
-    38: "CreateDelegationToken",
-    39: "RenewDelegationToken",
-    40: "ExpireDelegationToken",
-    41: "DescribeDelegationToken",
-    42: "DeleteGroups",
-    43: "ElectLeaders",
-    44: "IncrementalAlterConfigs",
-    45: "AlterPartitionReassignments",
-    46: "ListPartitionReassignments",
-    47: "OffsetDelete",
-    48: "DescribeClientQuotas",
-    49: "AlterClientQuotas",
-    50: "DescribeUserScramCredentials",
-    51: "AlterUserScramCredentials",
-    52: "Vote",
-    53: "BeginQuorumEpoch",
-    54: "EndQuorumEpoch",
-    55: "DescribeQuorum",
-    56: "AlterPartition",
-    57: "UpdateFeatures",
-    58: "Envelope",
-    59: "FetchSnapshot",
-    60: "DescribeCluster",
-    61: "DescribeProducers",
-    62: "BrokerRegistration",
-    63: "BrokerHeartbeat",
-    64: "UnregisterBroker",
-    65: "DescribeTransactions",
-    66: "ListTransactions",
-    67: "AllocateProducerIds",
-    68: "ConsumerGroupHeartbeat",
-    69: "ConsumerGroupDescribe",
-    70: "ControllerRegistration",
-    71: "GetTelemetrySubscriptions",
-    72: "PushTelemetry",
-    73: "AssignReplicasToDirs",
-    74: "ListConfigResources",
-    75: "DescribeTopicPartitions",
-    76: "ShareGroupHeartbeat",
-    77: "ShareGroupDescribe",
-    78: "ShareFetch",
-    79: "ShareAcknowledge",
-    80: "AddRaftVoter",
-    81: "RemoveRaftVoter",
-    82: "UpdateRaftVoter",
-    83: "InitializeShareGroupState",
-    84: "ReadShareGroupState",
-    85: "WriteShareGroupState",
-    86: "DeleteShareGroupState",
-    87: "ReadShareGroupStateSummary",
-    88: "StreamsGroupHeartbeat",
-    89: "StreamsGroupDescribe",
-    90: "DescribeShareGroupOffsets",
-    91: "AlterShareGroupOffsets",
-    92: "DeleteShareGroupOffsets",
-    93: "StreamsGroupTopologyDescriptionUpdate",
-    94: "UnregisterController",
+_DECLARATIONS = {
+    0: "data.Produce",
+    1: "data.Fetch",
+    2: "data.ListOffsets",
+    3: "data.Metadata",
+    4: "cluster.LeaderAndIsr",
+    5: "cluster.StopReplica",
+    6: "cluster.UpdateMetadata",
+    7: "cluster.ControlledShutdown",
+    8: "groups.OffsetCommit",
+    9: "groups.OffsetFetch",
+    10: "groups.FindCoordinator",
+    11: "groups.JoinGroup",
+    12: "groups.Heartbeat",
+    13: "groups.LeaveGroup",
+    14: "groups.SyncGroup",
+    15: "groups.DescribeGroups",
+    16: "groups.ListGroups",
+    17: "security.SaslHandshake",
+    18: "data.ApiVersions",
+    19: "admin.CreateTopics",
+    20: "admin.DeleteTopics",
+    21: "data.DeleteRecords",
+    22: "transactions.InitProducerId",
+    23: "data.OffsetForLeaderEpoch",
+    24: "transactions.AddPartitionsToTxn",
+    25: "transactions.AddOffsetsToTxn",
+    26: "transactions.EndTxn",
+    27: "transactions.WriteTxnMarkers",
+    28: "transactions.TxnOffsetCommit",
+    29: "security.DescribeAcls",
+    30: "security.CreateAcls",
+    31: "security.DeleteAcls",
+    32: "admin.DescribeConfigs",
+    33: "admin.AlterConfigs",
+    34: "admin.AlterReplicaLogDirs",
+    35: "admin.DescribeLogDirs",
+    36: "security.SaslAuthenticate",
+    37: "admin.CreatePartitions",
+    38: "security.CreateDelegationToken",
+    39: "security.RenewDelegationToken",
+    40: "security.ExpireDelegationToken",
+    41: "security.DescribeDelegationToken",
+    42: "groups.DeleteGroups",
+    43: "admin.ElectLeaders",
+    44: "admin.IncrementalAlterConfigs",
+    45: "admin.AlterPartitionReassignments",
+    46: "admin.ListPartitionReassignments",
+    47: "groups.OffsetDelete",
+    48: "admin.DescribeClientQuotas",
+    49: "admin.AlterClientQuotas",
+    50: "security.DescribeUserScramCredentials",
+    51: "security.AlterUserScramCredentials",
+    52: "raft.Vote",
+    53: "raft.BeginQuorumEpoch",
+    54: "raft.EndQuorumEpoch",
+    55: "raft.DescribeQuorum",
+    56: "cluster.AlterPartition",
+    57: "admin.UpdateFeatures",
+    58: "cluster.Envelope",
+    59: "raft.FetchSnapshot",
+    60: "data.DescribeCluster",
+    61: "transactions.DescribeProducers",
+    62: "cluster.BrokerRegistration",
+    63: "cluster.BrokerHeartbeat",
+    64: "cluster.UnregisterBroker",
+    65: "transactions.DescribeTransactions",
+    66: "transactions.ListTransactions",
+    67: "transactions.AllocateProducerIds",
+    68: "groups.ConsumerGroupHeartbeat",
+    69: "groups.ConsumerGroupDescribe",
+    70: "cluster.ControllerRegistration",
+    71: "admin.GetTelemetrySubscriptions",
+    72: "admin.PushTelemetry",
+    73: "cluster.AssignReplicasToDirs",
+    74: "admin.ListConfigResources",
+    75: "data.DescribeTopicPartitions",
+    76: "share_groups.ShareGroupHeartbeat",
+    77: "share_groups.ShareGroupDescribe",
+    78: "share_groups.ShareFetch",
+    79: "share_groups.ShareAcknowledge",
+    80: "raft.AddRaftVoter",
+    81: "raft.RemoveRaftVoter",
+    82: "raft.UpdateRaftVoter",
+    83: "share_groups.InitializeShareGroupState",
+    84: "share_groups.ReadShareGroupState",
+    85: "share_groups.WriteShareGroupState",
+    86: "share_groups.DeleteShareGroupState",
+    87: "share_groups.ReadShareGroupStateSummary",
+    88: "groups.StreamsGroupHeartbeat",
+    89: "groups.StreamsGroupDescribe",
+    90: "share_groups.DescribeShareGroupOffsets",
+    91: "share_groups.AlterShareGroupOffsets",
+    92: "share_groups.DeleteShareGroupOffsets",
+    93: "groups.StreamsGroupTopologyDescriptionUpdate",
+    94: "cluster.UnregisterController",
 }
+"""API key -> room and name of its declaration, in key order."""
+
+NAMES = {key: place.rpartition(".")[2] for key, place in _DECLARATIONS.items()}
 """API key -> name, in key order."""
 
 KEYS = {name: key for key, name in NAMES.items()}
@@ -147,8 +150,14 @@ class Api:
 
 
 def module_name(name: str) -> str:
-    """Return the file of an API: `ListOffsets` lies in `list_offsets`."""
+    """Return the name of a message's module: `list_offsets` for `ListOffsets`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def api_module(name: str) -> str:
+    """Return the module of an API here: `data.list_offsets`; a new API has no room yet."""
+    room = _DECLARATIONS[KEYS[name]].rpartition(".")[0] if name in KEYS else ""
+    return f"{room}.{module_name(name)}".removeprefix(".")
 
 
 @per_schemas
@@ -167,7 +176,7 @@ def _declared(key: int) -> Api | None:
     name = NAMES.get(key)
     if name is None:
         return None
-    module = import_module(f"{__name__}.{module_name(name)}")
+    module = import_module(f"{__name__}.{api_module(name)}")
     return Api(key, name, getattr(module, f"{name}Request"), getattr(module, f"{name}Response"))
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from dissector.errors import DefinitionError, UsageError
+from dissector.protocol.definitions.definition_reader import Definition, read_definition
 from dissector.protocol.definitions.files import DefinitionFile, definition_files
-from dissector.protocol.definitions.reader import Definition, read_definition
 
 _ALL: WeakValueDictionary[bytes, Schemas] = WeakValueDictionary()
 """Those in use by their content: tasks of a Spark worker share what is derived from them."""

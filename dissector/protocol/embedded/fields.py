@@ -16,10 +16,10 @@ from typing import Any
 from construct import Container
 
 from dissector.protocol.apis import Kind
-from dissector.protocol.embedded.group_members import Part, read_member
+from dissector.protocol.embedded.membership.group_members import Part, read_member
 from dissector.protocol.embedded.principal import DefaultPrincipalData
 from dissector.protocol.embedded.reading import Embedded, read_versioned
-from dissector.protocol.embedded.sasl import decode_token
+from dissector.protocol.embedded.sasl_tokens import decode_token
 from dissector.protocol.messages import Message, decode_request, decode_response
 
 ENVELOPE = 58

@@ -192,4 +192,4 @@ LIES = {
     "P47": _hushes("OffsetFetch", "UNSTABLE_OFFSET_COMMIT"),
     "T09": _hushes("InitProducerId"),
 }
-"""P16, which needs SASL, is broken by a scripted broker in tests/conform/probe/test_drive.py."""
+"""P16, which needs SASL, has a scripted broker in tests/conform/probe/test_probe_runner.py."""

@@ -8,11 +8,11 @@ import time
 import pytest
 
 import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
-from conform.probe import target
-from conform.probe.drive import Outcome, probe_broker
-from conform.probe.target import Target
-from conform.rule import REGISTRY, Severity
-from replay.auth import Security
+from conform.probe import probe_target
+from conform.probe.probe_runner import Outcome, probe_broker
+from conform.probe.probe_target import Target
+from conform.registry.rule import REGISTRY, Severity
+from replay.client.auth import Security
 from tests.broker import artifacts
 from tests.broker.conform.lies import LIES
 from tests.broker.conform.relay import TRUTH, Lie, relaying
@@ -94,7 +94,7 @@ def test_each_rule_has_a_lie() -> None:
 @pytest.mark.parametrize("rule", sorted(LIES))
 def test_each_lie_is_found(kafka: StartCluster, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Where a connection stays open that should not, the probe waits for its end, again and again.
-    monkeypatch.setattr(target, "_LONGEST_WAIT_FOR_END_S", 0.5)
+    monkeypatch.setattr(probe_target, "_LONGEST_WAIT_FOR_END_S", 0.5)
     outcome = asked(kafka(Shape()).bootstrap(), rule, lie=LIES[rule])
     assert outcome.verdict.tallies[rule].broken, dict(outcome.verdict.tallies[rule].unjudged)
     assert outcome.verdict.count(Severity.ERROR)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 import tests.conform.rules.test_cases  # noqa: F401  (imports all cases)
-from conform.rule import Severity, Side
+from conform.registry.rule import Severity, Side
 from dissector import Exchange
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import decode_response, expects_response

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ssl
 
-from replay.auth import Security
-from replay.maker import TO_CONTROLLER
-from replay.policy import BROKERS_TALK
+from replay.client.auth import Security
+from replay.plan.builder import TO_CONTROLLER
+from replay.plan.exclusion_policy import BROKERS_TALK
 from tests.broker.kafka import Cluster
 from tests.broker.replay.lines import Case, Line, Part
 from tests.broker.replay.plays import new_said_by_clients, said_by_clients

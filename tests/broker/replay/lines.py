@@ -15,19 +15,19 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from replay import Pace, Plan, replay
-from replay.auth import Security
-from replay.drive import learn_noise
-from replay.policy import KINDS, Kind
-from replay.report import Report
-from replay.setting import Setting
-from replay.stage import Manner
+from replay.client.auth import Security
+from replay.options.play_options import Manner
+from replay.options.target_settings import Setting
+from replay.plan.exclusion_policy import KINDS, Kind
+from replay.report.report import Report
+from replay.run.orchestrator import learn_noise
 from tests.broker.kafka import Cluster
 from tests.broker.replay.found import Found, found
 from tests.broker.replay.recording import Play, fresh, record
 from tests.broker.settings import Shape
 from tools.record.scenario import until
-from tools.record.scenarios.sweep_client import Speaker
-from tools.record.scenarios.sweep_data import METADATA
+from tools.record.sweep.client import Speaker
+from tools.record.sweep.data import METADATA
 
 _PATIENCE_S = 30.0
 _SIDE_BY_SIDE = 4

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 from replay import Pace, Plan, replay
-from replay.report import Report
+from replay.report.report import Report
 from tests.broker.kafka import running
 from tests.broker.replay.releases import beside_releases
 from tests.broker.settings import Shape

@@ -9,8 +9,8 @@ from construct import Container
 
 from tools.record.scenario import Stage
 from tools.record.scenarios.sweep import new
-from tools.record.scenarios.sweep_client import Speaker, patiently
-from tools.record.scenarios.sweep_transactions import (
+from tools.record.sweep.client import Speaker, patiently
+from tools.record.sweep.transactions import (
     ADD_PARTITIONS,
     DESCRIBE_TRANSACTIONS,
     END_TXN,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from replay.noise import general
-from replay.report import Report
+from replay.compare.ignore_rules import general
+from replay.report.report import Report
 
 OF_THE_RELEASE = ("ApiVersions",)
 """What is noise where a capture of another release is played: each one offers its own."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replay import Plan, replay
-from replay.mock import Mock
+from replay.mock.librdkafka_mock import Mock
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.connects import connects
 from tests.broker.settings import Shape

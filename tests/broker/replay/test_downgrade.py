@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from replay import Plan, replay
-from replay.additions import ADDED
-from replay.policy import KINDS, Kind
-from replay.report import Report
+from replay.plan.exclusion_policy import KINDS, Kind
+from replay.report.report import Report
+from replay.sessions.transaction_compat import ADDED
 from tests.broker.conftest import StartCluster
 from tests.broker.kafka import Cluster
 from tests.broker.replay.found import found

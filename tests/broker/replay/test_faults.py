@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from replay import Pace, Plan, Report, replay
-from replay.drive import drive
-from replay.mock import Mock
-from replay.outcome import Verdict
-from replay.run import Run
-from replay.setting import Setting
-from replay.stage import Manner
+from replay.mock.librdkafka_mock import Mock
+from replay.model.outcome import Verdict
+from replay.options.play_options import Manner
+from replay.options.target_settings import Setting
+from replay.run.orchestrator import drive
+from replay.run.runner import Run
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.recording import fresh
 from tests.broker.replay.releases import OF_THE_RELEASE

@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from replay import Plan, Report, replay
 from tests.broker.conftest import StartCluster
 from tests.broker.settings import Shape
-from tests.replay import lies
-from tests.replay.liar import Lie, lying
+from tests.replay.support import lies
+from tests.replay.support.liar import Lie, lying
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 

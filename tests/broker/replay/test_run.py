@@ -12,19 +12,19 @@ from construct import Container
 from dissector.protocol.apis import api
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
-from replay.again import errors_of
-from replay.cluster import Cluster
-from replay.names import Names
-from replay.outcome import Outcome
-from replay.pace import Pace
-from replay.plan import Plan
-from replay.run import Run
-from replay.stage import Manner
-from replay.world import World
+from replay.client.cluster import Cluster
+from replay.mapping.id_map import World
+from replay.mapping.resource_names import Names
+from replay.model.outcome import Outcome
+from replay.options.pacing import Pace
+from replay.options.play_options import Manner
+from replay.plan.plan import Plan
+from replay.run.runner import Run
+from replay.sessions.retry_policy import errors_of
 from tests.broker.conftest import StartCluster
 from tests.broker.settings import Shape
-from tests.replay.captures import SHIPPED
-from tests.replay.seen import Seen
+from tests.replay.support.captures import SHIPPED
+from tests.replay.support.seen import Seen
 
 pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("broker")]
 

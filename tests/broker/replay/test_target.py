@@ -14,11 +14,11 @@ from construct import Container
 
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
-from replay.auth import Security
-from replay.cluster import Cluster, Coordinated
-from replay.merge import merge
-from replay.route import MISROUTED, route
-from replay.topics import EARLIEST, LATEST, create_topics, offsets
+from replay.client.auth import Security
+from replay.client.cluster import Cluster, Coordinated
+from replay.client.fan_in import merge
+from replay.client.router import MISROUTED, route
+from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
 from tests.broker import artifacts
 from tests.broker.conftest import StartCluster
 from tests.broker.replay.recording import fresh

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replay import Pace, Plan, replay
-from replay.policy import KINDS, Kind
+from replay.plan.exclusion_policy import KINDS, Kind
 from tests.broker.kafka import Cluster
 from tests.broker.replay.found import Found, found
 from tests.broker.replay.recording import fresh, record

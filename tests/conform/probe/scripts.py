@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
-from conform.probe.drive import Outcome, probe_broker
-from conform.rule import REGISTRY
-from replay.auth import Security
-from tests.replay.scripted import Answers, Scripted, alone, scripted
+from conform.probe.probe_runner import Outcome, probe_broker
+from conform.registry.rule import REGISTRY
+from replay.client.auth import Security
+from tests.replay.support.scripted import Answers, Scripted, alone, scripted
 
 LIVE = {rule.id: rule for rule in REGISTRY.values() if rule.on == "live"}
 

@@ -9,18 +9,26 @@ from collections.abc import AsyncIterator, Awaitable
 import pytest
 
 from conform.cli import conform
-from conform.probe import target as targets
-from conform.probe.drive import Outcome, probe_broker
-from conform.probe.target import Target
-from conform.rank import Rank
-from conform.rule import Severity
-from conform.text import text_lines
+from conform.probe import probe_target as targets
+from conform.probe.probe_runner import Outcome, probe_broker
+from conform.probe.probe_target import Target
+from conform.registry.rank import Rank
+from conform.registry.rule import Severity
+from conform.report.verdict_text import text_lines
 from dissector.cli.app import main
 from dissector.protocol.apis import NAMES
 from dissector.protocol.messages import Message
-from replay.auth import Security
+from replay.client.auth import Security
 from tests.conform.probe.scripts import LIVE, broken, probed
-from tests.replay.scripted import HANG_UP, Answer, Answers, Scripted, alone, offers, scripted
+from tests.replay.support.scripted import (
+    HANG_UP,
+    Answer,
+    Answers,
+    Scripted,
+    alone,
+    offers,
+    scripted,
+)
 
 NOT_CONTROLLER = 41
 UNKNOWN_KEY = b"\x03\xe7"
@@ -235,7 +243,7 @@ def test_a_probe_that_fails_is_a_mistake_of_ours(monkeypatch: pytest.MonkeyPatch
     def raises(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("conform.probe.probes.order._comes_back", raises)
+    monkeypatch.setattr("conform.probe.probes.pipelining_probes._comes_back", raises)
     outcome, _ = probed({}, "P08", "P14")
     (fault,) = outcome.verdict.faults.values()
     assert str(fault).startswith("P08 failed: ZeroDivisionError in test_gone.py line ")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from conform.rule import REGISTRY
+from conform.registry.rule import REGISTRY
 from tests.conform.scene import BREAKS, KEEPS, Case, broken, capture_rules
 
-for file in sorted(Path(__file__).parent.glob("test_*.py")):
-    if file.stem != Path(__file__).stem:
-        import_module(f"{__package__}.{file.stem}")
+for file in sorted(Path(__file__).parent.rglob("test_*.py")):
+    if file.parent != Path(__file__).parent:
+        import_module(f"{__package__}.{file.parent.name}.{file.stem}")
 
 BREAKING = [
     pytest.param(rule, case, also, id=f"{rule}-{case.__name__}")

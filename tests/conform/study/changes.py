@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from conform.rule import Side
+from conform.registry.rule import Side
 from dissector.protocol.records import RecordBatch, parse_records
 from tests.conform.study.script import Change, Fault, Said, Script, body_fault
 

@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-from conform.rule import Side
+from conform.registry.rule import Side
 from tests.conform.study.changes import (
     CLIENTS,
     DATA,

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dissector.capture.columns import DATA, END, IN_DATA, NEVER, Chunks
-from dissector.capture.files import read_packets
-from dissector.capture.layers import Layers
-from dissector.capture.tcp import Streams
+from dissector.capture.formats.capture_reader import read_packets
+from dissector.capture.packets.layers import Layers
+from dissector.capture.tcp.reassembly import Streams
 
 Piece: TypeAlias = bytes | int
 """Bytes of a stream, or how many are missing."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from dissector.capture.files import read_packets
-from dissector.capture.layers import Layers
+from dissector.capture.formats.capture_reader import read_packets
+from dissector.capture.packets.layers import Layers
 
 CAPTURES = sorted((Path(__file__).parents[3] / "captures").glob("*.pcap*"))
 PLAIN = [path for path in CAPTURES if path.suffix in (".pcap", ".pcapng")]

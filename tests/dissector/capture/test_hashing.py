@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dissector import open_capture
-from dissector.capture.flows import Flows
 from dissector.capture.hashing import SECRET, scatter, scatter_ends
-from dissector.capture.live import Key
-from dissector.capture.networks import Networks, slot
-from dissector.capture.register import Register
+from dissector.capture.packets.networks import Networks, slot
+from dissector.capture.tcp.connection_state import Key
+from dissector.capture.tcp.connection_table import Register
+from dissector.capture.tcp.flow_table import Flows
 
 SLOTS = 1 << 12
 CAPTURE = Path(__file__).parents[3] / "captures" / "demo.pcap"

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars
 import pytest
 
-from dissector.engine import known
-from dissector.view import message_rows
+from dissector.engine.exchanges import exchange_facts
+from dissector.view.json import message_rows
 from tests import packets
 from tests.dissector.cli import plays
 from tests.dissector.cli.conftest import Run
@@ -261,7 +261,7 @@ def test_standard_input_is_read_in_columns_too(good: Run, monkeypatch: pytest.Mo
             super().__post_init__()
             windows.append(self)
 
-    monkeypatch.setattr(known, "WORTHWHILE", 1)
+    monkeypatch.setattr(exchange_facts, "WORTHWHILE", 1)
     monkeypatch.setattr(message_rows, "TableWindow", Window)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(capture.read_bytes())))
     assert good("dissect", "-", "-T", "ndjson").out == told.replace(str(capture), "-")

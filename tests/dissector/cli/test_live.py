@@ -211,7 +211,8 @@ def test_progress_is_never_among_the_rows(tmp_path: Path, terminal: tuple[int, i
     words = ["pairs", str(capture), "-T", "csv"]
     code = (
         "import sys; from dissector.cli import progress, options; progress.PATIENCE_S = 0;"
-        "from dissector.capture import files; files._PIECE_BYTES = 40_000;"
+        "from dissector.capture.formats import capture_reader as reader;"
+        "reader._PIECE_BYTES = 40_000;"
         "make = options.Options;"
         "options.Options = lambda **values: make(window_bytes=40_000, **values);"
         "from dissector.cli import main;"

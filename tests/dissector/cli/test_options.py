@@ -9,8 +9,8 @@ import polars
 import pytest
 
 from dissector.cli.options import one_of, source
-from dissector.engine import known
-from dissector.engine.capture import Window
+from dissector.engine.exchanges import exchange_facts
+from dissector.engine.reading.capture import Window
 from dissector.errors import FilterError, UsageError
 from tests import packets
 from tests.dissector.cli import plays
@@ -121,7 +121,7 @@ def test_a_filter_gives_the_same_from_columns_and_one_by_one(
 ) -> None:
     told = []
     for number, worthwhile in enumerate((1, 10**9)):
-        monkeypatch.setattr(known, "WORTHWHILE", worthwhile)
+        monkeypatch.setattr(exchange_facts, "WORTHWHILE", worthwhile)
         file = tmp_path / f"{number}.parquet"
         to_file = ["-o", file] if "parquet" in command else []
         out = good(*command, shop, "-Y", text, *to_file).out

@@ -20,7 +20,7 @@ from dissector.cli.output import (
     write_lines,
     write_rows,
 )
-from dissector.engine.arrow import _kept, integers_series
+from dissector.engine.tables.arrow import _kept, integers_series
 from dissector.errors import UsageError
 
 ROWS = [{"a": 1, "b": "x,y", "c": None}, {"a": 20, "b": 'say "hi"', "c": [1, 2]}]

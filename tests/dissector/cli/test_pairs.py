@@ -9,8 +9,8 @@ from typing import Any
 import polars
 import pytest
 
-from dissector.engine import known
-from dissector.engine.exchange import COLUMNS
+from dissector.engine.exchanges import exchange_facts
+from dissector.engine.exchanges.exchange import COLUMNS
 from tests import packets
 from tests.dissector.cli import plays
 from tests.dissector.cli.conftest import Run
@@ -267,7 +267,7 @@ def test_bodies_are_the_same_from_columns_and_one_by_one(
     told = []
     chosen = ["-Y", filter_text] if filter_text else []
     for number, worthwhile in enumerate((1, 10**9)):
-        monkeypatch.setattr(known, "WORTHWHILE", worthwhile)
+        monkeypatch.setattr(exchange_facts, "WORTHWHILE", worthwhile)
         file = tmp_path / str(number)
         good("pairs", shop, "-T", form, "--bodies", "-o", file, *chosen)
         told.append(polars.read_parquet(file) if form == "parquet" else file.read_bytes())

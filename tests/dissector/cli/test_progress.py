@@ -10,7 +10,7 @@ import pytest
 from dissector.cli import progress
 from dissector.cli.options import source
 from dissector.cli.progress import Progress
-from dissector.engine.capture import Capture
+from dissector.engine.reading.capture import Capture
 from tests.dissector.cli.conftest import Run
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars
 import pytest
 
-from dissector.engine.records import COLUMNS
+from dissector.engine.exchanges.exchange_records import COLUMNS
 from dissector.protocol.records import Record, build_records, new_batch
 from tests import packets
 from tests.dissector.cli import plays
@@ -213,7 +213,7 @@ def test_a_filter_asks_each_record(
     text: str,
     numbers: list[int],
 ) -> None:
-    monkeypatch.setattr("dissector.engine.known.WORTHWHILE", worthwhile)
+    monkeypatch.setattr("dissector.engine.exchanges.exchange_facts.WORTHWHILE", worthwhile)
     rows = good("records", mixed, "-T", "ndjson").rows
     found = good("records", mixed, "-T", "ndjson", "-Y", text).rows
     assert found == [rows[number] for number in numbers]

@@ -15,10 +15,13 @@ from uuid import UUID
 import polars
 import pytest
 
-from dissector.protocol.embedded.cluster_metadata import ConfigRecord, UserScramCredentialRecord
-from dissector.protocol.embedded.group_coordinator import GroupMetadataValue
+from dissector.protocol.embedded.log_records.cluster_metadata import (
+    ConfigRecord,
+    UserScramCredentialRecord,
+)
+from dissector.protocol.embedded.log_records.group_coordinator import GroupMetadataValue
 from dissector.protocol.records import Record, build_records, new_batch
-from dissector.view.hexdump import hexdump
+from dissector.view.text.hexdump import hexdump
 from tests import packets
 from tests.dissector.cli.conftest import Done, Run
 from tests.dissector.cli.plays import FETCH, asked, told

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.cli.sorting import sort_names, sorted_part, sorted_rows
-from dissector.engine.columns import (
+from dissector.engine.tables.column_types import (
     Buffers,
     Coded,
     Columns,
@@ -22,8 +22,8 @@ from dissector.engine.columns import (
     Milliseconds,
     Slices,
 )
-from dissector.engine.exchanges import NONE
-from dissector.engine.table import Part, Woven, pieces, rows_one_by_one
+from dissector.engine.tables.exchange_table import NONE
+from dissector.engine.tables.frames import Part, Woven, pieces, rows_one_by_one
 from dissector.errors import UsageError
 
 

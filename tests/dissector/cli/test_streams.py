@@ -10,7 +10,7 @@ import polars
 import pytest
 
 from dissector.cli.output import ROW_FORMATS
-from dissector.engine.connections import COLUMNS
+from dissector.engine.reading.connection_rows import COLUMNS
 from tests import packets
 from tests.dissector.cli import plays
 from tests.dissector.cli.conftest import Run

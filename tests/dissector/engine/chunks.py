@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from dissector.capture.columns import DATA, END, GAP, IN_DATA, IN_HELD, NEVER, Chunks
-from dissector.capture.connections import Connection, Side
+from dissector.capture.tcp.connections import Connection, Side
 from tests.frames import request, response, sized
 from tests.packets import pieces
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dissector import CaptureError, Message, open_capture
-from dissector.engine.exchange import COLUMNS, Exchange
-from dissector.engine.exchanges import STATUS
+from dissector.engine.exchanges.exchange import COLUMNS, Exchange
+from dissector.engine.tables.exchange_table import STATUS
 from dissector.protocol.embedded.fields import embedded
 from dissector.protocol.spans import spans
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector import Capture, Options
-from dissector.engine.exchange import COLUMNS
+from dissector.engine.exchanges.exchange import COLUMNS
 from tests.examples import examples
 from tests.frames import request, response
 from tests.packets import HEADERS_BYTES, Packet, Talk, Wire, pcap_file, pieces, retimed

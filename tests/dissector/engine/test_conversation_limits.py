@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dissector.engine import conversation
-from dissector.engine.conversation import EARLY_NS, Conversation
-from dissector.engine.exchanges import STATUS, Row
+from dissector.engine.correlation import connection_correlator
+from dissector.engine.correlation.connection_correlator import EARLY_NS, Conversation
+from dissector.engine.correlation.exchange_rows import Row
+from dissector.engine.tables.exchange_table import STATUS
 from tests.frames import request, response
 
 HEARTBEAT = 12
@@ -64,8 +65,8 @@ def test_response_with_an_id_of_the_past_does_not_wait() -> None:
 def test_stream_in_which_nothing_is_believed_is_not_kept(
     whole: bool, side: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversation, "KEEP_BYTES", 5000)
-    monkeypatch.setattr(conversation, "START_BYTES", 1 << 30)
+    monkeypatch.setattr(connection_correlator, "KEEP_BYTES", 5000)
+    monkeypatch.setattr(connection_correlator, "START_BYTES", 1 << 30)
     it = Conversation(0, whole, lambda row: None)
     for packet in range(100):
         it.data(side, b"\x80" * 1000, packet, 0)
@@ -76,7 +77,7 @@ def test_stream_in_which_nothing_is_believed_is_not_kept(
 
 
 def test_responses_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "KEEP_BYTES", 5000)
+    monkeypatch.setattr(connection_correlator, "KEEP_BYTES", 5000)
     it = Conversation(0, False, lambda row: None)
     it.data(0, beat(1), 0, 0)
     it.data(1, told(1), 1, 1)
@@ -90,7 +91,7 @@ def test_responses_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.Monkey
 def test_responses_alone_are_known_before_they_are_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(conversation, "KEEP_BYTES", 200)
+    monkeypatch.setattr(connection_correlator, "KEEP_BYTES", 200)
     rows: list[Row] = []
     it = Conversation(0, False, rows.append)
     for n in range(100):

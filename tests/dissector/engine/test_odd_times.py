@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dissector import open_capture
-from dissector.capture.records import TIME_MAX, TIME_MIN
-from dissector.engine import known
+from dissector.capture.formats.packet_rows import TIME_MAX, TIME_MIN
+from dissector.engine.exchanges import exchange_facts
 from tests.dissector.capture.traffic import enhanced, interface, section
 from tests.frames import request, response
 from tests.packets import TSRESOL, Wire
@@ -44,7 +44,7 @@ def capture(offset_s: int) -> bytes:
 def test_rows_are_the_same_and_no_latency_wraps(
     worthwhile: int, offset_s: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known, "WORTHWHILE", worthwhile)
+    monkeypatch.setattr(exchange_facts, "WORTHWHILE", worthwhile)
     path = tmp_path / "odd.pcapng"
     path.write_bytes(capture(offset_s))
     by_objects = [exchange.row() for exchange in open_capture(path)]

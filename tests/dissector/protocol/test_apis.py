@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector import DecodeError, EncodeError, codec
-from dissector.protocol.apis import NAMES, Api, api, api_name, module_name
+from dissector.protocol.apis import NAMES, Api, api, api_module, api_name
 from dissector.protocol.schema import Versions
 from dissector.protocol.spans import spans
 from tests.dissector.protocol.protocol_facts import facts
@@ -216,7 +216,10 @@ def test_each_api_has_a_file_of_its_own(key: int) -> None:
     assert found is not None
     assert found.request.key == found.response.key == key
     assert found.request.versions == found.response.versions
-    source = Path(__file__).parents[3] / f"dissector/protocol/apis/{module_name(found.name)}.py"
+    source = (
+        Path(__file__).parents[3]
+        / f"dissector/protocol/apis/{api_module(found.name).replace('.', '/')}.py"
+    )
     assert source.read_text().startswith(f'"""\n{found.name} (key {key}): ')
 
 

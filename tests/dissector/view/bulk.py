@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from dissector.engine.columns import Coded
-from dissector.engine.exchange import Exchange
-from dissector.engine.exchanges import ANSWERED, Exchanges, Row, columns
-from dissector.engine.frames import Frame
-from dissector.engine.topics import TopicNames
-from dissector.view import body_texts
-from dissector.view.bodies import body_text
+from dissector.engine.correlation.exchange_rows import Row, columns
+from dissector.engine.correlation.framer import Frame
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.tables.column_types import Coded
+from dissector.engine.tables.exchange_table import ANSWERED, Exchanges
+from dissector.view.json import bulk_bodies
+from dissector.view.json.body import body_text
 from tests.frames import request, response
 
 PRODUCE, FETCH = 0, 1
@@ -54,7 +55,7 @@ def in_bulk(table: Exchanges, show_secrets: bool = False) -> Texts:
     """Return what is written in bulk."""
     numbers = {"number": Coded(np.arange(len(table)), range(len(table)))}
     out: Texts = []
-    for part in body_texts.with_bodies(table, numbers, show_secrets):
+    for part in bulk_bodies.with_bodies(table, numbers, show_secrets):
         sides: list[list[str | None]] = []
         for name in ("request", "response"):
             content = [part[name].value(row) for row in range(len(part[name]))]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from dissector.engine.columns import (
+from dissector.engine.tables.column_types import (
     Buffers,
     Coded,
     Columns,
@@ -16,7 +16,7 @@ from dissector.engine.columns import (
     Milliseconds,
     Slices,
 )
-from dissector.engine.exchanges import NONE
+from dissector.engine.tables.exchange_table import NONE
 
 INT64 = st.integers(NONE, 2**63 - 1)
 NEAR_NONE = st.integers(NONE, NONE + 2**41)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dissector.view import body_texts
+from dissector.view.json import bulk_bodies
 
 
 @pytest.fixture
@@ -16,4 +16,4 @@ def no_python(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any) -> bytes:
         raise AssertionError("left to Python")
 
-    monkeypatch.setattr(body_texts._Bodies, "_python", fail)
+    monkeypatch.setattr(bulk_bodies._Bodies, "_python", fail)

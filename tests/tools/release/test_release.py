@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from dissector.protocol.apis import NAMES
-from dissector.protocol.embedded import cluster_nodes, streams_group_coordinator
+from dissector.protocol.embedded import cluster_nodes
+from dissector.protocol.embedded.log_records import streams_group_coordinator
 from tests.tools.release.kafka_json import Spec, field, save, spec, specs
 from tools.release.__main__ import main
 
@@ -154,19 +155,19 @@ def test_what_is_written_is_what_the_release_has(tmp_path: Path) -> None:
     first = run(copy, "--write", str(folder))
     assert first.returncode == 1, first.stderr
     assert "UnregisterControllerRecord" in first.stdout
-    assert "removed: dissector/protocol/apis/sync_group.py" in first.stdout
+    assert "removed: dissector/protocol/apis/groups/sync_group.py" in first.stdout
     second = run(copy, str(folder))
     assert (second.stdout, second.returncode) == ("no difference in 9 messages\n", 0), second.stderr
 
     apis = copy / "dissector/protocol/apis"
-    produce = (apis / "produce.py").read_text()
+    produce = (apis / "data/produce.py").read_text()
     assert 'ProduceRequest = message(0, "0-14", flexible="9+")[' in produce
     assert 'Int32("leader_hint", "14+", default=-1, ignorable=True),' in produce
     # What definitions do not say stays as it is.
     assert 'String("name", "0-12", ignorable=True, key=True, entity="topicName"),' in produce
-    before = (ROOT / "dissector/protocol/apis/produce.py").read_text()
+    before = (ROOT / "dissector/protocol/apis/data/produce.py").read_text()
     assert produce.startswith(before[: before.index("from dissector")])
-    sasl = (apis / "sasl_authenticate.py").read_text()
+    sasl = (apis / "security/sasl_authenticate.py").read_text()
     assert 'Bytes("auth_bytes", "3+", null="3+", secret=True)' in sasl
     new = (apis / "pulse.py").read_text()
     assert new.startswith('"""\nPulse (key 14): ...\n\nSource: Kafka, PulseRequest.json and ')

@@ -15,7 +15,7 @@ from dissector.protocol import apis
 from dissector.protocol.apis import Api, all_apis
 from dissector.protocol.context import using
 from dissector.protocol.definitions.apis import overlaid_api
-from dissector.protocol.embedded.records import _TOPICS, _kinds_of
+from dissector.protocol.embedded.own_topics import _TOPICS, _kinds_of
 from tests import frames, packets
 
 MAVEN = Path.home() / ".m2/repository/org/apache/kafka"

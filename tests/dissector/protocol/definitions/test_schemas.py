@@ -12,8 +12,8 @@ from dissector.protocol.apis import all_apis, api, api_keys, api_name, source_of
 from dissector.protocol.context import current, using
 from dissector.protocol.definitions.embedded import schema_over
 from dissector.protocol.definitions.schemas import Schemas
-from dissector.protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
-from dissector.protocol.embedded.records import decode_record
+from dissector.protocol.embedded.membership.consumer_protocol import ConsumerProtocolSubscription
+from dissector.protocol.embedded.own_topics import decode_record
 from tests import definitions
 from tests.definitions import PING_REQUEST, PING_RESPONSE, written
 

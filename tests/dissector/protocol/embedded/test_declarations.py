@@ -15,21 +15,17 @@ from hypothesis import strategies as st
 
 from dissector.errors import DecodeError
 from dissector.protocol import headers
-from dissector.protocol.embedded import (
-    assignors,
+from dissector.protocol.embedded import cluster_nodes, control_records, principal
+from dissector.protocol.embedded.log_records import (
     cluster_metadata,
-    cluster_nodes,
-    connect_protocol,
-    consumer_protocol,
-    control_records,
     group_coordinator,
-    principal,
     remote_log_metadata,
     share_coordinator,
     share_group_coordinator,
     streams_group_coordinator,
     transaction_coordinator,
 )
+from dissector.protocol.embedded.membership import assignors, connect_protocol, consumer_protocol
 from dissector.protocol.schema import Field, Schema, Versions
 from dissector.protocol.spans import spans
 from tests.dissector.protocol.protocol_facts import facts

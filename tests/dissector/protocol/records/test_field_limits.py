@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dissector.engine.batch_headers import most_bytes, most_records
-from dissector.engine.batches import wrong_fields
+from dissector.engine.records.batch_scanner import most_bytes, most_records
+from dissector.engine.records.batch_validation import wrong_fields
 from dissector.protocol.records import Record, build_records, new_batch, parse_records
 from dissector.protocol.records.compression import compress
 from dissector.protocol.records.layout import BATCH, LENGTH_END

@@ -1,0 +1,1 @@
+"""What rules look at: observations and the history of a capture."""

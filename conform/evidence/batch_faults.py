@@ -1,0 +1,109 @@
+"""Maps each problem of a record batch to the rule that it breaks, and header fields to offsets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from conform.evidence.observation import BatchTurn
+from dissector.errors import Problem
+from dissector.protocol.records import Batch, LegacyBatch, RecordBatch
+from dissector.protocol.records.compression import CODEC_MASK, CODECS
+
+BATCH_FIELDS: dict[str, tuple[int, int | None]] = {
+    "base_offset": (0, 8),
+    "batch_length": (8, 12),
+    "magic": (16, 17),
+    "crc": (17, 21),
+    "attributes": (21, 23),
+    "last_offset_delta": (23, 27),
+    "max_timestamp": (35, 43),
+    "producer_id": (43, 51),
+    "producer_epoch": (51, 53),
+    "base_sequence": (53, 57),
+    "records_count": (57, 61),
+    "records": (61, None),
+}
+"""Byte ranges of fields in a batch of magic 2."""
+
+MESSAGE_FIELDS: dict[str, tuple[int, int | None]] = {
+    "crc": (12, 16),
+    "magic": (16, 17),
+    "attributes": (17, 18),
+}
+"""Byte ranges of fields in a message of magic 0 and 1."""
+
+_CODEC_RULES = {2: "B13", 3: "B12"}
+"""Rules for payloads that can't be decompressed, by codec; those of other codecs break B04."""
+
+LIMIT = ""
+"""Stands for no rule: a limit of ours was reached, and the batch was not read to its end."""
+
+
+class BatchFault(NamedTuple):
+    """A problem of a batch, and the rule that it breaks (or LIMIT)."""
+
+    rule: str
+    problem: Problem
+
+
+def batch_faults(batch: Batch) -> list[BatchFault]:
+    """Return the problems of a batch that its bytes alone show."""
+    return [BatchFault(_rule_of(batch, problem), problem) for problem in batch.problems]
+
+
+def _rule_of(batch: Batch, problem: Problem) -> str:
+    if _is_limit(problem.what):
+        return LIMIT
+    if isinstance(batch, RecordBatch):
+        return _rule_of_batch(batch, problem)
+    if isinstance(batch, LegacyBatch):
+        return _rule_of_message(batch, problem)
+    return "B03"
+
+
+def _is_limit(what: str) -> bool:
+    return "gives more than" in what or "has more than" in what or "are nested deeper" in what
+
+
+def _rule_of_batch(batch: RecordBatch, problem: Problem) -> str:
+    _, _, inside = problem.path.partition("].")
+    if inside == "crc":
+        return "B01"
+    if inside == "records_count" or "bytes left after" in problem.what:
+        return "B04"
+    if inside == "records":
+        return _rule_of_codec(batch.attributes)
+    if problem.what.startswith("key of a control record"):
+        return "B20"
+    return "B10" if ".headers" in inside else "B09"
+
+
+def _rule_of_message(batch: LegacyBatch, problem: Problem) -> str:
+    if problem.path.endswith(".crc"):
+        return "B02"
+    if problem.path.endswith(".offset"):
+        return "B06"
+    is_length = problem.what.startswith(("length ", "message ends early"))
+    if problem.path.endswith(".value") and not is_length:
+        return _rule_of_codec(batch.attributes)
+    return "B03"
+
+
+def _rule_of_codec(attributes: int) -> str:
+    number = attributes & CODEC_MASK
+    return "B11" if number not in CODECS else _CODEC_RULES.get(number, "B04")
+
+
+def has_place(batch: Batch, name: str) -> bool:
+    """Return whether the batch has a header field of a name."""
+    return name in _fields(batch) and name != "records"
+
+
+def place_of(turn: BatchTurn, name: str) -> tuple[int, int]:
+    """Return the byte range of a header field in the frame; without such a field, of the batch."""
+    start, end = _fields(turn.batch).get(name, (0, None))
+    return turn.span(start, end)
+
+
+def _fields(batch: Batch) -> dict[str, tuple[int, int | None]]:
+    return MESSAGE_FIELDS if isinstance(batch, LegacyBatch) else BATCH_FIELDS

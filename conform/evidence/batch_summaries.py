@@ -1,0 +1,195 @@
+"""
+The record batches of a window in columns: the fast path creates no records for valid batches.
+
+The engine's kernels check all batches of a window at once, and the properties that rules need of
+the records (are the offsets in order, which timestamp is the newest) are computed in columns. Only
+where a batch has problems, or a rule needs its records, does the slow path decode the records.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.records import record_decoder
+from dissector.engine.records.batch_scanner import find_batches
+from dissector.engine.records.batch_table import BASE_OFFSET, LEFT, RIGHT, Batches
+from dissector.engine.records.decompressor import payloads
+from dissector.engine.records.record_locator import record_fields
+from dissector.engine.records.record_windows import MOST_RECORDS, ODD_BELOW
+from dissector.engine.tables.exchange_table import Exchanges
+from dissector.protocol.carried import Read, read_field
+from dissector.protocol.records import Batch, Record, RecordBatch, parse_records
+from dissector.protocol.records.layout import BATCH, LENGTH_END
+
+Ints: TypeAlias = NDArray[np.int64]
+
+WORTHWHILE_BYTES = 1 << 20
+"""Windows with fewer bytes of records take the slow path: loading the kernels has a cost."""
+
+_LAST, _NEWEST, _DENSE, _ASCENDING = range(4)
+
+
+class PlainBatch(RecordBatch):
+    """
+    A batch without problems of its own; its records are decoded at first access.
+
+    Attributes:
+        dense: Whether its offset deltas are 0, 1, 2 and so on.
+        ascending: Whether they increase, from 0 or more.
+        last_delta: The last of them; -1 without records.
+        newest: The greatest timestamp of its records; None without records.
+    """
+
+    __slots__ = ("_data", "_read", "ascending", "dense", "last_delta", "newest")
+
+    def __init__(self, data: bytes, start: int, told: Sequence[int]) -> None:
+        """Decode the header of the batch that begins at `start`; `told` is its row of columns."""
+        super().__init__(*BATCH.unpack_from(data, start), position=start)
+        self._data = data
+        self._read: list[Record] | None = None
+        self.dense, self.ascending = bool(told[_DENSE]), bool(told[_ASCENDING])
+        self.last_delta: int = told[_LAST] if self.records_count else -1
+        self.newest: int | None = told[_NEWEST] if self.records_count else None
+
+    @property
+    def records(self) -> list[Record]:
+        """The records, decoded at first access."""
+        if self._read is None:
+            end = self.position + LENGTH_END + self.batch_length
+            (batch,) = parse_records(self._data[self.position : end])
+            self._read = list(batch.records)  # type: ignore[arg-type]
+        return self._read
+
+    @records.setter
+    def records(self, records: list[Record]) -> None:
+        """Ignore the value: the constructor of the header sets an empty list."""
+
+
+def is_dense(batch: RecordBatch) -> bool:
+    """Return whether the offset deltas are 0, 1, 2 and so on."""
+    if isinstance(batch, PlainBatch):
+        return batch.dense
+    return all(record.offset_delta == at for at, record in enumerate(batch.records))
+
+
+def is_ascending(batch: RecordBatch) -> bool:
+    """Return whether the offset deltas increase, from 0 or more."""
+    if isinstance(batch, PlainBatch):
+        return batch.ascending
+    before = -1
+    for record in batch.records:
+        if record.offset_delta <= before:
+            return False
+        before = record.offset_delta
+    return True
+
+
+def last_delta_of(batch: RecordBatch) -> int:
+    """Return the last offset delta of the records; -1 without records."""
+    if isinstance(batch, PlainBatch):
+        return batch.last_delta
+    return batch.records[-1].offset_delta if batch.records else -1
+
+
+def newest_of(batch: RecordBatch) -> int | None:
+    """Return the greatest timestamp of the records; None without records."""
+    if isinstance(batch, PlainBatch):
+        return batch.newest
+    return max((record.timestamp for record in batch.records), default=None)
+
+
+class PlainBatches:
+    """
+    The valid batches of a window, by `records` field.
+
+    Readers must be requested in the order of the window's rows.
+    """
+
+    def __init__(self, table: Exchanges) -> None:
+        fields = record_fields(table)
+        total = int(fields.length.sum())
+        self._rows: deque[tuple[int, int, int, int]] = deque()
+        self._told: list[list[int]] = []
+        if total < WORTHWHILE_BYTES:
+            return
+        found = find_batches(table.data, table.held, fields.start, fields.length, fields.may_be_cut)
+        told = _tell(table, found)
+        numbers = np.arange(len(fields.row))
+        plain = found.state == RIGHT
+        begin = np.searchsorted(found.field, numbers)
+        end = np.searchsorted(found.field, numbers, "right")
+        columns = fields.row, fields.length, np.where(plain, begin, -1), end
+        self._rows.extend(zip(*(column.tolist() for column in columns), strict=True))
+        self._told = told.T.tolist()
+
+    def reader(self, row: int) -> Read:
+        """Return the function that decodes the `records` fields of an exchange, in their order."""
+        while self._rows and self._rows[0][0] < row:
+            self._rows.popleft()
+        count = 0
+        for each in self._rows:
+            if each[0] != row:
+                break
+            count += 1
+        if not count:
+            return read_field
+        mine = deque(islice(self._rows, count))
+        return lambda data, may_be_cut: self._read(mine, data, may_be_cut)
+
+    def _read(
+        self, fields: deque[tuple[int, int, int, int]], data: bytes, may_be_cut: bool
+    ) -> list[Batch]:
+        if not data or not fields:
+            return read_field(data, may_be_cut)
+        _, length, begin, end = fields.popleft()
+        if begin < 0 or length != len(data):
+            return read_field(data, may_be_cut)
+        batches: list[Batch] = []
+        start = 0
+        for told in self._told[begin:end]:
+            batch = PlainBatch(data, start, told)
+            batches.append(batch)
+            start += LENGTH_END + batch.batch_length
+        if start < len(data):  # a truncated batch
+            batches += _moved(parse_records(data[start:], may_be_cut=may_be_cut), start)
+        return batches
+
+
+def _moved(batches: list[Batch], start: int) -> list[Batch]:
+    """Shift the positions of batches that were decoded from a part of a field."""
+    for batch in batches:
+        batch.position += start
+    return batches
+
+
+def _tell(table: Exchanges, found: Batches) -> Ints:
+    """Return the columns of all batches; fields with values that no column can hold become LEFT."""
+    told = np.zeros((4, len(found)), np.int64)
+    told[_DENSE] = told[_ASCENDING] = 1
+    for these in payloads(table.data, table.held, found, found.field, MOST_RECORDS):
+        records = record_decoder.read(table.data, table.held, found, these)
+        if not len(records):
+            continue
+        first = np.flatnonzero(np.diff(records.batch, prepend=-1))
+        batch = records.batch[first]
+        offset = records.table[record_decoder.OFFSET]
+        timestamp = records.table[record_decoder.TIMESTAMP]
+        found.state[found.field[records.batch[(offset < ODD_BELOW) | (timestamp < ODD_BELOW)]]] = (
+            LEFT
+        )
+        delta = offset - found.column(BASE_OFFSET)[records.batch]
+        last = np.append(first[1:], len(delta)) - 1
+        told[_LAST, batch] = delta[last]
+        told[_NEWEST, batch] = np.maximum.reduceat(timestamp, first)
+        place = np.arange(len(delta)) - np.repeat(first, last - first + 1)
+        told[_DENSE, batch] = np.logical_and.reduceat(delta == place, first)
+        goes_up = np.diff(delta, prepend=0) > 0
+        goes_up[first] = delta[first] >= 0
+        told[_ASCENDING, batch] = np.logical_and.reduceat(goes_up, first)
+    return told

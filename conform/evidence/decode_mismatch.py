@@ -1,0 +1,117 @@
+"""
+Explains decode mismatches: messages that do not match their schema, and the rule that they break.
+
+The bytes are decoded as if some other rule had been broken: with the other header, in another
+version, with a compact client id. A reading that fits to the last byte is taken as the explanation.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from conform.evidence.non_canonical_values import has_odd_values
+from dissector.errors import DecodeError, EncodeError
+from dissector.protocol.apis import api
+from dissector.protocol.headers import API_VERSIONS, RequestHeader, ResponseHeader
+from dissector.protocol.messages import UNSUPPORTED_VERSION, Message
+
+_REFUSAL = UNSUPPORTED_VERSION.to_bytes(2, "big")
+_LEAST_BODY_BYTES = 4
+"""A smaller body matches many schemas by chance."""
+
+
+class Misfit(NamedTuple):
+    """
+    A decode mismatch.
+
+    Attributes:
+        rule: The rule that is broken.
+        found: What was found.
+        path: The field of the body where it shows; empty where it is the header.
+        is_tolerated: Whether Kafka reads the message all the same.
+    """
+
+    rule: str
+    found: str
+    path: str = ""
+    is_tolerated: bool = False
+
+
+def misfit(message: Message) -> Misfit | None:
+    """Return why a complete message does not match its schema; None if it does."""
+    left = len(message.frame) - message.body_end
+    if message.body is not None and not left:
+        return None
+    key, version = message.api_key, message.api_version
+    if key is None or version is None or message.schema is None:
+        return None
+    for rule, found, frame, header, body in _readings(message, key, version):
+        if _fits(message, frame, header, key, body):
+            return Misfit(rule, found)
+    if message.body is not None:
+        return Misfit("F02", f"bytes left over after the body: {left}", is_tolerated=True)
+    first = message.problems[0] if message.problems else None
+    return Misfit("F02", first.what if first else "the body can't be read", _path(message))
+
+
+def _path(message: Message) -> str:
+    """Return the field at which decoding stopped."""
+    path = message.problems[0].path if message.problems else ""
+    return path.removeprefix(message.kind).removeprefix(".")
+
+
+def _readings(
+    message: Message, key: int, version: int
+) -> Iterator[tuple[str, str, bytes, int, int]]:
+    """Yield alternative readings: rule, what was found, bytes, header version, body version."""
+    frame, header = message.frame, message.header[1]
+    if message.kind == "request":
+        if header > 0:
+            other = 3 - header
+            found = f"the header is version {other}, where version {header} is due"
+            yield "F08", found, frame, other, version
+        classic = _classic_client_id(frame) if header == 2 else None
+        if classic is not None:
+            yield "F11", "the client id is a compact string", classic, header, version
+        return
+    rule = "F09" if key == API_VERSIONS else "F10"
+    found = f"the header is version {1 - header}, where version {header} is due"
+    yield rule, found, frame, 1 - header, version
+    declared = api(key)
+    versions = declared.response.versions if declared else ()
+    for other in sorted(versions, key=lambda each: abs(each - version)):
+        if other != version:
+            flexible = Message("response", b"", 0, key, other).header[1]
+            found = f"the body is version {other}, where version {version} was asked"
+            if key == API_VERSIONS and frame[4:6] == _REFUSAL:
+                yield "V01", f"the refusal is in version {other}, not 0", frame, flexible, other
+            else:
+                yield "F07", found, frame, flexible, other
+
+
+def _classic_client_id(frame: bytes) -> bytes | None:
+    """Return a request with its compact client id rewritten in the classic form."""
+    length = frame[8] - 1 if len(frame) > 8 else 0x7F
+    if length >= 0x7F or len(frame) < 9 + length:
+        return None
+    return frame[:8] + length.to_bytes(2, "big", signed=True) + frame[9:]
+
+
+def _fits(message: Message, frame: bytes, header: int, key: int, version: int) -> bool:
+    """Return whether bytes decode with these versions, and encode to the same bytes."""
+    declared = api(key)
+    schema = RequestHeader if message.kind == "request" else ResponseHeader
+    stream = io.BytesIO(frame)
+    try:
+        schema.codec(header).parse_stream(stream)
+        if declared is None or len(frame) - stream.tell() < _LEAST_BODY_BYTES:
+            return False
+        start, declaration = stream.tell(), declared.schema(message.kind)
+        body = declaration.codec(version).parse_stream(stream)
+        if has_odd_values(declaration, version)(body):
+            return False
+        return bool(declaration.codec(version).build(body) == frame[start:])
+    except (DecodeError, EncodeError):
+        return False

@@ -1,0 +1,48 @@
+"""The reason why no rule could be judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from conform.registry.verdict import Verdict
+from dissector.engine.reading.reader import Reading
+from dissector.engine.reading.statistics import health
+
+
+def why_nothing(verdict: Verdict, reading: Reading | None) -> str:
+    """
+    Return the reason, in a line.
+
+    Args:
+        verdict: A verdict without any judged rule.
+        reading: The capture, read to its end; None for a running broker.
+    """
+    if not verdict.rules:
+        other = "captures" if reading is None else "running brokers (--target HOST:PORT)"
+        return f"the rules that are selected judge {other}"
+    reasons = Counter[str]()
+    for tally in verdict.tallies.values():
+        reasons.update(tally.unjudged)
+    if reading is not None and (lack := _no_kafka(reading)):
+        return lack
+    if not reasons:
+        return "the capture has nothing that the selected rules are about"
+    ((why, _),) = reasons.most_common(1)
+    return why
+
+
+def _no_kafka(reading: Reading) -> str:
+    """Return why a capture contains no Kafka; empty where it contains some."""
+    found = health(reading, 0)
+    there = found["connections"]
+    if found["kafka_connections"]:
+        return ""
+    if not there:
+        return "the capture has no TCP connection"
+    if found["tls_connections"]:
+        return (
+            f"{found['tls_connections']} of {there} TCP connections are encrypted (TLS), "
+            "and no other speaks Kafka"
+        )
+    ports = ", ".join(map(str, sorted(reading.options.ports)))
+    return f"none of {there} TCP connections speaks Kafka" + f" on port {ports}" * bool(ports)

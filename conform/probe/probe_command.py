@@ -1,0 +1,89 @@
+"""Implements `kafkashark conform --target`: probe the broker and report the matching release."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterable, Iterator
+
+from conform.probe.probe_runner import Outcome, probe_broker
+from conform.registry.kafka_releases import Match
+from conform.registry.rule import Rule
+from dissector.view.text.escape import escaped
+from dissector.view.text.value_text import json_text
+from replay.client.auth import Security
+
+
+def probed(
+    target: str,
+    rules: Iterable[Rule],
+    security: Security,
+    timeout_s: float,
+    allow_writes: bool,
+    warn: Callable[[str], None],
+) -> Outcome:
+    """
+    Probe a running broker; on a terminal, stderr shows the current rule.
+
+    The arguments are those of `probe_broker`.
+
+    Raises:
+        UsageError: The target is not an address.
+        ReplayError: It can't be reached, or is not a broker.
+    """
+    is_shown = sys.stderr.isatty()
+
+    def tell(text: str) -> None:
+        if is_shown:
+            print(f"\r\x1b[K{escaped(text)}", end="", file=sys.stderr, flush=True)
+
+    try:
+        return asyncio.run(
+            probe_broker(
+                target,
+                rules,
+                security=security,
+                timeout_s=timeout_s,
+                allow_writes=allow_writes,
+                tell=tell,
+                warn=warn,
+            )
+        )
+    finally:
+        if is_shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def release_lines(match: Match, form: str) -> Iterator[str]:
+    """Yield the best matching release, in the formats that support it."""
+    if form == "text":
+        yield from _text(match)
+    elif form == "ndjson":
+        yield json_text(
+            {
+                "section": "release",
+                "best": list(match.releases),
+                "exact": match.exact,
+                "differences": [
+                    {
+                        "api_key": each.api_key,
+                        "offered": each.offered and list(each.offered),
+                        "expected": each.expected and list(each.expected),
+                        "by_setting": each.by_setting,
+                    }
+                    for each in match.differences
+                ],
+            }
+        )
+
+
+def _text(match: Match) -> Iterator[str]:
+    how = "are those of" if match.exact else "are most like those of"
+    yield ""
+    yield f"The versions that it offers {how} Kafka {' or '.join(match.releases)}"
+    for each in match.differences:
+        if not each.by_setting:
+            yield f"  {each}"
+    settings = sum(each.by_setting for each in match.differences)
+    if settings:
+        yield f"  {settings} more APIs differ as a broker's settings decide"

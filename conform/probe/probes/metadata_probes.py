@@ -1,0 +1,60 @@
+"""Probes of Metadata and DescribeCluster."""
+
+from __future__ import annotations
+
+from conform.probe.probe_registry import Probed, probe
+from conform.probe.probe_reporter import LiveSay
+
+
+@probe(
+    "P14",
+    "Metadata tells all topics where it is asked for all, and none where for none",
+    source="MetadataRequest.json: v0 [] is all; from v1 null is all, [] is none",
+    asks="No topics for an empty list from v1 on; the same topics for null as v0 has for [].",
+    example="Metadata v9 with an empty list of topics is answered with every topic",
+)
+async def all_and_none(probed: Probed, say: LiveSay) -> None:
+    """Request no topics, and all topics."""
+    for version in probed.target.versions("Metadata", since=1):
+        said = await probed.target.ask("Metadata", {"topics": []}, version)
+        if say.answers(said):
+            there = len(said.at("topics"))
+            say.holds(
+                there == 0, f"{said}: {there} topics, where none was asked for", said, "topics"
+            )
+    if not probed.target.allow_writes:
+        say.unjudged("whether all are told: there is no topic of our own to look for")
+        return
+    topic = await probed.own.topic("quiet")
+    for version in probed.target.versions("Metadata"):
+        fields = {"topics": None, "allow_auto_topic_creation": False}
+        said = await probed.target.ask("Metadata", fields, version)
+        if say.answers(said):
+            named = {each.name for each in said.at("topics")}
+            say.holds(topic.name in named, f"{said}: our topic is not among all", said, "topics")
+
+
+@probe(
+    "P15",
+    "Brokers, controller and coordinators are told with addresses",
+    source="MetadataResponse.json, DescribeClusterResponse.json",
+    asks="Each broker once, with a host and a port; the same from Metadata and DescribeCluster.",
+    example="a broker has port 0, or stands twice in the list",
+)
+async def brokers(probed: Probed, say: LiveSay) -> None:
+    """Compare the brokers in Metadata with those in DescribeCluster."""
+    said = await probed.target.ask("Metadata", {"topics": []})
+    if not say.answers(said):
+        return
+    listed = [(each.node_id, each.host, each.port) for each in said.at("brokers")]
+    say.holds(bool(listed), f"{said}: no brokers", said, "brokers")
+    ids = [node for node, _, _ in listed]
+    say.holds(len(set(ids)) == len(ids), f"{said}: brokers {ids} are not unique", said, "brokers")
+    wrong = [each for each in listed if not each[1] or not 0 < each[2] < 65536]
+    say.holds(not wrong, f"{said}: no addresses: {wrong}", said, "brokers")
+    if probed.target.versions("DescribeCluster"):
+        other = await probed.target.ask("DescribeCluster", {"endpoint_type": 1})
+        if say.error(other, "error_code", "NONE"):
+            told = sorted((each.broker_id, each.host, each.port) for each in other.at("brokers"))
+            what = f"{other}: brokers {told}, where {said} has {sorted(listed)}"
+            say.holds(told == sorted(listed), what, other, "brokers")

@@ -1,0 +1,332 @@
+"""Probes of Produce, and of the records stored by it."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from typing import Any
+
+from conform.probe.probe_fixtures import NO_ID, Topic
+from conform.probe.probe_registry import Probed, probe
+from conform.probe.probe_reporter import LiveSay
+from conform.probe.probe_target import ABOUT, NotJudged, Target, answered
+from conform.probe.record_fixtures import (
+    FETCHED,
+    PRODUCED,
+    batch,
+    fetch,
+    fetch_all,
+    one_batch,
+    produce,
+    to_produce,
+    values,
+)
+from conform.registry.rule import Severity
+from dissector.protocol.records import layout
+from dissector.protocol.records.batch import with_crc
+
+_ERROR = f"{PRODUCED}.error_code"
+_OFFSET = f"{PRODUCED}.base_offset"
+_ZSTD_PRODUCED, _ZSTD_FETCHED = 7, 10
+"""The first versions that may carry zstd (KIP-110)."""
+
+
+@probe(
+    "P18",
+    "Produce with acks = 0 is not answered, and stored all the same",
+    source="KafkaApis.handleProduceRequest",
+    asks="No answer; the next request on the connection is answered; the record can be fetched.",
+    example="Produce with acks = 0 is answered",
+    writes=True,
+)
+async def not_acknowledged(probed: Probed, say: LiveSay) -> None:
+    """Produce with acks = 0, then send another request on the connection."""
+    topic = await probed.own.topic("acks")
+    first = await produce(probed.target, topic, batch(b"acknowledged"))
+    if not say.error(first, _ERROR, "NONE"):
+        return
+    line = await probed.target.line(topic.node)
+    try:
+        line.put("Produce", probed.target.newest("Produce"), to_produce(topic, batch(b"not"), 0))
+        said = await line.ask("ApiVersions", probed.target.newest("ApiVersions"), ABOUT)
+    finally:
+        line.close()
+    if not say.answers(said) or said.answer is None:
+        return
+    found = said.answer.correlation_id
+    what = f"behind it, {said} sent as {said.correlation_id} came back as {found}"
+    if say.holds(found == said.correlation_id, what, said):
+        fetched = await fetch(probed.target, topic, first.at(_OFFSET) + 1)
+        stored = [value for _, value in values(fetched)]
+        say.holds(stored == [b"not"], f"{fetched}: {stored}, not the record", fetched)
+
+
+@probe(
+    "P19",
+    "An error of Produce with acks = 0 closes the connection",
+    source="KafkaApis.handleProduceRequest: closing connection due to error",
+    asks="The connection is closed: nothing else can show it to the client. A broker that makes "
+    "the topic has no error to report (P10 judges that).",
+    example="a record for an unknown topic is dropped in silence",
+    writes=True,
+)
+async def failure_closes(probed: Probed, say: LiveSay) -> None:
+    """Produce with acks = 0 to a topic that does not exist."""
+    topic = await probed.own.topic("acks")
+    lost = Topic(probed.own.new_topic("nowhere"), topic.topic_id, topic.node)
+    version = probed.target.newest("Produce", until=12)
+    line = await probed.target.line(topic.node)
+    try:
+        said = line.put("Produce", version, to_produce(lost, batch(b"lost"), 0))
+        heard = await line.hear(replace(said), probed.target.end_patience_s)
+    finally:
+        line.close()
+    closed = heard.answer is None and not heard.is_silence
+    if not closed and await _is_made(probed.target, lost.name):
+        raise NotJudged("the broker makes an unknown topic on Produce: there is no error (P10)")
+    patience = f"the connection is still open after {probed.target.end_patience_s:g} s"
+    what = "it is answered" if heard.answer is not None else patience
+    say.holds(closed, f"{said} with acks = 0 to an unknown topic: {what}", said)
+
+
+async def _is_made(target: Target, name: str) -> bool:
+    """Return whether a topic exists that was never created explicitly."""
+    fields = {
+        "topics": [{"name": name, "topic_id": NO_ID}],
+        "allow_auto_topic_creation": False,
+    }
+    said = await target.ask("Metadata", fields, target.newest("Metadata", since=4))
+    return bool(said.at("topics[0].error_code", -1) == 0)
+
+
+@probe(
+    "P20",
+    "Other acks than -1, 0 and 1 are refused",
+    source="ReplicaManager.isValidRequiredAcks",
+    asks="INVALID_REQUIRED_ACKS (21), and nothing is stored.",
+    example="acks = 2 is answered with an offset",
+    writes=True,
+)
+async def wrong_acks(probed: Probed, say: LiveSay) -> None:
+    """Produce with acks = 2 and acks = -2."""
+    topic = await probed.own.topic("acks")
+    for acks in (2, -2):
+        said = await produce(probed.target, topic, batch(b"acks"), acks=acks)
+        say.error(said, _ERROR, "INVALID_REQUIRED_ACKS")
+
+
+async def _producer(target: Target) -> dict[str, Any]:
+    """Return a producer id and its epoch."""
+    fields = {
+        "transactional_id": None,
+        "transaction_timeout_ms": 10_000,
+        "producer_id": -1,
+        "producer_epoch": -1,
+    }
+    said = await target.ask("InitProducerId", fields)
+    if answered(said).at("error_code", -1) != 0:
+        raise NotJudged("the broker gives no producer id")
+    return {"producer_id": said.at("producer_id"), "producer_epoch": said.at("producer_epoch")}
+
+
+@probe(
+    "P21",
+    "A batch of an idempotent producer that is sent again is stored once",
+    source="KIP-98; ProducerStateEntry.findDuplicateBatch",
+    asks="The offset of the first time, or DUPLICATE_SEQUENCE_NUMBER.",
+    example="the retry is stored at an offset of its own",
+    writes=True,
+)
+async def retry(probed: Probed, say: LiveSay) -> None:
+    """Send five batches, then each of them again."""
+    topic = await probed.own.topic("idempotent")
+    producer = await _producer(probed.target)
+    sent = [batch(f"{n}".encode(), base_sequence=n, **producer) for n in range(5)]
+    offsets = []
+    for data in sent:
+        said = await produce(probed.target, topic, data)
+        if not say.error(said, _ERROR, "NONE"):
+            return
+        offsets.append(said.at(_OFFSET))
+    for data, offset in zip(sent, offsets, strict=True):
+        again = await produce(probed.target, topic, data)
+        if say.error(again, _ERROR, "NONE", "DUPLICATE_SEQUENCE_NUMBER") and not again.at(_ERROR):
+            found = again.at(_OFFSET)
+            what = f"{again}: the batch at {offset} is at {found} when it is sent again"
+            say.holds(found == offset, what, again, _OFFSET)
+    found, _, said = await fetch_all(probed.target, topic)
+    stored = [value for _, value in found]
+    say.holds(stored == [b"0", b"1", b"2", b"3", b"4"], f"{said}: there are {stored}", said)
+
+
+@probe(
+    "P22",
+    "A gap in the sequence of an idempotent producer is refused",
+    source="ProducerAppendInfo.checkSequence",
+    asks="OUT_OF_ORDER_SEQUENCE_NUMBER (45), or UNKNOWN_PRODUCER_ID where none came before; an "
+    "epoch that is over is INVALID_PRODUCER_EPOCH (47).",
+    example="sequence 7 is stored behind sequence 0",
+    writes=True,
+)
+async def gap(probed: Probed, say: LiveSay) -> None:
+    """Skip sequences, go back an epoch."""
+    topic = await probed.own.topic("idempotent")
+    producer = await _producer(probed.target)
+    first = batch(b"first", base_sequence=0, **producer)
+    if not say.error(await produce(probed.target, topic, first), _ERROR, "NONE"):
+        return
+    later = batch(b"later", base_sequence=7, **producer)
+    said = await produce(probed.target, topic, later)
+    say.error(said, _ERROR, "OUT_OF_ORDER_SEQUENCE_NUMBER")
+    newer = {**producer, "producer_epoch": producer["producer_epoch"] + 1}
+    said = await produce(probed.target, topic, batch(b"newer", base_sequence=0, **newer))
+    if say.error(said, _ERROR, "NONE"):
+        old = batch(b"old", base_sequence=1, **producer)
+        said = await produce(probed.target, topic, old)
+        say.error(said, _ERROR, "INVALID_PRODUCER_EPOCH")
+
+
+@probe(
+    "P23",
+    "Versions that can't carry zstd don't",
+    source="KIP-110; ProduceRequest.validateRecords, KafkaApis.handleFetchRequest",
+    asks="UNSUPPORTED_COMPRESSION_TYPE (76) from Produce below v7, and from Fetch below v10 where "
+    "the topic's compression.type is zstd.",
+    example="Fetch v4 brings batches that its clients can't read",
+    writes=True,
+)
+async def zstd(probed: Probed, say: LiveSay) -> None:
+    """Produce and fetch zstd in old versions."""
+    topic = await probed.own.topic("zstd", {"compression.type": "zstd"})
+    data = batch(b"z" * 100, codec="zstd")
+    older = probed.target.versions("Produce", 3, _ZSTD_PRODUCED - 1)
+    for version in older:
+        said = await produce(probed.target, topic, data, version)
+        say.error(said, _ERROR, "UNSUPPORTED_COMPRESSION_TYPE")
+    newer = probed.target.newest("Produce", since=_ZSTD_PRODUCED)
+    if not say.error(await produce(probed.target, topic, data, newer), _ERROR, "NONE"):
+        return
+    for version in probed.target.versions("Fetch", until=_ZSTD_FETCHED - 1):
+        said = await fetch(probed.target, topic, 0, version)
+        # Kafka rejected this until 3.9; 4.x returns batches that such a client can't read.
+        wanted = "UNSUPPORTED_COMPRESSION_TYPE"
+        say.error(said, f"{FETCHED}.error_code", wanted, severity=Severity.NOTE)
+
+
+@probe(
+    "B21",
+    "A record without a key is not taken into a compacted topic",
+    source="LogValidator.validateKey; KIP-467",
+    asks="INVALID_RECORD (87), from Produce v8 on with the index of the record.",
+    example="it is stored, and never cleaned",
+    writes=True,
+)
+async def keyless(probed: Probed, say: LiveSay) -> None:
+    """Produce a record without a key."""
+    topic = await probed.own.topic("compacted", {"cleanup.policy": "compact"})
+    with_key = await produce(probed.target, topic, batch(b"kept", key=b"k"))
+    if not say.error(with_key, _ERROR, "NONE"):
+        return
+    for version in probed.target.versions("Produce", since=3):
+        said = await produce(probed.target, topic, batch(b"lost", key=None), version)
+        if say.error(said, _ERROR, "INVALID_RECORD") and version >= 8:
+            named = [each.batch_index for each in said.at(f"{PRODUCED}.record_errors")]
+            what = f"{said}: names records {named}, not the first"
+            say.holds(named == [0], what, said, f"{PRODUCED}.record_errors")
+
+
+@probe(
+    "P24",
+    "Batches that are damaged are not stored",
+    source="LogValidator, DefaultRecordBatch.ensureValid, ProduceRequest.validateRecords",
+    asks="An error, and no offset: CORRUPT_MESSAGE where the CRC does not fit, INVALID_RECORD "
+    "where batches are several, of an old format, or control batches.",
+    example="a batch with a wrong CRC is answered with an offset",
+    writes=True,
+)
+async def damaged(probed: Probed, say: LiveSay) -> None:
+    """Produce invalid batches."""
+    topic = await probed.own.topic("damaged")
+    said = await produce(probed.target, topic, batch(b"sound"))
+    if not say.error(said, _ERROR, "NONE"):
+        return
+    before = said.at(_OFFSET)
+    for what, data, errors in _damages():
+        said = await produce(probed.target, topic, data)
+        if said.answer is None:
+            # A broker that closes the connection has not accepted the batch either.
+            say.holds(not said.is_silence, f"{said} with {what}: {said.nothing}", said)
+        else:
+            say.error(said, _ERROR, *errors)
+    stored, _, said = await fetch_all(probed.target, topic)
+    if say.error(said, f"{FETCHED}.error_code", "NONE"):
+        fine = [offset for offset, _ in stored] == [before]
+        say.holds(fine, f"{said}: offsets and values {stored} are there", said)
+
+
+def _damages() -> list[tuple[str, bytes, tuple[str, ...]]]:
+    """Return invalid batches: the defect, the records, and the expected errors."""
+    sound = batch(b"sound")
+    flipped = sound[:-1] + bytes((sound[-1] ^ 1,))
+    control = _changed(sound, layout.BATCH_CRC_FROM, ">h", layout.CONTROL)
+    miscounted = _changed(sound, layout.BATCH.size - 4, ">i", 5)
+    invalid = ("INVALID_RECORD", "CORRUPT_MESSAGE")
+    return [
+        ("a wrong CRC", flipped, ("CORRUPT_MESSAGE",)),
+        ("two batches", sound + batch(b"second"), ("INVALID_RECORD",)),
+        ("a message set of magic 1", one_batch(b"old", magic=1), ("INVALID_RECORD",)),
+        ("a control batch", control, ("INVALID_RECORD",)),
+        ("a count of 5 for one record", miscounted, invalid),
+        ("no records", b"", ("INVALID_RECORD", "CORRUPT_MESSAGE", "INVALID_REQUEST")),
+    ]
+
+
+def _changed(data: bytes, at: int, form: str, value: int) -> bytes:
+    """Return a batch with a header field changed and the CRC recomputed."""
+    changed = bytearray(data)
+    struct.pack_into(form, changed, at, value)
+    return with_crc(bytes(changed))
+
+
+@probe(
+    "P25",
+    "A batch above max.message.bytes is refused",
+    source="UnifiedLog.analyzeAndValidateRecords; TopicConfig max.message.bytes",
+    asks="MESSAGE_TOO_LARGE (10).",
+    example="a topic that allows 2,000 bytes takes 5,000",
+    writes=True,
+)
+async def too_large(probed: Probed, say: LiveSay) -> None:
+    """Produce a batch above the limit of its topic."""
+    topic = await probed.own.topic("small", {"max.message.bytes": "2000"})
+    said = await produce(probed.target, topic, batch(b"x" * 5000))
+    say.error(said, _ERROR, "MESSAGE_TOO_LARGE")
+
+
+@probe(
+    "P26",
+    "Offsets grow by the number of records, and records come back as they were sent",
+    source="LogValidator.assignOffsets; ProduceResponse.json",
+    asks="Base_offset is the end before; fetched keys, values, offsets and codecs are those sent.",
+    example="the second batch of three records begins at offset 1",
+    writes=True,
+)
+async def there_and_back(probed: Probed, say: LiveSay) -> None:
+    """Produce at each version, with the codecs in turn, and fetch all at each version."""
+    topic = await probed.own.topic("codecs", {"compression.type": "producer"})
+    expected: list[tuple[int, bytes | None]] = []
+    codecs = ("none", "gzip", "snappy", "lz4", "zstd")
+    for number, version in enumerate(probed.target.versions("Produce", since=3)):
+        known = codecs if version >= _ZSTD_PRODUCED else codecs[:4]
+        sent = [f"{version}-{n}".encode() for n in range(3)]
+        data = batch(*sent, codec=known[number % len(known)])
+        said = await produce(probed.target, topic, data, version)
+        if not say.error(said, _ERROR, "NONE"):
+            return
+        found, wanted = said.at(_OFFSET), len(expected)
+        say.holds(found == wanted, f"{said}: offset {found}, not {wanted}", said, _OFFSET)
+        expected += [(wanted + n, value) for n, value in enumerate(sent)]
+    for version in probed.target.versions("Fetch", since=_ZSTD_FETCHED):
+        stored, _, said = await fetch_all(probed.target, topic, version)
+        if say.error(said, f"{FETCHED}.error_code", "NONE"):
+            say.holds(stored == expected, f"{said}: {stored}, not {expected}", said)

@@ -1,0 +1,126 @@
+"""A request to a broker, with its response."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from construct import Container
+
+from conform.probe.request_bodies import body_of
+from dissector.protocol.apis import KEYS, NAMES, api, api_name
+from dissector.protocol.headers import RequestHeader, request_header_version
+from dissector.protocol.messages import Message, decode_response
+
+CLIENT_ID = "kafkashark-conform"
+
+_SILENCE = "did not answer"
+
+_PART = re.compile(r"(\w+)|\[(\d+)\]")
+
+
+@dataclass(slots=True)
+class Said:
+    """
+    A request, and its response once received.
+
+    Attributes:
+        api_key: API key of the request.
+        version: Version of the request.
+        correlation_id: Correlation id of the request.
+        request: Its frame, without the size.
+        answer: The response; None before it is received, and where there is none.
+        nothing: Why there is no response; empty where there is one.
+    """
+
+    api_key: int
+    version: int
+    correlation_id: int
+    request: bytes
+    answer: Message | None = None
+    nothing: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.api} v{self.version}"
+
+    @property
+    def api(self) -> str:
+        """The name of the API."""
+        return api_name(self.api_key)
+
+    @property
+    def body(self) -> Container | None:
+        """The body of the response; None where there is none that can be decoded."""
+        return None if self.answer is None else self.answer.body
+
+    @property
+    def is_silence(self) -> bool:
+        """Whether no response was received on an open connection."""
+        return self.nothing.startswith(_SILENCE)
+
+    def stay_silent(self, waited_s: float) -> None:
+        """Record that no response was received in time."""
+        self.nothing = f"{_SILENCE} in {waited_s:g} s"
+
+    def take(self, frame: bytes) -> None:
+        """Decode a frame as the response."""
+        self.answer = decode_response(frame, self.api_key, self.version)
+
+    def at(self, path: str, default: Any = None) -> Any:
+        """Return the value at a path of the response, such as `topics[0].error_code`."""
+        found: Any = self.body
+        for name, index in _PART.findall(path):
+            if name:
+                found = found.get(name, default) if isinstance(found, Mapping) else default
+            else:
+                at = int(index)
+                found = found[at] if isinstance(found, list) and at < len(found) else default
+        return found
+
+
+def request_text(frame: bytes) -> str:
+    """Return API and version of a request frame."""
+    if len(frame) < 4:
+        return "these bytes"
+    key, version = struct.unpack_from(">hh", frame)
+    return f"{api_name(key)} v{version}" if key in NAMES else "these bytes"
+
+
+def request_frame(
+    name: str,
+    version: int,
+    fields: Mapping[str, Any],
+    correlation_id: int,
+    *,
+    client_id: str | None = CLIENT_ID,
+    header: Mapping[str, Any] | None = None,
+    body: bytes | None = None,
+) -> Said:
+    """
+    Encode a request.
+
+    Args:
+        name: Name of the API.
+        version: A declared version, unless the body is given.
+        fields: Fields of any version; missing fields are zero.
+        correlation_id: The correlation id.
+        client_id: The client id of the header.
+        header: Further fields of the header.
+        body: Bytes of the body, used instead of the fields.
+    """
+    key = KEYS[name]
+    found = api(key)
+    assert found is not None
+    head = {
+        "request_api_key": key,
+        "request_api_version": version,
+        "correlation_id": correlation_id,
+        "client_id": client_id,
+        **(header or {}),
+    }
+    written = RequestHeader.codec(request_header_version(key, version)).build(head)
+    rest = body_of(found.request, version, fields) if body is None else body
+    return Said(key, version, correlation_id, written + rest)

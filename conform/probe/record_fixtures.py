@@ -1,0 +1,135 @@
+"""Records, and Produce and Fetch requests, of probes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from conform.probe.probe_fixtures import Topic
+from conform.probe.probe_target import Target
+from conform.probe.raw_exchange import Said
+from dissector.protocol.records import (
+    Batch,
+    LegacyRecord,
+    build_records,
+    new_batch,
+    new_message_set,
+    parse_records,
+)
+
+
+def batch(*values: bytes, key: bytes | None = b"k", **more: Any) -> bytes:
+    """Encode a batch of magic 2 with these values; `more` as for `new_batch`."""
+    now_ms = int(time.time() * 1000)
+    made = [
+        LegacyRecord(offset=index, timestamp=now_ms, key=key, value=value)
+        for index, value in enumerate(values)
+    ]
+    return build_records([new_batch(made, **more)])
+
+
+def one_batch(value: bytes, magic: int = 2) -> bytes:
+    """Encode one record in a batch, or in a message set of magic 0 or 1."""
+    if magic == 2:
+        return batch(value)
+    record = LegacyRecord(offset=0, timestamp=int(time.time() * 1000), key=b"k", value=value)
+    return build_records(new_message_set([record], magic=magic))
+
+
+def to_produce(
+    topic: Topic, records: bytes | None, acks: int = -1, transactional_id: str | None = None
+) -> dict[str, Any]:
+    """Return the fields of a Produce request to partition 0."""
+    partition = {"index": 0, "records": records}
+    there = {"name": topic.name, "topic_id": topic.topic_id, "partition_data": [partition]}
+    return {
+        "transactional_id": transactional_id,
+        "acks": acks,
+        "timeout_ms": 10_000,
+        "topic_data": [there],
+    }
+
+
+PRODUCED = "responses[0].partition_responses[0]"
+"""Path of the partition in a Produce response."""
+
+
+def to_fetch(topic: Topic, offset: int, **more: Any) -> dict[str, Any]:
+    """Return the fields of a Fetch request for partition 0, without a session."""
+    partition = {
+        "partition": 0,
+        "fetch_offset": offset,
+        "current_leader_epoch": -1,
+        "last_fetched_epoch": -1,
+        "log_start_offset": -1,
+        "partition_max_bytes": 1 << 20,
+    }
+    for name in list(more):
+        if name in partition:
+            partition[name] = more.pop(name)
+    return {
+        "replica_id": -1,
+        "max_wait_ms": 500,
+        "min_bytes": 1,
+        "max_bytes": 1 << 20,
+        "session_epoch": -1,
+        "topics": [{"topic": topic.name, "topic_id": topic.topic_id, "partitions": [partition]}],
+        **more,
+    }
+
+
+_MOST_RECORDS = 10_000
+"""More than any probe produces; bounds the loop for a broker that returns more."""
+
+FETCHED = "responses[0].partitions[0]"
+"""Path of the partition in a Fetch response."""
+
+
+async def produce(
+    target: Target, topic: Topic, records: bytes | None, version: int | None = None, **more: Any
+) -> Said:
+    """Produce to partition 0; `more` as for `to_produce`."""
+    return await target.ask("Produce", to_produce(topic, records, **more), version, topic.node)
+
+
+async def fetch(
+    target: Target, topic: Topic, offset: int, version: int | None = None, **more: Any
+) -> Said:
+    """Fetch from partition 0; `more` as for `to_fetch`."""
+    return await target.ask("Fetch", to_fetch(topic, offset, **more), version, topic.node)
+
+
+async def fetch_all(
+    target: Target, topic: Topic, version: int | None = None
+) -> tuple[list[tuple[int, bytes | None]], list[str], Said]:
+    """
+    Fetch partition 0 from its start to its end, with as many requests as necessary.
+
+    Returns:
+        Offsets and values, the problems of the batches, and the last exchange.
+    """
+    found: list[tuple[int, bytes | None]] = []
+    problems: list[str] = []
+    while True:
+        offset = found[-1][0] + 1 if found else 0
+        said = await fetch(target, topic, offset, version, max_wait_ms=0)
+        more = [each for each in values(said) if each[0] >= offset]
+        problems += [str(problem) for each in fetched(said) for problem in each.problems]
+        if not more or problems or len(found) > _MOST_RECORDS:
+            return found + more, problems, said
+        found += more
+
+
+def fetched(said: Said) -> list[Batch]:
+    """Return the batches in a Fetch response."""
+    return parse_records(said.at(f"{FETCHED}.records") or b"", may_be_cut=True)
+
+
+def values(said: Said) -> list[tuple[int, bytes | None]]:
+    """Return offsets and values of the records in a Fetch response, without control records."""
+    return [
+        (record.offset, record.value)
+        for each in fetched(said)
+        if not getattr(each, "control", False)
+        for record in getattr(each, "records", ())
+    ]

@@ -1,0 +1,230 @@
+"""
+Harmless requests for each API at each of its versions.
+
+Requests that read use names of our own that do not exist; requests that write, which
+`--allow-writes` permits, touch our own objects, change nothing, or must be rejected. A request that
+would change the cluster if a broker accepted it is never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+from uuid import UUID, uuid4
+
+from conform.probe.probe_fixtures import NO_ID, Own, Topic
+from conform.probe.record_fixtures import one_batch
+
+Fields: TypeAlias = dict[str, Any]
+Asked: TypeAlias = Callable[[int], Fields]
+"""Returns the fields of a request at a version."""
+
+_TOPIC_RESOURCE, _LITERAL, _ANY = 2, 3, 1
+_NOBODY = 2**31 - 1
+_METADATA_LOG = "__cluster_metadata"
+
+CHANGES_CLUSTER = frozenset(
+    {
+        "LeaderAndIsr",
+        "StopReplica",
+        "UpdateMetadata",
+        "ControlledShutdown",
+        "Vote",
+        "BeginQuorumEpoch",
+        "EndQuorumEpoch",
+        "AlterPartition",
+        "Envelope",
+        "FetchSnapshot",
+        "BrokerRegistration",
+        "BrokerHeartbeat",
+        "UnregisterBroker",
+        "AllocateProducerIds",
+        "ControllerRegistration",
+        "AssignReplicasToDirs",
+        "AddRaftVoter",
+        "RemoveRaftVoter",
+        "UpdateRaftVoter",
+        "UnregisterController",
+        "WriteTxnMarkers",
+        "InitializeShareGroupState",
+        "WriteShareGroupState",
+        "DeleteShareGroupState",
+    }
+)
+"""APIs that brokers and controllers use among themselves, and that add or remove them."""
+
+
+def always(fields: Fields) -> Asked:
+    """Return the same fields at each version."""
+    return lambda _: fields
+
+
+def reading(name: str) -> dict[str, Fields]:
+    """Return the requests of APIs that only read, about a name that does not exist."""
+    partition = {"partition_index": 0, "partition": 0, "current_leader_epoch": -1, "timestamp": -1}
+    here = {"topic": name, "name": name, "topic_id": UUID(int=9)}
+    acl = {"resource_type_filter": _TOPIC_RESOURCE, "resource_name_filter": name}
+    acl |= {"pattern_type_filter": _LITERAL, "operation": _ANY, "permission_type": _ANY}
+    user = {"entity_type": "user", "match_type": 0, "match": name}
+    config = {"resource_type": _TOPIC_RESOURCE, "resource_name": name, "configuration_keys": None}
+    log = [{"topic_name": _METADATA_LOG, "partitions": [{"partition_index": 0}]}]
+    return {
+        "Fetch": {"replica_id": -1, "topics": [{**here, "partitions": [partition]}]},
+        "ListOffsets": {"replica_id": -1, "topics": [{**here, "partitions": [partition]}]},
+        "Metadata": {"topics": []},
+        "OffsetFetch": {
+            "group_id": name,
+            "topics": [{**here, "partition_indexes": [0]}],
+            "groups": [{"group_id": name, "topics": [{**here, "partition_indexes": [0]}]}],
+        },
+        "DescribeGroups": {"groups": [name]},
+        "ListGroups": {"states_filter": ["Dead"], "types_filter": ["classic"]},
+        "SaslHandshake": {"mechanism": "KAFKASHARK"},
+        "SaslAuthenticate": {"auth_bytes": b""},
+        "ApiVersions": {"client_software_name": "kafkashark", "client_software_version": "1"},
+        "OffsetForLeaderEpoch": {
+            "replica_id": -1,
+            "topics": [{**here, "partitions": [{"partition": 0, "leader_epoch": 0}]}],
+        },
+        "DescribeAcls": acl,
+        "DescribeConfigs": {"resources": [config]},
+        "DescribeLogDirs": {"topics": [{**here, "partitions": [0]}]},
+        "DescribeDelegationToken": {"owners": []},
+        "ListPartitionReassignments": {"topics": [{**here, "partition_indexes": [0]}]},
+        "DescribeClientQuotas": {"components": [user], "strict": True},
+        "DescribeUserScramCredentials": {"users": [{"name": name}]},
+        "DescribeQuorum": {"topics": log},
+        "DescribeCluster": {},
+        "DescribeProducers": {"topics": [{**here, "partition_indexes": [0]}]},
+        "DescribeTransactions": {"transactional_ids": [name]},
+        "ListTransactions": {"state_filters": ["Ongoing"], "producer_id_filters": [2**62]},
+        "ConsumerGroupDescribe": {"group_ids": [name]},
+        "GetTelemetrySubscriptions": {},
+        "ListConfigResources": {},
+        "DescribeTopicPartitions": {"topics": [here], "response_partition_limit": 10},
+        "ShareGroupDescribe": {"group_ids": [name]},
+        "StreamsGroupDescribe": {"group_ids": [name]},
+        "DescribeShareGroupOffsets": {"groups": [{"group_id": name, "topics": []}]},
+        "ReadShareGroupState": {"group_id": name, "topics": []},
+        "ReadShareGroupStateSummary": {"group_id": name, "topics": []},
+    }
+
+
+READS = frozenset(reading(""))
+"""APIs that only read. FindCoordinator does not: it creates a broker's internal topics."""
+
+
+def writing(mine: Own, topic: Topic) -> dict[str, Asked]:
+    """
+    Return the requests of the other APIs, by version.
+
+    Args:
+        mine: Creates names, and records those of objects that may be created.
+        topic: A topic of ours.
+    """
+    here = {"name": topic.name, "topic": topic.name, "topic_id": topic.topic_id}
+    nothing, member = mine.name("nothing"), "no-such-member"
+    resource = {"resource_type": _TOPIC_RESOURCE, "resource_name": topic.name}
+    producer = {"producer_id": 2**62, "producer_epoch": 0}
+    in_group = {"group_id": nothing, "generation_id": 1, "member_id": member}
+    heartbeat = {"group_id": nothing, "member_id": str(uuid4()), "member_epoch": 5}
+    transaction = {"transactional_id": nothing, "group_id": nothing, **producer}
+    offset = {"partition_index": 0, "committed_offset": 0, "committed_leader_epoch": -1}
+    share = {"group_id": nothing, "member_id": str(uuid4()), "share_session_epoch": -1}
+    own: dict[str, Fields] = {
+        "OffsetCommit": {
+            "group_id": mine.group("committed"),
+            "generation_id_or_member_epoch": -1,
+            "topics": [{**here, "partitions": [offset]}],
+        },
+        "FindCoordinator": {"key": nothing, "coordinator_keys": [nothing]},
+        "JoinGroup": {
+            "group_id": nothing,
+            "session_timeout_ms": 1,
+            "rebalance_timeout_ms": 1000,
+            "protocol_type": "consumer",
+            "protocols": [{"name": "range", "metadata": b""}],
+        },
+        "Heartbeat": in_group,
+        "LeaveGroup": {**in_group, "members": [{"member_id": member}]},
+        "SyncGroup": {**in_group, "protocol_type": "consumer", "protocol_name": "range"},
+        "DeleteRecords": {"topics": [{**here, "partitions": [{**offset, "offset": 0}]}]},
+        "InitProducerId": {"transactional_id": None, "producer_id": -1, "producer_epoch": -1},
+        "AddOffsetsToTxn": transaction,
+        "EndTxn": transaction,
+        "TxnOffsetCommit": {**transaction, "topics": [{**here, "partitions": [offset]}]},
+        "CreateAcls": {},
+        "DeleteAcls": {},
+        "AlterConfigs": {"resources": [{**resource, "configs": []}], "validate_only": True},
+        "AlterReplicaLogDirs": {},
+        "CreatePartitions": {
+            "topics": [{**here, "count": 2, "assignments": None}],
+            "timeout_ms": 1000,
+            "validate_only": True,
+        },
+        "CreateDelegationToken": {"renewers": [], "max_lifetime_ms": 1},
+        "RenewDelegationToken": {"hmac": b"kafkashark", "renew_period_ms": 1},
+        "ExpireDelegationToken": {"hmac": b"kafkashark", "expiry_time_period_ms": -1},
+        "DeleteGroups": {"groups_names": [nothing]},
+        "ElectLeaders": {
+            "topic_partitions": [{**here, "partitions": [0]}],
+            "timeout_ms": 1000,
+        },
+        "IncrementalAlterConfigs": {
+            "resources": [{**resource, "configs": []}],
+            "validate_only": True,
+        },
+        "AlterPartitionReassignments": {"topics": [], "timeout_ms": 1000},
+        "OffsetDelete": {
+            "group_id": nothing,
+            "topics": [{**here, "partitions": [{"partition_index": 0}]}],
+        },
+        "AlterClientQuotas": {"entries": [], "validate_only": True},
+        "AlterUserScramCredentials": {},
+        "UpdateFeatures": {"timeout_ms": 1000, "validate_only": True},
+        "ConsumerGroupHeartbeat": heartbeat,
+        "PushTelemetry": {"client_instance_id": NO_ID, "subscription_id": _NOBODY},
+        "ShareGroupHeartbeat": heartbeat,
+        "ShareFetch": share,
+        "ShareAcknowledge": share,
+        "StreamsGroupHeartbeat": heartbeat,
+        "StreamsGroupTopologyDescriptionUpdate": {**heartbeat, "topology_epoch": 1},
+        "AlterShareGroupOffsets": {"group_id": nothing, "topics": []},
+        "DeleteShareGroupOffsets": {"group_id": nothing, "topics": []},
+    }
+
+    def produced(version: int) -> Fields:
+        magic = 2 if version > 2 else int(version == 2)
+        partition = {"index": 0, "records": one_batch(b"form", magic=magic)}
+        data = [{**here, "partition_data": [partition]}]
+        return {"acks": -1, "timeout_ms": 5000, "topic_data": data}
+
+    def created(version: int) -> Fields:
+        made = {
+            "name": mine.new_topic(f"made-{version}"),
+            "num_partitions": 1,
+            "replication_factor": 1,
+        }
+        return {"topics": [made], "timeout_ms": 5000}
+
+    def deleted(version: int) -> Fields:
+        gone = mine.new_topic(f"made-{version}")
+        return {"topic_names": [gone], "topics": [{"name": gone}], "timeout_ms": 5000}
+
+    def added(version: int) -> Fields:
+        partitions = [{**here, "partitions": [0]}]
+        one = {**transaction, "verify_only": False, "topics": partitions}
+        return {
+            "v3_and_below_transactional_id": nothing,
+            "v3_and_below_producer_id": producer["producer_id"],
+            "v3_and_below_topics": partitions,
+            "transactions": [one],
+        }
+
+    return {
+        **{api: always(fields) for api, fields in own.items()},
+        "Produce": produced,
+        "CreateTopics": created,
+        "DeleteTopics": deleted,
+        "AddPartitionsToTxn": added,
+    }

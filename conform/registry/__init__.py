@@ -1,0 +1,1 @@
+"""Rules, findings, ranks and the releases of Kafka."""

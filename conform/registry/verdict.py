@@ -1,0 +1,312 @@
+"""The verdict: findings, grouped and counted, and the number of cases of each rule."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from conform.registry.rank import Rank, rank_of
+from conform.registry.rule import Rule, Severity, Side
+from dissector.errors import mistake_place
+
+SHOWN = 3
+"""How many equal findings are kept in full."""
+
+MOST_KINDS = 10_000
+"""Kinds of findings that are kept; more are only counted."""
+
+_MOST_VERSIONS = 100
+
+PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
+"""The parts in which equal findings differ: quoted words, ids, numbers."""
+
+FAILED = "the rule failed, which is a mistake of kafkashark"
+
+_BAD, _RANKS = tuple(Severity), tuple(Rank)
+_INDEX = re.compile(r"\[\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """
+    A violation of a rule.
+
+    Attributes:
+        rule: The rule.
+        severity: The rule's, unless this case differs.
+        side: The side that broke it.
+        software: Name and version of that side, as far as ApiVersions reveals them; else empty.
+        connection: Number of the connection in the capture; None for a live broker.
+        client: `address:port`.
+        broker: `address:port`.
+        packet: Number of the packet that completed the message, from 1; None where there is none.
+        correlation_id: Correlation id of the exchange.
+        api: Name of the API; empty where it is unknown.
+        version: Version of the request.
+        path: The field of the message's body, with indices; empty: the message as a whole.
+        span: Its byte range in the frame, counted from behind the frame's size.
+        message: `request`, `response`, or empty.
+        found: What was found.
+        capture: The file; empty for a live broker.
+        cause: A possible common cause of findings of many rules, such as a broker that closes each
+            connection; empty: an independent finding.
+        request: The bytes sent to a live broker, without the size; empty for a capture.
+        frame: The first bytes of the message's frame, and its size; None for a live broker.
+        client_id: The client id of the request; empty where it is unknown.
+    """
+
+    rule: Rule
+    severity: Severity
+    side: Side
+    found: str
+    software: str = ""
+    connection: int | None = None
+    client: str = ""
+    broker: str = ""
+    packet: int | None = None
+    correlation_id: int | None = None
+    api: str = ""
+    version: int | None = None
+    message: str = ""
+    path: str = ""
+    span: tuple[int, int] | None = None
+    capture: str = ""
+    cause: str = ""
+    request: bytes = b""
+    frame: tuple[bytes, int] | None = None
+    client_id: str = ""
+
+    @property
+    def rank(self) -> Rank:
+        """The rank of the rule, unless the cause or severity of this case changes it."""
+        if self.cause:
+            return Rank.BREAKS
+        is_usual = self.severity is self.rule.severity
+        return self.rule.rank if is_usual else rank_of("", self.severity)
+
+    @property
+    def key(self) -> str:
+        """The key that equal findings share: all but addresses, indices and numbers."""
+        return finding_key(self.rule, self.side, self.software, self.api, self.path, self.found)
+
+
+def finding_key(rule: Rule, side: Side, software: str, api: str, path: str, found: str) -> str:
+    """Return the key that equal findings share, as a baseline stores it."""
+    place, what = _INDEX.sub("[]", path), PARTICULARS.sub("#", found)
+    return "|".join((rule.id, side, software, api, place, what))
+
+
+@dataclass(slots=True)
+class Kind:
+    """
+    Equal findings.
+
+    Attributes:
+        key: Their common key.
+        findings: The first of them.
+        count: Their total number.
+        known: Whether a baseline contains them.
+        versions: The API versions in which they were found.
+    """
+
+    key: str
+    findings: list[Finding] = field(default_factory=list)
+    count: int = 0
+    known: bool = False
+    versions: set[int | None] = field(default_factory=set)
+
+    @property
+    def first(self) -> Finding:
+        """The first finding."""
+        return self.findings[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """
+    Findings with a common cause.
+
+    Attributes:
+        kind: The first kind, which is reported.
+        others: The other kinds, mostly of other rules.
+    """
+
+    kind: Kind
+    others: list[Kind]
+
+    @property
+    def count(self) -> int:
+        """The total number of findings."""
+        return self.kind.count + sum(kind.count for kind in self.others)
+
+
+@dataclass(slots=True)
+class Tally:
+    """
+    Counts of one rule.
+
+    Attributes:
+        judged: Number of cases that could be judged.
+        broken: Number of violations.
+        unjudged: Number of cases that could not be judged, by reason.
+        seconds: Time spent in the rule; 0 where it was not measured.
+    """
+
+    judged: int = 0
+    broken: int = 0
+    unjudged: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Fault:
+    """
+    A bug in kafkashark: a rule raised an exception, and judged nothing there.
+
+    Attributes:
+        rule: Its id; empty where the code that prepares exchanges for the rules failed.
+        error: The exception, and the line of ours that raised it.
+        where: The first observation on which it failed.
+        count: Number of failures.
+    """
+
+    rule: str
+    error: str
+    where: str
+    count: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.rule or 'conform'} failed: {self.error}"
+
+
+class Verdict:
+    """
+    The result of checking a capture or a live broker.
+
+    Attributes:
+        rules: The rules that were applied, in their order.
+        tallies: Counts by rule id.
+        kinds: Findings by their key.
+        uncounted: Findings beyond the limit of kinds.
+        captures: The files that were judged.
+        fail_on: The mildest severity that makes a build fail.
+        require_judged: The least number of judged rules for a verdict to pass.
+        problems: Problems of the files, one line each; empty for a live broker.
+        faults: Bugs in kafkashark, by rule and place in the code.
+    """
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self.rules = rules
+        self.tallies = {rule.id: Tally() for rule in rules}
+        self.kinds: dict[str, Kind] = {}
+        self.uncounted = 0
+        self.captures: list[str] = []
+        self.fail_on = Severity.ERROR
+        self.require_judged = 1
+        self.problems: list[str] = []
+        self.faults: dict[tuple[str, str], Fault] = {}
+
+    def fault(self, rule: str, error: Exception, where: str) -> None:
+        """Record that a rule failed: it judged nothing of its observation."""
+        # Leave out the text of the exception: it may quote secrets of the capture.
+        what = f"{type(error).__name__} in {mistake_place(error)}"
+        self.faults.setdefault((rule, what), Fault(rule, what, where)).count += 1
+        if rule:
+            self.tallies[rule].unjudged[FAILED] += 1
+
+    def kind(self, key: str, version: int | None = None) -> Kind | None:
+        """Count one more finding of a kind; return the kind while its findings are kept in full."""
+        kind = self.kinds.get(key)
+        if kind is None:
+            if len(self.kinds) >= MOST_KINDS:
+                self.uncounted += 1
+                return None
+            kind = self.kinds[key] = Kind(key)
+        kind.count += 1
+        if len(kind.versions) < _MOST_VERSIONS:
+            kind.versions.add(version)
+        return kind if len(kind.findings) < SHOWN else None
+
+    def __iter__(self) -> Iterator[Kind]:
+        """Yield the kinds of findings: the worst first, then by rule, then the most frequent."""
+        return iter(
+            sorted(
+                self.kinds.values(),
+                key=lambda kind: (
+                    _BAD.index(kind.first.severity),
+                    _RANKS.index(kind.first.rank),
+                    kind.first.rule.order,
+                    -kind.count,
+                    kind.key,
+                ),
+            )
+        )
+
+    def __str__(self) -> str:
+        """Return the summary in one line."""
+        breaking = self.count(Severity.ERROR, Rank.BREAKS)
+        counts = ", ".join(
+            f"{self.count(severity):,} {severity}{'s' * (self.count(severity) != 1)}"
+            + f" ({breaking:,} break{'s' * (breaking == 1)} clients)"
+            * (severity is Severity.ERROR and breaking > 0)
+            for severity in Severity
+        )
+        known = sum(kind.count for kind in self.kinds.values() if kind.known)
+        of_baseline = f", {known:,} known by the baseline" * bool(known)
+        more = f", {self.uncounted:,} more not told apart" * bool(self.uncounted)
+        faults = len({fault.rule for fault in self.faults.values()})
+        failed = f"; {faults} rule{'s' * (faults != 1)} failed" * bool(faults)
+        judged = sum(tally.judged for tally in self.tallies.values())
+        return (
+            f"{counts}{of_baseline}{more}; {self.rules_judged} of {len(self.rules)} rules were "
+            f"judged, {judged:,} times{failed}"
+        )
+
+    def causes(self) -> list[Cause]:
+        """Return the kinds of findings in their order, grouped by cause."""
+        found: list[Cause] = []
+        firsts: dict[tuple[str, bool], Cause] = {}
+        for kind in self:
+            first = firsts.get((kind.first.cause, kind.known)) if kind.first.cause else None
+            if first is not None:
+                first.others.append(kind)
+                continue
+            found.append(Cause(kind, []))
+            firsts[kind.first.cause, kind.known] = found[-1]
+        return found
+
+    def count(self, severity: Severity, rank: Rank | None = None) -> int:
+        """Return the number of findings of a severity, and rank, that are not in a baseline."""
+        return sum(
+            kind.count
+            for kind in self.kinds.values()
+            if kind.first.severity is severity
+            and rank in (None, kind.first.rank)
+            and not kind.known
+        )
+
+    @property
+    def fails(self) -> bool:
+        """Whether there are findings at least as severe as `fail_on` that are not in a baseline."""
+        return any(self.count(each) for each in Severity if self.is_failing(each))
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the required number of rules could be judged."""
+        return self.rules_judged >= self.require_judged
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing fails, and enough rules were judged for that to mean something."""
+        return not self.fails and self.is_enough
+
+    def is_failing(self, severity: Severity) -> bool:
+        """Return whether findings of a severity make a build fail."""
+        return _BAD.index(severity) <= _BAD.index(self.fail_on)
+
+    @property
+    def rules_judged(self) -> int:
+        """The number of rules that were judged at least once."""
+        return sum(bool(tally.judged) for tally in self.tallies.values())

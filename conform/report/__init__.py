@@ -1,0 +1,1 @@
+"""Verdicts as text, ndjson, JUnit, HTML and SARIF."""

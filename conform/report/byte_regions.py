@@ -1,0 +1,74 @@
+"""Locates the bytes of findings in the files of a capture."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from conform.registry.verdict import Finding, Verdict
+from dissector.capture.formats.capture_reader import read_packets
+from dissector.errors import DissectorError
+
+Region: TypeAlias = tuple[int, int]
+"""Offset in the file, and number of bytes."""
+
+_SIZE_BYTES = 4
+
+
+def regions_of(verdict: Verdict) -> dict[Finding, Region]:
+    """
+    Return the location of the bytes of findings, where it is known.
+
+    It is known for a message within one packet of an uncompressed file. The captures are read once
+    more for it, up to the last packet with a finding.
+    """
+    wanted: dict[int, list[Finding]] = defaultdict(list)
+    for kind in verdict:
+        for finding in kind.findings:
+            if finding.packet is not None and finding.frame is not None:
+                wanted[finding.packet - 1].append(finding)
+    if not wanted or "-" in verdict.captures:
+        return {}
+    try:
+        return _found(verdict.captures, wanted)
+    except DissectorError:  # a file is gone meanwhile: report the findings without locations
+        return {}
+
+
+def _found(paths: Sequence[str], wanted: dict[int, list[Finding]]) -> dict[Finding, Region]:
+    found: dict[Finding, Region] = {}
+    last = max(wanted)
+    for packets in read_packets(paths):
+        for number in range(packets.first, min(packets.first + len(packets), last + 1)):
+            row = number - packets.first
+            for finding in wanted.get(number, ()):
+                start = int(packets.start[row])
+                data = packets.data[start : start + int(packets.captured[row])].tobytes()
+                region = _region(finding, data, packets.base + start)
+                if region and _is_there(paths[int(packets.file[row])], finding, region):
+                    found[finding] = region
+        if packets.first + len(packets) > last:
+            break
+    return found
+
+
+def _region(finding: Finding, packet: bytes, base: int) -> Region | None:
+    """Return the location of a finding's bytes, in a packet at offset `base` of its file."""
+    assert finding.frame is not None
+    head, size = finding.frame
+    at = packet.find(size.to_bytes(_SIZE_BYTES, "big") + head)
+    start, end = finding.span or (0, size)
+    if at < 0 or at + _SIZE_BYTES + end > len(packet):
+        return None
+    return base + at + _SIZE_BYTES + start, end - start
+
+
+def _is_there(path: str, finding: Finding, region: Region) -> bool:
+    """Return whether the file itself has the message there; a compressed file does not."""
+    assert finding.frame is not None
+    head, _ = finding.frame
+    with Path(path).open("rb") as file:
+        file.seek(region[0] - (finding.span or (0, 0))[0])
+        return file.read(len(head)) == head

@@ -1,0 +1,95 @@
+"""A verdict as one self-contained HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from conform.registry.verdict import Cause, Verdict
+from conform.report.verdict_text import (
+    fault_text,
+    others_text,
+    place_text,
+    sent_text,
+    summary_line,
+    times_text,
+    who_text,
+)
+from dissector.view.text.escape import escaped
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --error: #c0392b; --warning: #b7791f;
+  --note: #2f6fb0; --good: #2a7d3a }
+body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 76em; padding: 0 1em }
+h1 { font-size: 1.3em } h2 { font-size: 1.1em; margin-top: 2em }
+.error { color: var(--error) } .warning { color: var(--warning) } .note { color: var(--note) }
+.good { color: var(--good) }
+details { border-bottom: 1px solid var(--line); padding: .4em 0 } summary { cursor: pointer }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .2em 1em; margin: .5em 1.2em }
+dt { opacity: .7 } dd { margin: 0; overflow-wrap: anywhere }
+code { font: 12px/1.4 ui-monospace, monospace }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .2em .7em; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: top }
+td.n, th.n { text-align: right }
+"""
+
+
+def html_lines(verdict: Verdict, subject: str) -> Iterator[str]:
+    """Yield the lines of the page."""
+    mood = "error" if verdict.fails else "good"
+    yield "<!doctype html>"
+    yield f'<html lang="en"><meta charset="utf-8"><title>Conformance of {_text(subject)}</title>'
+    yield f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
+    yield f'<h1 class="{mood}">{_text(summary_line(verdict, subject))}</h1>'
+    for heading, known in (("Findings", False), ("Known by the baseline", True)):
+        causes = [cause for cause in verdict.causes() if cause.kind.known is known]
+        if causes:
+            yield f"<h2>{heading}</h2>"
+        for cause in causes:
+            yield from _cause(cause)
+    if verdict.faults:
+        yield "<h2>Mistakes of kafkashark: please report them</h2>"
+        for fault in verdict.faults.values():
+            yield f"<p>{_text(fault_text(fault))}</p>"
+    yield from _rules(verdict)
+    yield "</html>"
+
+
+def _cause(cause: Cause) -> Iterator[str]:
+    kind = cause.kind
+    first = kind.first
+    rule = first.rule
+    yield (
+        f'<details open><summary><b class="{first.severity}">{first.severity} {rule.id}</b> '
+        f"{_text(rule.title)}, {times_text(kind.count)}, {first.rank}</summary><dl>"
+    )
+    yield f"<dt>asks</dt><dd>{_text(rule.asks)}</dd>"
+    for finding in kind.findings:
+        yield f"<dt>found</dt><dd>{_text(finding.found)}</dd>"
+        place = _text(place_text(finding))
+        yield f"<dt>where</dt><dd>{_text(who_text(finding))}: <code>{place}</code></dd>"
+        if finding.request:
+            yield f"<dt>sent</dt><dd><code>{sent_text(finding.request)}</code></dd>"
+    if cause.others:
+        yield f"<dt>also</dt><dd>{_text(others_text(cause))}</dd>"
+    yield f"<dt>source</dt><dd>{_text(rule.source)}</dd></dl></details>"
+
+
+def _rules(verdict: Verdict) -> Iterator[str]:
+    yield '<h2>Rules</h2><div class="wide"><table><tr><th>rule</th><th>title</th><th>rank</th>'
+    yield '<th class="n">judged</th><th class="n">broken</th><th>not judged</th></tr>'
+    for rule in verdict.rules:
+        tally = verdict.tallies[rule.id]
+        reasons = "; ".join(f"{n:,}: {why}" for why, n in tally.unjudged.most_common())
+        yield (
+            f"<tr><td>{rule.id}</td><td>{_text(rule.title)}</td><td>{rule.rank}</td>"
+            f'<td class="n">{tally.judged:,}</td>'
+            f'<td class="n">{tally.broken:,}</td><td>{_text(reasons)}</td></tr>'
+        )
+    yield "</table></div>"
+
+
+def _text(text: str) -> str:
+    return escape(escaped(text))

@@ -1,0 +1,131 @@
+"""A verdict as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from conform.registry.rule import Rule, Side
+from conform.registry.verdict import Cause, Fault, Finding, Verdict
+from dissector.view.text.escape import escaped
+
+_SHOWN_BYTES = 64
+_SHOWN_OTHERS = 12
+
+
+def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
+    """
+    Yield the findings, then the reasons why cases were not judged, then the summary.
+
+    Args:
+        verdict: The verdict.
+        subject: What was judged: files, or an address.
+    """
+    for cause in verdict.causes():
+        if not cause.kind.known:
+            yield from _cause_lines(cause)
+            yield ""
+    reasons = list(_unjudged_lines(verdict))
+    if reasons:
+        yield "Not judged"
+        yield from reasons
+        yield ""
+    if verdict.faults:
+        yield "Mistakes of kafkashark: please report them"
+        yield from map(fault_text, verdict.faults.values())
+        yield ""
+    yield summary_line(verdict, subject)
+
+
+def summary_line(verdict: Verdict, subject: str) -> str:
+    """Return the summary of a verdict in one line."""
+    return f"{escaped(subject)}: {verdict}"
+
+
+def fault_text(fault: Fault) -> str:
+    """Return which rule failed, how often, and where first."""
+    return f"  {times_text(fault.count)}: {escaped(f'{fault} ({fault.where})')}"
+
+
+def sent_text(request: bytes) -> str:
+    """Return the start of the bytes that were sent to a live broker, in hexadecimal."""
+    dots = f" ... ({len(request):,} bytes)" if len(request) > _SHOWN_BYTES else ""
+    return f"{request[:_SHOWN_BYTES].hex(' ')}{dots}"
+
+
+def others_text(cause: Cause) -> str:
+    """Return the other findings of a cause: how often, of which rules and APIs."""
+    named = Counter[str]()
+    for kind in cause.others:
+        named[" ".join(filter(None, (kind.first.rule.id, kind.first.api)))] += kind.count
+    shown = ", ".join(f"{name} ({count:,})" for name, count in named.most_common(_SHOWN_OTHERS))
+    more = f", and {len(named) - _SHOWN_OTHERS} more" * (len(named) > _SHOWN_OTHERS)
+    return f"{times_text(cause.count - cause.kind.count)} more: {shown}{more}"
+
+
+def place_text(finding: Finding) -> str:
+    """Return the location of a finding: message, connection, packet, field and bytes."""
+    parts = []
+    if finding.message:
+        version = "" if finding.version is None else f" v{finding.version}"
+        parts.append(f"{finding.api or 'unknown'}{version} {finding.message}")
+    if finding.connection is not None:
+        parts.append(f"connection {finding.connection}")
+    if finding.packet is not None:
+        parts.append(f"packet {finding.packet}")
+    if finding.correlation_id is not None:
+        parts.append(f"id {finding.correlation_id}")
+    if finding.path:
+        parts.append(finding.path)
+    if finding.span is not None:
+        parts.append(f"bytes [{finding.span[0]}..{finding.span[1]})")
+    return escaped(", ".join(parts))
+
+
+def who_text(finding: Finding) -> str:
+    """Return the side that broke the rule, with its software, client id and address."""
+    address = getattr(finding, finding.side)
+    name = f'"{finding.client_id}"' if finding.client_id and finding.side is Side.CLIENT else ""
+    return escaped(" ".join(filter(None, (finding.side, finding.software, name, address))))
+
+
+def times_text(count: int) -> str:
+    """Return a count as text."""
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def rule_lines(rule: Rule) -> Iterator[str]:
+    """Yield the documentation of a rule: the output of `--explain`."""
+    yield f"{rule.id} {rule.title}"
+    yield ""
+    yield f"severity  {rule.severity}"
+    yield f"rank      {rule.rank}"
+    yield f"asks      {rule.asks}"
+    yield f"breaks    {rule.example}"
+    yield f"source    {rule.source}"
+    yield f"judged    {'by asking a live broker' if rule.on == 'live' else 'from a capture'}"
+
+
+def _cause_lines(cause: Cause) -> Iterator[str]:
+    kind = cause.kind
+    first = kind.first
+    rule = first.rule
+    yield f"{first.severity} {rule.id} {rule.title} ({times_text(kind.count)}; {first.rank})"
+    yield f"  asks   {rule.asks}"
+    for finding in kind.findings:
+        yield f"  found  {escaped(finding.found)}"
+        yield f"         {': '.join(filter(None, (who_text(finding), place_text(finding))))}"
+        if finding.request:
+            yield f"  sent   {sent_text(finding.request)}"
+    if cause.others:
+        yield f"  also   {others_text(cause)}"
+
+
+def _unjudged_lines(verdict: Verdict) -> Iterator[str]:
+    """Yield a line for each reason; rules with the same count of it share the line."""
+    rules: dict[tuple[str, int], list[str]] = {}
+    for rule in verdict.rules:
+        for why, count in verdict.tallies[rule.id].unjudged.most_common():
+            rules.setdefault((why, count), []).append(rule.id)
+    for (why, count), ids in rules.items():
+        yield f"  {times_text(count)}: {escaped(why)} ({' '.join(ids)})"

@@ -1,0 +1,65 @@
+"""Selects the rules to apply, by `--select` and `--ignore`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conform.registry.rule import Rule
+from conform.rules import REGISTRY
+from dissector.errors import UsageError
+
+
+def ordered(rules: Iterable[Rule]) -> list[Rule]:
+    """Return rules by family and number."""
+    return sorted(rules, key=lambda rule: rule.order)
+
+
+def chosen(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:
+    """
+    Return the rules that are selected and not ignored, in their order.
+
+    Args:
+        rules: The available rules.
+        select: Rule ids, or letters of families, possibly separated by commas; empty: all.
+        ignore: Likewise; the id of a rule takes precedence over its family.
+
+    Raises:
+        UsageError: There is no such rule.
+    """
+    wanted, unwanted = _names(select), _names(ignore)
+    return [
+        rule
+        for rule in ordered(rules)
+        if (not wanted or _closeness(rule, wanted)) and not _is_ignored(rule, wanted, unwanted)
+    ]
+
+
+def known(name: str) -> Rule:
+    """
+    Return the rule of an id.
+
+    Raises:
+        UsageError: There is no such rule.
+    """
+    rule = REGISTRY.get(name.upper())
+    if rule is None:
+        raise UsageError(f"there is no rule {name!r}; --list prints them")
+    return rule
+
+
+def _names(texts: Iterable[str]) -> set[str]:
+    names = {name.strip().upper() for text in texts for name in text.split(",")} - {""}
+    families = {rule[:1] for rule in REGISTRY}
+    for name in sorted(names - families):
+        known(name)
+    return names
+
+
+def _closeness(rule: Rule, names: set[str]) -> int:
+    """Return 2 where a rule is named itself, 1 where its family is, 0 where neither."""
+    return 2 if rule.id in names else int(rule.id[:1] in names)
+
+
+def _is_ignored(rule: Rule, wanted: set[str], unwanted: set[str]) -> bool:
+    ignored = _closeness(rule, unwanted)
+    return ignored > 0 and ignored >= _closeness(rule, wanted)

@@ -1,0 +1,1 @@
+"""Rules of topics, logs, producers, consumers and transactions."""

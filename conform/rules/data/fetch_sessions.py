@@ -1,0 +1,216 @@
+"""X, second part: fetch sessions, response times, ListOffsets timestamps, replicas."""
+
+from __future__ import annotations
+
+from conform.evidence.fetch_history import (
+    FIRST_WITH_SESSIONS,
+    LAST_EPOCH,
+    Told,
+    fetching_of,
+    partitions,
+    replica_of,
+)
+from conform.evidence.observation import Turn
+from conform.evidence.reporter import Say
+from conform.registry.rule import Severity, Side, rule
+
+_WRONG_EPOCH = 71
+_MARGIN_MS = 1000
+"""Tolerance beyond max_wait_ms."""
+
+_CONSUMER = -1
+_SPECIAL_TIMES = {-1: 0, -2: 0, -3: 7, -4: 8, -5: 9, -6: 11}
+"""Special ListOffsets timestamps -> first version with them."""
+
+_NOT_FOR_REPLICAS = ("Produce", "JoinGroup", "OffsetCommit", "ConsumerGroupHeartbeat")
+
+
+@rule(
+    "X05",
+    "Epochs of a fetch session go up by one",
+    Severity.ERROR,
+    source="FetchMetadata.java (nextEpoch), FetchSession.scala (newContext): "
+    "INVALID_FETCH_SESSION_EPOCH (71); KIP-227",
+    asks="After a full request with epoch 0 the requests of its session have the epochs 1, 2, 3 "
+    "and so on; after 2147483647 comes 1. The broker refuses any other, and answers in the "
+    "session that was asked.",
+    example="epochs 1, 2, 4 in one session",
+    apis=("Fetch",),
+)
+def epochs_go_up(turn: Turn, say: Say) -> None:
+    """Compare the epoch of a request with the expected one, and the response with both."""
+    if (turn.version or 0) < FIRST_WITH_SESSIONS:
+        return
+    fetching = fetching_of(turn)
+    if fetching is not None and fetching.is_full:
+        return
+    if fetching is None or turn.lacks() or turn.talk.torn:
+        say.unjudged(turn.lacks() or turn.talk.torn)
+        return
+    assert turn.told is not None
+    if fetching.session is None:
+        say.unjudged("the beginning of the fetch session is not in the capture")
+        return
+    say.judged()
+    epoch, due, error = fetching.session_epoch, fetching.session.epoch, turn.told.error_code
+    if epoch != due and error == _WRONG_EPOCH:
+        say.broken(Side.CLIENT, f"epoch {epoch}, where {due} is due", path="session_epoch")
+    elif epoch != due and not error:
+        found = f"epoch {epoch} is taken, where {due} is due"
+        say.broken(Side.BROKER, found, path="session_id")
+    elif epoch == due and error == _WRONG_EPOCH and due != LAST_EPOCH:
+        found = f"epoch {epoch} is refused, which is due"
+        say.broken(Side.BROKER, found, path="error_code", severity=Severity.WARNING)
+    elif not error and turn.told.session_id not in (0, fetching.session_id):
+        found = f"session {fetching.session_id} is answered as {turn.told.session_id}"
+        say.broken(Side.BROKER, found, path="session_id")
+
+
+@rule(
+    "X06",
+    "An incremental answer leaves out what did not change",
+    Severity.WARNING,
+    source="FetchSession.scala (CachedPartition.maybeUpdateResponseData); KIP-227",
+    asks="An answer in a session tells of a partition only if it has records or an error, or its "
+    "high watermark, its log start or its preferred replica changed since it was last told.",
+    example="the same high watermark again, without records",
+    apis=("Fetch",),
+)
+def unchanged_is_left_out(turn: Turn, say: Say) -> None:
+    """Report unchanged partitions in an incremental response."""
+    fetching = fetching_of(turn)
+    if turn.lacks() or fetching is None or fetching.session is None or turn.told is None:
+        return
+    if turn.told.error_code or not turn.told.session_id:
+        return
+    say.judged()
+    for key, each in partitions(turn.told.responses):
+        news = each.records or each.error_code or each.get("preferred_read_replica", -1) != -1
+        if news or _diverges(each) or fetching.session.told.get(key) != Told.of(each):
+            continue
+        found = f"'{key[0]}', partition {key[1]}, is told again without any news"
+        say.broken(Side.BROKER, found, path="responses")
+
+
+def _diverges(partition: object) -> bool:
+    """Return whether a response has a diverging epoch or a snapshot id for a replica."""
+    for name in ("diverging_epoch", "snapshot_id"):
+        told = getattr(partition, name, None)
+        if told is not None and (told.epoch, told.end_offset) != (-1, -1):
+            return True
+    return False
+
+
+class _Answers:
+    """Completion time of a connection's last response, and a late Fetch not yet reported."""
+
+    def __init__(self) -> None:
+        self.last_ns = 0
+        self.late: tuple[Turn, str] | None = None
+
+    def tell(self, turn: Turn, say: Say) -> None:
+        """Report the late response once a later request proves that it did not arrive sooner."""
+        late, self.late = self.late, None
+        if late is None or turn.exchange.request_packet is None:
+            return
+        if turn.exchange.request_packet > (late[0].exchange.response_packet or 0):
+            say.broken(Side.BROKER, late[1], of=late[0])
+
+
+@rule(
+    "X08",
+    "An answer does not wait longer than it was told to",
+    Severity.WARNING,
+    source="DelayedFetch.scala: the operation ends after max_wait_ms; how long a broker takes "
+    "besides is nobody's promise",
+    asks=f"A Fetch is answered within max_wait_ms and {_MARGIN_MS} ms, counted from the request, "
+    "or from the answer before it, if that came later.",
+    example="max_wait_ms 500, answered after 9 seconds",
+)
+def answers_in_time(turn: Turn, say: Say) -> None:
+    """Check the duration of a Fetch, from the request or the previous response if later."""
+    answers = turn.talk.state(_Answers)
+    answers.tell(turn, say)
+    done, begun = turn.exchange.response_time_ns, turn.exchange.request_time_ns
+    before = answers.last_ns
+    if done is not None:
+        answers.last_ns = max(before, done)
+    if turn.exchange.api != "Fetch" or done is None or begun is None or turn.asked is None:
+        return
+    if turn.talk.partial:
+        say.unjudged(turn.talk.partial)
+        return
+    say.judged()
+    took_ms = (done - max(begun, before)) // 1_000_000
+    throttled_ms = 0 if turn.told is None else turn.told.get("throttle_time_ms", 0)
+    if took_ms > turn.asked.max_wait_ms + throttled_ms + _MARGIN_MS:
+        found = f"answered after {took_ms} ms, max_wait_ms was {turn.asked.max_wait_ms}"
+        answers.late = turn.kept(), found
+
+
+@rule(
+    "X10",
+    "Special timestamps only in versions that know them",
+    Severity.ERROR,
+    source="ListOffsetsRequest.java (the constants), ListOffsetsRequest.json; KafkaApis.scala: "
+    "UNSUPPORTED_VERSION; KIP-734, KIP-405, KIP-1005, KIP-1023",
+    asks="A timestamp below 0 is -1 (latest) or -2 (earliest), from v7 on also -3 (of the greatest "
+    "timestamp), from v8 on -4 (earliest local), from v9 on -5 (latest tiered), from v11 on -6 "
+    "(earliest pending upload).",
+    example="timestamp -3 in ListOffsets v6",
+    apis=("ListOffsets",),
+)
+def times_are_known(turn: Turn, say: Say) -> None:
+    """Check timestamps below 0 against the version."""
+    if why := turn.lacks(response=False):
+        say.unjudged(why)
+        return
+    assert turn.asked is not None
+    version = turn.version or 0
+    for index, topic in enumerate(turn.asked.topics or ()):
+        for number, each in enumerate(topic.partitions or ()):
+            say.judged()
+            time = each.timestamp
+            first = _SPECIAL_TIMES.get(time)
+            if time < 0 and (first is None or version < first):
+                path = f"topics[{index}].partitions[{number}].timestamp"
+                say.broken(Side.CLIENT, f"timestamp {time} in v{version}", path=path)
+
+
+class _Roles:
+    """Roles on a connection: replica id, and use by a consumer or another client."""
+
+    def __init__(self) -> None:
+        self.replica: int | None = None
+        self.is_consumer = False
+
+
+@rule(
+    "X11",
+    "Only brokers fetch as replicas",
+    Severity.WARNING,
+    source="FetchRequest.java (isValidBrokerId, isConsumer); a fetch as a replica needs "
+    "CLUSTER_ACTION; KIP-903",
+    asks="A connection on which a replica id of 0 or more fetches is one of a broker: nobody "
+    "fetches as a consumer, produces, or joins a group on it.",
+    example="a Fetch with replica_id 1, and a JoinGroup, on one connection",
+    apis=("Fetch", *_NOT_FOR_REPLICAS),
+)
+def replicas_are_brokers(turn: Turn, say: Say) -> None:
+    """Record the roles on a connection; report a replica's Fetch beside requests of clients."""
+    if turn.asked is None:
+        return
+    roles = turn.talk.state(_Roles)
+    if turn.exchange.api != "Fetch":
+        roles.is_consumer = True
+    else:
+        replica = replica_of(turn.asked)
+        if replica < 0:
+            roles.is_consumer |= replica == _CONSUMER
+        else:
+            roles.replica = replica
+    say.judged()
+    if roles.replica is not None and roles.is_consumer:
+        roles.is_consumer = False
+        found = f"replica {roles.replica} fetches on a connection of a client"
+        say.broken(Side.CLIENT, found)

@@ -1,0 +1,249 @@
+"""G, last part: the offsets of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+from uuid import UUID
+
+from construct import Container
+
+from conform.evidence.bounded_memory import Newest
+from conform.evidence.observation import Turn
+from conform.evidence.reporter import Say
+from conform.registry.rule import Severity, Side, rule
+
+_FIRST_OF_GROUPS = 8
+_UNSTABLE = 88
+_MOST_OFFSETS = 100_000
+_MOST_TRANSACTIONS = 1_000
+_MOST_FETCHES = 20
+
+Place: TypeAlias = tuple[str, object, int]
+"""Group, topic by name or id, and partition."""
+
+
+def _topic(topic: Container) -> str | UUID:
+    """Return how a message names a topic."""
+    found: str | UUID = topic.topic_id if topic.get("name") is None else topic.name
+    return found
+
+
+def _groups(body: Container) -> list[tuple[Container, str]]:
+    """Return the groups of an OffsetFetch message, and the path of each."""
+    if "groups" in body:
+        return [(each, f"groups[{index}].") for index, each in enumerate(body.groups)]
+    return [(body, "")]
+
+
+def _fetched(asked: Container, told: Container) -> Iterator[tuple[Place, Container, str]]:
+    """Yield the partitions of an answer that have no error, and where they stand."""
+    for index, (group, path) in enumerate(_groups(told)):
+        name = group.get("group_id", asked.get("group_id"))
+        if name is None or index >= len(_groups(asked)):
+            continue
+        for at, topic in enumerate(group.topics):
+            for number, partition in enumerate(topic.partitions):
+                place = name, _topic(topic), partition.partition_index
+                yield place, partition, f"{path}topics[{at}].partitions[{number}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    """What was committed last, by whom, and when that was answered."""
+
+    offset: int
+    metadata: str
+    told_ns: int
+
+
+class _Commits(Newest[Place, _Commit]):
+    """
+    What members of classic groups committed on this connection since they joined.
+
+    Attributes:
+        groups: Those that were joined on it: in others the broker moves partitions at any time.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_MOST_OFFSETS)
+        self.groups: Newest[str, None] = Newest(_MOST_TRANSACTIONS)
+
+    def forget(self, group: str) -> None:
+        """Forget the commits of a group: others may commit in it."""
+        for place in [each for each in self if each[0] == group]:
+            del self[place]
+
+
+@rule(
+    "G07",
+    "A committed offset comes back with its metadata",
+    Severity.ERROR,
+    source="OffsetMetadataManager; OffsetCommitRequest.json, OffsetFetchResponse.json",
+    asks="What a member of a generation committed is what it fetches on the same connection on "
+    "which it joined, until it joins again.",
+    example="offset 42 with metadata 'here' comes back with empty metadata",
+    apis=("JoinGroup", "OffsetCommit", "OffsetFetch"),
+)
+def comes_back(turn: Turn, say: Say) -> None:
+    """Note commits; compare them with what is fetched."""
+    asked, told, commits = turn.asked, turn.told, turn.talk.state(_Commits)
+    if asked is None or told is None or not turn.whole:
+        say.unjudged(turn.lacks() or turn.talk.partial)
+        commits.clear()
+    elif turn.exchange.api == "JoinGroup":
+        commits.forget(asked.group_id)
+        commits.groups[asked.group_id] = None
+    elif turn.exchange.api == "OffsetCommit":
+        _note(turn, commits, asked, told)
+    else:
+        _compare(turn, say, commits, asked, told)
+
+
+def _note(turn: Turn, commits: _Commits, asked: Container, told: Container) -> None:
+    """Note what was committed without an error; what has one may or may not be committed."""
+    errors = {
+        (_topic(topic), each.partition_index): each.error_code
+        for topic in told.topics
+        for each in topic.partitions
+    }
+    is_member = asked.get("generation_id_or_member_epoch", -1) >= 0
+    is_member = is_member and asked.group_id in commits.groups
+    for topic in asked.topics:
+        for each in topic.partitions:
+            place = asked.group_id, _topic(topic), each.partition_index
+            commits.pop(place, None)
+            is_taken = errors.get(place[1:]) == 0
+            if is_taken and is_member and turn.exchange.response_time_ns is not None:
+                metadata = each.committed_metadata or ""
+                commits[place] = _Commit(
+                    each.committed_offset, metadata, turn.exchange.response_time_ns
+                )
+
+
+def _compare(turn: Turn, say: Say, commits: _Commits, asked: Container, told: Container) -> None:
+    for place, partition, path in _fetched(asked, told):
+        commit = commits.get(place)
+        if commit is None or partition.error_code:
+            continue
+        if commit.told_ns >= (turn.exchange.request_time_ns or 0):
+            continue
+        say.judged()
+        got = partition.committed_offset, partition.metadata or ""
+        if got != (commit.offset, commit.metadata):
+            found = f"offset {got[0]} with {got[1]!r}, committed was {commit.offset} with "
+            say.broken(Side.BROKER, f"{found}{commit.metadata!r}", path=path)
+
+
+@rule(
+    "G08",
+    "OffsetFetch tells of the groups, topics and partitions that were asked for",
+    Severity.ERROR,
+    source="OffsetFetchRequest.json: null topics are all (v2+), groups (v8+); KIP-709",
+    asks="Each group that was asked for is told of once; where topics were named, each of their "
+    "partitions is, and no other.",
+    example="two groups are asked for, one is told of",
+    apis=("OffsetFetch",),
+)
+def told_as_asked(turn: Turn, say: Say) -> None:
+    """Compare groups and partitions of request and response."""
+    asked, told = turn.asked, turn.told
+    if asked is None or told is None:
+        say.unjudged(turn.lacks())
+        return
+    say.judged()
+    wanted, given = _groups(asked), _groups(told)
+    names = [each.get("group_id", "") for each, _ in wanted]
+    if (turn.version or 0) >= _FIRST_OF_GROUPS:
+        there = [each.group_id for each, _ in given]
+        if sorted(set(names)) != sorted(there):
+            found = f"{len(there)} groups are told of, of {len(set(names))} that were asked for"
+            say.broken(Side.BROKER, found, path="groups")
+            return
+    by_name = dict(zip(names, wanted, strict=True))
+    for group, path in given:
+        asked_group, _ = by_name[group.get("group_id", names[0])]
+        if asked_group.topics is None or group.get("error_code"):
+            continue
+        due = {(_topic(t), p) for t in asked_group.topics for p in t.partition_indexes}
+        there_are = {(_topic(t), p.partition_index) for t in group.topics for p in t.partitions}
+        if due != there_are:
+            found = f"{len(there_are)} partitions are told of, not the {len(due)} asked for"
+            say.broken(Side.BROKER, found, path=f"{path}topics")
+
+
+@dataclass(slots=True)
+class _Pending:
+    """Offsets that a transaction has committed, where, and who asked for stable ones meanwhile."""
+
+    broker: str
+    places: dict[Place, int] = field(default_factory=dict)
+    fetches: list[Turn] = field(default_factory=list)
+
+
+class _Transactions(Newest[tuple[str, int, int], _Pending]):
+    """By the client's host, producer id and epoch: other clusters may give the same."""
+
+    def __init__(self) -> None:
+        super().__init__(_MOST_TRANSACTIONS)
+
+
+@rule(
+    "G09",
+    "Who asks for stable offsets is told of those that a transaction may still change",
+    Severity.ERROR,
+    source="KIP-447; OffsetMetadataManager.fetchOffsets (hasPendingTransactionalOffsets)",
+    asks="OffsetFetch with require_stable is answered with UNSTABLE_OFFSET_COMMIT (88) between "
+    "TxnOffsetCommit and EndTxn of a transaction that ends without an error.",
+    example="an offset is told, and the transaction that changes it is committed afterwards",
+    apis=("TxnOffsetCommit", "OffsetFetch", "EndTxn"),
+)
+def stable(turn: Turn, say: Say) -> None:
+    """Keep what may be unstable until the transaction ends: only that proves that it was open."""
+    asked, told = turn.asked, turn.told
+    if asked is None or told is None:
+        say.unjudged(turn.lacks())
+        return
+    state, broker = turn.world.state(_Transactions), turn.talk.broker.address
+    if "committed" in asked:
+        pending = state.pop(_producer(turn, asked), None)
+        if pending is not None and not told.error_code:
+            _judge_pending(turn, say, pending)
+    elif "producer_id" in asked:
+        key = _producer(turn, asked)
+        pending = state.get(key) or _Pending(broker)
+        for topic in told.topics:
+            for each in topic.partitions:
+                if not each.error_code:
+                    place = asked.group_id, _topic(topic), each.partition_index
+                    pending.places[place] = turn.exchange.response_time_ns or 0
+        state[key] = pending
+    elif asked.get("require_stable"):
+        for pending in state.values():
+            is_asked = any(p in pending.places for p, _, _ in _fetched(asked, told))
+            if is_asked and pending.broker == broker and len(pending.fetches) < _MOST_FETCHES:
+                pending.fetches.append(turn.kept())
+
+
+def _producer(turn: Turn, asked: Container) -> tuple[str, int, int]:
+    host = turn.talk.client.address.rpartition(":")[0]
+    return host, asked.producer_id, asked.producer_epoch
+
+
+def _judge_pending(end: Turn, say: Say, pending: _Pending) -> None:
+    """Judge the fetches between the commit of offsets and the end of the transaction."""
+    ended_ns = end.exchange.request_time_ns or 0
+    for fetch in pending.fetches:
+        asked, told = fetch.asked, fetch.told
+        sent_ns, told_ns = fetch.exchange.request_time_ns or 0, fetch.exchange.response_time_ns or 0
+        if asked is None or told is None or told_ns >= ended_ns:
+            continue
+        for place, partition, path in _fetched(asked, told):
+            committed_ns = pending.places.get(place)
+            if committed_ns is None or committed_ns >= sent_ns:
+                continue
+            say.judged()
+            if partition.error_code != _UNSTABLE:
+                found = f"error {partition.error_code}, while a transaction had yet to end"
+                say.broken(Side.BROKER, found, path=f"{path}.error_code", of=fetch)

@@ -1,0 +1,178 @@
+"""M, second part: topics, their ids and partitions, and the controller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from conform.evidence.bounded_memory import Newest
+from conform.evidence.observation import Turn
+from conform.evidence.reporter import Say
+from conform.registry.rule import Severity, Side, rule
+from dissector.protocol.facts import NO_ID
+from dissector.view.text.escape import quoted
+
+_MOST_TOPICS = 20_000
+_TELLING = {"Metadata": "topics", "DescribeTopicPartitions": "topics", "CreateTopics": "topics"}
+_TOPICS_CHANGE = ("CreateTopics", "DeleteTopics")
+
+
+@rule(
+    "M06",
+    "The controller must be one of the brokers",
+    Severity.WARNING,
+    source="KafkaApis.scala (handleTopicMetadataRequest, handleDescribeCluster): one of the alive "
+    "brokers (KIP-590); before that, the controller may just have gone: a warning",
+    asks="controller_id is -1 or a broker that the answer lists, where it lists brokers.",
+    example="controller_id 9, where brokers 1 to 3 are listed",
+    apis=("Metadata", "DescribeCluster"),
+)
+def controller_is_listed(turn: Turn, say: Say) -> None:
+    """Check that the response lists the controller among its brokers."""
+    told = turn.told
+    if told is None:
+        say.unjudged(turn.lacks(request=False))
+        return
+    if told.get("error_code") or told.get("endpoint_type", 1) != 1 or "controller_id" not in told:
+        return
+    brokers = {each.get("node_id", each.get("broker_id")) for each in told.brokers or ()}
+    say.judged()
+    if brokers and told.controller_id >= 0 and told.controller_id not in brokers:
+        found = f"controller {told.controller_id} is none of the brokers {sorted(brokers)}"
+        say.broken(Side.BROKER, found, path="controller_id")
+
+
+class _Ids(Newest[str, UUID]):
+    """
+    The newest id of each topic.
+
+    Attributes:
+        names: The topic of each id; ids are unique across clusters.
+        gone: Topics with their former ids; with the zero id, topics created or deleted in the
+            capture.
+        replaced: By broker and replaced id, the topic and the time of the response.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_MOST_TOPICS)
+        self.names: Newest[UUID, str] = Newest(_MOST_TOPICS)
+        self.gone: Newest[tuple[str, UUID], None] = Newest(_MOST_TOPICS)
+        self.replaced: Newest[tuple[str, UUID], tuple[str, int]] = Newest(_MOST_TOPICS)
+
+
+@rule(
+    "M07",
+    "A topic id must stand for one topic, and stay",
+    Severity.ERROR,
+    source="KIP-516: ids are random and never given again; a topic that is made anew has another, "
+    "which the capture may not show, so a new id alone is a note",
+    asks="Two topics do not have the same id. A topic does not get back an id that it had before "
+    "another one, and its id changes only where it is deleted.",
+    example="topics 'a' and 'b' have one id",
+    apis=("Metadata", "DescribeTopicPartitions", "Produce", "Fetch", *_TOPICS_CHANGE),
+)
+def ids_stay(turn: Turn, say: Say) -> None:
+    """Compare topic ids with those in earlier responses."""
+    told = turn.told
+    if told is None:
+        say.unjudged(turn.lacks(request=False))
+        return
+    world, here = turn.world.state(_Ids), turn.talk.state(_Ids)
+    if turn.exchange.api in ("Produce", "Fetch"):
+        _judge_use(turn, say, world, told)
+        return
+    if turn.exchange.api in _TOPICS_CHANGE:
+        for topic in told.get("topics") or told.get("responses") or ():
+            world[topic.name or ""] = NO_ID  # from here on the id may change
+            world.gone[topic.name or "", NO_ID] = None
+    for at, (name, topic_id) in _named(turn, told):
+        say.judged()
+        owner = world.names.setdefault(topic_id, name)
+        before = here.get(name)
+        path = f"topics[{at}].topic_id"
+        if owner != name:
+            found = f"topics {quoted(owner)} and {quoted(name)} have the id {topic_id}"
+            say.broken(Side.BROKER, found, path=path)
+        elif before is not None and before != topic_id:
+            if (name, topic_id) in here.gone:
+                found = f"topic {quoted(name)} has its id of before again"
+                say.broken(Side.BROKER, found, path=path)
+            elif (name, NO_ID) not in world.gone and turn.whole:
+                found = f"topic {quoted(name)} has another id than before"
+                say.broken(Side.BROKER, found, path=path, severity=Severity.NOTE)
+            here.gone[name, before] = None
+            told_ns = turn.exchange.response_time_ns or 0
+            world.replaced[turn.talk.broker.address, before] = name, told_ns
+        here[name] = topic_id
+
+
+def _judge_use(turn: Turn, say: Say, world: _Ids, told: Any) -> None:
+    """Report responses without errors for an id that the same broker has replaced."""
+    if not world.replaced:
+        return
+    sent_ns = turn.exchange.request_time_ns or 0
+    for at, topic in enumerate(told.responses or ()):
+        parts = topic.get("partitions", topic.get("partition_responses")) or ()
+        replaced = world.replaced.get((turn.talk.broker.address, topic.get("topic_id", NO_ID)))
+        if replaced is None or all(each.error_code for each in parts):
+            continue
+        say.judged()
+        if replaced[1] < sent_ns:
+            found = f"topic {quoted(replaced[0])} is served by an id that it has no more"
+            path = f"responses[{at}].topic_id"
+            say.broken(Side.BROKER, found, path=path, severity=Severity.WARNING)
+
+
+def _named(turn: Turn, told: Any) -> Iterator[tuple[int, tuple[str, UUID]]]:
+    """Yield index, name and id of topics without errors that have both name and id."""
+    for at, topic in enumerate(told.get(_TELLING.get(turn.exchange.api or "", "")) or ()):
+        topic_id = topic.get("topic_id", NO_ID)
+        if not topic.error_code and topic.name is not None and topic_id != NO_ID:
+            yield at, (topic.name, topic_id)
+
+
+@rule(
+    "M08",
+    "Partitions of a topic must be numbered without a gap",
+    Severity.ERROR,
+    source="ReplicationControlManager.java: partitions are numbered from 0 on and never taken "
+    "away; KRaftMetadataCache.getPartitionMetadata answers all",
+    asks="Metadata without an error of the topic has all its partitions, 0 to n-1, and never fewer "
+    "of one topic id than before.",
+    example="partitions 0 and 2 of a topic",
+    apis=("Metadata",),
+)
+def numbered_without_gap(turn: Turn, say: Say) -> None:
+    """Check partition numbers for gaps, and partition counts for decreases."""
+    told = turn.told
+    if told is None:
+        say.unjudged(turn.lacks(request=False))
+        return
+    counts = turn.talk.state(_Counts)
+    for at, topic in enumerate(told.topics or ()):
+        if topic.error_code:
+            continue
+        say.judged()
+        numbers = {each.partition_index for each in topic.partitions or ()}
+        topic_id = topic.get("topic_id", NO_ID)
+        before = counts.get(topic_id, 0)
+        found = ""
+        if not numbers:
+            found = f"topic {quoted(topic.name or str(topic_id))} has no partitions"
+        elif numbers != set(range(len(numbers))):
+            missing = min(set(range(max(numbers) + 1)) - numbers, default=-1)
+            found = f"partition {missing} of {max(numbers) + 1} is missing"
+        elif len(numbers) < before:
+            found = f"{len(numbers)} partitions, after {before}"
+        if found:
+            say.broken(Side.BROKER, found, path=f"topics[{at}].partitions")
+        if topic_id != NO_ID:
+            counts[topic_id] = max(before, len(numbers))
+
+
+class _Counts(Newest[UUID, int]):
+    """Partition counts by topic id, from the responses on one connection."""
+
+    def __init__(self) -> None:
+        super().__init__(_MOST_TOPICS)

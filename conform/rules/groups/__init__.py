@@ -1,0 +1,1 @@
+"""Rules of classic, consumer, share and streams groups."""

@@ -1,0 +1,1 @@
+"""Rules of framing, encoding, versions and answers, whatever the API."""

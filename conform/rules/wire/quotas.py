@@ -1,0 +1,142 @@
+"""Q: quotas, and versions removed from brokers."""
+
+from __future__ import annotations
+
+from conform.evidence.observation import Turn
+from conform.evidence.reporter import Say
+from conform.registry.rule import Severity, Side, rule
+
+MARGIN_NS = 10_000_000
+"""Tolerance: clients count in milliseconds, and the capture may be taken at the other end."""
+
+_THROTTLED_FROM = {
+    0: 6,
+    1: 8,
+    2: 3,
+    3: 6,
+    8: 4,
+    9: 4,
+    10: 2,
+    11: 3,
+    12: 2,
+    13: 2,
+    14: 2,
+    15: 2,
+    16: 2,
+    18: 2,
+    19: 3,
+    20: 2,
+    21: 1,
+    22: 1,
+    24: 1,
+    25: 1,
+    26: 1,
+    28: 1,
+    29: 1,
+    30: 1,
+    31: 1,
+    32: 2,
+    33: 1,
+    34: 1,
+    35: 1,
+    37: 1,
+    38: 1,
+    39: 1,
+    40: 1,
+    41: 1,
+    42: 1,
+}
+"""
+API key -> first version with throttling by the client; APIs from 43 on have it in all versions.
+
+Source: shouldClientThrottle of each response class of Kafka's clients (KIP-219).
+"""
+_ALL_THROTTLED = 43
+
+_LEAST_OF_4_0 = {
+    0: 3,
+    1: 4,
+    2: 1,
+    8: 2,
+    9: 1,
+    11: 2,
+    19: 2,
+    20: 1,
+    23: 2,
+    27: 1,
+    29: 1,
+    30: 1,
+    31: 1,
+    32: 1,
+    34: 1,
+    35: 1,
+    38: 1,
+    39: 1,
+    40: 1,
+    41: 1,
+}
+"""API key -> lowest version that brokers of Kafka 4.0 accept; 0 for all others."""
+
+_GONE_IN_4_0 = frozenset({4, 5, 6, 7})
+"""LeaderAndIsr, StopReplica, UpdateMetadata, ControlledShutdown: only ZooKeeper needed them."""
+
+
+class _Throttle:
+    """End of a connection's throttle time, and time of the response that announced it."""
+
+    def __init__(self) -> None:
+        self.heard_ns = 0
+        self.until_ns = 0
+
+
+@rule(
+    "Q01",
+    "A throttled client waits",
+    Severity.WARNING,
+    source="shouldClientThrottle in AbstractResponse.java, NetworkClient.java (KIP-219)",
+    asks="After an answer with throttle_time_ms > 0 the client asks nothing more on the connection "
+    "for so long; the broker would leave it unread.",
+    example="throttle_time_ms 500, and a request 20 ms later",
+)
+def waits(turn: Turn, say: Say) -> None:
+    """Report requests sent within the throttle time."""
+    throttle = turn.talk.state(_Throttle)
+    exchange = turn.exchange
+    sent_ns = exchange.request_time_ns
+    if throttle.until_ns and sent_ns is not None and sent_ns > throttle.heard_ns:
+        say.judged()
+        early_ns = throttle.until_ns - sent_ns
+        if early_ns > MARGIN_NS:
+            what = f"a request comes {early_ns // 1_000_000} ms before the time is over"
+            say.broken(Side.CLIENT, what)
+    key, version = turn.api_key, turn.version
+    if key is None or version is None or turn.told is None:
+        return
+    throttle_ms = turn.told.get("throttle_time_ms") or 0
+    least = _THROTTLED_FROM.get(key, 0 if key >= _ALL_THROTTLED else version + 1)
+    if throttle_ms > 0 and version >= least:
+        throttle.heard_ns = exchange.response_time_ns or 0
+        throttle.until_ns = throttle.heard_ns + throttle_ms * 1_000_000
+
+
+@rule(
+    "Q02",
+    "Versions are used that brokers still take",
+    Severity.NOTE,
+    source="KIP-896: removed in Kafka 4.0; broker_api_versions of 4.0",
+    asks="A request has a version that brokers of Kafka 4.0 take.",
+    example="Fetch v2",
+)
+def is_current(turn: Turn, say: Say) -> None:
+    """Report APIs and versions that brokers of Kafka 4.0 no longer accept."""
+    key, version = turn.api_key, turn.version
+    if key is None or version is None or turn.request is None:
+        return
+    say.judged()
+    if key in _GONE_IN_4_0:
+        say.broken(Side.CLIENT, "brokers of Kafka 4.0 do not have this API")
+        return
+    least = _LEAST_OF_4_0.get(key, 0)
+    if version < least:
+        what = f"version {version} is asked, brokers of Kafka 4.0 take {least} on"
+        say.broken(Side.CLIENT, what)

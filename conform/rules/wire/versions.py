@@ -1,0 +1,311 @@
+"""V: which versions a broker offers and a client takes (KIP-35, KIP-511, KIP-584)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from conform.evidence.bounded_memory import Newest
+from conform.evidence.observation import Turn
+from conform.evidence.offered_versions import offer_of
+from conform.evidence.reporter import Say
+from conform.registry.rule import Severity, Side, rule
+from dissector.protocol.apis import api_name
+from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.messages import UNSUPPORTED_VERSION
+from dissector.view.text.escape import quoted
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+class _Offered:
+    """The versions that the broker of a connection offered last, and when that was heard."""
+
+    def __init__(self) -> None:
+        self.ranges: dict[int, tuple[int, int]] | None = None
+        self.packet = -1
+
+
+@rule(
+    "F14",
+    "Requests keep to the versions that the broker offers",
+    Severity.ERROR,
+    source="SocketServer.parseRequestHeader: closes the connection (KIP-35, KIP-97)",
+    asks="API and version of a request are in what the broker told on this connection, in its last "
+    "answer to ApiVersions.",
+    example="Metadata v13 where ApiVersions told Metadata 0-12",
+)
+def keeps_to_offer(turn: Turn, say: Say) -> None:
+    """Ask whether the version of a request was offered before it was sent."""
+    offered = turn.talk.state(_Offered)
+    key, version, packet = turn.api_key, turn.version, turn.exchange.request_packet
+    if key is None or version is None or packet is None:
+        return
+    if key == API_VERSIONS:
+        _note_offer(turn, offered)
+        return
+    if not turn.whole:
+        say.unjudged(turn.talk.partial)
+        return
+    if offered.ranges is None or packet < offered.packet:
+        say.unjudged("the broker had not told its versions on this connection")
+        return
+    say.judged()
+    least, most = offered.ranges.get(key, (0, -1))
+    if not least <= version <= most:
+        what = f"versions {least} to {most}" if most >= 0 else "nothing"
+        say.broken(Side.CLIENT, f"version {version} is asked, the broker offers {what} of the API")
+
+
+def _note_offer(turn: Turn, offered: _Offered) -> None:
+    """Note what the broker offers."""
+    offer = offer_of(turn)
+    if offer is not None:
+        offered.ranges = offer.ranges
+        offered.packet = turn.exchange.response_packet or 0
+
+
+_HIDDEN = (71, 72)
+"""Telemetry: Kafka does not offer it where nobody takes it up, and answers it all the same."""
+
+
+class _OfBrokers(Newest[str, tuple[int, dict[int, tuple[int, int]]]]):
+    """The versions that each broker offered last, on whatever connection, and in which packet."""
+
+
+@rule(
+    "F17",
+    "What a broker does not offer it must not answer",
+    Severity.ERROR,
+    source="SocketServer.parseRequestHeader, RequestContext.parseRequest: a request of an API or a "
+    "version that is not offered closes the connection, but for ApiVersions",
+    asks="A request whose API or version is not in what the broker offers gets no answer, or "
+    "UNSUPPORTED_VERSION (35).",
+    example="API 500 is answered",
+)
+def answers_what_it_offers(turn: Turn, say: Say) -> None:
+    """Ask whether something is answered that the broker does not offer."""
+    offers = turn.world.state(_OfBrokers)
+    key, version, broker = turn.api_key, turn.version, turn.talk.broker.address
+    if key == API_VERSIONS:
+        offer = offer_of(turn)
+        if offer is not None:
+            offers[broker] = turn.exchange.response_packet or 0, offer.ranges
+        return
+    told, ranges = offers.get(broker, (0, None))
+    if key is None or version is None or ranges is None or not turn.whole:
+        return
+    if turn.exchange.status != "answered" or (turn.exchange.request_packet or 0) < told:
+        return
+    say.judged()
+    least, most = ranges.get(key, (0, -1))
+    if least <= version <= most or key in _HIDDEN or "UNSUPPORTED_VERSION" in turn.exchange.errors:
+        return
+    what = f"API {key} in version {version} is answered, which the broker does not offer"
+    say.broken(Side.BROKER, what)
+
+
+@rule(
+    "F15",
+    "A connection begins with ApiVersions",
+    Severity.NOTE,
+    source="KIP-35: a client asks each broker for its versions before it asks anything else",
+    asks="The first request of a connection is ApiVersions, so that the broker's versions are "
+    "known on it. Clients older than Kafka 0.10, and those that ask once for all connections, do "
+    "without.",
+    example="Metadata as the first request of a connection",
+)
+def begins_with_versions(turn: Turn, say: Say) -> None:
+    """Ask what the first request of a connection is."""
+    if turn.api_key is None or turn.sent_at != 0:
+        return
+    if not turn.whole:
+        say.unjudged(turn.talk.partial)
+        return
+    say.judged()
+    if turn.api_key != API_VERSIONS:
+        say.broken(Side.CLIENT, f"the first request is '{turn.exchange.api}'")
+
+
+@rule(
+    "V01",
+    "ApiVersions in a version that is not known is answered in v0",
+    Severity.ERROR,
+    source="ApiVersionsRequest.getErrorResponse, RequestContext.parseRequest (KIP-511)",
+    asks="The answer to ApiVersions in an unsupported version is error 35 in version 0, with the "
+    "range of ApiVersions and of nothing else.",
+    example="ApiVersions v9, answered with error 35 in version 3",
+    apis=("ApiVersions",),
+)
+def refuses_in_version_0(turn: Turn, say: Say) -> None:
+    """Ask how a request that is too new is refused."""
+    version = turn.version
+    if refusal := next((why for _, why in turn.misfits if why.rule == "V01"), None):
+        say.judged()
+        say.broken(Side.BROKER, refusal.found)
+        return
+    if turn.response is None or turn.response.body is None or version is None:
+        say.unjudged(turn.lacks(request=False))
+        return
+    told = turn.response.body
+    if told.error_code != UNSUPPORTED_VERSION:
+        return
+    say.judged()
+    if turn.response.api_version != 0:
+        say.broken(Side.BROKER, f"the refusal is in version {turn.response.api_version}, not 0")
+        return
+    ranges = {each.api_key: (each.min_version, each.max_version) for each in told.api_keys or ()}
+    own = ranges.pop(API_VERSIONS, None)
+    if own is None:
+        what = "the refusal does not tell the versions of ApiVersions, so clients fall back to v0"
+        say.broken(Side.BROKER, what, path="api_keys", severity=Severity.WARNING)
+    elif own[0] <= version <= own[1]:
+        say.broken(Side.BROKER, f"version {version} is refused, which is offered", path="api_keys")
+    if ranges:
+        what = f"the refusal tells the versions of {len(ranges)} other APIs"
+        say.broken(Side.BROKER, what, path="api_keys", severity=Severity.NOTE)
+
+
+@rule(
+    "V02",
+    "The offered versions are ranges, one for each API",
+    Severity.ERROR,
+    source="ApiVersionsResponse.json: ApiKey is a map key; ApiVersionsResponse.java",
+    asks="Each API stands once in the answer, its lowest version is not above its highest, and "
+    "ApiVersions itself is there.",
+    example="Metadata 5 to 3",
+    apis=("ApiVersions",),
+)
+def offers_ranges(turn: Turn, say: Say) -> None:
+    """Ask whether what a broker offers makes sense."""
+    offer, told = offer_of(turn), turn.told
+    if offer is None or told is None:
+        return
+    say.judged()
+    if offer.is_plain:
+        return
+    keys = told.api_keys or ()
+    for at, each in enumerate(keys):
+        if each.api_key < 0:
+            say.broken(Side.BROKER, f"offers API {each.api_key}", path=f"api_keys[{at}].api_key")
+        if not 0 <= each.min_version <= each.max_version:
+            what = f"'{api_name(each.api_key)}' from {each.min_version} to {each.max_version}"
+            say.broken(Side.BROKER, f"offers {what}", path=f"api_keys[{at}]")
+    for key, count in Counter(each.api_key for each in keys).items():
+        if count > 1:
+            say.broken(Side.BROKER, f"'{api_name(key)}' stands {count} times", path="api_keys")
+    if all(each.api_key != API_VERSIONS for each in keys):
+        say.broken(Side.BROKER, "ApiVersions itself is not offered", path="api_keys")
+
+
+@rule(
+    "V03",
+    "A client names its software in letters, digits, dots and hyphens",
+    Severity.ERROR,
+    source="ApiVersionsRequest.java: SOFTWARE_NAME_VERSION_PATTERN (KIP-511); else INVALID_REQUEST",
+    asks="Name and version of the client's software match "
+    "[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?",
+    example="client_software_name 'my client'",
+    apis=("ApiVersions",),
+)
+def names_itself(turn: Turn, say: Say) -> None:
+    """Ask whether the name of the client's software is one that brokers take."""
+    asked = turn.asked
+    if asked is None or asked.get("client_software_name") is None:
+        return
+    say.judged()
+    for name in ("client_software_name", "client_software_version"):
+        if not _SOFTWARE.fullmatch(asked[name]):
+            say.broken(Side.CLIENT, f"{name} is {quoted(asked[name])}", path=name)
+
+
+@rule(
+    "V04",
+    "Features from version 0 on are hidden from old clients",
+    Severity.ERROR,
+    source="ApiVersionsResponse.json: v4 'fixes KAFKA-17011'; Java clients before 3.9 fail on a "
+    "lowest version of 0",
+    asks="Below version 4 no supported feature has 0 as its lowest version.",
+    example="ApiVersions v3 with the feature kraft.version 0 to 1",
+    apis=("ApiVersions",),
+)
+def hides_features(turn: Turn, say: Say) -> None:
+    """Ask whether an answer in version 3 has such a feature."""
+    told, version = turn.told, turn.response.api_version if turn.response else None
+    if told is None or version is None or version < 3:
+        return
+    say.judged()
+    for at, each in enumerate(told.supported_features or ()):
+        if version < 4 and each.min_version < 1:
+            say.broken(
+                Side.BROKER,
+                f"{quoted(each.name)} is offered from version {each.min_version} on",
+                path=f"supported_features[{at}].min_version",
+            )
+
+
+@rule(
+    "V07",
+    "Features must be ranges, and finalized ones supported",
+    Severity.ERROR,
+    source="KIP-584; Features.java, SupportedVersionRange.java, FinalizedFeatures.java",
+    asks="The lowest version of a feature is not above its highest; a finalized feature that is "
+    "supported has a level within the versions that are.",
+    example="metadata.version is finalized at 30, and supported from 7 to 29",
+    apis=("ApiVersions",),
+)
+def features_are_ranges(turn: Turn, say: Say) -> None:
+    """Hold features against each other."""
+    told = turn.told
+    if told is None or "supported_features" not in told:
+        return
+    say.judged()
+    supported = {}
+    for at, each in enumerate(told.supported_features or ()):
+        supported[each.name] = each
+        if each.min_version > each.max_version:
+            found = f"{quoted(each.name)} from {each.min_version} to {each.max_version}"
+            say.broken(Side.BROKER, found, path=f"supported_features[{at}]")
+    for at, each in enumerate(told.finalized_features or ()):
+        least, most = each.min_version_level, each.max_version_level
+        known = supported.get(each.name)
+        found = ""
+        if least > most:
+            found = f"{quoted(each.name)} is finalized from {least} to {most}"
+        elif known is not None and most > known.max_version:
+            found = f"{quoted(each.name)} is finalized at {most}, {known.max_version} is supported"
+        if found:
+            say.broken(Side.BROKER, found, path=f"finalized_features[{at}]")
+
+
+class _Epoch:
+    """The newest epoch of the finalized features on a connection."""
+
+    def __init__(self) -> None:
+        self.newest = -1
+
+
+@rule(
+    "V05",
+    "The epoch of the finalized features never goes down",
+    Severity.ERROR,
+    source="ApiVersionsResponse.java: UNKNOWN_FINALIZED_FEATURES_EPOCH = -1 (KIP-584)",
+    asks="finalized_features_epoch is -1 while it is not known; on one connection it stays or "
+    "rises.",
+    example="finalized_features_epoch 7, and later 5",
+    apis=("ApiVersions",),
+)
+def epoch_rises(turn: Turn, say: Say) -> None:
+    """Ask whether an epoch is lower than one before on the connection."""
+    told = turn.told
+    epoch = None if told is None else told.get("finalized_features_epoch")
+    if epoch is None:
+        return
+    say.judged()
+    known = turn.talk.state(_Epoch)
+    if epoch < -1:
+        say.broken(Side.BROKER, f"the epoch is {epoch}", path="finalized_features_epoch")
+    elif -1 < epoch < known.newest and turn.whole:
+        what = f"the epoch is {epoch}, and was {known.newest} before"
+        say.broken(Side.BROKER, what, path="finalized_features_epoch")
+    known.newest = max(known.newest, epoch)

@@ -1,0 +1,1 @@
+"""Capture files: pcap, pcapng, compression."""

@@ -1,0 +1,225 @@
+"""Capture files become windows of packets: the first stage of reading a capture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from dissector.capture.columns import Bytes, Packets
+from dissector.capture.formats.byte_source import Source, Stop
+from dissector.capture.formats.packet_rows import CAPTURED, ORIGINAL, START, TIME, Reader, Rows
+from dissector.capture.formats.pcap import HEADER_BYTES, PcapReader, is_pcap
+from dissector.capture.formats.pcapng import MAGIC, PcapngReader
+from dissector.capture.formats.window_buffers import Buffers
+from dissector.errors import CaptureError, Problem
+
+WINDOW_BYTES = 16 << 20
+"""
+How much of a file is in memory at a time: enough that what is done once a window does not count,
+little enough that the processor's caches still hold what the stage before has touched.
+"""
+
+_PIECE_BYTES = 1 << 20
+"""How much is read before it is scanned: what the processor's cache still holds."""
+
+_GROWTH_BYTES = 1 << 16
+_SNIFF_BYTES = 32
+
+# How other files begin that people take for captures.
+_STRANGERS = (
+    (b"snoop\0\0\0", "snoop file"),
+    (b"BZh", "bzip2 file"),
+    (b"\xfd7zXZ\0", "xz file"),
+    (b"PK\x03\x04", "zip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "7z archive"),
+    (b"GMBU", "Microsoft Network Monitor file"),
+    (b"RTSS", "Microsoft Network Monitor file"),
+    (b"iptrace ", "AIX iptrace file"),
+    (b"\x02\x21\x4c\x18", "lz4 file of the legacy format"),
+    (b"PAR1", "Parquet file"),
+)
+
+
+def read_packets(
+    paths: Sequence[str | Path],
+    *,
+    window_bytes: int = WINDOW_BYTES,
+    stdin: BinaryIO | None = None,
+    stop: Stop | None = None,
+) -> Iterator[Packets]:
+    """
+    Read capture files, one after another, as one capture.
+
+    pcap and pcapng, plain or compressed, are recognised by their content, whatever their names.
+
+    Args:
+        paths: `-` is standard input.
+        window_bytes: About how much of a file is in memory at a time. A window ends between two
+            packets and at the end of a file, and holds at least one packet.
+        stdin: What `-` reads instead of the process's own standard input.
+        stop: Ends the capture where it is when it is asked to.
+
+    Yields:
+        Windows, none empty but where it tells of a problem. Damage ends the reading of its file
+        at the last whole packet before it, and is told in `problems`.
+
+    Raises:
+        CaptureError: A file can't be opened or is no capture. Files on disk are looked at before
+            the first packet of the first one is given.
+    """
+    names = [str(path) for path in paths]
+    if len(names) > 1:
+        for name in names:
+            _check(name)
+    first = taken = 0
+    buffers = Buffers()
+    for number, name in enumerate(names):
+        if number and stop is not None and stop.asked:
+            return
+        source = Source(name, stdin, stop)
+        try:
+            for packets in _windows(source, number, first, window_bytes, buffers):
+                first = packets.first + len(packets)
+                packets.taken = taken + source.taken
+                yield packets
+                del packets
+        finally:
+            source.close()
+        taken += source.taken
+
+
+def _check(name: str) -> None:
+    """Open a file that can be opened twice, and see that it is a capture."""
+    if name == "-" or (Path(name).exists() and not Path(name).is_file()):
+        return
+    source = Source(name)
+    try:
+        _recognise(source, _head(source))
+    finally:
+        source.close()
+
+
+def _head(source: Source) -> bytes:
+    head: Bytes = np.empty(_SNIFF_BYTES, dtype=np.uint8)
+    filled = 0
+    while filled < len(head) and not source.ended:
+        filled += source.fill(head[filled:])
+    return head[:filled].tobytes()
+
+
+def _recognise(source: Source, head: bytes) -> tuple[Reader, int]:
+    """Return who reads a file that starts with `head`, and how many of those bytes are read."""
+    if head.startswith(MAGIC):
+        return PcapngReader(), 0
+    if is_pcap(head):
+        if len(head) < HEADER_BYTES:
+            raise CaptureError(source.name, "pcap file cut off in its header", len(head))
+        return PcapReader(head), HEADER_BYTES
+    what = _likeness(head)
+    if source.compression is not None:
+        what = f"{what} inside {source.compression}"
+    if source.problem is not None:
+        what = f"{what}, and {source.problem.what}"
+    raise CaptureError(source.name, f"not a capture: {what}")
+
+
+def _likeness(head: bytes) -> str:
+    """Say in two words what a file that starts with `head` looks like."""
+    if not head:
+        return "empty file"
+    for magic, what in _STRANGERS:
+        if head.startswith(magic):
+            return what
+    try:
+        text = head.decode()
+    except UnicodeDecodeError as error:
+        # The sniffed bytes may end inside a character.
+        text = head[: error.start].decode() if error.start > len(head) - 4 else "\0"
+    if text and all(char.isprintable() or char.isspace() for char in text):
+        return "text"
+    return f"begins with bytes {head[:8].hex(' ')}"
+
+
+def _windows(
+    source: Source, number: int, first: int, window_bytes: int, buffers: Buffers
+) -> Iterator[Packets]:
+    """Yield the windows of one file; none is held while the next is read: its memory comes back."""
+    carry = _head(source)
+    reader, read = _recognise(source, carry)
+    carry = carry[read:]
+    base = read
+    rows = Rows(buffers)
+    while not source.ended and not reader.stopped:
+        window = _room(carry, reader.need, window_bytes, buffers)
+        filled, used = _fill(window, len(carry), source, reader, base, rows)
+        carry = window[used:filled].tobytes() if not reader.stopped else b""
+        base += used
+        if source.ended:
+            _report_end(source, base, len(carry), rows)
+        if rows.count or rows.problems:
+            packets = _packets(window[:filled], first, rows, number, source.name)
+            packets.base = base - used
+            packets.is_live = source.is_live and not source.ended
+            yield packets
+            first += rows.count
+            del packets
+        del window
+
+
+def _room(carry: bytes, need: int, window_bytes: int, buffers: Buffers) -> Bytes:
+    """
+    Return memory for a window that starts with the bytes left over.
+
+    A length that the file claims is only believed a little further than bytes have come.
+    """
+    believed = min(need, 2 * len(carry) + _GROWTH_BYTES)
+    window: Bytes = buffers.take("u1", max(window_bytes, believed, len(carry)))
+    window[: len(carry)] = np.frombuffer(carry, dtype=np.uint8)
+    return window
+
+
+def _fill(
+    window: Bytes, filled: int, source: Source, reader: Reader, base: int, rows: Rows
+) -> tuple[int, int]:
+    """
+    Read into the window behind what it holds, and scan it piece by piece.
+
+    Returns:
+        Up to where it is filled, and up to where its records are whole.
+    """
+    end = min(filled + _PIECE_BYTES, len(window))
+    filled += source.fill(window[filled:end])
+    rows.begin(len(window) if filled == end else filled)
+    used = reader.scan(window[:filled], 0, base, rows)
+    while filled == end < len(window) and not reader.stopped:
+        end = min(filled + _PIECE_BYTES, len(window))
+        filled += source.fill(window[filled:end], begun=True)
+        used = reader.scan(window[:filled], used, base, rows)
+    return filled, used
+
+
+def _report_end(source: Source, position: int, left: int, rows: Rows) -> None:
+    if source.stopped:
+        return
+    if source.problem is not None:
+        rows.problems.append(Problem(source.problem.what, position=source.position))
+    if left:
+        rows.report(f"cut off: {left:,} bytes of a packet that is not whole", position)
+
+
+def _packets(window: Bytes, first: int, rows: Rows, number: int, name: str) -> Packets:
+    count = rows.count
+    return Packets(
+        data=window,
+        first=first,
+        time_ns=rows.numbers[TIME, :count],
+        start=rows.numbers[START, :count],
+        captured=rows.numbers[CAPTURED, :count],
+        original=rows.numbers[ORIGINAL, :count],
+        link=rows.links[:count],
+        file=np.full(count, number, dtype=np.int32),
+        problems=[(name, each) for each in rows.problems],
+    )

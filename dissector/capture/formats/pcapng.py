@@ -1,0 +1,291 @@
+"""
+pcapng: sections of any byte order, interfaces each with its link type and clock, packet blocks.
+
+Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html (block types, options)
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dissector.capture.columns import Bytes
+from dissector.capture.formats.packet_rows import (
+    CAPTURED,
+    MAX_RECORD_BYTES,
+    ORIGINAL,
+    START,
+    TIME,
+    TIME_MAX,
+    TIME_MIN,
+    Rows,
+)
+from dissector.capture.integers import u32_of
+from dissector.kernel import Kernel
+
+MAGIC = b"\x0a\x0d\x0d\x0a"
+
+_SECTION, _INTERFACE, _OBSOLETE, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
+_BYTE_ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
+_BLOCK_MIN_BYTES = 12
+_END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
+_NS = 1_000_000_000
+
+# Why scanning stops: a block is not whole, is another than a plain packet, or finds no room.
+_CUT, _OTHER, _FULL = range(3)
+
+# The columns of the clocks.
+_LINK, _NUMERATOR, _DENOMINATOR, _OFFSET, _MOST_TICKS = range(5)
+_CLOCK_COLUMNS = 5
+
+
+@dataclass(slots=True)
+class _Interface:
+    """Where packets were captured; a tick of its clock is `numerator / denominator` ns."""
+
+    link: int
+    snap_bytes: int
+    numerator: int = 1000
+    denominator: int = 1
+    offset_ns: int = 0
+
+    def clock(self) -> tuple[int, int, int, int, int]:
+        """Return what the loop needs; the last is up to where 64 bits do for its sums."""
+        if max(self.denominator * self.numerator, abs(self.offset_ns)) > TIME_MAX // 2:
+            return self.link, 0, 1, 0, -1
+        most_ns = TIME_MAX - abs(self.offset_ns) - self.numerator
+        most_ticks = min(most_ns // self.numerator * self.denominator, TIME_MAX)
+        return self.link, self.numerator, self.denominator, self.offset_ns, most_ticks
+
+
+class PcapngReader:
+    """
+    Reads pcapng; see `Reader`. State: the byte order and interfaces of the section it is in.
+
+    Enhanced packet blocks without fault are read by a kernel, and what carries no packets is passed
+    over by it; each other block is read here.
+    """
+
+    def __init__(self) -> None:
+        self._order = "<"
+        self._interfaces: list[_Interface] = []
+        self._clocks = np.zeros((1, _CLOCK_COLUMNS), np.int64)
+        self._time_ns = 0
+        self.need = _BLOCK_MIN_BYTES
+        self.stopped = False
+
+    def scan(self, window: Bytes, at: int, base: int, rows: Rows) -> int:
+        """Read the whole blocks in the window; see `Reader.scan`."""
+        self.need = _BLOCK_MIN_BYTES
+        state = np.zeros(3, np.int64)
+        while not self.stopped:
+            state[:] = at, rows.count, self._time_ns
+            why = _scan(
+                window,
+                int(self._order == ">"),
+                self._clocks,
+                len(self._interfaces),
+                rows.numbers,
+                rows.links,
+                state,
+                work=rows.steps,
+            )
+            at, rows.count, self._time_ns = state.tolist()
+            if why == _FULL:
+                rows.grow()
+                continue
+            length = self._other_block(window.data, at, base, rows)
+            if not length:
+                break
+            at += length
+        return at
+
+    def _other_block(self, window: memoryview, at: int, base: int, rows: Rows) -> int:
+        """Read any block; return its length, 0 if it is not whole or reading stops."""
+        if at + _BLOCK_MIN_BYTES > len(window):
+            return 0
+        if window[at : at + 4] == MAGIC:
+            self._enter_section(window, at, base, rows)
+        kind, length = struct.unpack_from(f"{self._order}II", window, at)
+        if not _BLOCK_MIN_BYTES <= length <= MAX_RECORD_BYTES:
+            rows.report(f"a block of {length:,} bytes is none: reading stops", base + at)
+            self.stopped = True
+        if self.stopped:
+            return 0
+        length += -length % 4
+        if at + length > len(window):
+            self.need = length
+            return 0
+        self._read_block(kind, window[: at + length - 4], at + 8, base, rows)
+        (again,) = struct.unpack_from(f"{self._order}I", window, at + length - 4)
+        if again + -again % 4 != length:
+            rows.report("a block's two lengths differ", base + at)
+        return int(length)
+
+    def _enter_section(self, window: memoryview, at: int, base: int, rows: Rows) -> None:
+        order = _BYTE_ORDERS.get(bytes(window[at + 8 : at + 12]))
+        if order is None:
+            rows.report("a section without byte order: reading stops", base + at)
+            self.stopped = True
+        else:
+            self._order = order
+            self._interfaces = []
+
+    def _read_block(self, kind: int, block: memoryview, at: int, base: int, rows: Rows) -> None:
+        """Read a block whose body is `block[at:]`; kinds that carry no packets are passed over."""
+        room = len(block) - at
+        if kind == _INTERFACE and room >= 8:
+            self._add_interface(self._interface(block, at, base, rows))
+        elif kind == _ENHANCED and room >= 20:
+            number, high, low, captured, original = struct.unpack_from(
+                f"{self._order}IIIII", block, at
+            )
+            ticks = high << 32 | low
+            self._packet(number, ticks, captured, original, len(block), at + 20, base, rows)
+        elif kind == _OBSOLETE and room >= 20:
+            number, _, high, low, captured, original = struct.unpack_from(
+                f"{self._order}HHIIII", block, at
+            )
+            ticks = high << 32 | low
+            self._packet(number, ticks, captured, original, len(block), at + 20, base, rows)
+        elif kind == _SIMPLE and room >= 4:
+            (original,) = struct.unpack_from(f"{self._order}I", block, at)
+            captured = min(original, room - 4)
+            if self._interfaces and self._interfaces[0].snap_bytes:
+                captured = min(captured, self._interfaces[0].snap_bytes)
+            self._packet(0, None, captured, original, len(block), at + 4, base, rows)
+        elif kind in (_INTERFACE, _ENHANCED, _OBSOLETE, _SIMPLE):
+            rows.report("a block too short for its kind", base + at - 8)
+
+    def _add_interface(self, interface: _Interface) -> None:
+        number = len(self._interfaces)
+        self._interfaces.append(interface)
+        if number == len(self._clocks):
+            self._clocks = np.concatenate([self._clocks, self._clocks])
+        self._clocks[number] = interface.clock()
+
+    def _packet(
+        self,
+        number: int,
+        ticks: int | None,
+        captured: int,
+        original: int,
+        end: int,
+        start: int,
+        base: int,
+        rows: Rows,
+    ) -> None:
+        """
+        Add a packet; one that has no time (simple packet block) gets that of the one before.
+
+        A time that no clock shows becomes the nearest that fits.
+        """
+        if number >= len(self._interfaces):
+            rows.report("a packet of an interface that was not described", base + start)
+            return
+        if start + captured > end:
+            rows.report(f"a packet of {captured:,} bytes in a shorter block", base + start)
+            captured = end - start
+        interface = self._interfaces[number]
+        if ticks is not None:
+            passed_ns = ticks * interface.numerator // interface.denominator
+            time_ns = passed_ns + interface.offset_ns
+            self._time_ns = min(max(time_ns, TIME_MIN), TIME_MAX)
+        rows.add(self._time_ns, start, captured, original, interface.link)
+
+    def _interface(self, block: memoryview, at: int, base: int, rows: Rows) -> _Interface:
+        link, _, snap_bytes = struct.unpack_from(f"{self._order}HHI", block, at)
+        interface = _Interface(link, snap_bytes)
+        at += 8
+        while at + 4 <= len(block):
+            code, length = struct.unpack_from(f"{self._order}HH", block, at)
+            at += 4
+            if code == _END_OF_OPTIONS:
+                break
+            if at + length > len(block):
+                rows.report("an option longer than its block", base + at - 4)
+                break
+            if code == _TIME_RESOLUTION and length >= 1:
+                _set_resolution(interface, block[at])
+            elif code == _TIME_OFFSET and length >= 8:
+                (seconds,) = struct.unpack_from(f"{self._order}q", block, at)
+                interface.offset_ns = seconds * _NS
+            at += length + -length % 4
+        return interface
+
+
+def _set_resolution(interface: _Interface, value: int) -> None:
+    """A tick is 10^-value s, or 2^-value s where the highest bit is set."""
+    if value & 0x80:
+        interface.numerator, interface.denominator = _NS, 1 << (value & 0x7F)
+    elif value <= 9:
+        interface.numerator, interface.denominator = 10 ** (9 - value), 1
+    else:
+        interface.numerator, interface.denominator = 1, 10 ** (value - 9)
+
+
+@Kernel
+def _scan(
+    data: Any, big: int, clocks: Any, interfaces: int, numbers: Any, links: Any, state: Any
+) -> int:
+    """
+    Write a column for each packet in plain blocks, and return why it stops.
+
+    Args:
+        data: The window.
+        big: Whether the highest byte of a number comes first.
+        clocks: `_Interface.clock` of each interface.
+        interfaces: How many there are.
+        numbers: As `Rows.numbers`.
+        links: As `Rows.links`.
+        state: Where the next block begins, how many columns are filled, and the last packet's time.
+    """
+    at, count = state[0], state[1]
+    why = _CUT
+    while at + _BLOCK_MIN_BYTES <= len(data):
+        kind = u32_of(data, at, big)
+        length = u32_of(data, at + 4, big)
+        end = at + (length + 3) // 4 * 4
+        if length > MAX_RECORD_BYTES or end > len(data):
+            break
+        why = _OTHER
+        if length < _BLOCK_MIN_BYTES or u32_of(data, end - 4, big) != length:
+            break
+        if kind == _ENHANCED:
+            start = at + 28
+            if start + 4 > end:
+                break
+            number = u32_of(data, at + 8, big)
+            high = u32_of(data, at + 12, big)
+            captured = u32_of(data, at + 20, big)
+            if number >= interfaces or high >> 31 or start + captured + 4 > end:
+                break
+            ticks = high << 32 | u32_of(data, at + 16, big)
+            if ticks > clocks[number, _MOST_TICKS]:
+                break
+            if count == len(links):
+                why = _FULL
+                break
+            numerator, denominator = clocks[number, _NUMERATOR], clocks[number, _DENOMINATOR]
+            if denominator == 1:
+                time_ns = ticks * numerator
+            else:
+                rest = ticks % denominator
+                time_ns = ticks // denominator * numerator + rest * numerator // denominator
+            time_ns += clocks[number, _OFFSET]
+            numbers[TIME, count] = time_ns
+            numbers[START, count] = start
+            numbers[CAPTURED, count] = captured
+            numbers[ORIGINAL, count] = u32_of(data, at + 24, big)
+            links[count] = clocks[number, _LINK]
+            state[2] = time_ns
+            count += 1
+        elif kind in (_SECTION, _INTERFACE, _OBSOLETE, _SIMPLE):
+            break
+        at = end
+        why = _CUT
+    state[0], state[1] = at, count
+    return why

@@ -1,0 +1,1 @@
+"""Link, network and transport headers of packets in columns."""

@@ -1,0 +1,119 @@
+"""IPv4 and IPv6 headers: parts of the loop over packets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.capture.addresses import MAPPED
+from dissector.capture.iana_numbers import (
+    AUTHENTICATION,
+    CARRIERS,
+    EXTENSIONS,
+    FRAGMENT,
+    HOP_BY_HOP,
+    IPV4,
+    JUMBO,
+    TUNNEL_PORTS,
+    UDP,
+)
+from dissector.capture.integers import high_half, u16, u32
+from dissector.kernel import part
+
+MALFORMED, LEFT = -1, -3
+"""In place of an IP protocol; what is left is for who takes packets one by one."""
+
+_MAX_EXTENSIONS = 16
+
+
+@part
+def enter_ipv4(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
+    """
+    Step over an IPv4 header; return the protocol behind it, where that begins, and both ends.
+
+    The ends become those of the IP packet. A total length of 0 is what hosts show of packets that
+    the network card will cut (segmentation offload): it ends where the frame does.
+
+    Source: RFC 791.
+    """
+    if at + 20 > end:
+        return MALFORMED, at, end, sent_end
+    size = (data[at] & 15) * 4
+    total = u16(data, at + 2)
+    if high_half(data, at) != 4 or size < 20 or (0 < total < size) or at + size > end:
+        return MALFORMED, at, end, sent_end
+    if total > 0:
+        sent_end = at + total
+    if u16(data, at + 6) & 0x3FFF:
+        return LEFT, at, end, sent_end
+    protocol = int(data[at + 9])
+    if protocol == AUTHENTICATION:
+        protocol = LEFT
+    return protocol, at + size, min(end, sent_end), sent_end
+
+
+@part
+def enter_ipv6(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
+    """
+    Step over an IPv6 header and its extension headers; return as for IPv4.
+
+    A payload length of 0 means a jumbo payload, by its option or to the end of the frame. Senders
+    put the option first.
+
+    Source: RFC 8200.
+    """
+    if at + 40 > end or high_half(data, at) != 6:
+        return MALFORMED, at, end, sent_end
+    length = u16(data, at + 4)
+    protocol = int(data[at + 6])
+    at += 40
+    if length > 0:
+        sent_end = at + length
+    elif protocol == HOP_BY_HOP and at + 8 <= end and u16(data, at + 2) == JUMBO:
+        sent_end = at + u32(data, at + 4)
+    end = min(end, sent_end)
+    count = 0
+    while protocol in EXTENSIONS:
+        if count == _MAX_EXTENSIONS or at + 8 > end:
+            return MALFORMED, at, end, sent_end
+        size = (data[at + 1] + 1) * 8
+        if protocol == AUTHENTICATION:
+            size = (data[at + 1] + 2) * 4
+        elif protocol == FRAGMENT:
+            # An atomic fragment, offset 0 and none more, is a whole packet. Source: RFC 6946.
+            if u16(data, at + 2) & 0xFFF9:
+                return LEFT, at, end, sent_end
+            size = 8
+        protocol = int(data[at])
+        at += size
+        count += 1
+    return protocol, at, end, sent_end
+
+
+@part
+def is_tunnel(data: Any, protocol: int, at: int, end: int) -> bool:
+    """Return whether what an IP packet carries is, or may hide, another packet."""
+    if protocol == UDP:
+        return at + 8 <= end and u16(data, at + 2) in TUNNEL_PORTS
+    return protocol in CARRIERS
+
+
+@part
+def _half(data: Any, at: int) -> int:
+    """Return half of an IPv6 address, as the signed number that has its 64 bits."""
+    high = u32(data, at)
+    return (high - ((high >> 31) << 32)) << 32 | u32(data, at + 4)
+
+
+@part
+def take_addresses(data: Any, kind: int, at: int, addresses: Any, row: int) -> None:
+    """Write the addresses in the IP header at `at`."""
+    if kind == IPV4:
+        addresses[0, row, 0] = 0
+        addresses[0, row, 1] = MAPPED | u32(data, at + 12)
+        addresses[1, row, 0] = 0
+        addresses[1, row, 1] = MAPPED | u32(data, at + 16)
+    else:
+        addresses[0, row, 0] = _half(data, at + 8)
+        addresses[0, row, 1] = _half(data, at + 16)
+        addresses[1, row, 0] = _half(data, at + 24)
+        addresses[1, row, 1] = _half(data, at + 32)

@@ -1,0 +1,85 @@
+"""The networks that packets are in, by the names of their VLANs and VNIs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dissector.capture.columns import Int64s
+from dissector.capture.hashing import SECRET, scatter
+from dissector.capture.packets.links import VLAN_BITS
+from dissector.kernel import part
+
+_FIRST_SLOTS = 16
+
+
+class Networks:
+    """
+    Networks by name, numbered as they are met.
+
+    Attributes:
+        names: By number; the first is empty, for packets in none.
+        by_tags: A hash table of VLAN tags and network numbers, for `read_headers`.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = [""]
+        self._numbers: dict[str, int] = {"": 0}
+        self.by_tags: Int64s = np.zeros((_FIRST_SLOTS, 2), np.int64)
+        self._count = 0
+
+    def number(self, name: str) -> int:
+        """Return the number of a network, which may be new."""
+        number = self._numbers.setdefault(name, len(self.names))
+        if number == len(self.names):
+            self.names.append(name)
+        return number
+
+    def __getstate__(self) -> tuple[list[str], Int64s]:
+        return self.names, self._entries()
+
+    def __setstate__(self, state: tuple[list[str], Int64s]) -> None:
+        self.names, entries = state
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+        self._count = len(entries)
+        self._enter(entries, _FIRST_SLOTS)
+
+    def learn(self, tags: int) -> None:
+        """Enter VLAN tags, which are new, in the table; it is at most half full."""
+        self._count += 1
+        if 2 * self._count > len(self.by_tags):
+            self._enter(self._entries(), 2 * len(self.by_tags))
+        self.by_tags[slot(self.by_tags.data, SECRET.data, tags)] = (
+            tags,
+            self.number(tags_text(tags)),
+        )
+
+    def _entries(self) -> Int64s:
+        entries: Int64s = self.by_tags[self.by_tags[:, 0] != 0]
+        return entries
+
+    def _enter(self, entries: Int64s, least: int) -> None:
+        """Make a table of entries."""
+        self.by_tags = np.zeros((max(least, 1 << (2 * len(entries)).bit_length()), 2), np.int64)
+        for tags, number in entries.tolist():
+            self.by_tags[slot(self.by_tags.data, SECRET.data, tags)] = tags, number
+
+
+@part
+def slot(known: Any, secret: Any, tags: int) -> int:
+    """Return where some tags stand in the table of networks, or the free place for them."""
+    last = len(known) - 1
+    at = scatter(secret, tags) & last
+    while known[at, 0] != tags and known[at, 0] != 0:
+        at = (at + 1) & last
+    return at
+
+
+def tags_text(tags: int) -> str:
+    """Return the name of the network that these tags make: `vlan 5.7`."""
+    ids: list[str] = []
+    while tags:
+        ids.append(str(tags & 0xFFF))
+        tags >>= VLAN_BITS
+    return f"vlan {'.'.join(reversed(ids))}" if ids else ""

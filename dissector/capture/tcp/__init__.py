@@ -1,0 +1,1 @@
+"""Streams of TCP: order, loss, connections."""

@@ -1,0 +1,288 @@
+"""All TCP connections: a row of numbers each, and objects of those that are awake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from struct import Struct
+from typing import Any, overload
+
+import numpy as np
+
+from dissector.capture.columns import Int64s
+from dissector.capture.tcp.chunk_builder import Stalls
+from dissector.capture.tcp.connection_columns import (
+    A_HIGH,
+    ACKED,
+    ACKED_PACKET,
+    ANCHORED,
+    AWAKE,
+    B_LOW,
+    BYTES,
+    COLUMNS,
+    ENDED,
+    ENDED_AT,
+    FEW_AT,
+    FINISHED,
+    FIRST,
+    FIRST_NS,
+    FIRST_PACKET,
+    GAPS,
+    HAS_ACKED,
+    HAS_ISN,
+    LAST_NS,
+    MARKS,
+    NETWORK_AT,
+    NEXT,
+    ORIENTED,
+    PACKETS,
+    PORTS,
+    SIDE,
+    SIDES,
+    STATE,
+    SYN_SEEN,
+)
+from dissector.capture.tcp.connection_state import Key, Live
+from dissector.capture.tcp.connections import ENDS, Connection, ConnectionColumns, Endpoint
+from dissector.capture.tcp.loss_counters import Tallies
+from dissector.capture.tcp.stream_reassembler import Stream
+
+_ROW = Struct(f"={COLUMNS}q")
+_FIRST_ROWS = 16
+_ADDRESS = (1 << 64) - 1
+
+
+class Register(Sequence[Connection]):
+    """
+    The connections so far, by number.
+
+    A `Connection` that is taken from it is what is known at that moment.
+
+    Attributes:
+        size: How many there are.
+        rows: Their columns, by `layout`; there is room for more.
+        awake: Those that are awake, by number; their rows are behind.
+        tallies: What few streams have to be counted.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.rows: Int64s = np.empty((_FIRST_ROWS, COLUMNS), dtype=np.int64)
+        self.awake: dict[int, Live] = {}
+        self.tallies = Tallies()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "rows": self.rows[: self.size + 1]}
+
+    def __len__(self) -> int:
+        return self.size
+
+    @overload
+    def __getitem__(self, number: int) -> Connection: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Connection]: ...
+
+    def __getitem__(self, number: int | slice) -> Connection | list[Connection]:
+        """Return a connection, or several, as they are known now."""
+        if isinstance(number, slice):
+            return [self._connection(each) for each in range(self.size)[number]]
+        return self._connection(range(self.size)[number])
+
+    def __iter__(self) -> Iterator[Connection]:
+        return map(self._connection, range(self.size))
+
+    def columns(self, numbers: Int64s | None = None) -> ConnectionColumns:
+        """Return what is known now of all connections, or of these."""
+        for live in self.awake.values():
+            self._write(live, AWAKE)
+        if numbers is None:
+            numbers = np.arange(self.size, dtype=np.int64)
+        rows = self.rows[numbers]
+        state = rows[:, STATE]
+        sides = rows[:, SIDES:].reshape(-1, 2, SIDE)
+        rare = self.tallies.counts[sides[:, :, MARKS] >> FEW_AT, :GAPS]
+        return ConnectionColumns(
+            number=numbers,
+            network=state >> NETWORK_AT,
+            address=np.ascontiguousarray(rows[:, A_HIGH : B_LOW + 1])
+            .view(np.uint64)
+            .reshape(-1, 2, 2),
+            port=np.stack((rows[:, PORTS] >> 16, rows[:, PORTS] & 0xFFFF), axis=1),
+            first_ns=rows[:, FIRST_NS],
+            last_ns=rows[:, LAST_NS],
+            syn_seen=state & SYN_SEEN != 0,
+            ended=((state & ENDED) >> ENDED_AT).astype(np.int8),
+            sides=np.concatenate((sides[:, :, PACKETS : BYTES + 1], rare), axis=2),
+        )
+
+    def ends(self, number: int) -> tuple[Endpoint, Endpoint]:
+        """Return the endpoints of a connection."""
+        return _ends(_ROW.unpack_from(self.rows.data, number * _ROW.size))
+
+    def first_packets(self, numbers: Int64s) -> Int64s:
+        """Return the number of the first packet of each of these connections."""
+        firsts: Int64s = self.rows[numbers, FIRST_PACKET]
+        return firsts
+
+    def begin(self, key: Key, first_packet: int, first_ns: int) -> Live:
+        """Add a connection whose side 0 sends with `key`; return it as an object."""
+        if self.size == len(self.rows):
+            rows = np.empty((2 * self.size, COLUMNS), dtype=np.int64)
+            rows[: self.size] = self.rows
+            self.rows = rows
+        network, high, low, port, to_high, to_low, to_port = key
+        ends = (high, low, to_high, to_low, port << 16 | to_port, first_packet)
+        state = network << NETWORK_AT
+        number = self.size
+        _ROW.pack_into(
+            self.rows.data, number * _ROW.size, *ends, first_ns, first_ns, state, *_NO_STREAMS
+        )
+        self.size += 1
+        return self.wake(number)
+
+    def wake(self, number: int) -> Live:
+        """Return a connection as an object, which knows more than the row until `rest`."""
+        live = self.awake.get(number)
+        if live is not None:
+            return live
+        row = _ROW.unpack_from(self.rows.data, number * _ROW.size)
+        state = row[STATE]
+        stalls = Stalls(number, [None, None])
+        return Live(
+            number,
+            _keys(row),
+            stalls,
+            (self._stream(row, stalls, 0), self._stream(row, stalls, 1)),
+            last_ns=row[LAST_NS],
+            oriented=state & ORIENTED != 0,
+            syn_seen=state & SYN_SEEN != 0,
+            ended=ENDS[(state & ENDED) >> ENDED_AT],
+        )
+
+    def rest(self, live: Live) -> None:
+        """Let a connection be its row again; it stays awake if that can't tell all of it."""
+        if live.resting:
+            self.awake.pop(live.number, None)
+            self._write(live, 0)
+        elif live.number not in self.awake:
+            self.awake[live.number] = live
+            self.rows[live.number, STATE] |= AWAKE
+
+    def knows_beginnings(self, number: int) -> bool:
+        """Tell whether SYNs say where both streams of a connection begin."""
+        first, second = self.wake(number).streams
+        return first.isn is not None and second.isn is not None
+
+    def turn(self, live: Live) -> None:
+        """Exchange the sides; nothing may have been told or wait."""
+        live.turn()
+        row = self.rows[live.number]
+        row[A_HIGH : B_LOW + 1] = np.roll(row[A_HIGH : B_LOW + 1], 2)
+        row[PORTS] = (row[PORTS] & 0xFFFF) << 16 | row[PORTS] >> 16
+        row[SIDES:] = np.roll(row[SIDES:], SIDE)
+
+    def keep(self, numbers: Int64s) -> None:
+        """Forget all connections but these, in order; each gets the number of its place."""
+        awake = self.awake
+        self.awake = {}
+        for place, number in enumerate(numbers.tolist()):
+            live = awake.get(number)
+            if live is not None:
+                live.number = live.stalls.connection = place
+                self.awake[place] = live
+        kept = self.rows[numbers]
+        marks = kept[:, [SIDES + MARKS, SIDES + SIDE + MARKS]]
+        tallies = self.tallies.keep(marks >> FEW_AT)
+        kept[:, [SIDES + MARKS, SIDES + SIDE + MARKS]] = (
+            tallies << FEW_AT | marks & (1 << FEW_AT) - 1
+        )
+        self.size = len(kept)
+        self.rows = np.concatenate([kept, np.empty((_FIRST_ROWS, COLUMNS), dtype=np.int64)])
+
+    def lacking(self) -> set[int]:
+        """Return the connections of which something waits, or is known to be missing."""
+        sides = self.rows[: self.size, SIDES:].reshape(-1, 2, SIDE)
+        known = sides[:, :, MARKS] & (ANCHORED | HAS_ACKED | FINISHED)
+        unseen = sides[:, :, ACKED] - sides[:, :, NEXT] > 1
+        lacking = ((known == ANCHORED | HAS_ACKED) & unseen).any(axis=1)
+        return {*self.awake, *np.nonzero(lacking)[0].tolist()}
+
+    def _stream(self, row: tuple[int, ...], stalls: Stalls, number: int) -> Stream:
+        side = row[SIDES + SIDE * number : SIDES + SIDE * (number + 1)]
+        marks = side[MARKS]
+        tally = self.tallies.take(marks >> FEW_AT, side[PACKETS], side[BYTES])
+        stream = Stream(tally, stalls, number)
+        if marks & ANCHORED:
+            stream.next, stream.first = side[NEXT], side[FIRST]
+        if marks & HAS_ACKED:
+            stream.acked, stream.acked_ns, stream.acked_packet = side[ACKED : ACKED_PACKET + 1]
+        if marks & HAS_ISN:
+            stream.isn = side[FIRST] - 1
+        if marks & FINISHED:
+            stream.finished = True
+            stream.fin = side[NEXT] - 1
+        return stream
+
+    def _write(self, live: Live, awake: int) -> None:
+        """Write into a connection's row what the object knows and a row can hold."""
+        at = live.number * _ROW.size
+        row = _ROW.unpack_from(self.rows.data, at)
+        state = row[STATE] >> NETWORK_AT << NETWORK_AT | ENDS.index(live.ended) << ENDED_AT | awake
+        state |= ORIENTED * live.oriented | SYN_SEEN * live.syn_seen
+        first, second = (
+            self._numbers(stream, row[SIDES + SIDE * number + MARKS] >> FEW_AT)
+            for number, stream in enumerate(live.streams)
+        )
+        _ROW.pack_into(self.rows.data, at, *row[:LAST_NS], live.last_ns, state, *first, *second)
+
+    def _numbers(self, stream: Stream, few: int) -> tuple[int, ...]:
+        marks = self.tallies.put(few, stream.tally) << FEW_AT
+        marks |= ANCHORED * (stream.next is not None) | HAS_ACKED * (stream.acked is not None)
+        marks |= HAS_ISN * (stream.isn is not None) | FINISHED * stream.finished
+        return (
+            stream.next or 0,
+            stream.first or 0,
+            stream.acked or 0,
+            stream.acked_ns,
+            stream.acked_packet,
+            stream.side.packets,
+            stream.side.bytes,
+            marks,
+        )
+
+    def _connection(self, number: int) -> Connection:
+        """Return a connection for people to look at."""
+        live = self.wake(number)
+        row = _ROW.unpack_from(self.rows.data, number * _ROW.size)
+        first, second = live.streams
+        a, b = _ends(row)
+        return Connection(
+            id=number,
+            network=row[STATE] >> NETWORK_AT,
+            a=a,
+            b=b,
+            first_ns=row[FIRST_NS],
+            last_ns=live.last_ns,
+            sides=(first.side, second.side),
+            syn_seen=live.syn_seen,
+            ended=live.ended,
+        )
+
+
+_NO_STREAMS = (0,) * (2 * SIDE)
+
+
+def _keys(row: tuple[int, ...]) -> tuple[Key, Key]:
+    """Return with which keys the two sides send."""
+    a_high, a_low, b_high, b_low, ports = row[A_HIGH : PORTS + 1]
+    network = row[STATE] >> NETWORK_AT
+    a, b = ports >> 16, ports & 0xFFFF
+    return (
+        (network, a_high, a_low, a, b_high, b_low, b),
+        (network, b_high, b_low, b, a_high, a_low, a),
+    )
+
+
+def _ends(row: tuple[int, ...]) -> tuple[Endpoint, Endpoint]:
+    a_high, a_low, b_high, b_low = (number & _ADDRESS for number in row[A_HIGH:PORTS])
+    return (a_high, a_low, row[PORTS] >> 16), (b_high, b_low, row[PORTS] & 0xFFFF)

@@ -1,0 +1,144 @@
+"""Bytes of a stream that are missing, come again or come too late, counted."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from dissector.capture.columns import Int64s
+from dissector.capture.tcp.connection_columns import COUNTS, GAPS, GAPS_REMEMBERED
+from dissector.capture.tcp.connections import Side
+
+_FIRST_ROWS = 16
+
+
+class Tally:
+    """
+    Counts for one stream what is not simply its next bytes.
+
+    The newest gaps are remembered, so that bytes that come for their places are told from bytes
+    that come again.
+    """
+
+    __slots__ = ("gaps", "side")
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        self.gaps: deque[tuple[int, int]] | None = None
+
+    def gap(self, start: int, end: int) -> None:
+        """Count bytes that are not in the capture."""
+        self.side.gaps += 1
+        self.side.gap_bytes += end - start
+        self._remember(start, end)
+
+    def cut(self, start: int, end: int) -> None:
+        """Count bytes that the capture cut off their packet."""
+        self.side.cut_bytes += end - start
+        self._remember(start, end)
+
+    def again(self, number: int) -> None:
+        """Count bytes of one segment that had come before; none may be."""
+        if number > 0:
+            self.side.retransmitted_segments += 1
+            self.side.retransmitted_bytes += number
+
+    def old(self, start: int, end: int, first: int, told: int) -> None:
+        """Count those bytes of a segment that belong before `told`; the stream began at `first`."""
+        if end - start == 1 and end == told:
+            return  # a keep-alive
+        end = min(end, told)
+        late = max(min(end, first) - start, 0)
+        for gap_start, gap_end in self.gaps or ():
+            late += max(min(end, gap_end) - max(start, gap_start), 0)
+        self.side.late_bytes += late
+        self.again(end - start - late)
+
+    def _remember(self, start: int, end: int) -> None:
+        if self.gaps is None:
+            self.gaps = deque(maxlen=GAPS_REMEMBERED)
+        self.gaps.append((start, end))
+
+
+class Tallies:
+    """
+    What few streams have to be counted, of those that are no objects now.
+
+    Attributes:
+        counts: A row for each such stream, by `layout`; row 0 is that of all others: zeros.
+        gaps: The gaps that some of them remember, likewise; there is room for more in both.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Int64s = np.zeros((_FIRST_ROWS, COUNTS), dtype=np.int64)
+        self.gaps: Int64s = np.zeros((_FIRST_ROWS, 1 + 2 * GAPS_REMEMBERED), dtype=np.int64)
+        self._rows = 1
+        self._rings = 1
+
+    def put(self, row: int, tally: Tally) -> int:
+        """Keep what a stream has; return the row for it, new if it was 0 and there is anything."""
+        side = tally.side
+        counts = (
+            side.retransmitted_segments,
+            side.retransmitted_bytes,
+            side.gaps,
+            side.gap_bytes,
+            side.cut_bytes,
+            side.late_bytes,
+        )
+        if not row:
+            if not any(counts):
+                return 0
+            self.counts = _with_room(self.counts, self._rows)
+            row = self._rows
+            self._rows += 1
+        self.counts[row, :GAPS] = counts
+        if tally.gaps:
+            self._remember(row, tally.gaps)
+        return row
+
+    def take(self, row: int, packets: int, number_of_bytes: int) -> Tally:
+        """Return a stream's tally as an object."""
+        tally = Tally(Side(packets, number_of_bytes))
+        if row:
+            *counts, ring = self.counts[row].tolist()
+            tally = Tally(Side(packets, number_of_bytes, *counts))
+            if ring:
+                total, *ends = self.gaps[ring].tolist()
+                gaps = list(zip(ends[::2], ends[1::2], strict=True))
+                first = total % GAPS_REMEMBERED
+                ordered = gaps[:total] if total <= len(gaps) else gaps[first:] + gaps[:first]
+                tally.gaps = deque(ordered, GAPS_REMEMBERED)
+        return tally
+
+    def keep(self, rows: Int64s) -> Int64s:
+        """Forget all rows but these, of which some may be 0; return their new numbers."""
+        kept = np.unique(np.append(rows, 0))
+        counts = self.counts[kept]
+        rings, places = np.unique(np.append(counts[:, GAPS], 0), return_inverse=True)
+        counts[:, GAPS] = places[:-1]
+        self._rows, self._rings = len(kept), len(rings)
+        self.counts = np.concatenate([counts, np.zeros_like(self.counts[:_FIRST_ROWS])])
+        gaps = self.gaps[rings]
+        self.gaps = np.concatenate([gaps, np.zeros_like(self.gaps[:_FIRST_ROWS])])
+        numbers: Int64s = np.searchsorted(kept, rows)
+        return numbers
+
+    def _remember(self, row: int, gaps: deque[tuple[int, int]]) -> None:
+        ring = int(self.counts[row, GAPS])
+        if not ring:
+            self.gaps = _with_room(self.gaps, self._rings)
+            ring = self.counts[row, GAPS] = self._rings
+            self._rings += 1
+        self.gaps[ring, 0] = len(gaps)
+        self.gaps[ring, 1 : 1 + 2 * len(gaps)] = [number for gap in gaps for number in gap]
+
+
+def _with_room(table: Int64s, rows: int) -> Int64s:
+    """Return a table that has a row more than these."""
+    if rows < len(table):
+        return table
+    larger = np.zeros((2 * rows, table.shape[1]), dtype=np.int64)
+    larger[:rows] = table
+    return larger

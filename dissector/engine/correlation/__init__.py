@@ -1,0 +1,1 @@
+"""Stream bytes to frames, and frames to exchanges."""

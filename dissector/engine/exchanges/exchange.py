@@ -1,0 +1,323 @@
+"""One exchange as an object, decoded when it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from dissector.engine.facts.topic_table import TopicNames, Topics, may_tell_names
+from dissector.engine.tables.exchange_table import (
+    BROKEN_REQUEST,
+    BROKEN_RESPONSE,
+    NONE,
+    STATUS,
+    Exchanges,
+    Frames,
+)
+from dissector.errors import Problem
+from dissector.protocol.apis import api_name
+from dissector.protocol.carried import record_problems
+from dissector.protocol.context import current, using
+from dissector.protocol.facts import Facts, collect
+from dissector.protocol.messages import Message, decode_request, decode_response
+
+if TYPE_CHECKING:
+    from dissector.engine.exchanges.exchange_facts import Known
+
+TOKEN = "SaslToken"
+"""The name under which raw SASL tokens stand, which are no API."""
+
+COLUMNS = (
+    "capture",
+    "connection",
+    "client",
+    "broker",
+    "api_key",
+    "api",
+    "api_version",
+    "correlation_id",
+    "client_id",
+    "status",
+    "request_time_ns",
+    "response_time_ns",
+    "latency_ms",
+    "request_bytes",
+    "response_bytes",
+    "errors",
+    "topics",
+    "problems",
+)
+"""The columns of `pairs`, in order."""
+
+
+class Exchange:
+    """
+    A request and its response, or the reason why one of them is not there.
+
+    Attributes:
+        capture: The file in which the request was completed (of an orphan: the response).
+        connection: Number of the TCP connection in the capture, from 0.
+        client: `address:port` of the side that sends requests.
+        broker: Of the other side.
+        status: `answered`, `unanswered`, `no_response` (none is due) or `orphan`.
+        request_packet: Number of the packet that completed the request, from 1 as Wireshark counts;
+            None for an orphan.
+        response_packet: Of the response.
+    """
+
+    def __init__(
+        self,
+        table: Exchanges,
+        row: int,
+        *,
+        capture: str,
+        client: str,
+        broker: str,
+        names: TopicNames,
+        known: Known | None = None,
+    ) -> None:
+        """Look at one row of a table of exchanges; `known` is what was read of them already."""
+        self._table = table
+        self._row = row
+        self._names = names
+        self.capture = capture
+        self.client = client
+        self.broker = broker
+        self.connection = int(table.connection[row])
+        self.status = STATUS[table.status[row]]
+        self.is_token = bool(table.token[row])
+        self._known = known
+        self._schemas = current()
+
+    def __repr__(self) -> str:
+        version = "" if self.api_version is None else f" v{self.api_version}"
+        what = f"{self.api or 'response without its request'}{version}"
+        latency = "" if self.latency_ms is None else f", {self.latency_ms:.3f} ms"
+        packets = (self.request_packet, self.response_packet)
+        numbers = " and ".join(str(packet) for packet in packets if packet is not None)
+        return (
+            f"<Exchange {what}, id {self.correlation_id}, {self.client} -> {self.broker}, "
+            f"{self.status}{latency}, packet {numbers}>"
+        )
+
+    @cached_property
+    def request(self) -> Message | None:
+        """The decoded request; None for an orphan."""
+        frame = self._table.frame(self._table.request, self._row)
+        if frame is None:
+            return None
+        if self.is_token:
+            return _token("request", frame, self.request_bytes)
+        with using(self._schemas):
+            return decode_request(frame, self.request_bytes, self._is_broken_off(BROKEN_REQUEST))
+
+    @cached_property
+    def response(self) -> Message | None:
+        """The decoded response; None where there is none. Of an orphan only the header is known."""
+        frame = self._table.frame(self._table.response, self._row)
+        if frame is None:
+            return None
+        if self.is_token:
+            return _token("response", frame, self.response_bytes)
+        request = self.request
+        key, version = (request.api_key, request.shown_version) if request else (None, None)
+        broken_off = self._is_broken_off(BROKEN_RESPONSE)
+        with using(self._schemas):
+            message = decode_response(frame, key, version, self.response_bytes, broken_off)
+        if self._table.unasked[self._row]:
+            message.problem("answers a Produce request with acks = 0, which is due no response")
+        return message
+
+    def kept(self) -> Exchange:
+        """Return the same with its own bytes: it may be kept when its window is gone."""
+        with using(self._schemas):
+            return Exchange(
+                self._table.alone(self._row),
+                0,
+                capture=self.capture,
+                client=self.client,
+                broker=self.broker,
+                names=self._names,
+            )
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages that are there: request, then response."""
+        return [message for message in (self.request, self.response) if message is not None]
+
+    @property
+    def api_key(self) -> int | None:
+        """The key of the API; None for an orphan and for raw SASL tokens."""
+        return _integer(self._table.api_key[self._row])
+
+    @property
+    def api(self) -> str | None:
+        """The name of the API."""
+        if self.is_token:
+            return TOKEN
+        with using(self._schemas):
+            return None if self.api_key is None else api_name(self.api_key)
+
+    @property
+    def api_version(self) -> int | None:
+        """The version of the request."""
+        return _integer(self._table.api_version[self._row])
+
+    @property
+    def correlation_id(self) -> int | None:
+        """The number that pairs the two."""
+        return _integer(self._table.correlation_id[self._row])
+
+    @property
+    def client_id(self) -> str | None:
+        """What the client calls itself."""
+        if self._known is not None:
+            return self._known.client_ids[int(self._known.client_id[self._row])]
+        return self.request.client_id if self.request else None
+
+    @property
+    def request_packet(self) -> int | None:
+        """Number of the packet that completed the request, from 1."""
+        return self._number_of(self._table.request)
+
+    @property
+    def response_packet(self) -> int | None:
+        """Number of the packet that completed the response, from 1."""
+        return self._number_of(self._table.response)
+
+    @property
+    def request_offset(self) -> int | None:
+        """Where the frame of the request begins in its stream."""
+        return self._value(self._table.request, "offset")
+
+    @property
+    def request_time_ns(self) -> int | None:
+        """When the request was complete, ns since the epoch."""
+        return self._value(self._table.request, "time_ns")
+
+    @property
+    def response_time_ns(self) -> int | None:
+        """When the response was complete."""
+        return self._value(self._table.response, "time_ns")
+
+    @property
+    def latency_ms(self) -> float | None:
+        """From the complete request to the complete response, in milliseconds."""
+        begun, done = self.request_time_ns, self.response_time_ns
+        return None if begun is None or done is None else (done - begun) / 1e6
+
+    @property
+    def request_bytes(self) -> int | None:
+        """Size of the request's frame, without its 4-byte size."""
+        return self._value(self._table.request, "size")
+
+    @property
+    def response_bytes(self) -> int | None:
+        """Size of the response's frame, without its 4-byte size."""
+        return self._value(self._table.response, "size")
+
+    @property
+    def errors(self) -> list[str]:
+        """The names of the errors in the response, each once."""
+        if self._known is not None:
+            return list(self._known.error_lists[int(self._known.errors[self._row])])
+        return list(self.facts[1].errors)
+
+    @cached_property
+    def topics(self) -> list[str]:
+        """The topics of request and response, each once; an id without a name as its text."""
+        topics: Topics
+        if self._known is not None:
+            topics = self._known.topic_lists[int(self._known.topics[self._row])]
+        else:
+            topics = (*self.facts[0].topics, *self.facts[1].topics)
+        return list(dict.fromkeys(self._names.name(topic) for topic in topics))
+
+    @cached_property
+    def problems(self) -> list[Problem]:
+        """What was wrong with the bytes of either message, the records in them included."""
+        if self._known is not None:
+            return list(self._known.problem_lists[int(self._known.problems[self._row])])
+        return [problem for message in self.messages for problem in self.problems_of(message)]
+
+    def problems_of(self, message: Message) -> list[Problem]:
+        """What was wrong with one of the two."""
+        return [*message.problems, *record_problems(message)]
+
+    def place_of(self, message: Message) -> tuple[int, int]:
+        """Return where a message's frame begins in its stream, and which side (0 or 1) sent it."""
+        client = int(self._table.client[self._row])
+        if message.kind == "request":
+            return int(self._table.request.offset[self._row]), client
+        return int(self._table.response.offset[self._row]), 1 - client
+
+    @cached_property
+    def facts(self) -> tuple[Facts, Facts]:
+        """What the bodies of request and response tell, as the codecs read them."""
+        facts = Facts(), Facts()
+        for message, into in ((self.request, facts[0]), (self.response, facts[1])):
+            if message is not None and message.body is not None and message.schema is not None:
+                collect(message.schema, message.api_version or 0, message.body, into)
+                if message.is_assumed and _may_hide(message):
+                    into.topics.clear()
+                self._names.learn(into.names)
+        return facts
+
+    def learn(self) -> None:
+        """
+        Take note of the names of topic ids that this exchange tells, if it is of that kind.
+
+        Where the capture comes once, its own topics have the names that are known now: whoever asks
+        for them later must not see more than others do.
+        """
+        asked = self._table.asked(self._row)
+        if asked is not None and may_tell_names.under(self._schemas, *asked):
+            self.facts  # noqa: B018
+        if not self._names.comes_twice:
+            self.topics  # noqa: B018
+
+    def known_topic(self, topic_id: UUID) -> str | None:
+        """Return the name of a topic id; None where the capture does not tell it."""
+        return self._names.known_name(topic_id)
+
+    def column(self, name: str) -> Any:
+        """Return the value of a column of `pairs`."""
+        value = getattr(self, name)
+        return [str(problem) for problem in value] if name == "problems" else value
+
+    def body(self, kind: str) -> Mapping[str, Any] | None:
+        """Return the decoded body of the request or the response."""
+        message = self.request if kind == "request" else self.response
+        return None if message is None else message.body
+
+    def row(self) -> dict[str, Any]:
+        """Return the columns of `pairs`, in order."""
+        return {name: self.column(name) for name in COLUMNS}
+
+    def _is_broken_off(self, side: int) -> bool:
+        return bool(self._table.broken_off[self._row] & side)
+
+    def _number_of(self, frames: Frames) -> int | None:
+        packet = self._value(frames, "packet")
+        return None if packet is None else packet + 1
+
+    def _value(self, frames: Frames, column: str) -> int | None:
+        value = getattr(frames, column)[self._row]
+        return None if value == NONE else int(value)
+
+
+def _may_hide(message: Message) -> bool:
+    from dissector.protocol.embedded.masking import may_hide_anywhere
+
+    return may_hide_anywhere(message)
+
+
+def _integer(value: Any) -> int | None:
+    return None if value == NONE else int(value)
+
+
+def _token(kind: Any, frame: bytes, size: int | None) -> Message:
+    """Return a raw SASL token as a message: no header, no body."""
+    return Message(kind, frame, len(frame) if size is None else size)

@@ -1,0 +1,119 @@
+"""The columns of `pairs`, of a whole window at once: what `Exchange.row` gives for one exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dissector.engine.exchanges.exchange import TOKEN
+from dissector.engine.exchanges.exchange_facts import Known
+from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.tables.column_types import (
+    Coded,
+    Column,
+    Columns,
+    Integers,
+    Milliseconds,
+    distinct,
+)
+from dissector.engine.tables.exchange_table import NONE, STATUS, Exchanges, Ints
+from dissector.protocol.apis import api_name
+
+_NO_API, _TOKEN = -(2**16), -(2**16) - 1
+"""Stand for API keys, where there is none; keys have 16 bits."""
+
+
+def exchange_columns(
+    table: Exchanges,
+    known: Known,
+    files: Callable[[Ints], Coded],
+    ends: Callable[[Ints], list[tuple[str, str]]],
+) -> dict[str, Column]:
+    """
+    Return the columns of `pairs`; of topics there are ids, where no names stand beside them.
+
+    Args:
+        table: The exchanges of a window.
+        known: What their bodies tell.
+        files: Gives the names of the files that hold packets.
+        ends: Gives the endpoints of connections, side 0 and side 1 of each, by their numbers.
+    """
+    request, response = table.request, table.response
+    packet = np.where(request.packet == NONE, response.packet, request.packet)
+    connection, client, broker = _connections(table, ends)
+    api_key, api, api_version = _apis(table)
+    both = (request.time_ns != NONE) & (response.time_ns != NONE)
+    latency_ns = np.where(both, response.time_ns - request.time_ns, NONE)
+    return {
+        "capture": files(packet),
+        "connection": connection,
+        "client": client,
+        "broker": broker,
+        "api_key": api_key,
+        "api": api,
+        "api_version": api_version,
+        "correlation_id": Integers(table.correlation_id),
+        "client_id": Coded(known.client_id, known.client_ids),
+        "status": Coded(table.status.astype(np.int64), STATUS),
+        "request_time_ns": Integers(request.time_ns),
+        "response_time_ns": Integers(response.time_ns),
+        "latency_ms": Milliseconds(latency_ns),
+        "request_bytes": Integers(request.size),
+        "response_bytes": Integers(response.size),
+        "errors": Coded(known.errors, [list(each) for each in known.error_lists]),
+        "topics": Coded(known.topics, known.topic_lists),
+        "problems": Coded(known.problems, [list(map(str, each)) for each in known.problem_lists]),
+    }
+
+
+def with_names(columns: Columns, names: TopicNames) -> Columns:
+    """Return the columns of `pairs` with names in the place of topic ids."""
+    topics = columns["topics"]
+    assert isinstance(topics, Coded)
+    values = [list(dict.fromkeys(map(names.name, each))) for each in topics.values]
+    return {**columns, "topics": Coded(topics.codes, values)}
+
+
+def _connections(
+    table: Exchanges, ends: Callable[[Ints], list[tuple[str, str]]]
+) -> tuple[Coded, Coded, Coded]:
+    """Return number, client and broker of the connection."""
+    codes, found = distinct(table.connection * 2 + table.client)
+    numbers, clients = found >> 1, (found & 1).tolist()
+    sides = list(zip(ends(numbers), clients, strict=True))
+    return (
+        Coded(codes, numbers.tolist()),
+        Coded(codes, [both[client] for both, client in sides]),
+        Coded(codes, [both[1 - client] for both, client in sides]),
+    )
+
+
+def api_names(table: Exchanges) -> Coded:
+    """Return the names of the APIs."""
+    return _apis(table)[1]
+
+
+def _apis(table: Exchanges) -> tuple[Coded, Coded, Coded]:
+    """Return key, name and version of the API."""
+    none = np.where(table.token, _TOKEN, _NO_API)
+    key_codes, keys = distinct(np.where(table.api_key == NONE, none, table.api_key))
+    version_codes, versions = distinct(
+        np.where(table.api_version == NONE, _NO_API, table.api_version)
+    )
+    codes, found = distinct(key_codes * len(versions) + version_codes)
+    kinds = [
+        (int(keys[code // len(versions)]), int(versions[code % len(versions)]))
+        for code in found.tolist()
+    ]
+    return (
+        Coded(codes, [None if key <= _NO_API else key for key, _ in kinds]),
+        Coded(codes, [_api(key) for key, _ in kinds]),
+        Coded(codes, [None if version == _NO_API else version for _, version in kinds]),
+    )
+
+
+def _api(key: int) -> str | None:
+    if key <= _NO_API:
+        return TOKEN if key == _TOKEN else None
+    return api_name(key)

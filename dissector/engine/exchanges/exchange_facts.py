@@ -1,0 +1,230 @@
+"""
+What a table wants to know of the bodies of its exchanges, for a whole window at once.
+
+Most exchanges are whole, of known APIs, and nothing is wrong with them. One loop reads what they
+tell (`fact_loop`), without decoding their bodies. The others are asked one by one, as `Exchange`,
+whose codecs know what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.facts.fact_collector import CLIENT, ID, NAME
+from dissector.engine.facts.fact_kernel import ERRORS, LEFT, TOPICS, VERSIONS
+from dissector.engine.facts.fact_tables import Facts, gather, kinds_of, seen_kinds
+from dissector.engine.facts.interning import Table
+from dissector.engine.facts.topic_table import Told, TopicNames, Topics, settle, telling_rows
+from dissector.engine.records.batch_validation import wrong_fields
+from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
+from dissector.errors import Problem
+from dissector.protocol.context import current
+from dissector.protocol.error_codes import error_name
+from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.messages import foreign_note
+
+WORTHWHILE = 100
+"""Exchanges in a window from which it pays to read them all at once, by programs made for that."""
+
+
+@dataclass(slots=True)
+class Known:
+    """
+    What the bodies of a window's exchanges tell: a row each, as indices into lists.
+
+    Attributes:
+        client_id: Of the client ids; 0 is None.
+        errors: Of the lists of errors in responses, each error once; 0 is the empty one.
+        topics: Of the lists of topics in request and response, each once; likewise.
+        problems: Of the lists of problems; likewise.
+        client_ids: What clients call themselves.
+        error_lists: Names of errors, in wire order.
+        topic_lists: Names and nameless ids of topics, in wire order.
+        problem_lists: Problems of request and response, those of records included.
+    """
+
+    client_id: Ints
+    errors: Ints
+    topics: Ints
+    problems: Ints
+    client_ids: list[str | None]
+    error_lists: list[tuple[str, ...]]
+    topic_lists: list[Topics]
+    problem_lists: list[tuple[Problem, ...]]
+
+
+class Gleaned(NamedTuple):
+    """What the exchanges of a window tell by themselves, whatever was told before them."""
+
+    known: Known
+    told: list[Told]
+
+
+def is_worthwhile(table: Exchanges) -> bool:
+    """Tell whether a window has so many exchanges that reading them all at once pays."""
+    return len(table) >= WORTHWHILE
+
+
+def read_known(table: Exchanges, names: TopicNames) -> Known:
+    """Return what is known of each exchange of a window."""
+    return settled(glean(table), names)
+
+
+def glean(table: Exchanges) -> Gleaned:
+    """Read what the exchanges of a window tell; several may be read side by side."""
+    return checked(table, gather(table))
+
+
+def checked(table: Exchanges, facts: Facts) -> Gleaned:
+    """Return what the exchanges of a window tell, their records included, by its facts."""
+    _leave_wrong_records(table, facts)
+    out, topics = _known(facts)
+    _add_notes(table, facts, out)
+    told = _told(facts, topics) + _ask(table, facts, out)
+    told.sort(key=lambda each: each.row)
+    return Gleaned(out, told)
+
+
+def settled(gleaned: Gleaned, names: TopicNames) -> Known:
+    """
+    Return what is known of each exchange of a window, and of topics from those before it.
+
+    Args:
+        gleaned: What the window tells; in the order of windows.
+        names: Learns what is told of topics. Where no more can be told of what was before, ids get
+            their names here, as far as each row's past tells them.
+    """
+    out, told = gleaned
+    if not names.may_ask:
+        settle(out.topics, out.topic_lists, told, names)
+    for each in told:
+        names.learn({each.topic_id: each.name})
+    return out
+
+
+def read_names(table: Exchanges) -> dict[UUID, str]:
+    """Return the names of topic ids that the exchanges of a window tell."""
+    chosen = table.rows(telling_rows(table.api_key, table.api_version))
+    facts = gather(chosen, records=False)
+    out, topics = _known(facts)
+    told = _told(facts, topics) + _ask(chosen, facts, out)
+    names: dict[UUID, str] = {}
+    for each in sorted(told, key=lambda each: each.row):
+        names.setdefault(each.topic_id, each.name)
+    return names
+
+
+def _leave_wrong_records(table: Exchanges, facts: Facts) -> None:
+    """Leave to the codecs the exchanges with records that something is wrong with."""
+    rows, start, length, may_be_cut = np.ascontiguousarray(facts.fields.T)
+    wrong = wrong_fields(table.data, table.held, start, length, may_be_cut.astype(np.bool_))
+    facts.state[rows[wrong]] = LEFT
+
+
+def _known(facts: Facts) -> tuple[Known, dict[int, str | UUID]]:
+    """Return what the loop found as columns and lists; and the topics by their entries."""
+    texts, lists = facts.texts, facts.lists
+    clients, client_ids = texts.contents(CLIENT)
+    errors, codes = lists.contents(ERRORS)
+    topics, entries = lists.contents(TOPICS)
+    topic_of = _topics(texts)
+    known = Known(
+        client_id=clients[facts.clients],
+        errors=errors[facts.errors],
+        topics=topics[facts.topics],
+        problems=np.zeros(len(facts.state), np.int64),
+        client_ids=[None, *map(_text, client_ids)],
+        error_lists=[(), *(tuple(map(error_name, each.tolist())) for each in codes)],
+        topic_lists=[(), *(tuple(topic_of[n] for n in each.tolist()) for each in entries)],
+        problem_lists=[()],
+    )
+    return known, topic_of
+
+
+def _topics(texts: Table) -> dict[int, str | UUID]:
+    """Return names and ids of topics by their entries."""
+    out: dict[int, str | UUID] = {}
+    for kind, read in ((NAME, _text), (ID, _uuid)):
+        numbers, contents = texts.contents(kind)
+        entries = (np.flatnonzero(numbers) - 1).tolist()
+        out.update(zip(entries, map(read, contents), strict=True))
+    return out
+
+
+def _text(content: NDArray[np.uint8]) -> str:
+    return content.tobytes().decode("utf-8", "surrogateescape")
+
+
+def _uuid(content: NDArray[np.uint8]) -> UUID:
+    return UUID(bytes=content.tobytes())
+
+
+def _add_notes(table: Exchanges, facts: Facts, known: Known) -> None:
+    """Add what says that a definition over the built-in declarations read a message."""
+    if current() is None:
+        return
+    kinds = kinds_of(table)
+    read = facts.state != LEFT
+    there = [frames.start != NONE for frames in (table.request, table.response)]
+    for kind in seen_kinds(kinds):
+        key, version = divmod(kind, VERSIONS)
+        notes = foreign_note("request", key, version), foreign_note("response", key, version)
+        if notes == (None, None):
+            continue
+        if key == API_VERSIONS:
+            # Its answer may be in v0.
+            facts.state[kinds == kind] = LEFT
+            continue
+        for both in ((True, False), (False, True), (True, True)):
+            rows = read & (kinds == kind) & (there[0] == both[0]) & (there[1] == both[1])
+            said = [note for note, is_there in zip(notes, both, strict=True) if note and is_there]
+            known.problems[rows] = _Numbers(known.problem_lists).number(tuple(said))
+
+
+def _told(facts: Facts, topics: Mapping[int, Any]) -> list[Told]:
+    """Return the names that the loop found, of exchanges that are not left to the codecs."""
+    told = facts.told[facts.state[facts.told[:, 0]] != LEFT]
+    return [Told(row, topics[topic_id], topics[name]) for row, topic_id, name, _ in told.tolist()]
+
+
+def _ask(table: Exchanges, facts: Facts, known: Known) -> list[Told]:
+    """Fill in what the codecs know of the exchanges that are left to them."""
+    told: list[Told] = []
+    client_ids, error_lists = _Numbers(known.client_ids), _Numbers(known.error_lists)
+    topic_lists, problem_lists = _Numbers(known.topic_lists), _Numbers(known.problem_lists)
+    for row in np.flatnonzero(facts.state == LEFT).tolist():
+        exchange = Exchange(table, row, capture="", client="", broker="", names=TopicNames())
+        request, response = exchange.facts
+        known.client_id[row] = client_ids.number(exchange.client_id)
+        known.errors[row] = error_lists.number(tuple(response.errors))
+        known.topics[row] = topic_lists.number(tuple(request.topics | response.topics))
+        known.problems[row] = problem_lists.number(tuple(exchange.problems))
+        names = response.names | request.names
+        told += [Told(row, topic_id, name) for topic_id, name in names.items()]
+    return told
+
+
+_Value = TypeVar("_Value", bound=Hashable)
+
+
+class _Numbers(Generic[_Value]):
+    """Numbers for the values of a list, which grows by those that are new."""
+
+    def __init__(self, values: list[_Value]) -> None:
+        self._values = values
+        self._numbers = {value: number for number, value in enumerate(values)}
+
+    def number(self, value: _Value) -> int:
+        """Return the index of a value."""
+        found = self._numbers.get(value)
+        if found is None:
+            found = self._numbers[value] = len(self._values)
+            self._values.append(value)
+        return found

@@ -1,0 +1,1 @@
+"""Client ids, errors, topics and topic ids of a window."""

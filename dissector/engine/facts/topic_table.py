@@ -1,0 +1,150 @@
+"""
+Which topic has which id: learned from every message that has both, also from later ones.
+
+Since KIP-516 a request may name a topic by its id alone. The names stand in other messages, mostly
+Metadata responses, perhaps later in the capture. When the first id without a name comes up, the
+rest of the capture is asked once (`ask`); what is nameless then has no name in this capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+from uuid import UUID
+
+import numpy as np
+
+from dissector.engine.tables.exchange_table import Ints
+from dissector.protocol.apis import api
+from dissector.protocol.context import per_schemas
+from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID, tells_names
+
+Topics: TypeAlias = tuple[str | UUID, ...]
+"""Names of topics, and ids that have no name beside them."""
+
+
+class Told(NamedTuple):
+    """
+    The name of a topic id, told by an exchange.
+
+    Attributes:
+        row: Of the exchange in its window.
+        topic_id: The id.
+        name: Its name.
+    """
+
+    row: int
+    topic_id: UUID
+    name: str
+
+
+class TopicNames:
+    """
+    Topic ids and their names.
+
+    Attributes:
+        known: The names by id.
+        comes_twice: Whether the capture can be read for names before it is read for rows.
+    """
+
+    def __init__(self, ask: Callable[[], dict[UUID, str]] | None = None) -> None:
+        """Begin with what is always so; `ask` reads all of a capture that can be read twice."""
+        self.known = {CLUSTER_METADATA_ID: CLUSTER_METADATA}
+        self.comes_twice = ask is not None
+        self._ask = ask
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether names may still come from what was not read yet."""
+        return self._ask is not None
+
+    def learn(self, names: dict[UUID, str]) -> None:
+        """Take note of names; an id keeps the first, as topics are never renamed."""
+        for topic_id, name in names.items():
+            self.known.setdefault(topic_id, name)
+
+    def known_name(self, topic_id: UUID) -> str | None:
+        """Return the name of a topic id; None where no name is to be had."""
+        if topic_id not in self.known:
+            self.ask()
+        return self.known.get(topic_id)
+
+    def ask(self) -> None:
+        """Learn all names that the capture tells, if it can be asked and was not."""
+        if self._ask is not None:
+            ask, self._ask = self._ask, None
+            self.learn(ask())
+
+    def all_told(self) -> None:
+        """Take note that all the capture tells was learned: there is nothing to ask."""
+        self._ask = None
+
+    def name(self, topic: str | UUID) -> str:
+        """Return the name of a topic; the canonical text of its id where no name is to be had."""
+        return topic if isinstance(topic, str) else self.known_name(topic) or str(topic)
+
+
+@per_schemas
+def may_tell_names(api_key: int, api_version: int) -> bool:
+    """Tell whether a request or its response can say which topic id has which name."""
+    found = api(api_key)
+    if found is None:
+        return False
+    schemas = found.request, found.response
+    read_as = [(schema, schema.read_as(api_version)) for schema in schemas]
+    return any(as_ is not None and tells_names(schema, as_) for schema, as_ in read_as)
+
+
+def telling_rows(api_key: Ints, api_version: Ints) -> Ints:
+    """Return the rows of exchanges that may tell names of topic ids, by API and version of each."""
+    kinds, which = np.unique(np.stack((api_key, api_version)), axis=1, return_inverse=True)
+    tells = [key >= 0 and may_tell_names(key, version) for key, version in kinds.T.tolist()]
+    return np.flatnonzero(np.array(tells, np.bool_)[which.ravel()])
+
+
+def settle(column: Ints, lists: list[Topics], told: Sequence[Told], names: TopicNames) -> None:
+    """
+    Put names in the place of ids, as far as they are told up to each row.
+
+    Args:
+        column: Of each row of a window, the index of its topics; changed where a list stands for
+            different names in different rows.
+        lists: The topics; what is nameless becomes the text of its id.
+        told: The names that the window tells, by row; of an id the first counts.
+        names: What was known before the window.
+    """
+    by_id: dict[UUID, list[Told]] = {}
+    for each in told:
+        by_id.setdefault(each.topic_id, []).append(each)
+    order = np.argsort(column, kind="stable")
+    bounds = np.searchsorted(column[order], np.arange(len(lists) + 1))
+    for number, topics in enumerate(lists[:]):
+        ids = [topic for topic in topics if isinstance(topic, UUID)]
+        rows = order[bounds[number] : bounds[number + 1]]
+        if not ids or not len(rows):
+            continue
+        news = sorted({by_id[topic_id][0].row for topic_id in ids if topic_id in by_id})
+        into = number
+        for piece in np.split(rows, np.searchsorted(rows, news)):
+            if not len(piece):
+                continue
+            past = _Past(by_id, int(piece[0]), names)
+            if into == len(lists):
+                lists.append(())
+            lists[into] = tuple(dict.fromkeys(map(past.name, topics)))
+            column[piece] = into
+            into = len(lists)
+
+
+class _Past(NamedTuple):
+    """What is known of topic ids at one row of a window."""
+
+    told: dict[UUID, list[Told]]
+    row: int
+    names: TopicNames
+
+    def name(self, topic: str | UUID) -> str:
+        """Return the name of a topic, or the text of its id."""
+        told = self.told.get(topic, []) if isinstance(topic, UUID) else []
+        is_new = topic not in self.names.known and bool(told) and told[0].row <= self.row
+        return told[0].name if is_new else self.names.name(topic)

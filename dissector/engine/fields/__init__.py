@@ -1,0 +1,1 @@
+"""Every field of a message as a row, with its text and place."""

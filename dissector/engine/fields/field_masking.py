@@ -1,0 +1,112 @@
+"""
+Values of settings that are secret, and texts that hold credentials, among the rows of the tape.
+
+The rules are those of `dissector.protocol.embedded.masking`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.tables.exchange_table import Exchanges, Ints
+from dissector.engine.tape.tape import Tape
+from dissector.protocol.apis import Kind, api
+from dissector.protocol.context import per_schemas
+from dissector.protocol.embedded.masking import entry_name
+from dissector.protocol.embedded.secrecy.credentials import holds_credential
+from dissector.protocol.embedded.secrecy.settings import PASSWORD_TYPE, is_sensitive
+from dissector.protocol.program import Place
+from dissector.protocol.schema import Field
+
+_NOTHING, _NAME, _MARKED_NAME, _MARK, _TYPE, _VALUE = range(6)
+"""What a field is of a setting; the name of a marked one need not be known to Kafka."""
+
+_ROLES = {"is_sensitive": _MARK, "config_type": _TYPE, "value": _VALUE}
+
+
+def roles_of(places: list[Place | None]) -> NDArray[np.uint8]:
+    """Return for each field what it is of a setting."""
+    return np.array([_role(each) for each in places], np.uint8)
+
+
+def secret_values(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) -> Ints:
+    """
+    Return the rows of a tape that hold secret values of settings.
+
+    Args:
+        table: What the messages are of.
+        tape: Their fields.
+        roles: `roles_of` the field numbers.
+    """
+    rows = np.flatnonzero(roles[tape.field])
+    if not len(rows):
+        return rows
+    role = roles[tape.field[rows]]
+    message = tape.message[rows].astype(np.int64) << 32
+    entry, outer = message | tape.item[rows], message | tape.around[rows]
+    names = np.flatnonzero((role == _NAME) | (role == _MARKED_NAME))
+    by_name = [
+        _is_sensitive(_content(table, tape, row), is_marked)
+        for row, is_marked in zip(
+            rows[names].tolist(), (role[names] == _MARKED_NAME).tolist(), strict=True
+        )
+    ]
+    marked = (role == _MARK) & (tape.value[rows] != 0)
+    marked |= (role == _TYPE) & (tape.value[rows] == PASSWORD_TYPE)
+    found = np.concatenate((entry[names[np.array(by_name, np.bool_)]], entry[marked]))
+    inside = entry[names[np.isin(outer[names], found)]]
+    while not np.isin(inside, found).all():
+        found = np.union1d(found, inside)
+        inside = entry[names[np.isin(outer[names], found)]]
+    hidden = (role == _VALUE) & (tape.value[rows] >= 0) & np.isin(entry, found)
+    out: Ints = rows[hidden]
+    return out
+
+
+def credentials(table: Exchanges, tape: Tape, rows: Ints) -> Ints:
+    """Return those of some rows, texts or bytes, that hold a credential."""
+    found = [holds_credential(_content(table, tape, row)) for row in rows.tolist()]
+    out: Ints = rows[np.array(found, np.bool_)]
+    return out
+
+
+def _content(table: Exchanges, tape: Tape, row: int) -> bytes:
+    return table.bytes_at(int(tape.start[row]), max(int(tape.value[row]), 0))
+
+
+@lru_cache(maxsize=4096)
+def _is_sensitive(name: bytes, marked: bool) -> bool:
+    return is_sensitive(name.decode("utf-8", "surrogateescape"), marked=marked)
+
+
+def _role(place: Place | None) -> int:
+    if place is None or place.key < 0:
+        return _NOTHING
+    around, _, name = place.path.rpartition(".")
+    named, is_marked = _settings(place.key, place.kind).get(around, ("", False))
+    if not named:
+        return _NOTHING
+    return (_MARKED_NAME if is_marked else _NAME) if name == named else _ROLES.get(name, _NOTHING)
+
+
+@per_schemas
+def _settings(key: int, kind: Kind) -> dict[str, tuple[str, bool]]:
+    """Return by the path of each array of settings: the field of the name; is there a mark."""
+    found = api(key)
+    return dict(_settings_below(found.schema(kind).fields, "", False)) if found else {}
+
+
+def _settings_below(
+    fields: tuple[Field, ...], path: str, marked: bool
+) -> Iterator[tuple[str, tuple[str, bool]]]:
+    name = entry_name(fields)
+    if name is not None:
+        marked |= name == "key" or any(each.name == "is_sensitive" for each in fields)
+        yield path, (name, marked)
+    for each in fields:
+        inner = f"{path}.{each.name}".removeprefix(".")
+        yield from _settings_below(each.fields, inner, marked or name is not None)

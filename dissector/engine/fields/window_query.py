@@ -1,0 +1,125 @@
+"""A window whose exchanges are chosen from: columns, and objects where nothing else will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
+from dissector.engine.fields.field_predicates import any_value
+from dissector.engine.tables.column_types import (
+    Coded,
+    Column,
+    Columns,
+    Integers,
+    Milliseconds,
+    distinct,
+)
+from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.protocol.apis import Kind
+
+if TYPE_CHECKING:
+    from dissector.engine.reading.capture import Capture, Window
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+class Path(Protocol):
+    """A field of a body: side and names."""
+
+    @property
+    def kind(self) -> Kind:
+        """Whose body."""
+        ...
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names that lead to it."""
+        ...
+
+
+class Selection:
+    """
+    The exchanges of a window, of which some are wanted.
+
+    Attributes:
+        columns: The columns of `pairs`.
+    """
+
+    def __init__(self, capture: Capture, window: Window) -> None:
+        """Read a window of a capture that is being read."""
+        assert capture.reading is not None
+        self._reading = capture.reading
+        self._names = capture.names
+        self._window = window
+        self._known = capture.known_of(window)
+        columns = exchange_columns(
+            window.exchanges, self._known, capture.reading.files_of, capture.reading.ends_of
+        )
+        self.columns: Columns = with_names(columns, capture.names)
+
+    def __len__(self) -> int:
+        return len(self._window.exchanges)
+
+    def numbers(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
+        """Return the values of a column of numbers, and which are there; None for other columns."""
+        match self.columns[name]:
+            case Integers(values):
+                values = values[rows]
+                return values, values != NONE
+            case Milliseconds(values_ns):
+                values_ns = values_ns[rows]
+                return values_ns / 1e6, values_ns != NONE
+            case _:
+                return None
+
+    def distinct(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
+        """Return of each row the place of its value among the distinct ones, and these."""
+        column = self.columns[name]
+        match column:
+            case Coded(codes, values):
+                places, found = distinct(codes[rows])
+                return places, [None if code == NONE else values[code] for code in found.tolist()]
+            case Integers(values):
+                places, found = distinct(values[rows])
+                return places, [None if value == NONE else value for value in found.tolist()]
+            case _:
+                return np.arange(len(rows)), [column.value(row) for row in rows.tolist()]
+
+    def any_at(
+        self,
+        path: Path,
+        rows: Ints,
+        test: Callable[[object], bool],
+        holds: Callable[[Exchange], bool],
+    ) -> Mask:
+        """Tell of each row whether any value at a path of a body passes; see `filter.Table`."""
+        answers = any_value(self._window.exchanges, path.kind, path.path, rows, test)
+        unknown = np.flatnonzero(answers.unknown)
+        for at, row in zip(unknown.tolist(), rows[unknown].tolist(), strict=True):
+            answers.passes[at] = holds(self.exchange(row))
+        return answers.passes
+
+    def exchange(self, row: int) -> Exchange:
+        """Return an exchange as an object."""
+        return self._reading.exchange(self._window.exchanges, row, self._names, self._known)
+
+    def rows(self, rows: Ints) -> Columns:
+        """Return the columns of some rows."""
+        return {name: _rows_of(column, rows) for name, column in self.columns.items()}
+
+
+def _rows_of(column: Column, rows: Ints) -> Column:
+    match column:
+        case Coded(codes, values):
+            return Coded(codes[rows], values)
+        case Integers(values):
+            return Integers(values[rows])
+        case Milliseconds(values_ns):
+            return Milliseconds(values_ns[rows])
+        case _:
+            raise TypeError("exchanges have no columns of bytes")

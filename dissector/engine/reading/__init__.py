@@ -1,0 +1,1 @@
+"""The pass over a capture: source, stages, order of packets, statistics."""

@@ -1,0 +1,203 @@
+"""
+A capture: what its files tell, as objects, as columns, as tables.
+
+A `Reading` is one pass over the files; a `Capture` can be read more than once, unless it comes from
+standard input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
+from dissector.engine.exchanges.exchange_facts import (
+    Known,
+    checked,
+    glean,
+    is_worthwhile,
+    read_names,
+    settled,
+)
+from dissector.engine.exchanges.topic_resolution import named
+from dissector.engine.facts.fact_tables import Facts, gather
+from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.reading.reader import Options, Reading, Tap, Window
+from dissector.engine.tables import frames as tables
+from dissector.engine.tables.column_types import Columns
+from dissector.protocol.context import drawn, using
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["Capture", "Options", "Reading", "Window"]
+
+
+class Capture:
+    """
+    One or several files that are one capture.
+
+    Attributes:
+        paths: The files in their order; `-` is standard input.
+        names: What is known of topic ids.
+        tap: Is given all stream bytes as they go by.
+        reading: The pass that is under way, or the last one; None before the first.
+    """
+
+    def __init__(self, paths: Sequence[str | Path], options: Options | None = None) -> None:
+        self.paths = [str(path) for path in paths]
+        self.options = options or Options()
+        self.names = TopicNames(None if "-" in self.paths else self._read_names)
+        self.tap: Tap | None = None
+        self.reading: Reading | None = None
+
+    def __repr__(self) -> str:
+        return f"<Capture {', '.join(self.paths)}>"
+
+    def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
+        """Read the capture, window by window; `gleaning`: all exchanges will be asked for facts."""
+        self.reading = Reading(self.paths, self.options, self.tap)
+        yield from self.reading.through(_gathered, _gleaned) if gleaning else self.reading.windows()
+
+    def __iter__(self) -> Iterator[Exchange]:
+        """Read the capture, exchange by exchange, in the order in which they end."""
+        for window in self.windows():
+            yield from self.exchanges_of(window)
+
+    def exchanges_of(self, window: Window) -> Iterator[Exchange]:
+        """Yield the exchanges of a window as objects."""
+        assert self.reading is not None
+        table = window.exchanges
+        known = self.known_of(window) if is_worthwhile(table) else None
+        for row in range(len(table)):
+            exchange = self.reading.exchange(table, row, self.names, known)
+            if known is None:
+                exchange.learn()
+            yield exchange
+
+    def known_of(self, window: Window) -> Known:
+        """Return what is known of the exchanges of a window; in the order of windows."""
+        with using(self.options.schemas):
+            return settled(window.gleaned or glean(window.exchanges), self.names)
+
+    def columns_of(self, window: Window) -> Columns | None:
+        """Return the columns of `pairs`; None where there are no rows."""
+        return with_names(self._columns(window), self.names) if len(window.exchanges) else None
+
+    def parts(self) -> Iterator[Columns]:
+        """Yield the columns of `pairs`, window by window."""
+        return self.parts_of(self.windows(gleaning=True))
+
+    def parts_of(self, windows: Iterable[Window]) -> Iterator[Columns]:
+        """Yield the columns of `pairs` of all windows of the capture that have rows."""
+        return named(self._unnamed(windows), self.names)
+
+    def _unnamed(self, windows: Iterable[Window]) -> Iterator[Columns]:
+        for window in windows:
+            if len(window.exchanges):
+                columns = self._columns(window)
+                del window
+                yield columns
+                del columns
+
+    def _columns(self, window: Window) -> Columns:
+        """Return the columns of `pairs` with topics as they stand in the messages."""
+        assert self.reading is not None
+        known = self.known_of(window)
+        files, ends = self.reading.files_of, self.reading.ends_of
+        with using(self.options.schemas):
+            return exchange_columns(window.exchanges, known, files, ends)
+
+    def batches(self) -> Iterator[polars.DataFrame]:
+        """Yield the exchanges as tables of some ten thousand rows each."""
+        return tables.part_frames(self.parts(), tables.exchange_schema())
+
+    def exchanges(self) -> polars.DataFrame:
+        """Return all exchanges as one table, with the columns of `pairs`."""
+        return _joined(self.batches())
+
+    def record_parts(
+        self,
+        window: Window,
+        is_apart: Callable[[str], bool],
+        rows: Callable[[Exchange], Iterable[tables.Row]],
+    ) -> Iterator[tables.Part]:
+        """
+        Yield the records of a window.
+
+        Columns are gone when the next part is asked for.
+
+        Args:
+            window: The window.
+            is_apart: Tells of a topic's name whether its records are to be read one by one.
+            rows: Gives the records of an exchange that no columns have.
+        """
+        return drawn(self.options.schemas, self._record_parts(window, is_apart, rows))
+
+    def _record_parts(
+        self,
+        window: Window,
+        is_apart: Callable[[str], bool],
+        rows: Callable[[Exchange], Iterable[tables.Row]],
+    ) -> Iterator[tables.Part]:
+        from dissector.engine.records.record_windows import record_parts
+
+        assert self.reading is not None
+        table = window.exchanges
+        if self.names.may_ask:
+            self.names.learn(read_names(table))
+        for part in record_parts(table, self.names, is_apart):
+            between = []
+            for row in part.asked.tolist():
+                exchange = self.reading.exchange(table, row, self.names)
+                exchange.learn()
+                between.append(list(rows(exchange)))
+            if part.columns:
+                yield tables.Woven(part.columns, part.at.tolist(), between)
+            else:
+                yield from between
+
+    def record_batches(self) -> Iterator[polars.DataFrame]:
+        """Yield the records as tables of some ten thousand rows each."""
+        from dissector.engine.exchanges.exchange_records import record_rows
+
+        parts = (
+            part
+            for window in self.windows()
+            for part in self.record_parts(window, lambda topic: False, record_rows)
+        )
+        return tables.part_frames(parts, tables.record_schema())
+
+    def records(self) -> polars.DataFrame:
+        """Return all records of Produce requests and Fetch responses as one table."""
+        return _joined(self.record_batches())
+
+    def _read_names(self) -> dict[UUID, str]:
+        """Read the whole capture for the names of topic ids; only what may tell them is read."""
+        names: dict[UUID, str] = {}
+        for told in Reading(self.paths, self.options).through(_names):
+            names = told | names
+        return names
+
+
+def _gathered(window: Window) -> tuple[Window, Facts]:
+    return window, gather(window.exchanges)
+
+
+def _gleaned(gathered: tuple[Window, Facts]) -> Window:
+    window, facts = gathered
+    return replace(window, gleaned=checked(window.exchanges, facts))
+
+
+def _names(window: Window) -> dict[UUID, str]:
+    return read_names(window.exchanges)
+
+
+def _joined(parts: Iterator[polars.DataFrame]) -> polars.DataFrame:
+    import polars
+
+    return polars.concat(list(parts))

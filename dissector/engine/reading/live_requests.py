@@ -1,0 +1,41 @@
+"""Requests of a live capture are shown when they come, not when their exchanges end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from dissector.engine.exchanges.exchange import Exchange
+
+
+class Early:
+    """Remembers of the requests that wait which were shown, so that none is shown twice."""
+
+    def __init__(self, passes: Callable[[Exchange], bool]) -> None:
+        """Begin; `passes` says by what is known of a request whether it is wanted."""
+        self._passes = passes
+        self._shown: dict[tuple[int, int | None], bool] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._shown)
+
+    def has_shown(self, connection: int, offset: int | None) -> bool:
+        """Return whether the request at an offset of its stream was shown."""
+        return self._shown.get((connection, offset), False)
+
+    def to_show(self, waiting: Iterable[Exchange] | None) -> Iterator[Exchange]:
+        """
+        Yield the requests that are to be shown now.
+
+        Args:
+            waiting: All that wait at the end of a window of which the exchanges that ended are
+                done with; None where it is not known.
+        """
+        if waiting is None:
+            return
+        before, self._shown = self._shown, {}
+        for exchange in waiting:
+            key = exchange.connection, exchange.request_offset
+            is_new = key not in before
+            self._shown[key] = self._passes(exchange) if is_new else before[key]
+            if is_new and self._shown[key]:
+                yield exchange

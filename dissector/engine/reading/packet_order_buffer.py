@@ -1,0 +1,89 @@
+"""
+Messages of many windows in the order of their packets, as numbers; see also `messages.InOrder`.
+
+Exchanges come as they end, so a request comes late. What is ready is told in pieces; a window stays
+as long as one of its messages waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from dissector.engine.reading.packet_order import MAX_WAITING
+from dissector.engine.tables.exchange_table import NONE, Ints
+
+Window = TypeVar("Window")
+
+PIECE = 20_000
+"""So many messages are told at a time."""
+
+_PACKET, _WINDOW, _ROW, _SIDE = range(4)
+
+
+@dataclass(slots=True)
+class Told(Generic[Window]):
+    """
+    Messages that may be told now, in order.
+
+    Attributes:
+        windows: Those that they are of, in the order in which they came.
+        window: Of each message, the index of its window.
+        row: Its exchange in that.
+        side: 0 for the request, 1 for the response.
+        packet: Which completed it.
+    """
+
+    windows: list[Window]
+    window: Ints
+    row: Ints
+    side: Ints
+    packet: Ints
+
+
+class Waiting(Generic[Window]):
+    """Holds messages until no exchange that is still open can have an earlier one."""
+
+    def __init__(self) -> None:
+        self._table = np.zeros((4, 0), np.int64)
+        self._windows: dict[int, Window] = {}
+        self._number = 0
+
+    def take(self, window: Window, packets: Ints) -> Iterator[Told[Window]]:
+        """
+        Take the messages of a window; yield what can't wait for lack of room.
+
+        Args:
+            window: What they are of.
+            packets: For each exchange, which completed the request and the response; NONE where
+                there is none.
+        """
+        row, side = np.nonzero(packets != NONE)
+        number = np.full(len(row), self._number)
+        self._windows[self._number] = window
+        self._number += 1
+        new = np.stack([packets[row, side], number, row, side])
+        table = np.concatenate([self._table, new], axis=1)
+        self._table = table[:, np.lexsort(table[::-1])]
+        return self._first(max(0, self._table.shape[1] - MAX_WAITING))
+
+    def ready(self, low_water: int) -> Iterator[Told[Window]]:
+        """Yield the messages before `low_water`, the first packet that may still be told of."""
+        return self._first(int(np.searchsorted(self._table[_PACKET], low_water)))
+
+    def rest(self) -> Iterator[Told[Window]]:
+        """Yield what is left, at the end of the capture."""
+        return self._first(self._table.shape[1])
+
+    def _first(self, count: int) -> Iterator[Told[Window]]:
+        told, self._table = self._table[:, :count], self._table[:, count:]
+        for begin in range(0, count, PIECE):
+            piece = told[:, begin : begin + PIECE]
+            numbers, window = np.unique(piece[_WINDOW], return_inverse=True)
+            windows = [self._windows[number] for number in numbers.tolist()]
+            yield Told(windows, window, piece[_ROW], piece[_SIDE], piece[_PACKET])
+        still = set(np.unique(self._table[_WINDOW]).tolist())
+        self._windows = {number: each for number, each in self._windows.items() if number in still}

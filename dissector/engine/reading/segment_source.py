@@ -1,0 +1,125 @@
+"""What a reading is fed with: the segments of a capture, and what is known of its files."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, Protocol, TypeAlias
+
+import numpy as np
+
+from dissector.capture.columns import Packets, Segments
+from dissector.capture.formats.byte_source import Stop
+from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
+from dissector.capture.packets.layers import Layers
+from dissector.engine.tables.column_types import Coded
+from dissector.engine.tables.exchange_table import Ints
+from dissector.errors import Problem
+
+FileProblems: TypeAlias = list[tuple[str, Problem]]
+"""Names of files, and what was wrong with them."""
+
+
+class Feed(Protocol):
+    """
+    Gives the segments of a capture in its order.
+
+    Attributes:
+        packets: How many packets were read so far.
+        bytes: How many bytes of packets.
+        taken: How many bytes of the files.
+        begin_ns: When the first packet was captured; 0 before that is known.
+        networks: Names of the networks that segments are in, by number; more may come.
+        passed_over: How many packets gave no segment, by reason.
+    """
+
+    packets: int
+    bytes: int
+    taken: int
+    begin_ns: int
+    networks: list[str]
+    passed_over: dict[str, int]
+
+    def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
+        """Yield the segments, and what was wrong with the files."""
+
+    def file_of(self, packet: int) -> str:
+        """Return the name of the file that holds a packet."""
+
+    def files_of(self, packets: Ints) -> Coded:
+        """Return the names of the files that hold packets."""
+
+
+class FileNames:
+    """
+    Which file holds a packet.
+
+    Attributes:
+        starts: The number of the first packet of each file that has any.
+        names: Their names.
+    """
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.names: list[str] = []
+
+    def note(self, first: int, name: str) -> None:
+        """Take note that packets from `first` on are of a file."""
+        if not self.names or self.names[-1] != name:
+            self.starts.append(first)
+            self.names.append(name)
+
+    def file_of(self, packet: int) -> str:
+        """Return the name of the file that holds a packet."""
+        at = bisect_right(self.starts, packet) - 1
+        return self.names[max(at, 0)]
+
+    def files_of(self, packets: Ints) -> Coded:
+        """Return the names of the files that hold packets."""
+        at = np.searchsorted(self.starts, packets, side="right") - 1
+        return Coded(np.maximum(at, 0), self.names)
+
+
+class Files(FileNames):
+    """Reads files as far as TCP; a `Feed`."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        window_bytes: int = WINDOW_BYTES,
+        stdin: BinaryIO | None = None,
+        stop: Stop | None = None,
+    ) -> None:
+        super().__init__()
+        self._paths = paths
+        self._window_bytes = window_bytes
+        self._stdin = stdin
+        self._stop = stop
+        self._layers = Layers()
+        self.packets = 0
+        self.bytes = 0
+        self.taken = 0
+        self.begin_ns = 0
+        self.networks = self._layers.networks
+        self.passed_over = self._layers.passed_over
+
+    def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
+        """Read the files: the first stage."""
+        for window in read_packets(
+            self._paths, window_bytes=self._window_bytes, stdin=self._stdin, stop=self._stop
+        ):
+            self._note(window)
+            segments = self._layers.segments(window)
+            segments.is_live = window.is_live
+            yield segments, window.problems
+            del window, segments  # their bytes, before the next one's are read
+        self._layers.finish()
+
+    def _note(self, packets: Packets) -> None:
+        if not self.packets and len(packets):
+            self.begin_ns = int(packets.time_ns[0])
+        self.packets += len(packets)
+        self.bytes += int(packets.captured.sum())
+        self.taken = packets.taken
+        if len(packets):
+            self.note(packets.first, str(self._paths[int(packets.file[0])]))

@@ -1,0 +1,1 @@
+"""Record batches and message sets in columns: located, checked, decompressed, decoded."""

@@ -1,0 +1,103 @@
+"""
+CRC-32C and CRC-32, of pieces one by one and in kernels.
+
+Source: RFC 3720, B.4 (the polynomial); `dissector.kernel.crc32c` (eight bytes at
+a time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.kernel import part
+from dissector.kernel.crc32c import advance, by_table
+
+Ints: TypeAlias = NDArray[np.int64]
+
+SMALL_BYTES = 400
+"""What is smaller is small, and so is a batch of so little: best all done at once."""
+
+_CASTAGNOLI = 0x82F63B78
+_POLYNOMIAL_OF_ZIP = 0xEDB88320
+
+
+def checker(total_bytes: int) -> Callable[[memoryview], int]:
+    """Return what gives the CRC-32C of a piece, where there is so much to check."""
+    return _own if total_bytes <= _LITTLE_BYTES else _library()
+
+
+_LITTLE_BYTES = 32_768
+"""To check so much in Python is as much work as to import the library."""
+
+
+def _own(piece: memoryview) -> int:
+    return checksum(piece, 0, len(piece), crc32c_table().data)
+
+
+@cache
+def _library() -> Callable[[memoryview], int]:
+    """Import the library's function, which lets go of the GIL for large pieces."""
+    from crc32c import crc32c as function
+
+    found: Callable[[memoryview], int] = function
+    return found
+
+
+@cache
+def crc32c_table() -> Ints:
+    """Return the table with which `checksum` gives the CRC-32C."""
+    return _table(_CASTAGNOLI)
+
+
+@cache
+def crc32_table() -> Ints:
+    """Return the table with which `checksum` gives the CRC-32 of zip files."""
+    return _table(_POLYNOMIAL_OF_ZIP)
+
+
+def _table(polynomial: int) -> Ints:
+    """Return eight tables of 256: what a byte adds that 0 to 7 others follow."""
+    table = np.zeros(8 * 256, np.int64)
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value >> 1 ^ (polynomial if value & 1 else 0)
+        table[byte] = value
+    for at in range(256, len(table)):
+        before = int(table[at - 256])
+        table[at] = before >> 8 ^ int(table[before & 255])
+    return table
+
+
+@part
+def checksum(source: Any, at: int, end: int, table: Any) -> int:
+    """Return the CRC of one piece, of the kind that the table is for."""
+    crc = 0xFFFFFFFF
+    while at + 8 <= end:
+        crc = by_table(crc, source, at, table)
+        at += 8
+    return _ended(crc, source, at, end, table)
+
+
+@part
+def crc32c_of(source: Any, at: int, end: int, table: Any) -> int:
+    """Return the CRC-32C of one piece; the table is the one for it."""
+    crc = 0xFFFFFFFF
+    while at + 8 <= end:
+        crc = advance(crc, source, at, table)
+        at += 8
+    return _ended(crc, source, at, end, table)
+
+
+@part
+def _ended(crc: int, source: Any, at: int, end: int, table: Any) -> int:
+    """Take the last bytes one by one."""
+    while at < end:
+        crc = table[(crc ^ source[at]) & 255] ^ crc >> 8
+        at += 1
+    return crc ^ 0xFFFFFFFF

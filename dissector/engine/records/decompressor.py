@@ -1,0 +1,342 @@
+"""
+The records of batches, decompressed where they are compressed, some tens of megabytes at a time.
+
+What decompression gives lies in an *arena*, whose addresses go on where those of a window's other
+bytes end; records that are not compressed stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.records.batch_scanner import most_bytes, most_records
+from dissector.engine.records.batch_table import (
+    ATTRIBUTES,
+    COUNT,
+    CRC,
+    FIELD,
+    HEADER_BYTES,
+    LEAST_RECORD,
+    LEFT,
+    MAGIC,
+    RIGHT,
+    WRONG,
+    Batches,
+)
+from dissector.engine.records.checksum import (
+    SMALL_BYTES,
+    checker,
+    crc32_table,
+    crc32c_of,
+    crc32c_table,
+)
+from dissector.engine.records.inline_codecs import LZ4, SMALL_PAYLOAD_BYTES, ZSTD, unpack_small
+from dissector.engine.records.native_libraries import libraries
+from dissector.kernel import Kernel, part
+from dissector.protocol.records.compression import CODEC_MASK
+from dissector.protocol.records.layout import BATCH_CRC_FROM, LEAST_MESSAGE_SIZE, LENGTH_END
+from dissector.protocol.records.limits import DEFAULT, MIB, Budget
+from dissector.protocol.records.unpack import NO_ROOM, Unpacker
+
+Ints: TypeAlias = NDArray[np.int64]
+Bytes: TypeAlias = NDArray[np.uint8]
+Bools: TypeAlias = NDArray[np.bool_]
+
+BAD_CRC = -2
+_CRC_BYTES = HEADER_BYTES - BATCH_CRC_FROM
+"""What a batch's CRC covers of its header, just before the payload."""
+
+ARENA_BYTES = 4 * MIB
+"""From here on an arena is full: what was just written is still near the processor when read."""
+
+LEAST_MESSAGE = LENGTH_END + LEAST_MESSAGE_SIZE
+"""Bytes of a message of magic 0 without key and value."""
+
+KEPT_BYTES = 3 * ARENA_BYTES
+"""An arena of which no more was written to is kept for the next window."""
+
+UNIT_BYTES = 64 * MIB
+"""What libraries may add for one unit; fields of a larger one are left to the Python reader."""
+
+
+@dataclass(slots=True)
+class Payloads:
+    """
+    The records of some batches that follow one another.
+
+    Attributes:
+        batch: Numbers of the batches.
+        begin: Address of each one's records: in `data`, then `held`, then `arena`.
+        end: Address behind them.
+        arena: What was compressed.
+    """
+
+    batch: Ints
+    begin: Ints
+    end: Ints
+    arena: Bytes
+
+    def part(self, chosen: slice | Bools) -> Payloads:
+        """Return those of some of the batches."""
+        return Payloads(self.batch[chosen], self.begin[chosen], self.end[chosen], self.arena)
+
+
+def payloads(
+    data: Bytes, held: Bytes, found: Batches, unit: Ints, most_records: int | None = None
+) -> Iterator[Payloads]:
+    """
+    Yield the records of all batches of right fields; fields that prove otherwise lose that state.
+
+    The CRCs of those that are compressed are checked; not of the others that are not small.
+    What lies in the arena is gone when the next are asked for.
+
+    Args:
+        data: The bytes of a window.
+        held: More bytes.
+        found: The batches.
+        unit: Of each batch the number of what it belongs to (ascending): units are not torn apart.
+        most_records: About how many records to yield at a time.
+    """
+    batch = np.flatnonzero(found.state[found.field] == RIGHT)
+    unit = unit[batch]
+    arena = take_arena()
+    begin, end = found.begin[batch], found.end[batch]
+    these = Payloads(batch, begin, end, arena)
+    packed = found.is_packed[batch]
+    opener = _Opener(data, held, found, these)
+    begins, ends = begin.data, end.data
+    beyond = len(data) + len(held)
+    highest = 0
+    for first, last in _turns(unit, found.count[batch], most_records):
+        while True:
+            turn, low = opener.open_small(unit, packed, first, last)
+            used, last_unit, room = low, -1, arena.data
+            places = np.flatnonzero(packed[first:turn] & (begin[first:turn] < beyond)) + first
+            for at, owner, each in zip(
+                places.tolist(), unit[places].tolist(), opener.rows(batch[places]), strict=True
+            ):
+                if owner != last_unit:
+                    last_unit = owner
+                    if used - low >= ARENA_BYTES:
+                        stop = int(np.searchsorted(unit, owner))
+                        yield these.part(slice(first, stop))
+                        first, used, highest = stop, low, max(highest, used)
+                    room = arena.data[: used + UNIT_BYTES]
+                stop = opener.open(each, room, used)
+                begins[at], ends[at] = beyond + used, beyond + stop
+                used = stop
+            highest = max(highest, used)
+            yield these.part(slice(first, turn))
+            first = turn
+            if first == last:
+                break
+    keep_arena(arena, highest)
+
+
+_idle_arenas: list[Bytes] = []
+"""Arenas that nobody uses: memory that was written to before is quicker than new memory."""
+
+
+def take_arena() -> Bytes:
+    """Return an arena; memory is taken only where it is written to."""
+    try:
+        return _idle_arenas.pop()
+    except IndexError:
+        return np.empty(3 * ARENA_BYTES + UNIT_BYTES, np.uint8)
+
+
+def keep_arena(arena: Bytes, written: int) -> None:
+    """Keep an arena for another time, unless so much of it was written to that it is a burden."""
+    if written <= KEPT_BYTES:
+        _idle_arenas.append(arena)
+
+
+def _turns(unit: Ints, count: Ints, most_records: int | None) -> list[tuple[int, int]]:
+    """Return spans of batches with about so many records; each ends where a unit ends."""
+    if most_records is None or not len(unit):
+        return [(0, len(unit))]
+    first = np.flatnonzero(np.diff(unit, prepend=-1))
+    before = (np.cumsum(count) - count)[first]
+    begins = first[np.flatnonzero(np.diff(before // most_records, prepend=-1))].tolist()
+    return list(zip(begins, [*begins[1:], len(unit)], strict=True))
+
+
+_Packed: TypeAlias = tuple[int, int, int, int, int, int, int]
+"""A batch: field, magic, address of its payload, of its end, CRC, codec, least that it may hold."""
+
+
+class _Opener:
+    """Checks and decompresses batches, one after the other."""
+
+    def __init__(self, data: Bytes, held: Bytes, found: Batches, these: Payloads) -> None:
+        self._bytes = data, held
+        self._data, self._held, self._found = data.data, held.data, found
+        self._these = these
+        self._beyond = len(data)
+        self._state = found.state.data
+        self._given_by_field = np.zeros(len(found.state), np.int64)
+        self._given = self._given_by_field.data
+        self._budget = Budget(DEFAULT)
+        self._most_by_field = most_bytes(found.size)
+        self._most = self._most_by_field.data
+        self._most_wrapped_by_field = _most_wrapped(found)
+        self._most_wrapped = self._most_wrapped_by_field.data
+        self._unpack = Unpacker().unpack
+        self._crc32c = checker(int((these.end - these.begin).sum()))
+        codecs = np.bincount(found.attributes[these.batch] & CODEC_MASK)
+        self._codecs = set(np.flatnonzero(codecs).tolist())
+
+    def open_small(self, unit: Ints, packed: Bools, first: int, last: int) -> tuple[int, int]:
+        """
+        Write the records of batches that a loop can open, if there are many.
+
+        Returns:
+            At which batch that stopped, where a unit ends; and how much of the arena it took.
+        """
+        these = self._these
+        done = np.array([first, 0], np.int64)
+        work = int(np.minimum(these.end - these.begin, SMALL_PAYLOAD_BYTES)[packed].sum()) // 4
+        arguments = (
+            *(*self._bytes, these.arena, self._found.table, these.batch, these.begin, these.end),
+            *(unit, packed, first, last, ARENA_BYTES),
+            *(self._most_by_field, self._most_wrapped_by_field),
+            *(self._found.state, self._given_by_field, crc32c_table(), crc32_table()),
+            *(libraries(lz4=LZ4 in self._codecs, zstd=ZSTD in self._codecs), done),
+        )
+        if not _open_small.ready(*arguments, work=work):
+            return last, 0
+        _open_small(*arguments, work=work)
+        return int(done[0]), int(done[1])
+
+    def rows(self, batch: Ints) -> Iterator[_Packed]:
+        """Return what `open` needs of some batches."""
+        found = self._found
+        columns = (
+            found.field[batch],
+            found.magic[batch],
+            found.begin[batch],
+            found.end[batch],
+            found.column(CRC)[batch],
+            found.attributes[batch] & CODEC_MASK,
+            found.count[batch] * LEAST_RECORD,
+        )
+        return zip(*(column.tolist() for column in columns), strict=True)
+
+    def open(self, batch: _Packed, room: memoryview, at: int) -> int:
+        """Write the records of a batch, and return where they end; none if it is not right."""
+        field, magic, begin, end, crc, codec, least = batch
+        if self._state[field] != RIGHT:
+            return at
+        source = self._data
+        if begin >= self._beyond:
+            source, begin, end = self._held, begin - self._beyond, end - self._beyond
+        checked = end - begin < SMALL_BYTES or magic < 2
+        if not checked and self._crc32c(source[begin - _CRC_BYTES : end]) != crc:
+            self._state[field] = WRONG
+            return at
+        self._budget.output_bytes = self._most[field] - self._given[field]
+        stop = self._unpack(codec, source[begin:end], self._budget, room, at, magic)
+        if stop - at >= least:
+            self._given[field] += stop - at
+            if magic < 2 and self._given[field] > self._most_wrapped[field]:
+                self._state[field] = LEFT
+                return at
+            return stop
+        self._state[field] = LEFT if stop == NO_ROOM else WRONG
+        return at
+
+
+def _most_wrapped(found: Batches) -> Ints:
+    """Return of each field how many bytes of wrapped messages can't be too many messages."""
+    batches = np.bincount(found.field, minlength=len(found.state))
+    most: Ints = (most_records(found.size) - batches) * LEAST_MESSAGE
+    return most
+
+
+@part
+def _opened(
+    source: Any,
+    begin: int,
+    end: int,
+    codec: int,
+    magic: int,
+    crc: int,
+    table: Any,
+    gzip_table: Any,
+    functions: Any,
+    arena: Any,
+    to: int,
+) -> int:
+    """Write the records of one batch; return their end, NOT_TAKEN, or BAD_CRC."""
+    room = len(arena)
+    stop = unpack_small(codec, source, begin, end, magic, gzip_table, arena, to, room, functions)
+    # The CRCs of smaller ones are checked already.
+    is_checked = end - begin < SMALL_BYTES or magic < 2
+    if stop >= 0 and not is_checked and crc32c_of(source, begin - _CRC_BYTES, end, table) != crc:
+        return BAD_CRC
+    return stop
+
+
+@Kernel
+def _open_small(
+    data: Any,
+    held: Any,
+    arena: Any,
+    table: Any,
+    batches: Any,
+    begins: Any,
+    ends: Any,
+    units: Any,
+    packed: Any,
+    first: int,
+    last: int,
+    full: int,
+    most: Any,
+    most_wrapped: Any,
+    state: Any,
+    given: Any,
+    crcs: Any,
+    gzip_crcs: Any,
+    functions: Any,
+    done: Any,
+) -> None:
+    """Open those that the loop can up to `last`, or to a unit with which the arena is full."""
+    beyond = len(data)
+    further = beyond + len(held)
+    to = 0
+    i = first
+    while i < last:
+        if to >= full and units[i] != units[i - 1]:
+            break
+        batch = batches[i]
+        field = table[FIELD, batch]
+        if packed[i] and state[field] == RIGHT and to < 2 * full:
+            codec = table[ATTRIBUTES, batch] & CODEC_MASK
+            magic, crc = table[MAGIC, batch], table[CRC, batch]
+            begin, end = begins[i], ends[i]
+            source = data
+            if begin >= beyond:
+                source = held
+                begin, end = begin - beyond, end - beyond
+            stop = _opened(
+                source, begin, end, codec, magic, crc, crcs, gzip_crcs, functions, arena, to
+            )
+            if stop == BAD_CRC:
+                state[field] = WRONG
+            elif stop >= 0:
+                if stop - to < table[COUNT, batch] * LEAST_RECORD:
+                    state[field] = WRONG
+                begins[i] = further + to
+                ends[i] = further + stop
+                given[field] += stop - to
+                if given[field] > most[field] or (magic < 2 and given[field] > most_wrapped[field]):
+                    state[field] = LEFT
+                to = stop
+        i += 1
+    done[0] = i
+    done[1] = to

@@ -1,0 +1,77 @@
+"""
+Payloads of zstd, decompressed within a loop by the library itself: one usual frame each.
+
+All that is unusual, and all that is wrong, is left to Python.
+
+Source: RFC 8878, 3.1.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.engine.records.inline_gzip import NOT_TAKEN
+from dissector.kernel import part
+from dissector.kernel.native_call import unpack_within
+
+_MAGIC = (0x28, 0xB5, 0x2F, 0xFD)
+_LEAST_BYTES = 9
+_CONTENT_SIZE_BYTES = (0, 2, 4, 8)
+_SINGLE_SEGMENT = 0x20
+_UNUSUAL = 0x0B
+"""Flags of a dictionary, and one that is reserved."""
+_HAS_CHECKSUM = 4
+_WIDEST_WINDOW = (23 - 10) << 3
+"""The byte that says 8 MiB, which the format asks all decoders to take."""
+_REPEATED = 2
+
+
+@part
+def unpack_zstd(
+    function: int, context: int, source: Any, at: int, end: int, out: Any, to: int, room: int
+) -> int:
+    """
+    Write what a payload holds.
+
+    Args:
+        function: Address of the library's function; 0: there is none.
+        context: Address of its context.
+        source: The bytes.
+        at: Where the payload begins.
+        end: Where it ends.
+        out: Is written to,
+        to: from there on,
+        room: up to there.
+
+    Returns:
+        Where the output ends, or NOT_TAKEN.
+    """
+    if function == 0 or room <= to or not _is_one_frame(source, at, end):
+        return NOT_TAKEN
+    given = unpack_within(function, context, source, at, end - at, out, to, room - to)
+    return to + given if 0 < given <= room - to else NOT_TAKEN
+
+
+@part
+def _is_one_frame(source: Any, at: int, end: int) -> int:
+    """Tell whether the bytes are one frame; the library would take more of them too."""
+    if end - at < _LEAST_BYTES:
+        return 0
+    for i in range(4):
+        if source[at + i] != _MAGIC[i]:
+            return 0
+    flags = 0 | source[at + 4]
+    if flags & _UNUSUAL:
+        return 0
+    if flags & _SINGLE_SEGMENT:
+        at += 5 + max(1, _CONTENT_SIZE_BYTES[flags >> 6])
+    else:
+        if source[at + 5] > _WIDEST_WINDOW:
+            return 0
+        at += 6 + _CONTENT_SIZE_BYTES[flags >> 6]
+    last = 0
+    while not last and at + 3 <= end:
+        head = source[at] + 256 * source[at + 1] + 65536 * source[at + 2]
+        last = head & 1
+        at += 3 + (1 if head & 6 == _REPEATED else head >> 3)
+    return 1 if last and at + (flags & _HAS_CHECKSUM) == end else 0

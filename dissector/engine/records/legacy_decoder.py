@@ -1,0 +1,185 @@
+"""
+The messages of message sets (magic 0 and 1) in columns.
+
+What a wrapper holds is counted first, then read. Wrappers in wrappers, and messages of another
+magic than their wrapper's, which no producer writes, are left to the Python reader.
+
+Source: as of `message_set`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.engine.records.batch_scanner import message_parts
+from dissector.engine.records.batch_table import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BASE_TIMESTAMP,
+    BEGIN,
+    COUNT,
+    FIELD,
+    LEFT,
+    MAGIC,
+    RIGHT,
+    START,
+    WRONG,
+)
+from dissector.engine.records.checksum import checksum
+from dissector.engine.records.record_kernel import (
+    HEADERS,
+    KEY,
+    KEY_LENGTH,
+    OFFSET,
+    TIMESTAMP,
+    VALUE,
+    VALUE_LENGTH,
+)
+from dissector.engine.tables.exchange_table import NONE
+from dissector.engine.tape.number_kernels import signed, wrapped_sum
+from dissector.kernel import Kernel, part
+from dissector.protocol.records.compression import CODEC_MASK
+from dissector.protocol.records.layout import (
+    LEAST_MESSAGE_SIZE,
+    LENGTH_END,
+    MAGIC_AT,
+    MESSAGE_0,
+    MESSAGE_CRC_FROM,
+    TIMESTAMP_TYPE,
+)
+
+_TIMESTAMP_AT = MESSAGE_0.size
+
+
+@part
+def _count_inside(source: Any, at: int, end: int, table: Any, batch: int) -> int:
+    """Count the messages of a wrapper, and say where their offsets begin; return what is known."""
+    magic = table[MAGIC, batch]
+    count = 0
+    last = at
+    while at < end:
+        size = signed(source, at + 8, 4) if end - at >= LENGTH_END else end - at
+        if size < LEAST_MESSAGE_SIZE or size + LENGTH_END > end - at:
+            return WRONG
+        if source[at + MAGIC_AT] != magic:
+            return LEFT
+        if size < LEAST_MESSAGE_SIZE + 8 * magic:
+            return WRONG
+        _, _, _, length = message_parts(source, at, at + LENGTH_END + size)
+        if length < -1:
+            return WRONG
+        if length >= 0 and source[at + MAGIC_AT + 1] & CODEC_MASK:
+            return LEFT
+        count += 1
+        last = at
+        at += LENGTH_END + size
+    if count == 0:
+        return WRONG
+    table[COUNT, batch] = count
+    offset = table[BASE_OFFSET, batch]
+    table[BASE_OFFSET, batch] = 0
+    # Offsets in magic 1 are relative, but for those of clients that leave the wrapper's at 0.
+    if magic and offset:
+        inner = signed(source, last, 8)
+        if inner > offset:
+            return WRONG
+        table[BASE_OFFSET, batch] = wrapped_sum(offset, -inner)
+    return RIGHT
+
+
+@Kernel
+def count_messages(
+    data: Any, held: Any, arena: Any, table: Any, batches: Any, begins: Any, ends: Any, state: Any
+) -> None:
+    """Count what wrappers hold, now that it is decompressed."""
+    beyond = len(data)
+    further = beyond + len(held)
+    for i in range(len(batches)):
+        batch = batches[i]
+        field = table[FIELD, batch]
+        packed = table[BEGIN, batch] != table[START, batch]
+        if table[MAGIC, batch] < 2 and packed and state[field] == RIGHT:
+            begin, end = begins[i], ends[i]
+            if begin < beyond:
+                found = _count_inside(data, begin, end, table, batch)
+            elif begin < further:
+                found = _count_inside(held, begin - beyond, end - beyond, table, batch)
+            else:
+                found = _count_inside(arena, begin - further, end - further, table, batch)
+            state[field] = found
+
+
+@part
+def _read_messages(
+    source: Any,
+    at: int,
+    end: int,
+    base: int,
+    table: Any,
+    batch: int,
+    crcs: Any,
+    out: Any,
+    row: int,
+    write: int,
+) -> int:
+    """Read one message, or those of a wrapper; return what is known of their field."""
+    magic = table[MAGIC, batch]
+    packed = table[BEGIN, batch] != table[START, batch]
+    appended = packed and magic and table[ATTRIBUTES, batch] & TIMESTAMP_TYPE
+    base_offset = table[BASE_OFFSET, batch]
+    while at < end:
+        stop = at + LENGTH_END + signed(source, at + 8, 4)
+        if packed:
+            crc = signed(source, at + LENGTH_END, 4) & 0xFFFFFFFF
+            if checksum(source, at + MESSAGE_CRC_FROM, stop, crcs) != crc:
+                return WRONG
+        if write:
+            key, key_length, value, length = message_parts(source, at, stop)
+            time = NONE
+            if appended:
+                time = table[BASE_TIMESTAMP, batch]
+            elif magic:
+                time = signed(source, at + _TIMESTAMP_AT, 8)
+            out[OFFSET, row] = wrapped_sum(signed(source, at, 8), base_offset)
+            out[TIMESTAMP, row] = time
+            out[KEY, row] = base + key if key_length >= 0 else NONE
+            out[KEY_LENGTH, row] = key_length
+            out[VALUE, row] = base + value if length >= 0 else NONE
+            out[VALUE_LENGTH, row] = length
+            out[HEADERS, row] = 0
+            row += 1
+        at = stop
+    return RIGHT
+
+
+@Kernel
+def read_messages(
+    data: Any,
+    held: Any,
+    arena: Any,
+    table: Any,
+    batches: Any,
+    begins: Any,
+    ends: Any,
+    first: Any,
+    crcs: Any,
+    state: Any,
+    out: Any,
+    write: int,
+) -> None:
+    """Read all that are in message sets; see `read_batches`, which reads the others."""
+    beyond = len(data)
+    further = beyond + len(held)
+    for i in range(len(batches)):
+        batch, at, end, row = batches[i], begins[i], ends[i], first[i]
+        field = table[FIELD, batch]
+        if table[MAGIC, batch] < 2 and state[field] == RIGHT:
+            if at < beyond:
+                found = _read_messages(data, at, end, 0, table, batch, crcs, out, row, write)
+            elif at < further:
+                at, end = at - beyond, end - beyond
+                found = _read_messages(held, at, end, beyond, table, batch, crcs, out, row, write)
+            else:
+                at, end = at - further, end - further
+                found = _read_messages(arena, at, end, further, table, batch, crcs, out, row, write)
+            state[field] = found

@@ -1,0 +1,274 @@
+"""
+The records of a window in columns: what `record_rows` gives row by row.
+
+Where something is wrong with an exchange, or the loops do not read its records, the exchange is to
+be asked as an object; it stands in its place among the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.facts.topic_table import TopicNames, telling_rows
+from dissector.engine.records import batch_table as of_batch
+from dissector.engine.records import record_decoder as of_record
+from dissector.engine.records.batch_scanner import find_batches
+from dissector.engine.records.batch_table import LEFT, RIGHT, Batches
+from dissector.engine.records.decompressor import payloads
+from dissector.engine.records.produce_results import counts_before
+from dissector.engine.records.record_decoder import Records
+from dissector.engine.records.record_locator import CARRIERS, RecordFields, record_fields
+from dissector.engine.tables.column_types import (
+    Buffers,
+    Coded,
+    Columns,
+    Headers,
+    Integers,
+    Slices,
+    distinct,
+)
+from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
+from dissector.protocol.apis import api_name
+from dissector.protocol.error_codes import error_name
+from dissector.protocol.facts import NO_ID
+from dissector.protocol.headers import PRODUCE
+from dissector.protocol.records import layout
+from dissector.protocol.records.compression import CODEC_MASK, codec_name
+from dissector.protocol.records.control import control_type
+from dissector.protocol.records.rows import SEQUENCE_MASK
+
+Bools: TypeAlias = NDArray[np.bool_]
+
+MOST_RECORDS = 50_000
+"""About how many records come in columns at a time."""
+
+ODD_BELOW = NONE + (1 << 48)
+"""Offsets and times that no column holds: NONE and what is near it has a meaning there."""
+
+_NO_ROWS = np.zeros(0, np.int64)
+
+_APIS = [api_name(key) for key, _ in CARRIERS]
+_CODECS = [codec_name(number) for number in range(CODEC_MASK + 1)]
+
+
+@dataclass(slots=True)
+class RecordPart:
+    """
+    Records in columns, and rows of exchanges that are to be asked for theirs.
+
+    Attributes:
+        columns: Empty where there are none.
+        at: Before which record each of the exchanges stands.
+        asked: The exchanges, in order.
+    """
+
+    columns: Columns
+    at: Ints
+    asked: Ints
+
+
+def record_parts(
+    table: Exchanges, names: TopicNames, is_apart: Callable[[str], bool]
+) -> Iterator[RecordPart]:
+    """
+    Yield the records of a window.
+
+    Exchanges are asked to learn names of topics too (`Exchange.learn`), before the next part is
+    asked for. Then the columns are gone.
+
+    Args:
+        table: The exchanges.
+        names: What is known of topics.
+        is_apart: Tells of a topic's name whether its records are to be read one by one.
+    """
+    fields = record_fields(table)
+    where = fields.start, fields.length, fields.may_be_cut
+    found = find_batches(table.data, table.held, *where, message_sets=True)
+    telling = _NO_ROWS
+    if not names.comes_twice:
+        telling = telling_rows(table.api_key, table.api_version)
+    asked = _asked(fields, found, names, is_apart, telling)
+    found.state[np.isin(fields.row, asked)] = LEFT
+    window = _Window(table, fields, found, names)
+    unit = fields.row[found.field]
+    at = 0
+    for these in payloads(table.data, table.held, found, unit, MOST_RECORDS):
+        if not len(these.batch):
+            continue
+        records = of_record.read(table.data, table.held, found, these)
+        row = unit[records.batch]
+        odd = records.table[of_record.OFFSET] < ODD_BELOW
+        has_time = found.magic[records.batch] > 0
+        odd |= has_time & (records.table[of_record.TIMESTAMP] < ODD_BELOW)
+        wrong = unit[these.batch[found.state[found.field[these.batch]] != RIGHT]]
+        until = int(np.searchsorted(asked, unit[these.batch[-1]], "right"))
+        here = np.unique(np.concatenate((asked[at:until], wrong, row[odd])))
+        at = until
+        rows = _Rows(window, records, Buffers(table.data, table.held, these.arena))
+        yield from _parts(rows, row, here, telling)
+    if at < len(asked):
+        yield RecordPart({}, np.zeros(len(asked) - at, np.int64), asked[at:])
+
+
+def _parts(rows: _Rows, row: Ints, asked: Ints, telling: Ints) -> Iterator[RecordPart]:
+    """Yield records but those of exchanges that are asked; a part ends at one that tells names."""
+    kept = np.flatnonzero(~np.isin(row, asked))
+    at = np.searchsorted(row[kept], asked)
+    ends = np.flatnonzero(np.isin(asked, telling)) + 1
+    begin = first = 0
+    for end in (*ends.tolist(), None):
+        stop = len(kept) if end is None else int(at[end - 1])
+        these = kept[begin:stop]
+        if len(these) or len(asked[first:end]):
+            columns = rows.columns(these) if len(these) else {}
+            yield RecordPart(columns, at[first:end] - begin, asked[first:end])
+        begin, first = stop, end or 0
+
+
+def _asked(
+    fields: RecordFields,
+    found: Batches,
+    names: TopicNames,
+    is_apart: Callable[[str], bool],
+    telling: Ints,
+) -> Ints:
+    """Return, in order, the rows of which is clear already that they are to be asked."""
+    apart = np.zeros(len(fields.topics), np.bool_)
+    for number, topic in enumerate(fields.topics):
+        name = topic if isinstance(topic, str) else names.known_name(topic)
+        # What is nameless may get its name within the window.
+        apart[number] = is_apart(name) if name is not None else len(telling) > 0
+    not_right = found.state != RIGHT
+    rows = fields.left, telling, fields.row[apart[fields.topic] | not_right]
+    return np.unique(np.concatenate(rows))
+
+
+@dataclass(slots=True)
+class _Window:
+    """What the records of a window share."""
+
+    table: Exchanges
+    fields: RecordFields
+    found: Batches
+    names: TopicNames
+    api: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        keys = [key for key, _ in CARRIERS]
+        self.api = np.searchsorted(keys, self.table.api_key[self.fields.row])
+
+    def topics(self) -> tuple[list[str | None], list[str | None]]:
+        """Return the names and the ids of topics, as far as they are known by now."""
+        topics: list[str | None] = []
+        ids: list[str | None] = []
+        for topic in self.fields.topics:
+            is_id = isinstance(topic, UUID) and topic != NO_ID
+            ids.append(str(topic) if is_id else None)
+            if isinstance(topic, UUID):
+                topics.append(self.names.known_name(topic) if is_id else None)
+            else:
+                topics.append(topic)
+        return topics, ids
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Records of a window, of which columns are made."""
+
+    window: _Window
+    records: Records
+    buffers: Buffers
+    first_header: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        count = self.records.table[of_record.HEADERS]
+        self.first_header = np.cumsum(count) - count
+
+    def columns(self, part: Ints) -> Columns:
+        """Return the columns of some records, in the order of `COLUMNS`."""
+        window, fields, found = self.window, self.window.fields, self.window.found
+        table = self.records.table.take(part, axis=1)
+        batch = self.records.batch[part]
+        number = found.field[batch]
+        topics, ids = window.topics()
+        attributes = found.attributes[batch]
+        return {
+            "connection": Integers(window.table.connection[fields.row][number]),
+            "correlation_id": Integers(fields.correlation_id[number]),
+            "api": Coded(window.api[number], _APIS),
+            "time_ns": Integers(fields.time_ns[number]),
+            "topic": _coded(fields.topic[number], topics),
+            "topic_id": _coded(fields.topic[number], ids),
+            "partition": Integers(fields.partition[number]),
+            "offset": Integers(self._offset(part, number, table[of_record.OFFSET])),
+            "timestamp_ms": Integers(table[of_record.TIMESTAMP]),
+            "key": self._slices(table[of_record.KEY : of_record.KEY + 2]),
+            "value": self._slices(table[of_record.VALUE : of_record.VALUE + 2]),
+            "headers": Headers(
+                self.first_header[part],
+                table[of_record.HEADERS],
+                self._slices(self.records.headers[:2]),
+                self._slices(self.records.headers[2:]),
+            ),
+            "magic": Integers(found.magic[batch]),
+            "codec": Coded(attributes & CODEC_MASK, _CODECS),
+            "producer_id": Integers(found.column(of_batch.PRODUCER_ID)[batch]),
+            "producer_epoch": Integers(found.column(of_batch.PRODUCER_EPOCH)[batch]),
+            "sequence": Integers(_sequence(found, batch, table[of_record.OFFSET])),
+            "transactional": Coded(
+                (attributes & layout.TRANSACTIONAL != 0).astype(np.int64), (False, True)
+            ),
+            "control": self._control(attributes, table[of_record.KEY]),
+            "error": _errors(fields.error[number]),
+        }
+
+    def _offset(self, part: Ints, number: Ints, offset: Ints) -> Ints:
+        """Return the offsets of records: of those that were produced as the response has them."""
+        fields, found, batch = self.window.fields, self.window.found, self.records.batch
+        asks = self.window.table.api_key[fields.row[number]] == PRODUCE
+        if not asks.any():
+            return offset
+        first = np.searchsorted(batch, batch[part], "left")
+        at = counts_before(found.field, found.count)[batch[part]] + part - first
+        base = fields.base[number]
+        return np.where(asks, np.where(base == NONE, NONE, base + at), offset)
+
+    def _slices(self, table: NDArray[np.int64]) -> Slices:
+        start, length = table
+        return Slices(start, length, self.buffers)
+
+    def _control(self, attributes: Ints, key: Ints) -> Coded:
+        """Return what control records say."""
+        codes = np.full(len(key), NONE)
+        these = np.flatnonzero(attributes & layout.CONTROL)
+        keys = [self.buffers.bytes_at(start, 4) for start in key[these].tolist()]
+        values = list(dict.fromkeys(map(control_type, keys)))
+        codes[these] = [values.index(control_type(each)) for each in keys]
+        return Coded(codes, values)
+
+
+def _coded(codes: Ints, values: list[str | None]) -> Coded:
+    """Return a column whose values may be null."""
+    null = np.array([value is None for value in values], np.bool_)
+    return Coded(np.where(null[codes], NONE, codes) if null.any() else codes, values)
+
+
+def _errors(codes: Ints) -> Coded:
+    """Return the names of errors; null where there is no answer."""
+    places, values = distinct(codes)
+    there = values != NONE
+    numbers = np.where(there, np.cumsum(there) - 1, NONE)
+    return Coded(numbers[places], [error_name(code) for code in values[there].tolist()])
+
+
+def _sequence(found: Batches, batch: Ints, offset: Ints) -> Ints:
+    """Return the sequence of each record; see `iter_records`."""
+    base = found.column(of_batch.BASE_SEQUENCE)
+    from_offset = (base - found.column(of_batch.BASE_OFFSET))[batch]
+    return np.where((base >= 0)[batch], from_offset + offset & SEQUENCE_MASK, -1)

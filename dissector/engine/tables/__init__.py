@@ -1,0 +1,1 @@
+"""Columns, the table of exchanges, and their polars frames."""

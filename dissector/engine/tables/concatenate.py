@@ -1,0 +1,143 @@
+"""Columns of several windows as one, for what needs all rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dissector.engine.tables.arrow import gathered
+from dissector.engine.tables.column_types import (
+    Buffers,
+    Coded,
+    Column,
+    Columns,
+    Headers,
+    Integers,
+    Milliseconds,
+    Slices,
+)
+from dissector.engine.tables.exchange_table import NONE, Ints
+
+_NO_BYTES = np.zeros(0, np.uint8)
+
+
+class Joining:
+    """Takes columns window by window; what they are of may be gone afterwards."""
+
+    def __init__(self) -> None:
+        self._pool = bytearray()
+        self._joined: dict[str, _Joined] = {}
+
+    def add(self, columns: Columns) -> None:
+        """Take the rows of a window; all windows have the same columns."""
+        for name, column in columns.items():
+            joined = self._joined.get(name)
+            if joined is None:
+                joined = self._joined[name] = _joined(column)
+            joined.add(column, self._pool)
+
+    def columns(self) -> Columns:
+        """Return all rows; none may be added any more."""
+        buffers = Buffers(_NO_BYTES, _NO_BYTES, np.frombuffer(self._pool, np.uint8))
+        return {name: joined.column(buffers) for name, joined in self._joined.items()}
+
+
+@dataclass(slots=True)
+class _Codes:
+    """Columns of values that repeat: a value that windows share gets one code."""
+
+    values: list[Any] = field(default_factory=list)
+    parts: list[Ints] = field(default_factory=list)
+    _known: dict[Hashable, int] = field(default_factory=dict)
+
+    def add(self, column: Coded, pool: bytearray) -> None:
+        codes = [self._code(value) for value in column.values]
+        codes.append(NONE)
+        none = len(column.values)
+        of_values = np.array(codes, np.int64)
+        self.parts.append(of_values[np.where(column.codes == NONE, none, column.codes)])
+
+    def _code(self, value: Any) -> int:
+        key = tuple(value) if isinstance(value, list) else value
+        code = self._known.setdefault(key, len(self.values))
+        if code == len(self.values):
+            self.values.append(value)
+        return code
+
+    def column(self, buffers: Buffers) -> Coded:
+        return Coded(np.concatenate(self.parts), self.values)
+
+
+@dataclass(slots=True)
+class _Numbers:
+    """Columns of integers, or of milliseconds."""
+
+    kind: type[Integers] | type[Milliseconds]
+    parts: list[Ints] = field(default_factory=list)
+
+    def add(self, column: Integers | Milliseconds, pool: bytearray) -> None:
+        values = column.values if isinstance(column, Integers) else column.values_ns
+        self.parts.append(np.array(values))
+
+    def column(self, buffers: Buffers) -> Integers | Milliseconds:
+        return self.kind(np.concatenate(self.parts))
+
+
+@dataclass(slots=True)
+class _Bytes:
+    """Columns of bytes, which are copied to one pool."""
+
+    kind: type[Slices]
+    starts: list[Ints] = field(default_factory=list)
+    lengths: list[Ints] = field(default_factory=list)
+
+    def add(self, column: Slices, pool: bytearray) -> None:
+        offsets, content = gathered(column)
+        none = column.start == NONE
+        self.starts.append(np.where(none, NONE, offsets[:-1] + len(pool)))
+        self.lengths.append(np.where(none, column.length, np.diff(offsets)))
+        pool += content.data
+
+    def column(self, buffers: Buffers) -> Slices:
+        return self.kind(np.concatenate(self.starts), np.concatenate(self.lengths), buffers)
+
+
+@dataclass(slots=True)
+class _HeaderLists:
+    """Columns of headers."""
+
+    counts: list[Ints] = field(default_factory=list)
+    keys: _Bytes = field(default_factory=lambda: _Bytes(Slices))
+    values: _Bytes = field(default_factory=lambda: _Bytes(Slices))
+
+    def add(self, column: Headers, pool: bytearray) -> None:
+        count = column.count
+        before = np.cumsum(count) - count
+        these = np.repeat(column.first - before, count) + np.arange(int(count.sum()))
+        self.counts.append(np.array(count))
+        for joined, of in ((self.keys, column.keys), (self.values, column.values)):
+            joined.add(Slices(of.start[these], of.length[these], of.buffers), pool)
+
+    def column(self, buffers: Buffers) -> Headers:
+        count = np.concatenate(self.counts)
+        first = np.cumsum(count) - count
+        return Headers(first, count, self.keys.column(buffers), self.values.column(buffers))
+
+
+_Joined: TypeAlias = Any
+"""One of the classes above, each of which takes its own kind of column."""
+
+
+def _joined(column: Column) -> _Joined:
+    match column:
+        case Coded():
+            return _Codes()
+        case Integers() | Milliseconds():
+            return _Numbers(type(column))
+        case Slices():
+            return _Bytes(type(column))
+        case Headers():
+            return _HeaderLists()

@@ -1,0 +1,264 @@
+"""Exchanges and records as polars tables, for Python users and for Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, islice
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.tables.arrow import bytes_series, headers_series, text_series
+from dissector.engine.tables.column_types import (
+    Coded,
+    Column,
+    Columns,
+    Headers,
+    Integers,
+    JsonTexts,
+    Milliseconds,
+    Slices,
+    row_count,
+    row_of,
+    rows_of,
+)
+from dissector.engine.tables.exchange_table import NONE
+
+if TYPE_CHECKING:
+    import polars
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Woven:
+    """
+    Rows in columns, and rows one by one among them.
+
+    Attributes:
+        columns: Most rows.
+        at: Before which row of the columns each list of `between` stands; in order.
+        between: The others.
+    """
+
+    columns: Columns
+    at: Sequence[int]
+    between: Sequence[Iterable[Row]]
+
+    def pieces(self) -> Iterator[Columns | Iterable[Row]]:
+        """Yield all rows in their order."""
+        begin = 0
+        for at, rows in zip(self.at, self.between, strict=True):
+            if begin < at:
+                yield rows_of(self.columns, slice(begin, at))
+            begin = at
+            yield rows
+        if begin < row_count(self.columns):
+            yield rows_of(self.columns, slice(begin, None))
+
+
+Piece: TypeAlias = Columns | Iterable[Row]
+"""Rows one by one, or a whole window of them in columns."""
+
+Part: TypeAlias = Piece | Woven
+"""Or both."""
+
+BATCH_ROWS = 50_000
+
+_EXCHANGES = {
+    "capture": "str",
+    "connection": "int",
+    "client": "str",
+    "broker": "str",
+    "api_key": "int16",
+    "api": "str",
+    "api_version": "int16",
+    "correlation_id": "int32",
+    "client_id": "str",
+    "status": "str",
+    "request_time_ns": "int",
+    "response_time_ns": "int",
+    "latency_ms": "float",
+    "request_bytes": "int",
+    "response_bytes": "int",
+    "errors": "strs",
+    "topics": "strs",
+    "problems": "strs",
+}
+
+_RECORDS = {
+    "connection": "int",
+    "correlation_id": "int32",
+    "api": "str",
+    "time_ns": "int",
+    "topic": "str",
+    "topic_id": "str",
+    "partition": "int32",
+    "offset": "int",
+    "timestamp_ms": "int",
+    "key": "bytes",
+    "value": "bytes",
+    "headers": "headers",
+    "magic": "int8",
+    "codec": "str",
+    "producer_id": "int",
+    "producer_epoch": "int16",
+    "sequence": "int32",
+    "transactional": "bool",
+    "control": "str",
+    "error": "str",
+}
+
+
+def exchange_schema() -> Mapping[str, Any]:
+    """Return the columns of exchanges and their polars types."""
+    return _types(_EXCHANGES)
+
+
+def record_schema() -> Mapping[str, Any]:
+    """Return the columns of records and their polars types."""
+    return _types(_RECORDS)
+
+
+def frames(
+    rows: Iterable[Mapping[str, Any]], schema: Mapping[str, Any]
+) -> Iterator[polars.DataFrame]:
+    """Yield tables of some ten thousand rows each; one empty table where there are no rows."""
+    import polars
+
+    rows = iter(rows)
+    batch = list(islice(rows, BATCH_ROWS))
+    while True:
+        columns = {name: [clean(row[name]) for row in batch] for name in schema}
+        yield polars.DataFrame(columns, schema=dict(schema))
+        batch = list(islice(rows, BATCH_ROWS))
+        if not batch:
+            return
+
+
+def part_frames(parts: Iterable[Part], schema: Mapping[str, Any]) -> Iterator[polars.DataFrame]:
+    """Yield tables of parts that are columns, or rows; one empty table where there is nothing."""
+    import polars
+
+    empty = True
+    for part in _joined(parts):
+        if isinstance(part, Woven):
+            tables = _woven(part, schema).iter_slices(BATCH_ROWS)
+        elif isinstance(part, Mapping):
+            tables = frame(part, schema).iter_slices(BATCH_ROWS)
+        else:
+            tables = frames(part, schema)
+        for table in tables:
+            if len(table):
+                empty = False
+                yield table
+    if empty:
+        yield polars.DataFrame(schema=dict(schema))
+
+
+def _joined(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the same parts; rows that follow one another as one."""
+    for in_columns, group in groupby(parts, lambda part: isinstance(part, (Mapping, Woven))):
+        if in_columns:
+            yield from group
+        else:
+            yield chain.from_iterable(cast(Iterator[Iterable[Row]], group))
+
+
+def pieces(parts: Iterable[Part]) -> Iterator[Piece]:
+    """Yield the rows of all parts in their order."""
+    for part in parts:
+        if isinstance(part, Woven):
+            yield from part.pieces()
+        else:
+            yield part
+
+
+def rows_one_by_one(piece: Piece) -> Iterator[Row]:
+    """Return the rows of a piece, as they would be without columns."""
+    if isinstance(piece, Mapping):
+        return (row_of(piece, row) for row in range(row_count(piece)))
+    return iter(piece)
+
+
+def _woven(part: Woven, schema: Mapping[str, Any]) -> polars.DataFrame:
+    """Return all rows as a table: those that stand between are put behind, and then in place."""
+    import polars
+
+    most = frame(part.columns, schema)
+    lists = [list(rows) for rows in part.between]
+    others = list(frames(chain.from_iterable(lists), schema))
+    places = np.repeat(np.asarray(part.at, np.int64), [len(rows) for rows in lists])
+    behind = np.arange(len(most), len(most) + len(places))
+    return polars.concat([most, *others])[np.insert(np.arange(len(most)), places, behind)]
+
+
+def frame(columns: Columns, schema: Mapping[str, Any]) -> polars.DataFrame:
+    """Return columns as a table."""
+    import polars
+
+    return polars.DataFrame({name: _series(columns[name], kind) for name, kind in schema.items()})
+
+
+def _series(column: Column, kind: Any) -> polars.Series:
+    import polars as pl
+
+    match column:
+        case Coded():
+            values = [*map(clean, column.values), None]
+            places = np.where(column.codes == NONE, len(values) - 1, column.codes)
+            return pl.Series(values=values, dtype=kind).gather(places)
+        case Integers():
+            return _nullable(column.values, column.values == NONE).cast(kind)
+        case Milliseconds():
+            return _nullable(column.values_ns / 1e6, column.values_ns == NONE)
+        case JsonTexts():
+            return text_series(column)
+        case Slices():
+            return bytes_series(column)
+        case Headers():
+            series = headers_series(column)
+            if series is not None:
+                return series
+            values = [clean(column.value(row)) for row in range(len(column))]
+            return pl.Series(values=values, dtype=kind)
+
+
+def _nullable(values: NDArray[Any], null: NDArray[np.bool_]) -> polars.Series:
+    import polars as pl
+
+    series = pl.Series(values=values)
+    return (
+        series.zip_with(pl.Series(values=~null), pl.Series([None], dtype=series.dtype))
+        if null.any()
+        else series
+    )
+
+
+def clean(value: Any) -> Any:
+    """Make text that is no UTF-8 fit for Arrow: bytes that can't be decoded are escaped."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if isinstance(value, dict):
+        return {key: clean(item) for key, item in value.items()}
+    return [clean(item) for item in value] if isinstance(value, list) else value
+
+
+def _types(columns: Mapping[str, str]) -> dict[str, Any]:
+    import polars as pl
+
+    words = {
+        "str": pl.String(),
+        "strs": pl.List(pl.String()),
+        "int": pl.Int64(),
+        "int32": pl.Int32(),
+        "int16": pl.Int16(),
+        "int8": pl.Int8(),
+        "float": pl.Float64(),
+        "bool": pl.Boolean(),
+        "bytes": pl.Binary(),
+        "headers": pl.List(pl.Struct({"key": pl.String(), "value": pl.Binary()})),
+    }
+    return {name: words[word] for name, word in columns.items()}

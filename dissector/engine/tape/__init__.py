@@ -1,0 +1,1 @@
+"""The interpreter that reads fields of many messages into columns."""

@@ -1,0 +1,176 @@
+"""
+The tape: every field of many messages at once, in columns.
+
+One loop runs the programs of `dissector.protocol.program` over the bytes of all messages and writes
+a row for each field that is wanted: which message, which field, of which item of an array, where
+its content lies, and its value. It checks each count and length against the bytes left, as the
+codecs do, and agrees with them on every message that it reads to the end. What it can't read it
+leaves to them: a message that does not fit stops with its place, and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.tape.tape_interpreter import (
+    BROKEN,
+    DEPTH,
+    FITS,
+    LEFT_OVER,
+    NO_ITEM,
+    NULL,
+    STACK_WIDTH,
+    UNKNOWN,
+    run,
+)
+from dissector.protocol.program import Programs
+
+__all__ = [
+    "BROKEN",
+    "DEPTH",
+    "FITS",
+    "LEFT_OVER",
+    "NO_ITEM",
+    "NULL",
+    "UNKNOWN",
+    "Tape",
+    "pieces",
+    "read",
+]
+
+Ints: TypeAlias = NDArray[np.int64]
+Numbers: TypeAlias = NDArray[np.int32]
+
+ROOM = 1 << 17
+"""Rows of a piece: enough that what is done once for each does not count, and few megabytes."""
+
+
+@dataclass(slots=True)
+class Tape:
+    """
+    The wanted fields of some messages, a row each, in wire order.
+
+    Attributes:
+        message: Number of the message.
+        field: Number of the field, as in `Programs.places`.
+        item: Which item of an array holds it: items are numbered through a message from 1, in wire
+            order; 0 is the message.
+        around: The item that holds this one; NO_ITEM where that is the message.
+        start: Where its content lies, in data or held: of texts and bytes behind the length.
+        value: The number; of texts, bytes and uuids the length of the content; of arrays the count;
+            NULL where it is null.
+        state: Of each message: FITS, LEFT_OVER, BROKEN or UNKNOWN.
+        end: Of each message: where reading stopped.
+    """
+
+    message: Numbers
+    field: Numbers
+    item: Numbers
+    around: Numbers
+    start: Ints
+    value: Ints
+    state: NDArray[np.int64]
+    end: Ints
+
+    def __len__(self) -> int:
+        return len(self.message)
+
+
+def read(
+    data: NDArray[np.uint8],
+    held: NDArray[np.uint8],
+    starts: Ints,
+    ends: Ints,
+    steps: Ints,
+    programs: Programs,
+    wanted: NDArray[np.uint8],
+) -> Tape:
+    """Run messages through their programs, all of them at once; see `pieces`."""
+    tapes = [_empty(), *pieces(data, held, starts, ends, steps, programs, wanted)]
+    first = 0
+    for each in tapes:
+        each.message += first
+        first += len(each.state)
+    names = [each.name for each in fields(Tape)]
+    return Tape(*(np.concatenate([getattr(each, name) for each in tapes]) for name in names))
+
+
+def pieces(
+    data: NDArray[np.uint8],
+    held: NDArray[np.uint8],
+    starts: Ints,
+    ends: Ints,
+    steps: Ints,
+    programs: Programs,
+    wanted: NDArray[np.uint8],
+    room: int = ROOM,
+) -> Iterator[Tape]:
+    """
+    Run messages through their programs, so many at a time as there is room for.
+
+    Args:
+        data: Bytes of messages, and
+        held: of more messages, at offsets from the end of `data` on.
+        starts: Where each begins, its header first.
+        ends: Where each ends.
+        steps: The first step of each one's program; negative where there is none.
+        programs: The programs.
+        wanted: For each field number whether it is wanted; what lies beyond is not.
+        room: How many rows a tape may have; one of a single message has as many as that needs.
+
+    Yields:
+        Tapes of messages that follow one another; each numbers its own from 0 on.
+    """
+    code = np.array(programs.code, np.int64).reshape(-1, 4)
+    tags = np.array(programs.tags or [(0, 0)], np.int64)
+    state = np.full(len(starts), UNKNOWN, np.int64)
+    stopped = np.array(starts, np.int64)
+    chosen = np.zeros(len(programs.places), np.uint8)
+    chosen[: min(len(wanted), len(chosen))] = wanted[: len(chosen)]
+    work = int((ends - starts).sum()) // 4 + len(starts)
+    stack = np.zeros((DEPTH, STACK_WIDTH), np.int64)
+    first, most = 0, room
+    while first < len(starts):
+        these = slice(first, first + 1 if most > room else None)
+        out = [np.empty(most, kind) for kind in _KINDS]
+        done = np.zeros(2, np.int64)
+        run(
+            data,
+            held,
+            starts[these],
+            ends[these],
+            steps[these],
+            code,
+            tags,
+            chosen,
+            stack,
+            state[these],
+            stopped[these],
+            *out,
+            done,
+            work=work,
+        )
+        work = 0  # all of it is counted
+        count, rows = done.tolist()
+        # A message that finds too little room begins anew: first in a piece, then alone with more.
+        most = room if count else 2 * most
+        if count:
+            told = slice(first, first + count)
+            columns: list[NDArray[Any]] = [each[:rows] for each in out]
+            yield Tape(*[*columns, state[told], stopped[told]])
+            first += count
+
+
+def _empty() -> Tape:
+    """Return the tape of no messages."""
+    columns: list[NDArray[Any]] = [np.empty(0, kind) for kind in (*_KINDS, np.int64, np.int64)]
+    return Tape(*columns)
+
+
+_KINDS = np.int32, np.int32, np.int32, np.int32, np.int64, np.int64
+"""The types of the columns."""

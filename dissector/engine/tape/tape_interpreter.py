@@ -1,0 +1,332 @@
+"""The loop that runs the programs of messages and writes the rows of the tape; see `tape`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.engine.tape.primitive_kernels import find_tag, length_at, number_at, varint_at
+from dissector.kernel import Kernel, part
+from dissector.protocol.program import (
+    ARRAY_COMPACT,
+    BYTES_COMPACT,
+    END,
+    FIXED,
+    NEXT,
+    NULLABLE,
+    NUMBER,
+    TAGS,
+    UNKNOWN_TAG,
+)
+
+NULL = -1
+
+FITS, LEFT_OVER, BROKEN, UNKNOWN = range(4)
+"""What became of a message: read to its last byte; bytes left over; broken; no program for it."""
+
+DEPTH = 24
+"""Arrays and tag sections inside one another; declarations have nine at most."""
+
+NO_ITEM = -1
+"""Stands for what encloses the message."""
+
+_STEP, _LEFT, _BEHIND, _ITEM, _AROUND = range(5)
+"""
+Of an array that is being read: its first step, how many items are left, the step behind; the item
+that it is in, and the one around that.
+"""
+STACK_WIDTH = 5
+
+
+@part
+def _write(
+    row: int,
+    message: int,
+    field: int,
+    item: int,
+    around: int,
+    at: int,
+    value: int,
+    messages: Any,
+    fields: Any,
+    items: Any,
+    arounds: Any,
+    places: Any,
+    values: Any,
+) -> int:
+    """Write a row; return the next one, -1 if there is no room."""
+    if row >= len(messages):
+        return -1
+    messages[row] = message
+    fields[row] = field
+    items[row] = item
+    arounds[row] = around
+    places[row] = at
+    values[row] = value
+    return row + 1
+
+
+@part
+def _read_message(
+    data: Any,
+    at: int,
+    end: int,
+    base: int,
+    step: int,
+    message: int,
+    code: Any,
+    tags: Any,
+    wanted: Any,
+    stack: Any,
+    messages: Any,
+    fields: Any,
+    items: Any,
+    arounds: Any,
+    places: Any,
+    values: Any,
+    row: int,
+) -> tuple[int, int, int]:
+    """
+    Run one message through its program; `base` is where the data begins among all bytes.
+
+    Returns:
+        What became of it, where it ended, and the next row; the row is -1 where the columns are
+        full.
+    """
+    depth = 0
+    item = 0
+    around = NO_ITEM
+    last_item = 0
+    while True:
+        op = code[step, 0]
+        field = code[step, 3]
+        if op == NUMBER:
+            size = code[step, 1]
+            if end - at < size:
+                return BROKEN, at, row
+            if wanted[field]:
+                value = number_at(data, at, size, code[step, 2])
+                row = _write(
+                    row,
+                    message,
+                    field,
+                    item,
+                    around,
+                    base + at,
+                    value,
+                    messages,
+                    fields,
+                    items,
+                    arounds,
+                    places,
+                    values,
+                )
+            at += size
+            step += 1
+        elif op <= BYTES_COMPACT:
+            length = code[step, 1]
+            if op != FIXED:
+                length, at = length_at(data, at, end, op)
+            if at < 0 or length < NULL or length > end - at:
+                return BROKEN, at, row
+            if wanted[field]:
+                row = _write(
+                    row,
+                    message,
+                    field,
+                    item,
+                    around,
+                    base + at,
+                    length,
+                    messages,
+                    fields,
+                    items,
+                    arounds,
+                    places,
+                    values,
+                )
+            at += max(length, 0)
+            step += 1
+        elif op <= ARRAY_COMPACT:
+            length, at = length_at(data, at, end, op)
+            if at < 0 or length < NULL or length * code[step, 2] > end - at:
+                return BROKEN, at, row
+            if wanted[field]:
+                row = _write(
+                    row,
+                    message,
+                    field,
+                    item,
+                    around,
+                    base + at,
+                    length,
+                    messages,
+                    fields,
+                    items,
+                    arounds,
+                    places,
+                    values,
+                )
+            if length > 0:
+                stack[depth, _STEP] = step + 1
+                stack[depth, _LEFT] = length
+                stack[depth, _BEHIND] = code[step, 1]
+                stack[depth, _ITEM] = item
+                stack[depth, _AROUND] = around
+                depth += 1
+                step += 1
+                last_item += 1
+                around = item
+                item = last_item
+            else:
+                step = code[step, 1]
+        elif op == NEXT:
+            stack[depth - 1, _LEFT] -= 1
+            if stack[depth - 1, _LEFT] > 0:
+                step = stack[depth - 1, _STEP]
+                last_item += 1
+                item = last_item
+            else:
+                depth -= 1
+                step = stack[depth, _BEHIND]
+                item = stack[depth, _ITEM]
+                around = stack[depth, _AROUND]
+        elif op == NULLABLE:
+            if at >= end:
+                return BROKEN, at, row
+            null = data[at] >= 128
+            if null and wanted[field]:
+                row = _write(
+                    row,
+                    message,
+                    field,
+                    item,
+                    around,
+                    base + at,
+                    NULL,
+                    messages,
+                    fields,
+                    items,
+                    arounds,
+                    places,
+                    values,
+                )
+            at += 1
+            step = code[step, 1] if null else step + 1
+        elif op == END:
+            return FITS if at == end else LEFT_OVER, at, row
+        else:
+            if op == TAGS:
+                section = step
+                last = -1
+                left, at = varint_at(data, at, end)
+                if at < 0 or left * 2 > end - at:
+                    return BROKEN, at, row
+            else:
+                depth -= 1
+                if at != stack[depth, 0]:
+                    return BROKEN, at, row
+                left = stack[depth, 1]
+                last = stack[depth, 2]
+                section = code[step, 1]
+            # Pass over unknown tags, up to the next known one or the end of the section.
+            step = code[section, 3]
+            while left > 0:
+                tag, at = varint_at(data, at, end)
+                size, at = varint_at(data, at, end) if at >= 0 else (0, -1)
+                # Tags out of order are left to the codec: one may be there twice.
+                if at < 0 or tag <= last or size > end - at:
+                    return BROKEN, at, row
+                last = tag
+                left -= 1
+                inside = find_tag(tags, code[section, 1], code[section, 2], tag)
+                if inside >= 0:
+                    stack[depth, 0] = at + size
+                    stack[depth, 1] = left
+                    stack[depth, 2] = last
+                    depth += 1
+                    step = inside
+                    break
+                if wanted[UNKNOWN_TAG]:
+                    row = _write(
+                        row,
+                        message,
+                        UNKNOWN_TAG,
+                        item,
+                        around,
+                        base + at,
+                        size,
+                        messages,
+                        fields,
+                        items,
+                        arounds,
+                        places,
+                        values,
+                    )
+                    if row < 0:
+                        return BROKEN, at, row
+                at += size
+        if row < 0:
+            return BROKEN, at, row
+
+
+@Kernel
+def run(
+    data: Any,
+    held: Any,
+    starts: Any,
+    ends: Any,
+    steps: Any,
+    code: Any,
+    tags: Any,
+    wanted: Any,
+    stack: Any,
+    state: Any,
+    stopped: Any,
+    messages: Any,
+    fields: Any,
+    items: Any,
+    arounds: Any,
+    places: Any,
+    values: Any,
+    done: Any,
+) -> None:
+    """Read messages from `done[0]` on until the columns are full, up to row `done[1]`."""
+    row = 0
+    message = done[0]
+    while message < len(starts):
+        step = steps[message]
+        if step >= 0:
+            begin, end = starts[message], ends[message]
+            source = data
+            base = 0
+            if begin >= len(data):
+                source = held
+                base = len(data)
+            result, at, next_row = _read_message(
+                source,
+                begin - base,
+                end - base,
+                base,
+                step,
+                message,
+                code,
+                tags,
+                wanted,
+                stack,
+                messages,
+                fields,
+                items,
+                arounds,
+                places,
+                values,
+                row,
+            )
+            if next_row < 0:
+                break  # it is read again from its beginning, with more room
+            state[message] = result
+            stopped[message] = base + at if at >= 0 else begin
+            if result != BROKEN:
+                row = next_row
+        message += 1
+    done[0] = message
+    done[1] = row

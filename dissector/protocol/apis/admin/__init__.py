@@ -1,0 +1,1 @@
+"""Topics, configurations, quotas, client metrics."""

@@ -1,0 +1,1 @@
+"""Between brokers and the controller."""

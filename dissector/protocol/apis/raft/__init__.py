@@ -1,0 +1,1 @@
+"""The controllers' Raft quorum (KIP-595, KIP-853)."""

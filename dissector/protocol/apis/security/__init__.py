@@ -1,0 +1,1 @@
+"""Authentication, access control lists, delegation tokens, SCRAM credentials."""

@@ -1,0 +1,1 @@
+"""Records of Kafka's own topics and of the metadata log."""

@@ -1,0 +1,346 @@
+"""
+What must not be shown, in a body, in a record and in a hex dump.
+
+Secret are: fields declared so (SASL tokens, salts, keys, delegation tokens, metrics), the values of
+settings that may be (see `settings`), text that holds a credential (see `credentials`), unknown
+tagged fields, and the bytes of an Envelope or of a record of Kafka's own topics that carry any of
+these. Bytes that can't be read are secret as a whole where they may hold a secret: in messages of
+APIs that have some, of unknown APIs, of APIs that a definition changes or adds, and in responses
+without their request. So is the body of such an API in a version that is not known, as a secret may
+lie elsewhere in it. Records of users' own topics are not looked at.
+
+Source: KIP-226 and KIP-133 (sensitive configuration entries), KIP-554, KIP-48, KIP-714.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from construct import Container
+
+from dissector.protocol.apis import api
+from dissector.protocol.compiled import UNKNOWN_TAGS
+from dissector.protocol.embedded.fields import enveloped_request
+from dissector.protocol.embedded.own_topics import Decoded, is_own_topic
+from dissector.protocol.embedded.reading import Embedded
+from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.embedded.secrecy.credentials import holds_credential
+from dissector.protocol.embedded.secrecy.settings import PASSWORD_TYPE, is_sensitive
+from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
+from dissector.protocol.messages import Message, decode_request
+from dissector.protocol.schema import Field, Schema
+from dissector.protocol.spans import Span, spans
+
+_ENVELOPED = ("request_data", "response_data")
+_FIXED_HEADER_BYTES = {"request": 8, "response": 4}
+"""The part of a header that is never secret: API, version and correlation id; correlation id."""
+
+
+@cache
+def entry_name(fields: tuple[Field, ...]) -> str | None:
+    """Return the field with the name of a setting, if a struct of these fields is a setting."""
+    return _entry_name({each.name for each in fields if each.type == "string"})
+
+
+def _entry_name(names: Collection[str]) -> str | None:
+    return next((name for name in ("name", "key") if {name, "value"} <= set(names)), None)
+
+
+def _is_sensitive(entry: Mapping[str, Any], name: str, around: bool | None) -> bool:
+    """
+    Return whether the value of a setting may be a secret.
+
+    Args:
+        entry: Its fields.
+        name: The field with its name; what is named by a `key` need not be known to Kafka.
+        around: Whether the setting that encloses this one is sensitive; None where none does.
+    """
+    mark = entry.get("is_sensitive")
+    if around or mark or entry.get("config_type") == PASSWORD_TYPE:
+        return True
+    marked = mark is not None or around is not None or name == "key"
+    return is_sensitive(entry.get(name), marked=marked)
+
+
+@cache
+def carries_secrets(fields: tuple[Field, ...]) -> bool:
+    """Return whether a declaration has a secret field, or settings that may be one."""
+    return entry_name(fields) is not None or any(
+        each.secret or each.name in _ENVELOPED or carries_secrets(each.fields) for each in fields
+    )
+
+
+@cache
+def carries_messages(fields: tuple[Field, ...]) -> bool:
+    """Return whether a declaration has a field that holds a message of another API (Envelope)."""
+    return any(each.name in _ENVELOPED or carries_messages(each.fields) for each in fields)
+
+
+def mask(
+    body: Container, schema: Schema, version: int, request: Message | None = None
+) -> Container:
+    """
+    Return a body with `MASK` in the place of each secret; null stays null.
+
+    What holds a secret is copied, all else is the body's own. `records` fields stay as they are:
+    whoever reads them masks with `mask_record`.
+
+    Args:
+        body: As the codec of the schema and version parsed it.
+        schema: Its declaration.
+        version: Its version.
+        request: Of the response of an Envelope: its request, which says what is inside. Without
+            it the inner response is masked.
+    """
+    return _Masker(enveloped_request(request)).struct(body, schema.fields, None)
+
+
+@cache
+def _watched(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return the fields that may hold a secret, now or in a mistake."""
+    return tuple(
+        each
+        for each in fields
+        if each.secret or each.fields or each.type.removeprefix("[]") in ("string", "bytes")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Masker:
+    """Masks structs; `request` is the one inside the Envelope that a response answers."""
+
+    request: Message | None
+
+    def struct(
+        self, struct: Container, fields: tuple[Field, ...], around: bool | None
+    ) -> Container:
+        """Mask one struct; `around` as for `_is_sensitive`."""
+        name = entry_name(fields)
+        sensitive = around if name is None else _is_sensitive(struct, name, around)
+        changed: dict[str, Any] = {}
+        if UNKNOWN_TAGS in struct:
+            tags = struct[UNKNOWN_TAGS]
+            changed[UNKNOWN_TAGS] = {tag: value and MASK for tag, value in tags.items()}
+        for each in _watched(fields):
+            value = struct.get(each.name)
+            if value is None:
+                continue
+            masked = self.value(value, each, sensitive)
+            if masked is not value:
+                changed[each.name] = masked
+        return Container({**struct, **changed}) if changed else struct
+
+    def value(self, value: Any, declared: Field, sensitive: bool | None) -> Any:
+        """Mask the value of a field of an entry that is `sensitive`, or of none."""
+        if declared.secret or (sensitive and declared.name == "value"):
+            return MASK
+        if declared.name in _ENVELOPED:
+            return MASK if _hides_secrets(declared.name, value, self.request) else value
+        if isinstance(value, list):
+            items = [self.item(each, declared, sensitive) for each in value]
+            same = all(new is old for new, old in zip(items, value, strict=True))
+            return value if same else items
+        return self.item(value, declared, sensitive)
+
+    def item(self, value: Any, declared: Field, sensitive: bool | None) -> Any:
+        """Mask a struct, a text or bytes."""
+        if declared.fields:
+            return value if value is None else self.struct(value, declared.fields, sensitive)
+        return MASK if isinstance(value, str | bytes) and holds_credential(value) else value
+
+
+def _hides_secrets(name: str, data: object, request: Message | None) -> bool:
+    """Return whether the request or response inside an Envelope may hold secrets."""
+    if not isinstance(data, bytes) or not data:
+        return False
+    inner = decode_request(data) if name == "request_data" else request
+    found = api(inner.api_key) if inner is not None and inner.api_key is not None else None
+    if found is None:
+        return True
+    schema = found.request if name == "request_data" else found.response
+    return carries_secrets(schema.fields) or holds_credential(data)
+
+
+def mask_embedded(found: Embedded) -> Embedded:
+    """
+    Return a copy of something embedded with its secrets masked.
+
+    The copy of one that may hold secrets has neither `data` nor `message`.
+    """
+    inner = [mask_embedded(each) for each in found.inner]
+    if found.name == "SASL token":
+        return replace(found, data=b"", inner=inner)
+    value = found.value
+    guessed = found.message is not None and may_hide_anywhere(found.message)
+    if found.schema is None or found.version is None or guessed:
+        value = None if guessed else value
+        secret = found.message is not None or holds_credential(found.data)
+    else:
+        value = value and mask(value, found.schema, found.version)
+        secret = carries_secrets(found.schema.fields) or holds_credential(found.data)
+    if not secret and value is found.value:
+        return replace(found, inner=inner)
+    return replace(found, data=b"", message=None, value=value, inner=inner)
+
+
+def mask_record(topic: str, record: Decoded) -> Decoded:
+    """Return a copy of one of Kafka's own records with its secrets masked; see `mask_embedded`."""
+    return record if record.value is None else replace(record, value=mask_embedded(record.value))
+
+
+def is_secret_topic(topic: Any) -> bool:
+    """Return whether records of a topic, of this name or id, may hold secrets."""
+    return topic == CLUSTER_METADATA_ID or (isinstance(topic, str) and is_own_topic(topic))
+
+
+def is_secret_record(topic: str, record: Decoded) -> bool:
+    """Return whether the raw value of a record must not be shown."""
+    if not is_own_topic(topic) or record.tombstone:
+        return False
+    value = record.value
+    if value is None or value.schema is None or value.version is None:
+        return topic == CLUSTER_METADATA or (value is not None and holds_credential(value.data))
+    if holds_credential(value.data):
+        return True
+    if not carries_secrets(value.schema.fields):
+        return False
+    return value.value is None or mask(value.value, value.schema, value.version) != value.value
+
+
+def mask_body(message: Message, request: Message | None = None) -> Container | None:
+    """
+    Return the body of a message with its secrets masked; None where there is none.
+
+    Args:
+        message: The message.
+        request: As for `mask`.
+    """
+    if message.body is None or message.schema is None or message.api_version is None:
+        return None
+    if may_hide_anywhere(message):
+        masked = _all_masked(message.body)
+        assert isinstance(masked, Container)
+        return masked
+    return mask(message.body, message.schema, message.api_version, request)
+
+
+def may_hide_anywhere(message: Message) -> bool:
+    """
+    Return whether each field of a message may be a secret.
+
+    In a version that is not known a secret may lie where the newest known one has another field.
+    """
+    schema = message.schema
+    return message.is_assumed and schema is not None and carries_secrets(schema.fields)
+
+
+def _all_masked(value: Any) -> Any:
+    """Return a value with `MASK` in the place of all that is no container, list or null."""
+    if isinstance(value, Mapping):
+        return Container({name: _all_masked(each) for name, each in value.items()})
+    if isinstance(value, list):
+        return [_all_masked(each) for each in value]
+    return None if value is None else MASK
+
+
+def secret_ranges(message: Message, request: Message | None = None) -> list[tuple[int, int]]:
+    """
+    Return the ranges [start, end) of a message's frame to blank in a hex dump.
+
+    A message that may hold secrets is blanked from the first byte that does not fit its
+    declaration; one whose API is not known from the end of its header on.
+    """
+    found = None if message.api_key is None else api.under(message.schemas, message.api_key)
+    # Nobody has looked at what only a definition knows.
+    is_foreign = found is not None and bool(found.sources)
+    schema, size = message.schema, len(message.frame)
+    # The body's place is known only where the header was read.
+    if found is None or schema is None or message.api_version is None or not message.body_start:
+        start = message.body_start or _FIXED_HEADER_BYTES[message.kind]
+        may_hide = is_foreign or found is None or carries_secrets(found.schema(message.kind).fields)
+        hidden = may_hide or holds_credential(message.frame[start:])
+        return [(start, size)] if hidden and start < size else []
+    if may_hide_anywhere(message):
+        return [(message.body_start, size)] if message.body_start < size else []
+    ranges = secret_spans(spans(*message.header, message.frame))
+    root = spans(schema, message.api_version, message.frame, message.body_start)
+    ranges += secret_spans(root, request)
+    rest = _unsure_from(root) if root.problem else root.end
+    if (
+        is_foreign
+        or carries_secrets(schema.fields)
+        or _has_secret_topic(root)
+        or holds_credential(message.frame[rest:])
+    ):
+        ranges.append((rest, size))
+    return [(start, end) for start, end in ranges if start < end]
+
+
+def secret_spans(root: Span, request: Message | None = None) -> list[tuple[int, int]]:
+    """
+    Return the ranges [start, end) to blank in a hex dump of what a span covers.
+
+    Args:
+        root: A message, as `spans` returns it; its ranges are whole fields, lengths included.
+        request: As for `mask`.
+    """
+    found = _Secrets(enveloped_request(request))
+    found.walk(root, around=None, secret_topic=False)
+    return found.ranges
+
+
+class _Secrets:
+    """Walks a tree of spans and keeps the ranges of those that are secret."""
+
+    def __init__(self, request: Message | None) -> None:
+        self.request = request
+        self.ranges: list[tuple[int, int]] = []
+
+    def walk(self, span: Span, around: bool | None, secret_topic: bool) -> None:
+        secret_topic |= _is_secret_topic(span.children)
+        fields = {each.name: each.value for each in span.children}
+        name = _entry_name(fields)
+        sensitive = around if name is None else _is_sensitive(fields, name, around)
+        for each in span.children:
+            if self.hides(each, bool(sensitive), secret_topic):
+                self.ranges.append((each.start, each.end))
+            else:
+                self.walk(each, sensitive, secret_topic)
+
+    def hides(self, span: Span, sensitive: bool, secret_topic: bool) -> bool:
+        declared = span.declared
+        if declared is None and span.name.startswith("tag "):
+            return True
+        if declared is not None and declared.name in _ENVELOPED:
+            return _hides_secrets(declared.name, span.value, self.request)
+        if span.value is None and not span.problem:
+            return False
+        if declared is not None and declared.type == "records":
+            return secret_topic
+        if declared is not None and (declared.secret or (sensitive and declared.name == "value")):
+            return True
+        return isinstance(span.value, str | bytes) and holds_credential(span.value)
+
+
+def _is_secret_topic(fields: Iterable[Span]) -> bool:
+    """Return whether the fields of a struct name one of Kafka's own topics."""
+    return any(is_secret_topic(each.value) for each in fields)
+
+
+def _has_secret_topic(span: Span) -> bool:
+    return _is_secret_topic(span.children) or any(map(_has_secret_topic, span.children))
+
+
+def _unsure_from(span: Span) -> int:
+    """
+    Return where reading stopped, or where the configuration entry begins in which it did.
+
+    What comes at the end of an entry may say that its value is a secret.
+    """
+    failed = next((each for each in span.children if each.problem), None)
+    if failed is None or _entry_name([each.name for each in span.children]) is not None:
+        return span.start
+    return _unsure_from(failed)

@@ -1,0 +1,1 @@
+"""Protocols inside group messages: subscriptions and assignments."""

@@ -1,0 +1,87 @@
+"""
+Bytes that the members of a classic group write for each other: subscriptions and assignments.
+
+The group's protocol type says whose protocol it is. Messages that do not carry it leave a guess,
+which counts only where the bytes fit to the last one.
+
+Source: Kafka, ConsumerProtocol.java and ConnectProtocol.java; KIP-559 (the protocol type in
+JoinGroup and SyncGroup responses).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from dissector.protocol.embedded.membership.assignors import read_user_data
+from dissector.protocol.embedded.membership.connect_protocol import (
+    ConnectAssignment,
+    ConnectWorkerMetadata,
+)
+from dissector.protocol.embedded.membership.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+from dissector.protocol.embedded.reading import Embedded, read_versioned
+
+Part = Literal["metadata", "assignment"]
+"""What a member tells when it joins, or what it is given."""
+
+_PROTOCOLS = {
+    "consumer": {
+        "metadata": ("ConsumerProtocolSubscription", ConsumerProtocolSubscription),
+        "assignment": ("ConsumerProtocolAssignment", ConsumerProtocolAssignment),
+    },
+    "connect": {
+        "metadata": ("ConnectWorkerMetadata", ConnectWorkerMetadata),
+        "assignment": ("ConnectAssignment", ConnectAssignment),
+    },
+}
+
+
+def read_member(
+    path: str, data: bytes, part: Part, protocol_type: str | None, protocol: str | None = None
+) -> Embedded | None:
+    """
+    Read what a member wrote.
+
+    Args:
+        path: Of the field.
+        data: Its bytes.
+        part: Which of the two it is.
+        protocol_type: That of the group; None leaves a guess.
+        protocol: The name of the protocol, where it is told: it says whose `user_data` there is.
+
+    Returns:
+        None where there are no bytes, or where they belong to a protocol that is not known here.
+    """
+    if not data:
+        return None
+    if protocol_type and protocol_type not in _PROTOCOLS:
+        return None
+    if protocol_type:
+        found: Embedded | None = _read_as(path, data, part, protocol_type)
+    else:
+        guesses = (_read_as(path, data, part, each) for each in _PROTOCOLS)
+        found = next((each for each in guesses if _fits(each)), None)
+    if found is not None and part == "metadata" and found.value is not None:
+        kept = read_user_data("user_data", found.value.get("user_data") or b"", protocol)
+        found.inner += [kept] if kept is not None else []
+    return found
+
+
+def _read_as(path: str, data: bytes, part: Part, protocol_type: str) -> Embedded:
+    name, schema = _PROTOCOLS[protocol_type][part]
+    found = read_versioned(path, name, schema, data, forward=True)
+    allocation = found.value.get("allocation") if found.value is not None else None
+    if allocation:
+        found.inner.append(
+            read_versioned(
+                "allocation", "ConnectAssignment", ConnectAssignment, allocation, forward=True
+            )
+        )
+    return found
+
+
+def _fits(found: Embedded) -> bool:
+    inner = all(_fits(each) for each in found.inner)
+    return found.fits and not found.left and inner

@@ -1,0 +1,212 @@
+"""
+The records of Kafka's own topics: which declaration reads which, and the reading.
+
+Coordinators: the key begins with an int16 that chooses the kind, the value with the int16 version
+of its own; a null value (tombstone) takes the record back. KRaft and tiered storage: no key; the
+value is a frame of three unsigned varints (version of the frame, record type, version of the
+record) and the record.
+
+Source: Kafka, GroupCoordinatorRecordSerde.java, MetadataRecordSerde.java,
+RemoteLogMetadataSerde.java; KIP-405, KIP-631, KIP-848.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from types import ModuleType
+
+from construct import Container
+
+from dissector.errors import DecodeError, Problem
+from dissector.protocol import wire
+from dissector.protocol.context import current, per_schemas
+from dissector.protocol.definitions.embedded import UNDECLARED, record_definitions
+from dissector.protocol.embedded import cluster_nodes
+from dissector.protocol.embedded.log_records import (
+    cluster_metadata,
+    group_coordinator,
+    remote_log_metadata,
+    share_coordinator,
+    share_group_coordinator,
+    streams_group_coordinator,
+    transaction_coordinator,
+)
+from dissector.protocol.embedded.membership.group_members import read_member
+from dissector.protocol.embedded.reading import Embedded, problems_of, read, read_versioned
+from dissector.protocol.facts import CLUSTER_METADATA
+from dissector.protocol.schema import Schema
+
+FRAME_VERSION = 1
+"""The only version of the frame; the preview in Kafka 2.8 had another layout."""
+
+
+@dataclass(slots=True)
+class Decoded:
+    """
+    One record of Kafka's own, read.
+
+    Attributes:
+        name: Its kind: `OffsetCommit`, `GroupMetadata`, `PartitionRecord`, `COMMIT`; where it is
+            not known, what is known of it: `record type 99`.
+        key: Its key; None where the kind has none.
+        value: Its value; None for a tombstone, and where there is nothing to read it with.
+        tombstone: The value is null where the kind has one.
+        problems: What was wrong, of key and value too.
+    """
+
+    name: str
+    key: Embedded | None = None
+    value: Embedded | None = None
+    tombstone: bool = False
+    problems: list[Problem] = field(default_factory=list)
+
+    def with_problems_of_parts(self) -> Decoded:
+        """Add the problems of key and value; return the record."""
+        for part in (self.key, self.value):
+            if part is not None:
+                self.problems += problems_of(part)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of record; those in frames have no key."""
+
+    name: str
+    value: Schema
+    key: Schema | None = None
+
+
+def is_own_topic(topic: str) -> bool:
+    """Tell whether a topic is Kafka's own, so that its records can be decoded."""
+    return topic in _TOPICS
+
+
+def decode_record(topic: str, key: bytes | None, value: bytes | None) -> Decoded | None:
+    """Read a record by the name of its topic; None where the topic is not Kafka's own."""
+    if topic not in _TOPICS:
+        return None
+    if topic in _FRAMED:
+        return _read_frame(_kinds_of(topic), value)
+    return _read_numbered(_kinds_of(topic), key, value)
+
+
+def _kinds(*modules: ModuleType) -> dict[int, _Kind]:
+    """Return the kinds that some modules declare, by the versions of their keys."""
+    kinds = {}
+    for module in modules:
+        for label, schema in vars(module).items():
+            if isinstance(schema, Schema) and label.endswith("Key"):
+                name = label.removesuffix("Key")
+                value = getattr(module, f"{name}Value")
+                kinds.update(dict.fromkeys(schema.versions, _Kind(name, value, schema)))
+    return kinds
+
+
+def _read_numbered(kinds: dict[int, _Kind], key: bytes | None, value: bytes | None) -> Decoded:
+    """Read a coordinator's record: its key says the kind."""
+    if key is None or len(key) < 2:
+        what = "the key is null" if key is None else f"the key has {len(key)} bytes"
+        return Decoded("record without a type", problems=[Problem(what, "key", 0)])
+    number = int.from_bytes(key[:2], "big", signed=True)
+    kind = kinds.get(number)
+    if kind is None:
+        name = f"record type {number}"
+        return Decoded(name, problems=[Problem(f"{name} is not known", "key", 0)])
+    record = Decoded(kind.name, tombstone=value is None)
+    if kind.key is not None:
+        record.key = read_versioned("key", f"{kind.name}Key", kind.key, key)
+    if value is not None:
+        record.value = read_versioned("value", f"{kind.name}Value", kind.value, value)
+        _read_members(record.value)
+    return record.with_problems_of_parts()
+
+
+def _read_members(value: Embedded) -> None:
+    """Read what the members of a group wrote, where a value carries it."""
+    body = value.value
+    if body is None:
+        return
+    found: list[Embedded | None] = []
+    if value.name == "GroupMetadataValue":
+        for index, member in enumerate(body.members or []):
+            at, type_ = f"members[{index}]", body.protocol_type
+            found += [
+                read_member(f"{at}.subscription", member.subscription or b"", "metadata", type_),
+                read_member(f"{at}.assignment", member.assignment or b"", "assignment", type_),
+            ]
+    elif value.name == "ConsumerGroupMemberMetadataValue":
+        classic = body.classic_member_metadata or Container()
+        for index, protocol in enumerate(classic.get("supported_protocols") or []):
+            path = f"classic_member_metadata.supported_protocols[{index}].metadata"
+            found.append(read_member(path, protocol.metadata or b"", "metadata", "consumer"))
+    value.inner += [each for each in found if each is not None]
+
+
+def _framed(*modules: ModuleType) -> dict[int, _Kind]:
+    """Return the kinds that some modules declare, by their keys."""
+    return {
+        schema.key: _Kind(name, schema)
+        for module in modules
+        for name, schema in vars(module).items()
+        if isinstance(schema, Schema) and schema.key is not None
+    }
+
+
+def _read_frame(kinds: dict[int, _Kind], value: bytes | None) -> Decoded:
+    """Read a record in a frame; it has no key, a key that is there is ignored."""
+    if value is None:
+        return Decoded("record without a type", problems=[Problem("the value is null", "value")])
+    stream = io.BytesIO(value)
+    try:
+        frame, number, version = (wire.unsigned_varint.parse_stream(stream) for _ in range(3))
+    except DecodeError as error:
+        problem = Problem(f"frame of the record: {error.what}", "value", error.position)
+        return Decoded("record without a type", problems=[problem])
+    if frame != FRAME_VERSION:
+        problem = Problem(f"version {frame} of the record's frame is not known", "value", 0)
+        return Decoded("record without a type", problems=[problem])
+    if number not in kinds:
+        name = f"record type {number}"
+        return Decoded(name, problems=[Problem(f"{name} is not known", "value", 0)])
+    name = kinds[number].name
+    found = read("value", name, kinds[number].value, version, value, start=stream.tell())
+    record = Decoded(name, value=found)
+    return record.with_problems_of_parts()
+
+
+_TOPICS: dict[str, dict[int, _Kind]] = {
+    "__consumer_offsets": _kinds(
+        group_coordinator, share_group_coordinator, streams_group_coordinator
+    ),
+    "__transaction_state": _kinds(transaction_coordinator),
+    "__share_group_state": _kinds(share_coordinator),
+    CLUSTER_METADATA: _framed(cluster_metadata, cluster_nodes),
+    "__remote_log_metadata": _framed(remote_log_metadata),
+}
+
+_FRAMED = frozenset((CLUSTER_METADATA, "__remote_log_metadata"))
+
+
+@per_schemas
+def _kinds_of(topic: str) -> dict[int, _Kind]:
+    """Return the kinds of records of a topic, those included that only definitions know."""
+    schemas, kinds = current(), _TOPICS[topic]
+    if schemas is None:
+        return kinds
+    added = {
+        each.number: _Kind(each.name, UNDECLARED, None if topic in _FRAMED else UNDECLARED)
+        for each in record_definitions(schemas, _topics_of_definitions())
+        if each.topic == topic and each.number not in kinds
+    }
+    return {**kinds, **added}
+
+
+def _topics_of_definitions() -> dict[str, str]:
+    """Return the topics of records by the names of their definitions."""
+    return {
+        kind.name + ("" if topic in _FRAMED else "Key"): topic
+        for topic, kinds in _TOPICS.items()
+        for kind in kinds.values()
+    }

@@ -1,0 +1,1 @@
+"""Fields and values that hold secrets."""

@@ -1,0 +1,1 @@
+"""Bodies as JSON."""

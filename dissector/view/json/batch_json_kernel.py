@@ -1,0 +1,307 @@
+"""Batches and messages as JSON: the part of `body_loop` that writes a `records` field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.engine.records.batch_table import HEADER_BYTES, RIGHT
+from dissector.engine.tape.primitive_kernels import int16_at, int32_at, number_at
+from dissector.kernel import part
+from dissector.protocol.records.layout import (
+    BATCH_CRC_FROM,
+    DELETE_HORIZON,
+    LENGTH_END,
+    MAGIC_AT,
+    MESSAGE_0,
+    TIMESTAMP_TYPE,
+)
+from dissector.view.json.json_constants import (
+    BATCH_NUMBERS,
+    CUT_BYTES,
+    CUT_END,
+    CUT_LENGTH,
+    CUT_MAGIC,
+    CUT_OFFSET,
+    MEANING,
+    NULL,
+    NUMBERS,
+    OLD_MEANING,
+    OLD_MEANINGS,
+    OLD_NUMBERS,
+)
+from dissector.view.json.message_json_kernel import messages
+from dissector.view.json.record_json_kernel import LEFT, NO_ROOM, WRITTEN, length_or_null, record
+from dissector.view.json.scalar_json_kernel import integer
+from dissector.view.tables.text_kernel import fragment, hexed
+
+_BATCH_ROOM = 1024
+"""Room for all of a batch, or message, but its records."""
+
+_OLD_TIME_AT = MESSAGE_0.size
+_MEANING_BITS = 2 * DELETE_HORIZON - 1
+_LARGE = 1 << 62
+"""Numbers so large that a sum might not fit are left to Python."""
+
+
+@part
+def _records(
+    source: Any,
+    begin: int,
+    end: int,
+    count: int,
+    base_offset: int,
+    base_time: int,
+    attributes: int,
+    pool: Any,
+    offsets: Any,
+    unsafe: Any,
+    out: Any,
+    to: int,
+) -> tuple[int, int]:
+    """Write the records of a batch; return what became of them, and where the text ends."""
+    if base_offset > _LARGE or base_offset < -_LARGE or base_time > _LARGE or base_time < -_LARGE:
+        return LEFT, to
+    for i in range(count):
+        size, begin = length_or_null(source, begin, end)
+        if begin < 0 or size < 0:
+            return LEFT, to
+        if i > 0:
+            out[to] = 44
+            out[to + 1] = 32
+            to += 2
+        result, to = record(
+            source,
+            begin,
+            begin + size,
+            base_offset,
+            base_time,
+            attributes,
+            pool,
+            offsets,
+            unsafe,
+            out,
+            to,
+        )
+        if result != WRITTEN:
+            return result, to
+        begin += size
+    return WRITTEN if begin == end else LEFT, to
+
+
+@part
+def _batch(
+    source: Any,
+    start: int,
+    begin: int,
+    end: int,
+    base_offset: int,
+    is_wrapper: int,
+    data: Any,
+    held: Any,
+    arena: Any,
+    pool: Any,
+    offsets: Any,
+    numbers: Any,
+    unsafe: Any,
+    out: Any,
+    to: int,
+) -> tuple[int, int]:
+    """
+    Write a batch, or message, whose header begins at `start`; see `records` for what else is told.
+
+    Returns:
+        What became of it, and where the text ends.
+    """
+    if to + _BATCH_ROOM > len(out):
+        return NO_ROOM, to
+    payload = data
+    if begin >= len(data) + len(held):
+        begin -= len(data) + len(held)
+        end -= len(data) + len(held)
+        payload = arena
+    elif begin >= len(data):
+        begin -= len(data)
+        end -= len(data)
+        payload = held
+    magic = 0 | source[start + MAGIC_AT]
+    if magic < 2:
+        attributes = 0 | source[start + MAGIC_AT + 1]
+        first, until = BATCH_NUMBERS, OLD_NUMBERS - 1 + magic
+        meaning = OLD_MEANING + magic * OLD_MEANINGS + (attributes & (OLD_MEANINGS - 1))
+        time_at = start + _OLD_TIME_AT
+    else:
+        attributes = int16_at(source, start + BATCH_CRC_FROM)
+        first, until = 0, BATCH_NUMBERS
+        meaning = MEANING + (attributes & _MEANING_BITS)
+        time_at = start + (35 if attributes & TIMESTAMP_TYPE else 27)
+    time = number_at(source, time_at, 8, 1)
+    at = start
+    for i in range(first, until):
+        to = fragment(NUMBERS + i, pool, offsets, out, to)
+        to = integer(number_at(source, at, numbers[i, 0], numbers[i, 1]), out, to)
+        at += numbers[i, 0]
+    to = fragment(meaning, pool, offsets, out, to)
+    if magic < 2:
+        appended = is_wrapper and attributes & TIMESTAMP_TYPE
+        result, to = messages(
+            payload,
+            begin,
+            end,
+            magic,
+            base_offset,
+            appended,
+            time,
+            pool,
+            offsets,
+            numbers,
+            out,
+            to,
+        )
+    else:
+        count = int32_at(source, start + HEADER_BYTES - 4)
+        result, to = _records(
+            payload,
+            begin,
+            end,
+            count,
+            base_offset,
+            time,
+            attributes,
+            pool,
+            offsets,
+            unsafe,
+            out,
+            to,
+        )
+    if result != WRITTEN or to + 2 > len(out):
+        return NO_ROOM if result == WRITTEN else result, to
+    out[to] = 93
+    out[to + 1] = 125
+    return WRITTEN, to + 2
+
+
+@part
+def _cut_batch(
+    source: Any, at: int, end: int, pool: Any, offsets: Any, out: Any, to: int
+) -> tuple[int, int]:
+    """Write what is there of a batch that is cut off; return as `_batch` does."""
+    if to + 2 * (end - at) + _BATCH_ROOM > len(out):
+        return NO_ROOM, to
+    for i in range(3):
+        size = 8
+        number = at
+        if i == 1:
+            size = 4
+            number = at + 8
+        elif i == 2:
+            size = 1
+            number = at + MAGIC_AT
+        name = CUT_OFFSET if i == 0 else CUT_LENGTH if i == 1 else CUT_MAGIC
+        to = fragment(name, pool, offsets, out, to)
+        if number + size > end:
+            to = fragment(NULL, pool, offsets, out, to)
+        else:
+            to = integer(number_at(source, number, size, 1), out, to)
+    to = fragment(CUT_BYTES, pool, offsets, out, to)
+    to = hexed(source, at, end - at, out, to)
+    return WRITTEN, fragment(CUT_END, pool, offsets, out, to)
+
+
+@part
+def records(
+    source: Any,
+    at: int,
+    length: int,
+    base: int,
+    number: int,
+    last: int,
+    fields: Any,
+    state: Any,
+    batches: Any,
+    data: Any,
+    held: Any,
+    arena: Any,
+    pool: Any,
+    offsets: Any,
+    numbers: Any,
+    unsafe: Any,
+    out: Any,
+    to: int,
+) -> tuple[int, int]:
+    """
+    Write a `records` field that is not null.
+
+    Args:
+        source: The bytes of the message.
+        at: Where the content begins.
+        length: Its bytes.
+        base: Address of the first byte of `source`.
+        number: Number of the field among those that are not empty.
+        last: The first number that is none of this exchange's fields.
+        fields: [2, fields + 1]: address of each, and its first batch.
+        state: Of each field.
+        batches: [3, batches]: address of each one's records; behind these; what their offsets are
+            relative to.
+        data: The bytes of a window.
+        held: More bytes.
+        arena: What was compressed.
+        pool: The bytes of all fragments.
+        offsets: Where each begins.
+        numbers: `HEADER_NUMBERS`.
+        unsafe: See `json_quoted`.
+        out: The text goes here.
+        to: Where it begins there.
+
+    Returns:
+        What became of it, and where the text ends.
+    """
+    if to + 2 > len(out):
+        return NO_ROOM, to
+    out[to] = 91
+    to += 1
+    if length > 0:
+        if number >= last or fields[0, number] != base + at or state[number] != RIGHT:
+            return LEFT, to
+        end = at + length
+        first = fields[1, number]
+        for batch in range(first, fields[1, number + 1]):
+            if to + 2 > len(out):
+                return NO_ROOM, to
+            if batch > first:
+                out[to] = 44
+                out[to + 1] = 32
+                to += 2
+            result, to = _batch(
+                source,
+                at,
+                batches[0, batch],
+                batches[1, batch],
+                batches[2, batch],
+                1 if batches[0, batch] != base + at else 0,
+                data,
+                held,
+                arena,
+                pool,
+                offsets,
+                numbers,
+                unsafe,
+                out,
+                to,
+            )
+            if result != WRITTEN:
+                return result, to
+            at += LENGTH_END + int32_at(source, at + 8)
+        if at < end:
+            if to + 2 > len(out):
+                return NO_ROOM, to
+            if fields[1, number + 1] > first:
+                out[to] = 44
+                out[to + 1] = 32
+                to += 2
+            result, to = _cut_batch(source, at, end, pool, offsets, out, to)
+            if result != WRITTEN:
+                return result, to
+    if to + 1 > len(out):
+        return NO_ROOM, to
+    out[to] = 93
+    return WRITTEN, to + 1

@@ -1,0 +1,92 @@
+"""Decoded bodies as JSON: records as batches, secrets masked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dissector.protocol.carried import Carried, carried
+from dissector.protocol.embedded.masking import (
+    is_secret_record,
+    is_secret_topic,
+    mask_body,
+    mask_record,
+)
+from dissector.protocol.embedded.own_topics import decode_record
+from dissector.protocol.embedded.sasl_tokens import MASK
+from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID
+from dissector.protocol.messages import Message
+from dissector.view.text.escape import safe_json
+from dissector.view.text.value_text import jsonable
+
+
+def body_json(
+    message: Message | None, request: Message | None = None, *, show_secrets: bool = False
+) -> Any:
+    """
+    Return a decoded body as JSON would have it; None where there is no body.
+
+    Args:
+        message: The message.
+        request: Of a response: its request, which tells what an Envelope holds.
+        show_secrets: Leave passwords, tokens and salts as they are.
+    """
+    if message is None or message.body is None or message.schema is None:
+        return None
+    out = jsonable(message.body if show_secrets else mask_body(message, request))
+    for field in carried(message):
+        out[field.topics][field.topic_at][field.partitions][field.partition_at]["records"] = (
+            _batches(field, show_secrets)
+        )
+    return out
+
+
+def body_text(
+    message: Message | None, request: Message | None = None, *, show_secrets: bool = False
+) -> str | None:
+    """Return `body_json` as one line of JSON; None where there is no body."""
+    value = body_json(message, request, show_secrets=show_secrets)
+    if value is None:
+        return None
+    return safe_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def _batches(field: Carried, show_secrets: bool) -> list[Any]:
+    """Return the batches of a `records` field; secret records without key and value."""
+    batches = [batch.to_dict() for batch in field.batches]
+    topic = CLUSTER_METADATA if field.topic_id == CLUSTER_METADATA_ID else field.topic
+    if not show_secrets and is_secret_topic(topic):
+        for batch in batches:
+            if "bytes" in batch:
+                batch["bytes"] = MASK
+            for record in batch["records"]:
+                mask_record_row(topic or "", record)
+    return [jsonable(batch) for batch in batches]
+
+
+def mask_record_row(topic: str, record: dict[str, Any]) -> None:
+    """Mask the value of a record that holds credentials, in place."""
+    decoded = decode_record(topic, record["key"], record["value"])
+    if decoded is not None and is_secret_record(topic, decoded):
+        record["value"] = MASK
+
+
+def decoded_record(
+    topic: str | None, key: bytes | None, value: bytes | None, show_secrets: bool
+) -> dict[str, Any] | None:
+    """
+    Return what one of Kafka's own records says, as JSON would have it; None for other topics.
+
+    `kind` names it (`OffsetCommit`), `key` and `value` are its decoded halves, `problems` what was
+    wrong.
+    """
+    decoded = decode_record(topic, key, value) if topic else None
+    if decoded is None or topic is None:
+        return None
+    shown = decoded if show_secrets else mask_record(topic, decoded)
+    return {
+        "kind": shown.name,
+        "key": shown.key and jsonable(shown.key.value),
+        "value": shown.value and jsonable(shown.value.value),
+        "problems": [str(problem) for problem in shown.problems],
+    }

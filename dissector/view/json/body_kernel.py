@@ -1,0 +1,378 @@
+"""
+The loop that writes bodies as JSON, straight from the bytes of messages.
+
+It runs the programs of `body_program`, and writes what `json_text(body_json(...))` gives. It checks
+each count and length against the bytes left, as the codecs do; whatever it can't read, and what is
+rare, it leaves to them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.engine.facts.credential_kernel import may_hold_credential
+from dissector.engine.tape.primitive_kernels import int16_at, length_at, number_at, varint_at
+from dissector.kernel import Kernel, part
+from dissector.protocol.messages import UNSUPPORTED_VERSION
+from dissector.view.json.batch_json_kernel import records
+from dissector.view.json.json_constants import NULL
+from dissector.view.json.json_program import (
+    ARRAY,
+    BOOLEAN,
+    BYTES,
+    END,
+    NEXT,
+    NULLABLE,
+    NUMBER,
+    RECORDS,
+    REFUSAL,
+    SECTION_END,
+    SKIP,
+    SKIP_TEXT,
+    TAG,
+    TAG_END,
+    TAGS,
+    TEXT,
+    UUID,
+    WRITE,
+)
+from dissector.view.json.record_json_kernel import LEFT, NO_ROOM, WRITTEN
+from dissector.view.json.scalar_json_kernel import boolean, integer, quoted_hex, uuid
+from dissector.view.tables.row_kernel import WIDEST_BYTE
+from dissector.view.tables.text_kernel import fragment, json_quoted
+
+DEPTH = 24
+"""Arrays inside one another; declarations have nine at most."""
+NOTES = 128
+"""Known tags of sections inside one another."""
+
+NOTHING_THERE, LEFT_OVER = -1, -2
+"""In place of the length of a text: there is no body; it is left to Python."""
+
+_ROOM = 64
+"""For whatever is written in one step, but for what has a length."""
+_ABSENT = -1
+
+
+@part
+def _read_section(
+    source: Any, at: int, end: int, first: int, count: int, tags: Any, notes: Any, top: int
+) -> int:
+    """Note where the values of a tag section lie; return its end, -1 where it is left to Python."""
+    for i in range(top, top + count):
+        notes[i, 0] = _ABSENT
+    left, at = varint_at(source, at, end)
+    if left > count:
+        return -1
+    while left > 0 and at >= 0:
+        tag, at = varint_at(source, at, end)
+        if at < 0:
+            return -1
+        size, at = varint_at(source, at, end)
+        if at < 0 or size > end - at:
+            return -1
+        place = 0
+        while place < count and tags[first + place] != tag:
+            place += 1
+        if place == count or notes[top + place, 0] != _ABSENT:
+            return -1
+        notes[top + place, 0] = at
+        notes[top + place, 1] = size
+        at += size
+        left -= 1
+    return at
+
+
+@part
+def _body(
+    source: Any,
+    at: int,
+    end: int,
+    base: int,
+    step: int,
+    field: int,
+    last_field: int,
+    fields: Any,
+    state: Any,
+    batches: Any,
+    data: Any,
+    held: Any,
+    arena: Any,
+    code: Any,
+    tags: Any,
+    pool: Any,
+    offsets: Any,
+    numbers: Any,
+    unsafe: Any,
+    stack: Any,
+    notes: Any,
+    out: Any,
+    to: int,
+) -> tuple[int, int]:
+    """Write one body; return what became of it, and where the text ends."""
+    depth = 0
+    top = 0
+    while True:
+        op = code[step, 0]
+        before = code[step, 4]
+        if to + offsets[before + 1] - offsets[before] + _ROOM > len(out):
+            return NO_ROOM, to
+        if before > 0:
+            to = fragment(before, pool, offsets, out, to)
+        if op == NUMBER:
+            size = code[step, 2]
+            if end - at < size:
+                return LEFT, to
+            to = integer(number_at(source, at, size, code[step, 3]), out, to)
+            at += size
+            step += 1
+        elif op in (TEXT, BYTES, RECORDS):
+            length, at = length_at(source, at, end, code[step, 1])
+            if at < 0 or length < -1 or length > end - at:
+                return LEFT, to
+            if op != RECORDS and code[step, 2] != 0 and may_hold_credential(source, at, length):
+                return LEFT, to
+            if length < 0:
+                to = fragment(NULL, pool, offsets, out, to)
+            elif op == TEXT:
+                if to + WIDEST_BYTE * length + _ROOM > len(out):
+                    return NO_ROOM, to
+                to = json_quoted(source, at, length, 1, unsafe, out, to)
+            elif op == BYTES:
+                if to + 2 * length + _ROOM > len(out):
+                    return NO_ROOM, to
+                to = quoted_hex(source, at, length, pool, offsets, out, to)
+            else:
+                result, to = records(
+                    source,
+                    at,
+                    length,
+                    base,
+                    field,
+                    last_field,
+                    fields,
+                    state,
+                    batches,
+                    data,
+                    held,
+                    arena,
+                    pool,
+                    offsets,
+                    numbers,
+                    unsafe,
+                    out,
+                    to,
+                )
+                if result != WRITTEN:
+                    return result, to
+                if length > 0:
+                    field += 1
+            at += max(length, 0)
+            step += 1
+        elif op == ARRAY:
+            length, at = length_at(source, at, end, code[step, 1])
+            if at < 0 or length < -1 or length * code[step, 3] > end - at:
+                return LEFT, to
+            if length < 0:
+                to = fragment(NULL, pool, offsets, out, to)
+                step = code[step, 2]
+            else:
+                out[to] = 91
+                to += 1
+                if length == 0:
+                    out[to] = 93
+                    to += 1
+                    step = code[step, 2]
+                else:
+                    stack[depth, 0] = step + 1
+                    stack[depth, 1] = length
+                    depth += 1
+                    step += 1
+        elif op == NEXT:
+            stack[depth - 1, 1] -= 1
+            if stack[depth - 1, 1] > 0:
+                out[to] = 44
+                out[to + 1] = 32
+                to += 2
+                step = stack[depth - 1, 0]
+            else:
+                out[to] = 93
+                to += 1
+                depth -= 1
+                step += 1
+        elif op == BOOLEAN:
+            if at >= end:
+                return LEFT, to
+            to = boolean(source[at], pool, offsets, out, to)
+            at += 1
+            step += 1
+        elif op == TAGS:
+            count = code[step, 3]
+            at = _read_section(source, at, end, code[step, 2], count, tags, notes, top)
+            if at < 0:
+                return LEFT, to
+            if count > 0:
+                top += count + 1
+                notes[top - 1, 0] = at
+            step += 1
+        elif op == TAG:
+            note = top - 1 - code[step, 3]
+            at = notes[note, 0]
+            if at == _ABSENT:
+                default = code[step, 1]
+                if to + offsets[default + 1] - offsets[default] + _ROOM > len(out):
+                    return NO_ROOM, to
+                to = fragment(default, pool, offsets, out, to)
+                step = code[step, 2]
+            else:
+                step += 1
+        elif op == TAG_END:
+            note = top - 1 - code[step, 3]
+            if at != notes[note, 0] + notes[note, 1]:
+                return LEFT, to
+            step += 1
+        elif op == SECTION_END:
+            at = notes[top - 1, 0]
+            top -= code[step, 2] + 1
+            step += 1
+        elif op == UUID:
+            if end - at < 16:
+                return LEFT, to
+            to = uuid(source, at, out, to)
+            at += 16
+            step += 1
+        elif op == NULLABLE:
+            if at >= end:
+                return LEFT, to
+            if source[at] >= 128:
+                to = fragment(NULL, pool, offsets, out, to)
+                step = code[step, 2]
+            else:
+                step += 1
+            at += 1
+        elif op == WRITE:
+            step += 1
+        elif op == SKIP:
+            at += code[step, 2]
+            if at > end:
+                return LEFT, to
+            step += 1
+        elif op == SKIP_TEXT:
+            length, at = length_at(source, at, end, code[step, 1])
+            if at < 0 or length < -1 or length > end - at:
+                return LEFT, to
+            at += max(length, 0)
+            step += 1
+        elif op == REFUSAL:
+            if end - at >= 2 and int16_at(source, at) == UNSUPPORTED_VERSION:
+                return LEFT, to
+            step += 1
+        elif op == END:
+            return WRITTEN, to
+        else:
+            return LEFT, to
+
+
+@Kernel
+def write_bodies(
+    data: Any,
+    held: Any,
+    arena: Any,
+    messages: Any,
+    first_field: Any,
+    fields: Any,
+    state: Any,
+    batches: Any,
+    code: Any,
+    tags: Any,
+    pool: Any,
+    offsets: Any,
+    numbers: Any,
+    unsafe: Any,
+    stack: Any,
+    notes: Any,
+    first: int,
+    until: int,
+    out: Any,
+    texts: Any,
+    used: Any,
+) -> int:
+    """
+    Write the bodies of exchanges until all are written, or no more fit; return the next exchange.
+
+    Args:
+        data: The bytes of a window.
+        held: More bytes; their addresses go on where those of `data` end.
+        arena: What was compressed; likewise.
+        messages: [2 * exchanges, 3]: address, end and first step of request and response; the
+            step is negative where there is no body.
+        first_field: The number of each exchange's first `records` field.
+        fields: See `records`; `state` and `batches` too.
+        state: Of each field.
+        batches: Where they are.
+        code: The steps.
+        tags: Of the programs.
+        pool: The bytes of all fragments.
+        offsets: Where each fragment begins in it, and where the last one ends.
+        numbers: `HEADER_NUMBERS`.
+        unsafe: Of each byte, whether JSON or terminals need it escaped.
+        stack: [DEPTH, 2], for the arrays that are being read.
+        notes: [NOTES, 2], for tags.
+        first: The first exchange.
+        until: The one behind the last.
+        out: The text goes here.
+        texts: [2 * exchanges, 2]: where the text of each message begins there, and its length.
+        used: Its first item is set to how many bytes there are.
+    """
+    to = 0
+    row = first
+    while row < until:
+        begin = to
+        result = WRITTEN
+        for number in range(2 * row, 2 * row + 2):
+            step = messages[number, 2]
+            texts[number, 1] = NOTHING_THERE
+            if step >= 0:
+                at = messages[number, 0]
+                source = data
+                base = 0
+                if at >= len(data):
+                    source = held
+                    base = len(data)
+                result, stop = _body(
+                    source,
+                    at - base,
+                    messages[number, 1] - base,
+                    base,
+                    step,
+                    first_field[row],
+                    first_field[row + 1],
+                    fields,
+                    state,
+                    batches,
+                    data,
+                    held,
+                    arena,
+                    code,
+                    tags,
+                    pool,
+                    offsets,
+                    numbers,
+                    unsafe,
+                    stack,
+                    notes,
+                    out,
+                    to,
+                )
+                if result == NO_ROOM:
+                    break
+                texts[number, 0] = to
+                texts[number, 1] = stop - to if result == WRITTEN else LEFT_OVER
+                if result == WRITTEN:
+                    to = stop
+        if result == NO_ROOM:
+            to = begin
+            break
+        row += 1
+    used[0] = to
+    return row

@@ -1,0 +1,227 @@
+"""
+The bodies of many exchanges as JSON, in bulk: the texts that `body_text` gives one by one.
+
+One loop writes them from the bytes (`body_loop`); what it leaves is decoded and written by Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.records.batch_scanner import find_batches, verify
+from dissector.engine.records.batch_table import BASE_OFFSET, LEFT, RIGHT, Batches
+from dissector.engine.records.checksum import SMALL_BYTES
+from dissector.engine.records.decompressor import payloads
+from dissector.engine.records.record_decoder import check
+from dissector.engine.records.record_locator import RecordFields, record_fields
+from dissector.engine.tables.column_types import Buffers, Columns, JsonTexts, part_of
+from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
+from dissector.protocol.apis import Kind
+from dissector.protocol.embedded.masking import is_secret_topic
+from dissector.protocol.records.compression import CODEC_MASK
+from dissector.view.json import body_kernel as loop
+from dissector.view.json.body import body_text
+from dissector.view.json.json_constants import HEADER_NUMBERS
+from dissector.view.json.json_program import BodyPrograms, body_programs
+from dissector.view.tables.text_kernel import UNSAFE
+
+Bytes: TypeAlias = NDArray[np.uint8]
+
+KINDS: tuple[Kind, Kind] = ("request", "response")
+
+OUT_BYTES = 4 << 20
+"""Room for text; more where that of a single exchange takes more."""
+
+MOST_RECORDS = 20_000
+"""About how many records are decompressed at a time."""
+
+_NO_BYTES: Bytes = np.zeros(0, np.uint8)
+
+
+def with_bodies(table: Exchanges, columns: Columns, show_secrets: bool) -> Iterator[Columns]:
+    """
+    Yield columns of exchanges with those of their bodies behind, some rows at a time.
+
+    They are gone when the next are asked for.
+
+    Args:
+        table: The exchanges.
+        columns: Of these.
+        show_secrets: Leave passwords, tokens and salts as they are.
+    """
+    bodies = _Bodies(table, show_secrets)
+    for until, arena in bodies.records.turns(len(table)):
+        while bodies.row < until:
+            first = bodies.row
+            texts = bodies.write(until, arena)
+            if bodies.row > first:
+                yield {**part_of(columns, slice(first, bodies.row)), **texts}
+
+
+class _Records:
+    """The batches of a window, as the loop takes them."""
+
+    def __init__(self, table: Exchanges, show_secrets: bool) -> None:
+        self._table = table
+        self._fields: RecordFields = record_fields(table)
+        fields = self._fields
+        self._found: Batches = find_batches(
+            table.data,
+            table.held,
+            fields.start,
+            fields.length,
+            fields.may_be_cut,
+            message_sets=True,
+        )
+        found = self._found
+        self.state = found.state
+        if not show_secrets:
+            secret = np.array([is_secret_topic(topic) for topic in fields.topics], np.bool_)
+            found.state[secret[fields.topic]] = LEFT
+        large = (found.end - found.begin >= SMALL_BYTES) & (found.attributes & CODEC_MASK == 0)
+        large &= (found.magic == 2) & (found.state[found.field] == RIGHT)
+        verify(table.data, table.held, found, np.flatnonzero(large))
+        rows, count = np.arange(len(table) + 1), np.arange(len(fields.row) + 1)
+        self.first_field = np.searchsorted(fields.row, rows)
+        first_batch = np.searchsorted(found.field, count)
+        self.fields = np.stack([np.append(fields.start, NONE), first_batch])
+        self.batches = np.stack([found.begin, found.end, found.column(BASE_OFFSET)])
+
+    def turns(self, rows: int) -> Iterator[tuple[int, Bytes]]:
+        """Yield up to which row records are there now, and what was decompressed of them."""
+        found, fields = self._found, self._fields
+        data, held = self._table.data, self._table.held
+        unit, is_wrapper = fields.row[found.field], found.is_wrapper
+        for these in payloads(data, held, found, unit, MOST_RECORDS):
+            if len(these.batch):
+                check(data, held, found, these.part(is_wrapper[these.batch]))
+                base_offset = found.column(BASE_OFFSET)[these.batch]
+                self.batches[:, these.batch] = these.begin, these.end, base_offset
+                yield int(unit[these.batch[-1]]) + 1, these.arena
+        yield rows, _NO_BYTES
+
+
+@dataclass(slots=True)
+class _Constants:
+    """What the loop takes of the programs."""
+
+    code: NDArray[np.int64]
+    tags: Ints
+    pool: Bytes
+    offsets: Ints
+
+    @classmethod
+    def of(cls, programs: BodyPrograms) -> _Constants:
+        """Lay programs out."""
+        texts = [text.encode() for text in programs.texts]
+        return cls(
+            np.array(programs.code or [(0,) * 5], np.int64),
+            np.array(programs.tags or [0], np.int64),
+            np.frombuffer(b"".join(texts), np.uint8),
+            np.concatenate([[0], np.cumsum([len(text) for text in texts])]),
+        )
+
+
+class _Bodies:
+    """
+    The bodies of a window, written from the first exchange on.
+
+    Attributes:
+        row: The exchange whose bodies are written next.
+    """
+
+    def __init__(self, table: Exchanges, show_secrets: bool) -> None:
+        self._table = table
+        self._show_secrets = show_secrets
+        self.row = 0
+        self.records = _Records(table, show_secrets)
+        programs = body_programs(show_secrets)
+        self._messages = np.zeros((2 * len(table), 3), np.int64)
+        for side, kind in enumerate(KINDS):
+            self._messages[side::2] = _messages(table, kind, programs)
+        self._constants = _Constants.of(programs)
+        self._out = np.empty(OUT_BYTES, np.uint8)
+        self._texts = np.zeros((2 * len(table), 2), np.int64)
+
+    def write(self, until: int, arena: Bytes) -> dict[str, JsonTexts]:
+        """Write as many as there is room for; if that is none, there is more next time."""
+        table, records, constants = self._table, self.records, self._constants
+        first, used = self.row, np.zeros(1, np.int64)
+        lengths = self._messages[2 * first : 2 * until]
+        self.row = loop.write_bodies(
+            table.data,
+            table.held,
+            arena,
+            self._messages,
+            records.first_field,
+            records.fields,
+            records.state,
+            records.batches,
+            constants.code,
+            constants.tags,
+            constants.pool,
+            constants.offsets,
+            _NUMBERS,
+            UNSAFE,
+            np.zeros((loop.DEPTH, 2), np.int64),
+            np.zeros((loop.NOTES, 2), np.int64),
+            first,
+            until,
+            self._out,
+            self._texts,
+            used,
+            work=min(int((lengths[:, 1] - lengths[:, 0]).sum()), len(self._out)),
+        )
+        if self.row == first:
+            self._out = np.empty(2 * len(self._out), np.uint8)
+        texts = self._texts[2 * first : 2 * self.row]
+        held = self._left(first, texts, int(used[0]))
+        start = np.where(texts[:, 1] == loop.NOTHING_THERE, NONE, texts[:, 0])
+        buffers = Buffers(self._out[: int(used[0])], held, _NO_BYTES)
+        return {
+            kind: JsonTexts(start[side::2].copy(), texts[side::2, 1].copy(), buffers)
+            for side, kind in enumerate(KINDS)
+        }
+
+    def _left(self, first: int, texts: NDArray[np.int64], used: int) -> Bytes:
+        """Return the texts that the loop has left to Python, and note where each is."""
+        held = bytearray()
+        for number in np.flatnonzero(texts[:, 1] == loop.LEFT_OVER).tolist():
+            text = self._python(first + number // 2, number % 2)
+            texts[number] = (used + len(held), len(text)) if text else (0, loop.NOTHING_THERE)
+            held += text
+        return np.frombuffer(bytes(held), np.uint8)
+
+    def _python(self, row: int, side: int) -> bytes:
+        """Return one body as text; nothing where there is none."""
+        exchange = Exchange(self._table, row, capture="", client="", broker="", names=TopicNames())
+        message = exchange.response if side else exchange.request
+        text = body_text(message, exchange.request, show_secrets=self._show_secrets)
+        return (text or "").encode()
+
+
+def _messages(table: Exchanges, kind: Kind, programs: BodyPrograms) -> NDArray[np.int64]:
+    """Return address, end and first step of the requests or the responses."""
+    frames: Frames = getattr(table, kind)
+    there = (frames.start != NONE) & (frames.there == frames.size) & (table.api_key != NONE)
+    rows = np.flatnonzero(there)
+    asked, which = np.unique(
+        np.stack([table.api_key[rows], table.api_version[rows]]), axis=1, return_inverse=True
+    )
+    steps = [programs.start(key, version, kind) for key, version in asked.T.tolist()]
+    out = np.zeros((len(table), 3), np.int64)
+    out[:, 2] = -1
+    out[rows, 0] = frames.start[rows]
+    out[rows, 1] = (frames.start + frames.there)[rows]
+    out[rows, 2] = np.array(steps, np.int64)[which.ravel()]
+    return out
+
+
+_NUMBERS: Any = np.array(HEADER_NUMBERS, np.int64)

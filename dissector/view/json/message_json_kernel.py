@@ -1,0 +1,93 @@
+"""Messages of message sets as JSON: the part of `body_records` that writes them as records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.engine.tape.number_kernels import wrapped_sum
+from dissector.engine.tape.primitive_kernels import int32_at, number_at
+from dissector.kernel import part
+from dissector.protocol.records.layout import LENGTH_END
+from dissector.view.json.json_constants import (
+    NULL,
+    NUMBERS,
+    OF_KEY,
+    OLD_NUMBERS,
+    OLD_RECORD_NUMBERS,
+)
+from dissector.view.json.record_json_kernel import NO_ROOM, WRITTEN
+from dissector.view.json.scalar_json_kernel import integer, quoted_hex
+from dissector.view.tables.text_kernel import fragment
+
+_ROOM = 512
+"""For all of a message but key and value."""
+
+_TIMESTAMP = OLD_RECORD_NUMBERS - 1
+
+
+@part
+def messages(
+    source: Any,
+    at: int,
+    end: int,
+    magic: int,
+    base_offset: int,
+    appended: int,
+    time: int,
+    pool: Any,
+    offsets: Any,
+    numbers: Any,
+    out: Any,
+    to: int,
+) -> tuple[int, int]:
+    """
+    Write messages that are known to be right.
+
+    Args:
+        source: The bytes.
+        at: Where the first begins.
+        end: Where the last ends.
+        magic: Of all of them.
+        base_offset: What their offsets are relative to.
+        appended: Whether they have the time of their wrapper,
+        time: which is this.
+        pool: The bytes of all fragments.
+        offsets: Where each begins.
+        numbers: `HEADER_NUMBERS`.
+        out: The text goes here.
+        to: Where it begins there.
+
+    Returns:
+        What became of them, and where the text ends.
+    """
+    first = at
+    while at < end:
+        stop = at + LENGTH_END + int32_at(source, at + 8)
+        if to + 2 * (stop - at) + _ROOM > len(out):
+            return NO_ROOM, to
+        if at > first:
+            out[to] = 44
+            out[to + 1] = 32
+            to += 2
+        for i in range(OLD_NUMBERS, OLD_RECORD_NUMBERS):
+            to = fragment(NUMBERS + i, pool, offsets, out, to)
+            if i == _TIMESTAMP and magic == 0:
+                to = fragment(NULL, pool, offsets, out, to)
+            else:
+                value = number_at(source, at, numbers[i, 0], numbers[i, 1])
+                if i == OLD_NUMBERS:
+                    value = wrapped_sum(value, base_offset)
+                else:  # the offset is what was just read, as it is written
+                    at += numbers[i, 0]
+                if i == _TIMESTAMP and appended:
+                    value = time
+                to = integer(value, out, to)
+        for i in range(OF_KEY, OF_KEY + 2):
+            length = int32_at(source, at)
+            to = fragment(i, pool, offsets, out, to)
+            to = quoted_hex(source, at + 4, length, pool, offsets, out, to)
+            at += 4 + max(length, 0)
+        out[to] = 125
+        to += 1
+        at = stop
+    return WRITTEN, to

@@ -1,0 +1,229 @@
+"""
+Rows of messages in columns: what `dissect -T ndjson` prints.
+
+They are made of the columns of `pairs` and of the bodies' texts, in bulk. Where anything is odd
+with an exchange its messages are asked one by one, and stand in their places among the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.reading.live_requests import Early
+from dissector.engine.reading.packet_order import Heard
+from dissector.engine.reading.packet_order_buffer import Told
+from dissector.engine.tables.column_types import (
+    Coded,
+    Column,
+    Columns,
+    Integers,
+    JsonTexts,
+    Milliseconds,
+    rows_of,
+)
+from dissector.engine.tables.concatenate import Joining
+from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
+from dissector.engine.tables.frames import Part, Row, Woven
+from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.messages import UNSUPPORTED_VERSION
+from dissector.view.json.bulk_bodies import KINDS, with_bodies
+
+Bools: TypeAlias = NDArray[np.bool_]
+
+_REFUSED_BYTES = 6
+"""Of a refusal of ApiVersions: its header, and the error code."""
+
+
+@dataclass(slots=True)
+class TableWindow:
+    """
+    The exchanges of a window in columns.
+
+    Attributes:
+        table: The exchanges.
+        columns: What `pairs` has of them.
+        exchange: Returns one of them as an object.
+        odd: Which are to be asked.
+        packets: For each exchange, which completed request and response.
+    """
+
+    table: Exchanges
+    columns: Columns
+    exchange: Callable[[int], Exchange]
+    odd: Bools = field(init=False)
+    packets: Ints = field(init=False)
+
+    def shown_by(self, early: Early) -> list[bool]:
+        """Return of which exchanges the request was shown already."""
+        keys = zip(self.table.connection.tolist(), self.table.request.offset.tolist(), strict=True)
+        return [early.has_shown(*key) for key in keys]
+
+    def __post_init__(self) -> None:
+        self.odd = _odd(self.table, self.columns)
+        self.packets = _sides(self.table, "packet")
+
+
+@dataclass(slots=True)
+class ObjectWindow:
+    """
+    Exchanges as objects.
+
+    Attributes:
+        exchanges: The exchanges.
+        packets: See `TableWindow`.
+    """
+
+    exchanges: Sequence[Exchange]
+    packets: Ints = field(init=False)
+
+    def shown_by(self, early: Early) -> list[bool]:
+        """Return of which exchanges the request was shown already."""
+        return [early.has_shown(each.connection, each.request_offset) for each in self.exchanges]
+
+    def __post_init__(self) -> None:
+        numbers = [(each.request_packet, each.response_packet) for each in self.exchanges]
+        packets = [[packet - 1 if packet else NONE for packet in both] for both in numbers]
+        self.packets = np.array(packets, np.int64).reshape(-1, 2)
+
+
+AnyWindow: TypeAlias = TableWindow | ObjectWindow
+
+
+def message_rows(
+    told: Told[AnyWindow], row_of_message: Callable[[Heard], Row], show_secrets: bool
+) -> Part:
+    """
+    Return the rows of messages.
+
+    Args:
+        told: The messages, in order.
+        row_of_message: Gives the row of one that is asked.
+        show_secrets: Whether secret fields are shown.
+    """
+    joining, total = Joining(), 0
+    place = np.full(len(told.row), -1, np.int64)
+    numbers: list[Ints] = []
+    for index, window in enumerate(told.windows):
+        if isinstance(window, ObjectWindow):
+            continue
+        here = np.flatnonzero((told.window == index) & ~_is_odd(window, told.row))
+        rows, which = np.unique(told.row[here], return_inverse=True)
+        if not len(rows):
+            continue
+        place[here] = total + which
+        total += len(rows)
+        table = window.table.rows(rows)
+        for part in with_bodies(table, rows_of(window.columns, rows), show_secrets):
+            joining.add(part)
+        numbers.append(np.stack([_sides(table, name) for name in ("time_ns", "size")]))
+    alone = np.flatnonzero(place < 0)
+    asked = [row_of_message(_heard(told, at)) for at in alone.tolist()]
+    if not total:
+        return asked
+    kept = place >= 0
+    time_ns, size = np.concatenate(numbers, axis=1)
+    exchange, side = place[kept], told.side[kept]
+    rows_in_columns = _messages(
+        rows_of(joining.columns(), exchange),
+        side,
+        told.packet[kept],
+        time_ns[exchange, side],
+        size[exchange, side],
+    )
+    return Woven(rows_in_columns, np.cumsum(kept)[alone].tolist(), [[row] for row in asked])
+
+
+def _is_odd(window: TableWindow, rows: Ints) -> Bools:
+    """Tell of rows, some of which are of other windows, which are odd in this one."""
+    odd: Bools = window.odd[np.minimum(rows, len(window.odd) - 1)]
+    return odd
+
+
+def _heard(told: Told[AnyWindow], at: int) -> Heard:
+    """Return a message as an object."""
+    window, row, side = told.windows[told.window[at]], int(told.row[at]), int(told.side[at])
+    is_table = isinstance(window, TableWindow)
+    exchange = window.exchange(row) if is_table else window.exchanges[row]
+    message = exchange.response if side else exchange.request
+    assert message is not None
+    time_ns = exchange.response_time_ns if side else exchange.request_time_ns
+    return Heard(int(told.packet[at]) + 1, at, time_ns or 0, exchange, message)
+
+
+def _sides(table: Exchanges, name: str) -> Ints:
+    """Return a column of requests beside that of responses."""
+    return np.stack([getattr(side, name) for side in (table.request, table.response)], axis=1)
+
+
+def _odd(table: Exchanges, columns: Columns) -> Bools:
+    """Tell which exchanges the columns do not say all of."""
+    odd: Bools = table.token | table.unasked | (table.api_key == NONE)
+    for frames in (table.request, table.response):
+        odd |= (frames.start != NONE) & (frames.there != frames.size)
+    problems = columns["problems"]
+    assert isinstance(problems, Coded)
+    has_some = np.array([bool(each) for each in problems.values], np.bool_)
+    odd |= has_some[problems.codes]
+    response = table.response
+    answers = (table.api_key == API_VERSIONS) & (response.start != NONE)
+    told = np.flatnonzero(answers & (response.there >= _REFUSED_BYTES))
+    odd[told] |= table.int16_at(response.start[told] + 4) == UNSUPPORTED_VERSION
+    return odd
+
+
+def _messages(columns: Columns, side: Ints, packet: Ints, time_ns: Ints, size: Ints) -> Columns:
+    """Return the columns of messages, each of which has a row of the columns of exchanges."""
+    asks = side == 0
+    latency = columns["latency_ms"]
+    assert isinstance(latency, Milliseconds)
+    return {
+        "capture": columns["capture"],
+        "packet": Integers(packet + 1),
+        "time_ns": Integers(time_ns),
+        "connection": columns["connection"],
+        "source": _either(asks, columns["client"], columns["broker"]),
+        "target": _either(asks, columns["broker"], columns["client"]),
+        "kind": Coded(side, KINDS),
+        "api_key": columns["api_key"],
+        "api": columns["api"],
+        "api_version": columns["api_version"],
+        "correlation_id": columns["correlation_id"],
+        "client_id": _where(asks, columns["client_id"], None),
+        "bytes": Integers(size),
+        "status": columns["status"],
+        "latency_ms": Milliseconds(np.where(asks, NONE, latency.values_ns)),
+        "errors": _where(~asks, columns["errors"], []),
+        "topics": _where(asks, columns["topics"], []),
+        "problems": Coded(np.zeros_like(side), [[]]),
+        "body": _body(asks, columns),
+    }
+
+
+def _either(first: Bools, a: Column, b: Column) -> Coded:
+    """Return values of one column and, elsewhere, of another."""
+    assert isinstance(a, Coded)
+    assert isinstance(b, Coded)
+    return Coded(np.where(first, a.codes, len(a.values) + b.codes), [*a.values, *b.values])
+
+
+def _where(these: Bools, column: Column, other: Any) -> Coded:
+    """Return the values of some rows; the others have another."""
+    assert isinstance(column, Coded)
+    return Coded(np.where(these, column.codes, len(column.values)), [*column.values, other])
+
+
+def _body(asks: Bools, columns: Columns) -> JsonTexts:
+    request, response = (columns[kind] for kind in KINDS)
+    assert isinstance(request, JsonTexts)
+    assert isinstance(response, JsonTexts)
+    return JsonTexts(
+        np.where(asks, request.start, response.start),
+        np.where(asks, request.length, response.length),
+        request.buffers,
+    )

@@ -1,0 +1,59 @@
+"""Single values as JSON: parts of the loops that write bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.kernel import part
+from dissector.view.json.json_constants import FALSE, NULL
+from dissector.view.tables.text_kernel import digits, fragment, hexed, padded
+
+_MOST = 9_000_000_000_000_000_000
+
+
+@part
+def integer(value: int, out: Any, at: int) -> int:
+    """Write a number and return where it ends."""
+    if value < 0:
+        out[at] = 45
+        at += 1
+        if value < -_MOST:  # the lowest has no opposite
+            out[at] = 57
+            return padded(-(value + _MOST), 18, out, at + 1)
+        value = -value
+    return digits(value, out, at)
+
+
+@part
+def quoted_hex(
+    source: Any, start: int, length: int, pool: Any, offsets: Any, out: Any, at: int
+) -> int:
+    """Write bytes as hex in quotes, null where the length is negative; return where that ends."""
+    if length < 0:
+        return fragment(NULL, pool, offsets, out, at)
+    out[at] = 34
+    at = hexed(source, start, length, out, at + 1)
+    out[at] = 34
+    return at + 1
+
+
+@part
+def boolean(byte: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
+    """Write a boolean, or the number that a byte is which is neither; return where it ends."""
+    if byte > 1:
+        return digits(0 | byte, out, at)
+    return fragment(FALSE + byte, pool, offsets, out, at)
+
+
+@part
+def uuid(source: Any, at: int, out: Any, to: int) -> int:
+    """Write a uuid in its canonical form and return where it ends."""
+    out[to] = 34
+    to += 1
+    for i in range(5):
+        size = 4 if i == 0 else 6 if i == 4 else 2
+        to = hexed(source, at, size, out, to)
+        at += size
+        out[to] = 45 if i < 4 else 34
+        to += 1
+    return to

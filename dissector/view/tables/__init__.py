@@ -1,0 +1,1 @@
+"""Rows as tables, CSV and ndjson."""

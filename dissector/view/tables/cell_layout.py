@@ -1,0 +1,192 @@
+"""
+What the loop that writes rows needs of each column: numbers, and the text that Python has rendered.
+
+Python renders each distinct value of a `Coded` column, null, and the few numbers and bytes that the
+loop does not write as Python would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.engine.tables.column_types import (
+    Coded,
+    Column,
+    Headers,
+    Integers,
+    Milliseconds,
+    Slices,
+)
+from dissector.engine.tables.exchange_table import NONE, Ints
+from dissector.view.tables import row_kernel as loop
+from dissector.view.tables.text_kernel import find_no_plain_text
+
+Render: TypeAlias = Callable[[Any], str]
+
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Item:
+    """
+    One item of every row.
+
+    Attributes:
+        before: The text that stands before it.
+        column: Its values.
+        kind: How the loop writes them; `Coded` has none.
+        render: How Python writes a value, null among them.
+        width: How many places a number takes at least.
+    """
+
+    before: str
+    column: Column
+    kind: int
+    render: Render
+    width: int = 0
+
+
+@dataclass(slots=True)
+class Laid:
+    """
+    An item as the loop takes it.
+
+    Attributes:
+        cells: One or two columns of numbers.
+        kind: As of the item.
+        before: The fragment that stands before what is none.
+        width: As of the item.
+    """
+
+    cells: list[Ints]
+    kind: int = 0
+    before: int = loop.NULL
+    width: int = 0
+
+
+class Pool:
+    """The fragments of some rows."""
+
+    def __init__(self, first: Iterable[bytes]) -> None:
+        self._texts = list(first)
+
+    def add(self, texts: Iterable[str]) -> int:
+        """Add fragments, and return the number of the first."""
+        number = len(self._texts)
+        self._texts += [text.encode() for text in texts]
+        return number
+
+    def arrays(self) -> tuple[NDArray[np.uint8], Ints]:
+        """Return their bytes, and where each begins and the last ends."""
+        offsets = np.zeros(len(self._texts) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, self._texts), np.int64), out=offsets[1:])
+        return np.frombuffer(b"".join(self._texts), np.uint8), offsets
+
+
+def lay(items: Sequence[Item], pool: Pool, instead: Mapping[int, str]) -> list[Laid]:
+    """Lay items out for the loop; neighbours with the same codes become one."""
+    laid: list[Laid] = []
+    for codes, group in groupby(items, _codes):
+        if codes is None:
+            laid += [_lay_one(item, pool) for item in group]
+        else:
+            laid.append(_lay_coded(list(group), pool))
+    if instead:
+        rows = np.fromiter(instead, np.int64)
+        nothing = loop.FRAGMENT + pool.add(["", *instead.values()])
+        for at, each in enumerate(laid):
+            cells = each.cells[0].copy()
+            cells[rows] = nothing if at else nothing + 1 + np.arange(len(rows))
+            each.cells[0] = cells
+    return laid
+
+
+def _codes(item: Item) -> int | None:
+    return id(item.column.codes) if isinstance(item.column, Coded) else None
+
+
+def _lay_coded(items: Sequence[Item], pool: Pool) -> Laid:
+    """Lay columns out that have the same codes."""
+    columns = [item.column for item in items if isinstance(item.column, Coded)]
+    codes, null = columns[0].codes, len(columns[0].values)
+    none = codes == NONE
+    index = np.where(none, null, codes) if none.any() else codes
+    numbers = np.zeros(null + 1, np.int64)
+    numbers[index] = 1
+    used = np.flatnonzero(numbers)
+    texts = (
+        "".join(
+            item.before + item.render(None if code == null else column.values[code])
+            for item, column in zip(items, columns, strict=True)
+        )
+        for code in used.tolist()
+    )
+    numbers[used] = loop.FRAGMENT + pool.add(texts) + np.arange(len(used))
+    return Laid([numbers[index]])
+
+
+def _lay_one(item: Item, pool: Pool) -> Laid:
+    column = item.column
+    values, more = _numbers(column)
+    none = values == NONE
+    rare = np.flatnonzero(_is_rare(item, values) & ~none)
+    before = pool.add([item.before, item.before + item.render(None)])
+    if none.any() or len(rare):
+        values = np.where(none, loop.FRAGMENT + before + 1, values)
+        texts = (item.before + item.render(column.value(row)) for row in rare.tolist())
+        values[rare] = loop.FRAGMENT + pool.add(texts) + np.arange(len(rare))
+    return Laid([values, *more], item.kind, before, item.width)
+
+
+def _numbers(column: Column) -> tuple[Ints, list[Ints]]:
+    """Return the cells of a column, and those beside them."""
+    match column:
+        case Integers():
+            return column.values, []
+        case Milliseconds():
+            return column.values_ns, []
+        case Slices():
+            return column.start, [column.length]
+        case Headers():
+            return column.first, [column.count]
+        case _:
+            raise TypeError("coded columns have no numbers")
+
+
+def _is_rare(item: Item, values: Ints) -> Bools:
+    """Tell which values the loop would not write as Python does, nor take for a fragment."""
+    rare: Bools
+    match item.kind:
+        case loop.MILLISECONDS:
+            size = np.abs(values)
+            rare = (size >= loop.EXACT_NS) | (size < loop.EXPONENT_NS) & (size != 0)
+        case loop.THREE_PLACES:
+            rare = (np.abs(values) >= loop.EXACT_NS) | (values % 1000 == 500)
+        case loop.CSV_TEXT:
+            rare = _no_plain_text(item.column)
+        case _:
+            rare = values < loop.FRAGMENT + loop.FRAGMENTS
+    return rare
+
+
+def _no_plain_text(column: Column) -> Bools:
+    """Tell which bytes are text that Python has to look at: UTF-8, but not all printable ASCII."""
+    assert isinstance(column, Slices)
+    rare = np.zeros(len(column), np.uint8)
+    buffers = column.buffers
+    find_no_plain_text(
+        column.start,
+        column.length,
+        buffers.data,
+        buffers.held,
+        buffers.arena,
+        rare,
+        work=int(column.length.sum()),
+    )
+    return rare.view(np.bool_)

@@ -1,0 +1,302 @@
+"""
+The loop that writes rows of text from columns.
+
+A row is a fixed sequence of items: constant bytes, then what a column has there. Whatever repeats
+and whatever is rare was rendered by Python before, and is only copied: a *fragment*. A cell below
+`FRAGMENT + FRAGMENTS` is the number of a fragment, counted from `FRAGMENT`; all others are written
+by the kind of their column.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.engine.tables.exchange_table import NONE
+from dissector.kernel import Kernel, part
+from dissector.kernel.memcpy import move
+from dissector.view.tables.text_kernel import (
+    csv_quoted,
+    digits,
+    fragment,
+    hexed,
+    json_quoted,
+    padded,
+)
+
+FRAGMENT = NONE
+FRAGMENTS = 2**40
+_VALUES_FROM = FRAGMENT + FRAGMENTS
+
+INTEGER, MILLISECONDS, THREE_PLACES, TIME = range(4)
+JSON_TEXT, CSV_TEXT, JSON_HEADERS, HEADER_KEY, READY = range(4, 9)
+"""
+Kinds of cells: an integer; nanoseconds as milliseconds, with as many places as `repr` of the float
+has, or with three; nanoseconds since the epoch as a time in UTC; bytes as JSON or CSV has them; the
+headers of a record as JSON; the key of one, which is text whatever its bytes; bytes that are JSON
+already. Of those after TIME a second cell stands beside the first: the length, or how many headers.
+"""
+
+KEY, VALUE, HEX, NULL = range(4)
+"""The first fragments, which are always the same: `FIXED`."""
+FIXED = (b'{"key": ', b', "value": ', b'{"hex": "', b"null")
+
+EXACT_NS = 10**15
+"""From here on the nanoseconds of MILLISECONDS are rendered by Python, as floats round them."""
+EXPONENT_NS = 100
+"""And below it those that are not 0, which `repr` writes with an exponent."""
+
+_NUMBER_BYTES = 40
+"""Room for whatever is written of a number."""
+_QUOTES_BYTES = 48
+"""Room for what stands around a key and a value."""
+WIDEST_BYTE = 6
+"""A byte of a text takes so many at most: a control character in JSON."""
+
+
+@Kernel
+def render(
+    kinds: Any,
+    places: Any,
+    before: Any,
+    widths: Any,
+    behind: int,
+    trimmed: int,
+    cells: Any,
+    pool: Any,
+    offsets: Any,
+    data: Any,
+    held: Any,
+    arena: Any,
+    headers: Any,
+    unsafe: Any,
+    first: int,
+    out: Any,
+    used: Any,
+) -> int:
+    """
+    Write rows until all are written, or no more fit; return the number of the next one.
+
+    Args:
+        kinds: Of each item.
+        places: Of each item, the column of its cell.
+        before: Of each item, the fragment of its constant bytes; not written before a fragment.
+        widths: Of each item that is a number, how many bytes it takes at least, to the right.
+        behind: The fragment behind each row.
+        trimmed: Whether spaces at the end of a row are left out.
+        cells: [rows, columns].
+        pool: The bytes of all fragments.
+        offsets: Where each fragment begins in it, and where the last one ends.
+        data: The bytes that slices are of, with `held` and `arena` behind them.
+        held: See `data`.
+        arena: See `data`.
+        headers: [n, 4]: start and length of key and value of each header.
+        unsafe: Of each byte, whether JSON or terminals need it escaped.
+        first: The number of the first row to write.
+        out: The text goes here.
+        used: Its first item is set to how many bytes of it there are.
+    """
+    at = 0
+    used[0] = 0
+    for row in range(first, len(cells)):
+        begin = at
+        for item in range(len(kinds)):
+            cell = cells[row, places[item]]
+            if cell < _VALUES_FROM:
+                number = cell - FRAGMENT
+                if at + offsets[number + 1] - offsets[number] > len(out):
+                    return row
+                at = fragment(number, pool, offsets, out, at)
+                continue
+            constant = before[item]
+            kind = kinds[item]
+            room = offsets[constant + 1] - offsets[constant] + _NUMBER_BYTES + widths[item]
+            more = 0
+            if kind >= JSON_TEXT:
+                more = cells[row, places[item] + 1]
+            if kind in (JSON_TEXT, CSV_TEXT):
+                room += WIDEST_BYTE * more
+            elif kind == READY:
+                room += more
+            elif kind == JSON_HEADERS:
+                for header in range(cell, cell + more):
+                    room += WIDEST_BYTE * (headers[header, 1] + headers[header, 3]) + _QUOTES_BYTES
+            if at + room > len(out):
+                return row
+            at = fragment(constant, pool, offsets, out, at)
+            if kind in (JSON_TEXT, CSV_TEXT):
+                at = _bytes(kind, data, held, arena, cell, more, pool, offsets, unsafe, out, at)
+            elif kind == READY:
+                at = _copied(data, held, arena, cell, more, out, at)
+            elif kind == JSON_HEADERS:
+                out[at] = 91
+                at += 1
+                for header in range(cell, cell + more):
+                    if header > cell:
+                        out[at] = 44
+                        out[at + 1] = 32
+                        at += 2
+                    at = fragment(KEY, pool, offsets, out, at)
+                    start = headers[header, 0]
+                    length = headers[header, 1]
+                    at = _bytes(
+                        HEADER_KEY, data, held, arena, start, length, pool, offsets, unsafe, out, at
+                    )
+                    at = fragment(VALUE, pool, offsets, out, at)
+                    start = headers[header, 2]
+                    length = headers[header, 3]
+                    at = _bytes(
+                        JSON_TEXT, data, held, arena, start, length, pool, offsets, unsafe, out, at
+                    )
+                    out[at] = 125
+                    at += 1
+                out[at] = 93
+                at += 1
+            elif kind == TIME:
+                at = _time(cell, out, at)
+            else:
+                end = _number(kind, cell, out, at)
+                at = _to_the_right(out, at, end, widths[item])
+        if trimmed:
+            while at > begin and out[at - 1] == 32:
+                at -= 1
+        if at + offsets[behind + 1] - offsets[behind] > len(out):
+            return row
+        at = fragment(behind, pool, offsets, out, at)
+        used[0] = at
+    return len(cells)
+
+
+@part
+def _number(kind: int, value: int, out: Any, at: int) -> int:
+    """Write a number and return where it ends."""
+    if value < 0:
+        out[at] = 45
+        at += 1
+        value = -value
+    if kind == INTEGER:
+        return digits(value, out, at)
+    if kind == THREE_PLACES:
+        value = (value + 500) // 1000
+        whole = value // 1000
+        rest = (value - whole * 1000) * 1000
+    else:
+        whole = value // 1000000
+        rest = value - whole * 1000000
+    at = digits(whole, out, at)
+    out[at] = 46
+    padded(rest, 6, out, at + 1)
+    if kind == THREE_PLACES:
+        return at + 4
+    end = at + 7
+    while out[end - 1] == 48 and end > at + 2:
+        end -= 1
+    return end
+
+
+@part
+def _to_the_right(out: Any, at: int, end: int, width: int) -> int:
+    """Move what was written to the right, so that it takes a width; return where it ends."""
+    space = at + width - end
+    if space <= 0:
+        return end
+    for i in range(end - 1, at - 1, -1):
+        out[i + space] = out[i]
+    for i in range(at, at + space):
+        out[i] = 32
+    return end + space
+
+
+@part
+def _time(time_ns: int, out: Any, at: int) -> int:
+    """Write a time of the years 1 to 9999 as `2023-11-14 22:13:20.000000001Z`."""
+    second = time_ns // 1000000000
+    days = second // 86400
+    of_day = second - days * 86400
+    # A year here begins in March: a leap day is its last. An era has 400 of them, and its days are
+    # counted from 0000-03-01.
+    days += 719468
+    era = days // 146097
+    of_era = days - era * 146097
+    year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    month = (5 * of_year + 2) // 153
+    day = of_year - (153 * month + 2) // 5 + 1
+    month += 3
+    if month > 12:
+        month -= 12
+        year += 1
+    out[padded(year + era * 400, 4, out, at)] = 45
+    out[padded(month, 2, out, at + 5)] = 45
+    out[padded(day, 2, out, at + 8)] = 32
+    out[padded(of_day // 3600, 2, out, at + 11)] = 58
+    out[padded(of_day // 60 % 60, 2, out, at + 14)] = 58
+    out[padded(of_day % 60, 2, out, at + 17)] = 46
+    out[padded(time_ns - second * 1000000000, 9, out, at + 20)] = 90
+    return at + 30
+
+
+@part
+def _bytes(
+    kind: int,
+    data: Any,
+    held: Any,
+    arena: Any,
+    start: int,
+    length: int,
+    pool: Any,
+    offsets: Any,
+    unsafe: Any,
+    out: Any,
+    at: int,
+) -> int:
+    """Write bytes, wherever they are, and return where they end."""
+    if start < 0:
+        return fragment(NULL, pool, offsets, out, at)
+    if start < len(data):
+        return _text(kind, data, start, length, pool, offsets, unsafe, out, at)
+    start -= len(data)
+    if start < len(held):
+        return _text(kind, held, start, length, pool, offsets, unsafe, out, at)
+    return _text(kind, arena, start - len(held), length, pool, offsets, unsafe, out, at)
+
+
+@part
+def _copied(data: Any, held: Any, arena: Any, start: int, length: int, out: Any, at: int) -> int:
+    """Copy bytes, wherever they are, and return where they end."""
+    if start < len(data):
+        move(out, at, data, start, length)
+    elif start - len(data) < len(held):
+        move(out, at, held, start - len(data), length)
+    else:
+        move(out, at, arena, start - len(data) - len(held), length)
+    return at + length
+
+
+@part
+def _text(
+    kind: int,
+    source: Any,
+    start: int,
+    length: int,
+    pool: Any,
+    offsets: Any,
+    unsafe: Any,
+    out: Any,
+    at: int,
+) -> int:
+    """Write bytes as text if they are fit for it, else as hex; return where they end."""
+    if kind == CSV_TEXT:
+        end = csv_quoted(source, start, length, out, at)
+        if end >= 0:
+            return end
+        out[at] = 48
+        out[at + 1] = 120
+        return hexed(source, start, length, out, at + 2)
+    lenient = 1 if kind == HEADER_KEY else 0
+    end = json_quoted(source, start, length, lenient, unsafe, out, at)
+    if end >= 0:
+        return end
+    at = hexed(source, start, length, out, fragment(HEX, pool, offsets, out, at))
+    out[at] = 34
+    out[at + 1] = 125
+    return at + 2

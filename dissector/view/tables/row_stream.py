@@ -1,0 +1,131 @@
+"""
+Tables as text, part by part: a part is rows one by one, or a whole window of them in columns.
+
+Rows that come in columns are written in bulk; the text is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import TypeAlias
+
+from dissector.engine.reading.prefetch import side_by_side
+from dissector.engine.tables.column_types import Columns
+from dissector.engine.tables.frames import Part, Piece, pieces, rows_one_by_one
+from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
+from dissector.view.tables.row_formats import (
+    SETTLING_ROWS,
+    Row,
+    Table,
+    csv_line,
+    csv_lines,
+    ndjson_lines,
+)
+
+Text: TypeAlias = bytes | memoryview
+"""Some lines as UTF-8, with their ends. A memoryview is gone when the next text is asked for."""
+
+MOST_WRITERS = 2
+"""What they write has to go to one file, which takes as long."""
+
+
+def ndjson_text(parts: Iterable[Part], jobs: int = 1) -> Iterator[Text]:
+    """Yield a JSON object for each row; see `ndjson_lines`, and `_texts` for `jobs`."""
+    return _texts(parts, ndjson_rows, lambda rows: _ended(ndjson_lines(rows), "\n"), jobs)
+
+
+def csv_text(parts: Iterable[Part], columns: Sequence[str], jobs: int = 1) -> Iterator[Text]:
+    """
+    Yield a CSV file; see `csv_lines`, and `_texts` for `jobs`.
+
+    Its header comes once there is something to read.
+    """
+    rows = _texts(
+        parts,
+        lambda part: csv_rows(part, columns),
+        lambda part: _ended((csv_line(row, columns) for row in part), "\r\n"),
+        jobs,
+    )
+    first = list(islice(rows, 1))
+    yield from _ended(csv_lines([], columns), "\r\n")
+    yield from first
+    yield from rows
+
+
+def _texts(
+    parts: Iterable[Part],
+    in_bulk: Callable[[Columns], Iterator[Text]],
+    one_by_one: Callable[[Iterable[Row]], Iterator[Text]],
+    jobs: int,
+) -> Iterator[Text]:
+    """
+    Yield the text of parts in their order.
+
+    Args:
+        parts: Where columns are written side by side, they must stay when others are asked for.
+        in_bulk: Writes columns.
+        one_by_one: Writes rows.
+        jobs: How many columns may be written side by side.
+    """
+
+    def written(piece: Columns | Text) -> list[Text]:
+        return [bytes(text) for text in in_bulk(piece)] if isinstance(piece, Mapping) else [piece]
+
+    def in_turn() -> Iterator[Columns | Text]:
+        for piece in pieces(parts):
+            if isinstance(piece, Mapping):
+                yield piece
+            else:
+                yield from one_by_one(piece)
+
+    if jobs <= 1:
+        for piece in in_turn():
+            yield from in_bulk(piece) if isinstance(piece, Mapping) else [piece]
+    else:
+        writers = min(jobs, MOST_WRITERS)
+        done = side_by_side(in_turn(), written, writers, writers)
+        yield from chain.from_iterable(done)
+
+
+def table_text(
+    parts: Iterable[Part],
+    columns: Sequence[str],
+    *,
+    terminal_width: int | None = None,
+    live: bool = False,
+) -> Iterator[Text]:
+    """
+    Yield a table for people; see `table_lines`.
+
+    Args:
+        parts: The rows.
+        columns: In order.
+        terminal_width: Where the output is a terminal: longer lines are cut there.
+        live: The first part with rows is written at once; columns have room for what is usual.
+    """
+    rest_of_parts = pieces(parts)
+    first: list[Row] = []
+    taken: list[Piece] = []
+    for part in rest_of_parts:
+        if isinstance(part, Mapping):
+            first += islice(rows_one_by_one(part), SETTLING_ROWS - len(first))
+            taken.append(part)
+        else:
+            rest = iter(part)
+            rows = list(islice(rest, SETTLING_ROWS - len(first)))
+            first += rows
+            taken += [rows, rest]
+        if len(first) == SETTLING_ROWS or (live and first):
+            break
+    table = Table(columns, first, terminal_width, live=live)
+    yield from _ended([table.header()], "\n")
+    for part in chain(taken, rest_of_parts):
+        if isinstance(part, Mapping) and terminal_width is None:
+            yield from table_rows(part, table)
+        else:
+            yield from _ended(map(table.line, rows_one_by_one(part)), "\n")
+
+
+def _ended(lines: Iterable[str], end: str) -> Iterator[bytes]:
+    return (f"{line}{end}".encode() for line in lines)

@@ -1,0 +1,257 @@
+"""Bytes of messages and numbers as text: parts of the loops that write rows and bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dissector.kernel import Kernel, part
+from dissector.kernel.memcpy import move
+
+UNSAFE = np.array([not 0x20 <= byte < 0x7F or byte in b'"\\' for byte in range(256)], np.uint8)
+"""Of each byte, whether more than itself may be written for it in JSON."""
+
+
+@part
+def fragment(number: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
+    """Copy a fragment and return where it ends."""
+    start: int = offsets[number]
+    length: int = offsets[number + 1] - start
+    move(out, at, pool, start, length)
+    return at + length
+
+
+@part
+def digits(value: int, out: Any, at: int) -> int:
+    """Write a number that is not negative and return where it ends."""
+    size = 1
+    bound = 10
+    while size < 19 and value >= bound:
+        size += 1
+        bound *= 10
+    padded(value, size, out, at)
+    return at + size
+
+
+@part
+def padded(value: int, size: int, out: Any, at: int) -> int:
+    """Write so many digits of a number."""
+    to = at + size
+    while to > at + 1:
+        to -= 2
+        rest = value // 100
+        two = value - rest * 100
+        ten = two * 103 >> 10
+        out[to] = 48 + ten
+        out[to + 1] = 48 + two - ten * 10
+        value = rest
+    if to > at:
+        out[at] = 48 + value
+    return at + size
+
+
+@part
+def sequence(data: Any, at: int, end: int) -> int:
+    """Return how many bytes a UTF-8 sequence takes, that begins above 0x7f; 0 where it is none."""
+    lead = data[at]
+    if lead < 0xC2 or lead > 0xF4 or at + 1 >= end:
+        return 0
+    second = data[at + 1]
+    lowest = 0x80
+    highest = 0xBF
+    if lead == 0xE0:
+        lowest = 0xA0  # shorter forms come first
+    elif lead == 0xED:
+        highest = 0x9F  # no halves of surrogate pairs
+    elif lead == 0xF0:
+        lowest = 0x90
+    elif lead == 0xF4:
+        highest = 0x8F  # nothing above U+10FFFF
+    if second < lowest or second > highest:
+        return 0
+    size = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    if at + size > end:
+        return 0
+    for i in range(at + 2, at + size):
+        if data[i] & 0xC0 != 0x80:
+            return 0
+    return size
+
+
+@part
+def is_obeyed(data: Any, at: int, size: int) -> int:
+    """Return the code point of a UTF-8 sequence that a terminal would obey; 0 for any other."""
+    code: int
+    if size == 4:
+        return 0
+    if size == 2:
+        code = (data[at] & 0x1F) << 6 | data[at + 1] & 0x3F
+        return code if code <= 0x9F or code == 0x61C else 0
+    code = (data[at] & 0x0F) << 12 | (data[at + 1] & 0x3F) << 6 | data[at + 2] & 0x3F
+    marks = code == 0x200E or code == 0x200F
+    if marks or (0x2028 <= code <= 0x202E) or (0x2066 <= code <= 0x2069):
+        return code
+    return 0
+
+
+@part
+def code_escape(code: int, out: Any, at: int) -> int:
+    r"""Write `\u0000` and return where it ends."""
+    out[at] = 92
+    out[at + 1] = 117
+    for i in range(4):
+        digit = code >> (12 - 4 * i) & 15
+        out[at + 2 + i] = 48 + digit if digit < 10 else 87 + digit
+    return at + 6
+
+
+@part
+def byte_escape(byte: int, out: Any, at: int) -> int:
+    r"""Write the escape of a byte below 0x80 and return where it ends."""
+    letter = 0
+    if byte == 34 or byte == 92:
+        letter = byte
+    elif byte == 8:
+        letter = 98
+    elif byte == 9:
+        letter = 116
+    elif byte == 10:
+        letter = 110
+    elif byte == 12:
+        letter = 102
+    elif byte == 13:
+        letter = 114
+    if letter == 0:
+        return code_escape(byte, out, at)
+    out[at] = 92
+    out[at + 1] = letter
+    return at + 2
+
+
+@part
+def json_quoted(
+    data: Any, start: int, length: int, lenient: int, unsafe: Any, out: Any, at: int
+) -> int:
+    r"""
+    Write text in quotes as JSON; return where it ends, or -1 where it is no UTF-8.
+
+    Args:
+        data: It is of these bytes.
+        start: Where it begins.
+        length: How many bytes it has.
+        lenient: Whether each byte that is no UTF-8 is written as its surrogate, `\udcff`.
+        unsafe: Of each byte, whether it is more than itself.
+        out: The text goes here.
+        at: Where it begins there.
+    """
+    out[at] = 34
+    at += 1
+    end = start + length
+    while start < end:
+        byte = data[start]
+        if unsafe[byte] == 0:
+            out[at] = byte
+            at += 1
+            start += 1
+            continue
+        if byte < 0x80:
+            at = byte_escape(byte, out, at)
+            start += 1
+            continue
+        size = sequence(data, start, end)
+        if size == 0:
+            if lenient == 0:
+                return -1
+            at = code_escape(0xDC00 + byte, out, at)
+            start += 1
+            continue
+        code = is_obeyed(data, start, size)
+        if code > 0:
+            at = code_escape(code, out, at)
+        else:
+            for i in range(size):
+                out[at + i] = data[start + i]
+            at += size
+        start += size
+    out[at] = 34
+    return at + 1
+
+
+@part
+def hexed(data: Any, start: int, length: int, out: Any, at: int) -> int:
+    """Write bytes as hex and return where it ends."""
+    for i in range(start, start + length):
+        byte = data[i]
+        high = byte >> 4
+        low = byte & 15
+        out[at] = 48 + high if high < 10 else 87 + high
+        out[at + 1] = 48 + low if low < 10 else 87 + low
+        at += 2
+    return at
+
+
+@part
+def csv_quoted(data: Any, start: int, length: int, out: Any, at: int) -> int:
+    """Write printable ASCII as a CSV cell; return where it ends, or -1 where it is none."""
+    begin = at
+    quotes = 0
+    # As `table.FORMULA` has it: = + - @
+    if length > 0 and (
+        data[start] == 61 or data[start] == 43 or data[start] == 45 or data[start] == 64
+    ):
+        out[at] = 39
+        at += 1
+    for i in range(start, start + length):
+        byte = data[i]
+        if byte < 32 or byte > 126:
+            return -1
+        if byte == 34:
+            out[at] = 34
+            at += 1
+        if byte == 34 or byte == 44:
+            quotes = 1
+        out[at] = byte
+        at += 1
+    if quotes == 0:
+        return at
+    for i in range(at - 1, begin - 1, -1):
+        out[i + 1] = out[i]
+    out[begin] = 34
+    out[at + 1] = 34
+    return at + 2
+
+
+@Kernel
+def find_no_plain_text(
+    starts: Any, lengths: Any, data: Any, held: Any, arena: Any, found: Any
+) -> None:
+    """Mark the texts, null aside, that are UTF-8, but not all printable ASCII."""
+    for i in range(len(starts)):
+        start = starts[i]
+        if start < 0:
+            continue
+        if start < len(data):
+            found[i] = is_no_plain_text(data, start, lengths[i])
+        elif start < len(data) + len(held):
+            found[i] = is_no_plain_text(held, start - len(data), lengths[i])
+        else:
+            found[i] = is_no_plain_text(arena, start - len(data) - len(held), lengths[i])
+
+
+@part
+def is_no_plain_text(data: Any, start: int, length: int) -> int:
+    """Tell whether bytes are UTF-8, but not all printable ASCII."""
+    end = start + length
+    plain = 1
+    while start < end:
+        byte = data[start]
+        size = 1
+        if byte < 32 or byte > 126:
+            plain = 0
+            if byte > 127:
+                size = sequence(data, start, end)
+        if size == 0:
+            return 0
+        start += size
+    return 1 - plain

@@ -1,0 +1,226 @@
+"""
+What a number means beside itself: the name of an error, the time of a timestamp, "none".
+
+One table by field name, because Kafka uses a name for one thing; the few names that mean different
+things are told apart by their API.
+
+Source: the enumerations of Kafka's clients (AclOperation, ConfigResource, ScramMechanism,
+IsolationLevel, RecordState, ...) and the comments of its message definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dissector.protocol.apis import api_name
+from dissector.protocol.error_codes import error_name
+from dissector.view.text.value_text import time_ms_text
+
+Meaning = Callable[[int], str]
+
+
+def meaning(name: str, value: object, where: str = "") -> str:
+    """
+    Return what a field's value means; empty where it speaks for itself.
+
+    Args:
+        name: The field, in snake_case; of an array's element the array.
+        value: Its value.
+        where: What has the field: `ListOffsets request`, `ConfigRecord`.
+    """
+    if isinstance(value, bool):
+        return _TRUTHS.get(name, {}).get(value, "")
+    if not isinstance(value, int):
+        return ""
+    if name.endswith("error_code"):
+        return error_name(value)
+    found = (
+        _BY_PLACE.get((where, name))
+        or _BY_PLACE.get((where.partition(" ")[0], name))
+        or _BY_NAME.get(name)
+    )
+    if found is not None:
+        return found(value)
+    return _time(value) if name.endswith(("timestamp", "timestamp_ms")) else ""
+
+
+def _words(*words: str, start: int = 0) -> Meaning:
+    """Return the meaning of an enumeration; a word that is `-` stands for a hole."""
+    table = {start + n: word for n, word in enumerate(words) if word != "-"}
+    return lambda value: table.get(value, "")
+
+
+def _only(table: Mapping[int, str]) -> Meaning:
+    return lambda value: table.get(value, "")
+
+
+def _time(value: int) -> str:
+    return "none" if value == -1 else time_ms_text(value)
+
+
+def _offset_time(value: int) -> str:
+    """Source: KIP-79, KIP-405 (-4), KIP-734 (-3), KIP-1005 (-5), KIP-1023 (-6)."""
+    special = {
+        -1: "latest",
+        -2: "earliest",
+        -3: "max timestamp",
+        -4: "earliest local",
+        -5: "latest tiered",
+        -6: "earliest pending upload",
+    }
+    return special.get(value) or time_ms_text(value)
+
+
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_OPERATIONS = (
+    *("UNKNOWN", "ANY", "ALL", "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE"),
+    *("CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
+    *("CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"),
+)
+_NOT_ASKED = -(2**31)
+
+
+def _operations(value: int) -> str:
+    """Read a set of operations: a bit each. Source: KIP-430."""
+    if value == _NOT_ASKED:
+        return "not asked for"
+    return ", ".join(word for bit, word in enumerate(_OPERATIONS) if value >> bit & 1) or "none"
+
+
+def attributes(value: int) -> str:
+    """Return what the attributes of a record batch say. Source: KIP-98, KIP-32, KIP-534."""
+    codec = value & 7
+    said = [_CODECS[codec] if codec < len(_CODECS) else f"codec {codec}"]
+    said.append("LogAppendTime" if value & 0x08 else "CreateTime")
+    flags = ((0x10, "transactional"), (0x20, "control"), (0x40, "delete horizon"))
+    return ", ".join(said + [word for bit, word in flags if value & bit])
+
+
+_NONE = _only({-1: "none"})
+_UNKNOWN = _only({-1: "unknown"})
+_BROKER_DEFAULT = _only({-1: "the broker's default"})
+_EPOCH_OF_MEMBER = _only({0: "joins", -1: "leaves", -2: "leaves for a while"})
+_CONFIG_RESOURCES = _only(
+    {
+        0: "UNKNOWN",
+        2: "TOPIC",
+        4: "BROKER",
+        8: "BROKER_LOGGER",
+        16: "CLIENT_METRICS",
+        32: "GROUP",
+    }
+)
+_CONFIG_SOURCES = _words(
+    "UNKNOWN",
+    "TOPIC_CONFIG",
+    "DYNAMIC_BROKER_CONFIG",
+    "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    "STATIC_BROKER_CONFIG",
+    "DEFAULT_CONFIG",
+    "DYNAMIC_BROKER_LOGGER_CONFIG",
+    "CLIENT_METRICS_CONFIG",
+    "GROUP_CONFIG",
+)
+_CONTROL = _words("unknown", "incremental", "full")
+_PATTERNS = _words("UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED")
+_ACL_RESOURCES = _words(
+    "UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"
+)
+
+_BY_NAME: dict[str, Meaning] = {
+    "acks": _only({-1: "all in-sync replicas", 0: "no response", 1: "the leader"}),
+    "api_key": api_name,
+    "request_api_key": api_name,
+    "attributes": attributes,
+    "timestamp_type": _words("CreateTime", "LogAppendTime"),
+    # Times whose names do not say so; others that end in _time_ms are durations.
+    "log_append_time_ms": lambda value: "CreateTime is used" if value == -1 else _time(value),
+    "transaction_start_time_ms": _time,
+    # Nothing there.
+    **dict.fromkeys(("leader_id", "controller_id", "leader", "broker_id", "node_id"), _NONE),
+    **dict.fromkeys(("producer_id", "producer_epoch", "base_sequence", "generation_id"), _NONE),
+    **dict.fromkeys(("ongoing_txn_producer_id", "ongoing_txn_producer_epoch"), _NONE),
+    **dict.fromkeys(("preferred_read_replica", "committed_offset"), _NONE),
+    **dict.fromkeys(("current_txn_start_offset", "broker_epoch", "last_sequence"), _NONE),
+    **dict.fromkeys(("leader_epoch", "current_leader_epoch", "last_fetched_epoch"), _UNKNOWN),
+    **dict.fromkeys(("committed_leader_epoch", "partition_leader_epoch"), _UNKNOWN),
+    **dict.fromkeys(("log_start_offset", "last_stable_offset", "high_watermark"), _UNKNOWN),
+    **dict.fromkeys(("base_offset", "end_offset", "offset", "low_watermark"), _UNKNOWN),
+    **dict.fromkeys(("total_bytes", "usable_bytes", "coordinator_epoch"), _UNKNOWN),
+    **dict.fromkeys(("retention_time_ms", "max_lifetime_ms"), _BROKER_DEFAULT),
+    "replica_id": _only({-1: "a consumer", -2: "a debugging consumer"}),
+    # Enumerations.
+    "isolation_level": _words("READ_UNCOMMITTED", "READ_COMMITTED"),
+    "key_type": _words("GROUP", "TRANSACTION", "SHARE"),
+    "resource_type": _ACL_RESOURCES,
+    "resource_type_filter": _ACL_RESOURCES,
+    "pattern_type": _PATTERNS,
+    "pattern_type_filter": _PATTERNS,
+    "resource_pattern_type": _PATTERNS,
+    "operation": _words(*_OPERATIONS),
+    "permission_type": _words("UNKNOWN", "ANY", "DENY", "ALLOW"),
+    "authorized_operations": _operations,
+    "topic_authorized_operations": _operations,
+    "cluster_authorized_operations": _operations,
+    "config_operation": _words("SET", "DELETE", "APPEND", "SUBTRACT"),
+    "config_source": _CONFIG_SOURCES,
+    "config_type": _words(
+        *("UNKNOWN", "BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST"),
+        *("CLASS", "PASSWORD"),
+    ),
+    "resource_types": _CONFIG_RESOURCES,
+    "election_type": _words("PREFERRED", "UNCLEAN"),
+    "endpoint_type": _words("-", "brokers", "controllers"),
+    "leader_recovery_state": _words("RECOVERED", "RECOVERING"),
+    "match_type": _words("EXACT", "DEFAULT", "ANY"),
+    "mechanism": _words("UNKNOWN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+    "security_protocol": _words("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "upgrade_type": _words("UNKNOWN", "UPGRADE", "SAFE_DOWNGRADE", "UNSAFE_DOWNGRADE"),
+    "compression_type": _words(*_CODECS),
+    "accepted_compression_types": _words(*_CODECS),
+    "member_type": _words("unknown", "classic", "consumer", start=-1),
+    "delivery_state": _words("AVAILABLE", "ACQUIRED", "ACKNOWLEDGED", "-", "ARCHIVED"),
+    "acknowledge_types": _words("gap", "accept", "release", "reject", "renew"),
+    "share_acquire_mode": _words("batch optimized", "record limit"),
+    "status_code": _words(
+        "stale topology",
+        "missing source topics",
+        "incorrectly partitioned topics",
+        "missing internal topics",
+        "shutdown application",
+        "assignment delayed",
+    ),
+}
+
+_STREAMS_NODES = _only({1: "source", 2: "processor", 3: "sink"})
+
+_BY_PLACE: dict[tuple[str, str], Meaning] = {
+    ("ListOffsets request", "timestamp"): _offset_time,
+    ("CreateTopics request", "num_partitions"): _BROKER_DEFAULT,
+    ("CreateTopics request", "replication_factor"): _BROKER_DEFAULT,
+    ("Fetch", "session_epoch"): _only({0: "a new session", -1: "no session, or its end"}),
+    ("ShareFetch", "share_session_epoch"): _only({0: "a new session", -1: "its end"}),
+    ("ShareAcknowledge", "share_session_epoch"): _only({-1: "its end"}),
+    ("DescribeConfigs", "source"): _CONFIG_SOURCES,
+    ("DescribeConfigs", "resource_type"): _CONFIG_RESOURCES,
+    ("AlterConfigs", "resource_type"): _CONFIG_RESOURCES,
+    ("IncrementalAlterConfigs", "resource_type"): _CONFIG_RESOURCES,
+    ("ListConfigResources", "resource_type"): _CONFIG_RESOURCES,
+    ("ConfigRecord", "resource_type"): _CONFIG_RESOURCES,
+    ("ConsumerGroupHeartbeat", "member_epoch"): _EPOCH_OF_MEMBER,
+    ("ShareGroupHeartbeat", "member_epoch"): _EPOCH_OF_MEMBER,
+    ("StreamsGroupHeartbeat", "member_epoch"): _EPOCH_OF_MEMBER,
+    ("StreamsGroupDescribe", "topology_description_status"): _only(
+        {0: "not requested", 1: "not stored", 2: "not to be had", 3: "available"}
+    ),
+    ("StreamsGroupDescribe", "node_type"): _STREAMS_NODES,
+    ("StreamsGroupTopologyDescriptionUpdate", "node_type"): _STREAMS_NODES,
+    ("LeaderAndIsr", "type"): _CONTROL,
+    ("UpdateMetadata", "type"): _CONTROL,
+}
+
+_TRUTHS: Mapping[str, Mapping[Any, str]] = {
+    "committed": {True: "commit", False: "abort"},
+    "transaction_result": {True: "commit", False: "abort"},
+}

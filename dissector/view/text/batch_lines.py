@@ -1,0 +1,134 @@
+"""The batches and records of a `records` field as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from dissector.protocol.records import Batch, LegacyBatch, LegacyRecord, Record, RecordBatch, layout
+from dissector.protocol.records.field import UnreadBatch
+from dissector.view.text.annotations import meaning
+from dissector.view.text.escape import escaped, hexed, quoted
+from dissector.view.text.field_lines import MASK, indented
+from dissector.view.text.value_text import time_ms_text
+
+AnyRecord = Record | LegacyRecord
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLook:
+    """
+    How records are shown.
+
+    Attributes:
+        secret: Unread bytes are not to be shown.
+        own: What is known of a record that Kafka itself wrote, from the record and whether it is in
+            a control batch: whether its value is not to be shown, and lines to hang below it.
+    """
+
+    secret: bool
+    own: Callable[[AnyRecord, bool], tuple[bool, list[str]]]
+
+
+def batch_lines(batches: Sequence[Batch], base: int | None, look: RecordLook) -> list[str]:
+    """
+    Return the lines of the batches of one field.
+
+    Args:
+        batches: As `parse_records` gives them.
+        base: Where in the frame the content of the field begins; None where it is not in it.
+        look: How to show the records.
+    """
+    lines = []
+    for index, batch in enumerate(batches):
+        match batch:
+            case UnreadBatch():
+                lines += _unread(f"[{index}]", batch, base, look)
+            case RecordBatch():
+                head = f"[{index}]: record batch of magic 2, {batch.codec}"
+                lines += _batch(head, batch, layout.BATCH, batch.batch_length, base, look)
+            case LegacyBatch():
+                header = layout.MESSAGE_1 if batch.magic else layout.MESSAGE_0
+                head = f"[{index}]: message of magic {batch.magic}, {batch.codec}"
+                lines += _batch(head, batch, header, batch.message_size, base, look)
+    return lines
+
+
+def _place(base: int | None, start: int, end: int) -> str:
+    return "" if base is None else f" [{base + start}..{base + end})"
+
+
+def _problems(batch: Batch, base: int | None) -> list[str]:
+    lines = []
+    for problem in batch.problems:
+        known = base is not None and problem.position is not None
+        at = f" at byte {(base or 0) + (problem.position or 0)}" if known else ""
+        lines.append(f"! {problem.path}{at}: {escaped(problem.what)}")
+    return lines
+
+
+def _unread(head: str, batch: UnreadBatch, base: int | None, look: RecordLook) -> list[str]:
+    what = "a batch that is cut off" if batch.partial else "not read"
+    shown = MASK if look.secret else hexed(batch.data)
+    place = _place(base, batch.position, batch.position + len(batch.data))
+    return [f"{head}: {what}: {shown}{place}", *indented(_problems(batch, base))]
+
+
+def _batch(
+    head: str,
+    batch: RecordBatch | LegacyBatch,
+    header: layout.Header,
+    length: int,
+    base: int | None,
+    look: RecordLook,
+) -> list[str]:
+    found: Sequence[AnyRecord] = batch.records
+    count = len(found)
+    end = batch.position + layout.LENGTH_END + length
+    control = isinstance(batch, RecordBatch) and batch.control
+    records = (
+        line for index, record in enumerate(found) for line in _record(index, record, control, look)
+    )
+    return [
+        f"{head}, {count:,} record{'s' * (count != 1)}{_place(base, batch.position, end)}",
+        *indented(list(_header(batch, header, base))),
+        *indented(_problems(batch, base)),
+        *indented(list(records)),
+    ]
+
+
+def _header(
+    batch: RecordBatch | LegacyBatch, header: layout.Header, base: int | None
+) -> Iterable[str]:
+    at = batch.position
+    for member in header.construct.members:
+        value = getattr(batch, member.name)
+        if member.name == "crc":
+            text = f"0x{value:08x} ({'right' if batch.crc_ok else 'wrong'})"
+        else:
+            means = meaning(member.name, value)
+            text = f"{value} ({means})" if means else f"{value}"
+        end = at + member.construct.least
+        yield f"{member.name}: {text}{_place(base, at, end)}"
+        at = end
+
+
+def _record(index: int, record: AnyRecord, control: bool, look: RecordLook) -> list[str]:
+    time = "" if record.timestamp is None else f", {time_ms_text(record.timestamp)}"
+    hidden, below = look.own(record, control)
+    value = MASK if hidden else data_text(record.value)
+    lines = [f"[{index}]: offset {record.offset}{time}, key {data_text(record.key)}, value {value}"]
+    headers = [f"header {quoted(key)}: {data_text(data)}" for key, data in record.headers]
+    return lines + indented(headers + below)
+
+
+def data_text(data: bytes | None) -> str:
+    """Return the bytes of a key or a value: as text where they begin like one."""
+    if data is None:
+        return "null"
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return hexed(data)
+    binary = any(character < " " and character not in "\t\n\r" for character in text[:200])
+    return hexed(data) if binary else quoted(text)

@@ -1,0 +1,221 @@
+"""
+A message as a tree of fields, as in the detail pane of Wireshark.
+
+What hides in bytes fields is shown below them: record batches and their records, what members of a
+group tell each other, the request inside an Envelope, Kafka's own records. Secrets are masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dissector.protocol.embedded.control_payloads import decode_control
+from dissector.protocol.embedded.fields import ENVELOPE, decode_field, enveloped_request
+from dissector.protocol.embedded.masking import (
+    is_secret_record,
+    is_secret_topic,
+    secret_ranges,
+    secret_spans,
+)
+from dissector.protocol.embedded.own_topics import Decoded, decode_record
+from dissector.protocol.embedded.reading import Embedded
+from dissector.protocol.embedded.sasl_tokens import decode_token
+from dissector.protocol.messages import Message
+from dissector.protocol.records import parse_records
+from dissector.protocol.spans import Span, spans
+from dissector.view.text.batch_lines import AnyRecord, RecordLook, batch_lines
+from dissector.view.text.escape import escaped, hexed
+from dissector.view.text.field_lines import MASK, Look, TopicName, fields_of, indented, value_text
+
+
+def tree(
+    message: Message,
+    *,
+    request: Message | None = None,
+    mechanism: str | None = None,
+    topic_name: TopicName = lambda topic_id: None,
+    show_secrets: bool = False,
+) -> list[str]:
+    """
+    Return the lines of a message's tree.
+
+    Positions are offsets in the frame, without its 4-byte size; `!` begins a line about something
+    wrong.
+
+    Args:
+        message: A request or response; one that has neither header nor problem is a raw SASL token.
+        request: Of a response: the request, which tells what an Envelope holds.
+        mechanism: The SASL mechanism of the connection, where it is known.
+        topic_name: Name of a topic id, or None.
+        show_secrets: Do not mask passwords, tokens and their like.
+    """
+    return _Tree(message, request, mechanism, topic_name, show_secrets, 0).lines()
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """One message, `inner` if it is in an Envelope; `base` is added to its positions."""
+
+    message: Message
+    request: Message | None
+    mechanism: str | None
+    topic_name: TopicName
+    show_secrets: bool
+    base: int
+    inner: bool = False
+
+    def lines(self) -> list[str]:
+        message = self.message
+        if message.correlation_id is None:
+            return self.without_header()
+        look = Look(
+            f"{message.api} {message.kind}",
+            self.topic_name,
+            self.base,
+            self.hidden(),
+            self.below,
+        )
+        version = "" if message.shown_version is None else f" v{message.shown_version}"
+        return [
+            f"{message.api or 'unknown'}{version} {message.kind}, {message.size:,} bytes",
+            *indented(self.header_and_body(look)),
+            *indented([f"! {escaped(str(problem))}" for problem in message.problems]),
+        ]
+
+    def hidden(self) -> list[tuple[int, int]]:
+        """Return the ranges of the frame that are secret."""
+        message = self.message
+        if self.show_secrets:
+            return []
+        if self.inner and message.schema is None:
+            # The Envelope around it is masked too where nobody knows what it carries.
+            return [(message.body_start, len(message.frame))]
+        return secret_ranges(message, self.request)
+
+    def without_header(self) -> list[str]:
+        """Show a frame that is too short for a header, or a raw SASL token."""
+        message = self.message
+        place = f" [{self.base}..{self.base + len(message.frame)})"
+        if message.problems:
+            problems = [f"! {problem}" for problem in message.problems]
+            return [f"{message.kind}: {hexed(message.frame)}{place}", *indented(problems)]
+        token = decode_token(message.frame, self.mechanism, message.kind == "request")
+        shown = hexed(message.frame) if self.show_secrets else MASK
+        return [f"SASL token, {message.kind}: {escaped(token.text)}", f"  bytes: {shown}{place}"]
+
+    def header_and_body(self, look: Look) -> list[str]:
+        schema, version = self.message.header
+        root = spans(schema, version, self.message.frame)
+        header = [f"header{look.place(root.start, root.end)}", *indented(fields_of(root, look))]
+        if root.problem:
+            # Nobody knows where the body begins, so nothing in it can be told from a secret.
+            hidden = [] if self.show_secrets else [(root.end, len(self.message.frame))]
+            return header + self.rest("not read", root.end, replace(look, hidden=hidden))
+        return header + self.body(look)
+
+    def body(self, look: Look) -> list[str]:
+        message = self.message
+        schema, version = message.schema, message.api_version
+        if schema is None or version is None:
+            return self.rest("body", message.body_start, look)
+        root = spans(schema, version, message.frame, message.body_start)
+        rest = "not read" if root.problem else "left over"
+        return [
+            f"body{look.place(root.start, root.end)}",
+            *indented(fields_of(root, look)),
+            *self.rest(rest, root.end, look),
+        ]
+
+    def rest(self, name: str, start: int, look: Look) -> list[str]:
+        """Show the bytes from `start` on, which no declaration reads."""
+        data = self.message.frame[start:]
+        span = Span(name, "", None, start, start + len(data), data)
+        shown = MASK if look.hides(span) else hexed(data)
+        return [f"{name}: {shown}{look.place(span.start, span.end)}"] if data else []
+
+    def below(self, span: Span, topic: str | None) -> list[str]:
+        """Show what a bytes field of the message holds."""
+        if not isinstance(span.value, bytes) or not span.value or span.declared is None:
+            return []
+        base = self.base + span.end - len(span.value)
+        if span.declared.type == "records":
+            return self.records(span.value, base, topic)
+        found = decode_field(self.message, span.path, span.value, self.request, self.mechanism)
+        return [] if found is None else self.embedded(found, base)
+
+    def embedded(self, found: Embedded, base: int | None) -> list[str]:
+        """Show something embedded, whose bytes begin at `base`."""
+        if found.message is not None:
+            return self.inner_message(found.message, base or 0)
+        root = found.spans()
+        if root is None:
+            return [*_plain(found), *_problems(found, base)]
+        inner = {each.path: each for each in found.inner}
+
+        def below(span: Span, topic: str | None) -> list[str]:
+            each = inner.get(span.path)
+            if each is None or (base is None and each.message is not None):
+                return []
+            return self.embedded(each, None if base is None else base + span.end - len(each.data))
+
+        hidden = () if self.show_secrets else secret_spans(root)
+        look = Look(found.name, self.topic_name, base, hidden, below)
+        version = f" v{found.written_version}"
+        return [
+            f"{found.name}{version}{look.place(root.start, root.end)}",
+            *indented(fields_of(root, look)),
+            *indented(_problems(found, base)),
+        ]
+
+    def inner_message(self, message: Message, base: int) -> list[str]:
+        """Show the message inside an Envelope; Kafka nests them no deeper."""
+        if message.api_key == ENVELOPE:
+            return ["! an Envelope inside an Envelope is not read further"]
+        request = enveloped_request(self.request)
+        return replace(self, message=message, request=request, base=base, inner=True).lines()
+
+    def records(self, data: bytes, base: int, topic: str | None) -> list[str]:
+        """Show the batches of a `records` field."""
+        masks = is_secret_topic(topic) and not self.show_secrets
+
+        def own(record: AnyRecord, control: bool) -> tuple[bool, list[str]]:
+            if control:
+                found: Decoded | None = decode_control(record.key, record.value)
+            else:
+                found = decode_record(topic, record.key, record.value) if topic else None
+            if found is None:
+                return False, []
+            secret = not self.show_secrets and is_secret_record(topic or "", found)
+            return secret, self.own_record(found)
+
+        batches = parse_records(data, may_be_cut=self.message.kind == "response")
+        return batch_lines(batches, base, RecordLook(masks, own))
+
+    def own_record(self, record: Decoded) -> list[str]:
+        """Show a record that Kafka itself wrote."""
+        lines = [f"{record.name}{', a tombstone' if record.tombstone else ''}"]
+        for part in (record.key, record.value):
+            lines += indented(self.embedded(part, None)) if part is not None else []
+        parts = {id(p) for part in (record.key, record.value) if part for p in part.problems}
+        own = [problem for problem in record.problems if id(problem) not in parts]
+        return lines + indented([f"! {escaped(str(problem))}" for problem in own])
+
+
+def _plain(found: Embedded) -> list[str]:
+    """Show what has no declaration: a SASL token, an address."""
+    if found.value is None:
+        return [found.name]
+    if "text" in found.value:
+        return [f"{found.name}: {escaped(found.value['text'])}"]
+    shown = ", ".join(f"{name} {value_text(value)}" for name, value in found.value.items())
+    return [f"{found.name}: {shown}"]
+
+
+def _problems(found: Embedded, base: int | None) -> Sequence[str]:
+    lines = []
+    for problem in found.problems:
+        known = base is not None and problem.position is not None
+        at = f" at byte {(base or 0) + (problem.position or 0)}" if known else ""
+        lines.append(f"! {escaped(problem.path)}{at}: {escaped(problem.what)}")
+    return lines

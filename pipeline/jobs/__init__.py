@@ -1,0 +1,1 @@
+"""Spark: session, stages, data source and summaries; the same in local processes."""

@@ -1,0 +1,281 @@
+"""
+Captures as a data source of Spark, for questions that need no tables to be written.
+
+    from kafkashark import register
+
+    register(spark)
+    spark.read.format("kafka-capture").option("table", "exchanges").load("captures/demo.pcap")
+
+A query reads its captures: the headers once in all, on the driver, then each range where it lies,
+and once more what crosses ranges. What is asked more than once is asked of the tables of a job.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringContains,
+    StringEndsWith,
+    StringStartsWith,
+)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from dissector.capture.columns import Int64s
+from dissector.engine.reading.segment_source import FileNames
+from dissector.errors import UsageError
+from dissector.protocol.definitions.schemas import Schemas
+from pipeline.jobs.local_job import planned
+from pipeline.jobs.worker import settle
+from pipeline.split.byte_ranges import RANGE_BYTES, Range, ranges_of
+from pipeline.split.collection import captured
+from pipeline.split.connection_keys import part_of
+from pipeline.split.segment_sources import RangeFeed
+from pipeline.tables.dissect_task import dissect_parcels, dissect_range
+from pipeline.tables.finalize import Finish
+from pipeline.tables.shared_facts import MARK, has_doubts, merged
+from pipeline.tables.table_builder import NAMES, Batch, Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+
+FORMAT = "kafka-capture"
+
+PARTS = 8
+
+OPTIONS = ("path", "paths", "table", "fields", "ports", "rangemb", "schemas", "showsecrets")
+
+COMPARED = {
+    EqualTo: pc.equal,
+    GreaterThan: pc.greater,
+    GreaterThanOrEqual: pc.greater_equal,
+    LessThan: pc.less,
+    LessThanOrEqual: pc.less_equal,
+    StringStartsWith: pc.starts_with,
+    StringEndsWith: pc.ends_with,
+    StringContains: pc.match_substring,
+}
+"""Filters with a value, and what they are in Arrow; a null passes none of them."""
+
+
+class KafkaCapture(DataSource):
+    """
+    The format `kafka-capture`.
+
+    Options: `table`, one of those of the pipeline, by default `exchanges`; `fields`, the paths of
+    those that go into the table of that name; `ports`, `showSecrets`, as in the commands;
+    `rangeMb`, how much of a file is one task; `schemas`, JARs or folders of message definitions
+    where the driver runs, with commas between them.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Return the columns of the table."""
+        return from_arrow_schema(SCHEMAS[self._table])
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return what reads the captures."""
+        options = self.options
+        for name in options:
+            if name.lower() not in OPTIONS:
+                raise UsageError(f"{FORMAT} has no option {name}")
+        wanted = Wanted(
+            tables=frozenset((self._table,)),
+            fields=frozenset(_words(options.get("fields"))),
+            ports=frozenset(int(_number("ports", each)) for each in _words(options.get("ports"))),
+            show_secrets=_truth("showSecrets", options.get("showSecrets", "false")),
+            schemas=Schemas.given(_words(options.get("schemas"))),
+        )
+        range_mb = options.get("rangeMb")
+        range_bytes = int(_number("rangeMb", range_mb) * (1 << 20)) if range_mb else RANGE_BYTES
+        return CaptureReader(self._paths, self._table, wanted, range_bytes)
+
+    @property
+    def _table(self) -> str:
+        table = self.options.get("table", "exchanges")
+        if table not in SCHEMAS:
+            raise UsageError(f"table takes {', '.join(SCHEMAS)}, not {table!r}")
+        return table
+
+    @property
+    def _paths(self) -> list[str]:
+        paths = [*json.loads(self.options.get("paths", "[]"))]
+        if not paths and "path" not in self.options:
+            raise UsageError("there are no captures: load(PATH)")
+        return paths or [self.options["path"]]
+
+
+def _words(text: str | None) -> list[str]:
+    return [each.strip() for each in (text or "").split(",") if each.strip()]
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not number > 0:
+        raise UsageError(f"{option} takes numbers above 0, not {text!r}")
+    return number
+
+
+def _truth(option: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise UsageError(f"{option} takes true, false, not {text!r}")
+    return text.lower() == "true"
+
+
+@dataclass
+class Piece(InputPartition):
+    """
+    What one task reads: a range, or the connections of one part from all ranges.
+
+    Attributes:
+        ranges: Those that are read.
+        crossing: The keys of connections that are in more than one range: a single range leaves
+            them out, otherwise they are all that is looked at.
+        files: Which file holds a packet.
+        part: The number of the part; -1: a range.
+    """
+
+    ranges: Sequence[Range]
+    crossing: Int64s
+    files: FileNames
+    part: int = -1
+
+    def batches(self, wanted: Wanted) -> Iterator[Batch]:
+        """Yield the rows of tables."""
+        if self.part < 0:
+            return dissect_range(self.ranges[0], self.crossing, 1, wanted)
+        return dissect_parcels(self._parcels(wanted), self.files, wanted)
+
+    def _parcels(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        for each in self.ranges:
+            feed = RangeFeed(each, self.crossing, 1, wanted.window_bytes)
+            for _ in feed.windows():
+                yield from feed.packing.take()
+            yield from feed.packing.finish()
+
+
+class CaptureReader(DataSourceReader):
+    """Reads a table of captures, without the rows that filters of a query rule out."""
+
+    def __init__(self, paths: Sequence[str], table: str, wanted: Wanted, range_bytes: int) -> None:
+        self._paths = paths
+        self._table = table
+        self._wanted = wanted
+        self._range_bytes = range_bytes
+        self._filters: list[Filter] = []
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  (Spark's)
+        """Take the filters that Arrow knows; Spark sees to the others."""
+        for each in filters:
+            if _is_known(each):
+                self._filters.append(each)
+            else:
+                yield each
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Read the headers, and say what tasks there are."""
+        plan = planned(ranges_of(captured(self._paths), self._range_bytes))
+        pieces = [Piece([each], plan.crossing, plan.files) for each in plan.ranges]
+        parts = np.array([part_of(key, PARTS) for key in plan.crossing.tolist()], np.int64)
+        for part in range(PARTS):
+            keys = plan.crossing[parts == part]
+            if not len(keys):
+                continue
+            number = len(plan.ranges) + part
+            pieces.append(Piece(plan.ranges, keys, plan.files, number))
+        return pieces
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one task."""
+        assert isinstance(partition, Piece)
+        settle()
+        names: dict[str, str] = {}
+        asked = False
+        for table, batch in partition.batches(self._wanted):
+            if table == NAMES and not asked and has_doubts(batch):
+                names, asked = self._names(), True
+            if table != self._table:
+                continue
+            if not asked and lacks_names(table, batch):
+                names, asked = self._names(), True
+            rows = self._finished(batch, names)
+            for each in self._filters:
+                rows = rows.filter(_passes(rows, each))
+            if rows.num_rows:
+                yield rows
+
+    def _names(self) -> dict[str, str]:
+        """Read all captures for the names of topics, as the commands do where ids are left."""
+        few = replace(self._wanted, tables=frozenset(("exchanges",)))
+        pieces = cast(Sequence[Piece], self.partitions())
+        batches = (each for piece in pieces for each in piece.batches(few))
+        return merged(batch for table, batch in batches if table == NAMES)
+
+    def _finished(self, batch: pa.RecordBatch, names: Mapping[str, str]) -> pa.RecordBatch:
+        """Put in names; connections keep the numbers of their first packets."""
+        return Finish(None, names, self._wanted.show_secrets)(self._table, batch)
+
+
+def lacks_names(table: str, batch: pa.RecordBatch) -> bool:
+    """Tell whether there are topics in rows of which only the ids are known."""
+    if table == "records":
+        unnamed = pc.and_(pc.is_null(batch.column("topic")), pc.is_valid(batch.column("topic_id")))
+        return bool(pc.any(unnamed).as_py())
+    if "topics" not in batch.schema.names:
+        return False
+    return bool(pc.any(pc.starts_with(pc.list_flatten(batch.column("topics")), MARK)).as_py())
+
+
+def _is_known(each: Filter) -> bool:
+    if isinstance(each, Not):
+        return _is_known(each.child)
+    known = (*COMPARED, In, IsNull, IsNotNull)
+    return isinstance(each, known) and len(each.attribute) == 1
+
+
+def _passes(rows: pa.RecordBatch, each: Any) -> pa.Array:
+    """Return which rows pass a filter: true, false, or null, which does not pass either."""
+    if isinstance(each, Not):
+        return pc.invert(_passes(rows, each.child))
+    column = rows.column(each.attribute[0])
+    match each:
+        case IsNull():
+            return pc.is_null(column)
+        case IsNotNull():
+            return pc.is_valid(column)
+        case In():
+            found = [pc.equal(column, _value(value, column)) for value in each.value]
+            return reduce(pc.or_kleene, found)
+    if isinstance(each, (StringStartsWith, StringEndsWith, StringContains)):
+        return COMPARED[type(each)](column, each.value)
+    return COMPARED[type(each)](column, _value(each.value, column))
+
+
+def _value(value: Any, column: pa.Array) -> pa.Scalar:
+    return pa.scalar(value, column.type)

@@ -1,0 +1,58 @@
+"""The tables that a job has written, for queries."""
+
+from __future__ import annotations
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
+
+from pipeline.storage.atomic_files import joined
+from pipeline.storage.parquet_store import API, DATE
+from pipeline.tables.table_schemas import SCHEMAS
+
+
+def read(spark: SparkSession, out: str, table: str) -> DataFrame:
+    """
+    Return a table: the columns of the command, in their order, and the date.
+
+    Args:
+        spark: A session.
+        out: Where the job has written.
+        table: One of `SCHEMAS`; it is empty where the job has written no row.
+    """
+    rows = from_arrow_schema(SCHEMAS[table])
+    columns = rows.names
+    schema = StructType(
+        [each for each in rows if each.name != API] + [StructField(DATE, StringType())]
+    )
+    if API in columns:
+        schema = schema.add(API, StringType())
+    try:
+        found = spark.read.schema(schema).parquet(joined(out, table))
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        found = spark.createDataFrame([], schema)
+    return found.select(*columns, DATE)
+
+
+def views(spark: SparkSession, out: str) -> None:
+    """
+    Make the tables known to SQL under their names.
+
+    Times in ns have a column beside them that SQL can calculate with: `time` of messages, records,
+    fields and problems, `request_time` of exchanges, `first_time` of connections.
+    """
+    for table in SCHEMAS:
+        rows = read(spark, out, table)
+        for name in rows.columns:
+            if name.endswith("time_ns"):
+                rows = rows.withColumn(name.removesuffix("_ns"), moment(name))
+        rows.createOrReplaceTempView(table)
+
+
+def moment(name: str) -> Column:
+    """Return a column of ns since the epoch as a timestamp, which has µs."""
+    return F.timestamp_micros(F.floor(F.col(name) / 1000))

@@ -1,0 +1,166 @@
+"""
+What people ask of the tables first, over windows of time, made by Spark from the exchanges.
+
+    OUT/summaries/response_times    how long answers took, how many failed: per API and window, and
+                                    the same per client, topic and broker
+    OUT/summaries/throughput        requests and bytes per broker, API and window
+    OUT/summaries/errors            how often each error was answered
+    OUT/summaries/talkers           who sends and gets how much, the greatest first
+    OUT/summaries/topic_users       who uses which topic, with which version of which client
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
+
+from pipeline.jobs.query import moment, read
+from pipeline.storage.atomic_files import joined
+
+FOLDER = "summaries"
+
+WINDOW = "1 minute"
+
+ACCURACY = 1000
+"""Percentiles are off by a thousandth of the rows at most."""
+
+
+def make_summaries(spark: SparkSession, out: str, window: str = WINDOW) -> dict[str, DataFrame]:
+    """
+    Write the summaries of tables that a job has written; return them.
+
+    Args:
+        spark: A session.
+        out: Where the job has written; the table of exchanges must be there.
+        window: How long the windows are, as Spark says it.
+    """
+    exchanges = read(spark, out, "exchanges")
+    time = F.coalesce("request_time_ns", "response_time_ns")
+    timed = exchanges.withColumn("time_ns", time)
+    timed = timed.withColumn("window", F.window(moment("time_ns"), window).start)
+    timed = timed.withColumn("host", _host("client"))
+    made = {
+        "response_times": response_times(timed),
+        "throughput": throughput(timed, window),
+        "errors": errors(timed),
+        "talkers": talkers(timed),
+        "topic_users": topic_users(timed, read(spark, out, "fields")),
+    }
+    for name, rows in made.items():
+        rows.coalesce(1).write.mode("overwrite").parquet(joined(out, FOLDER, name))
+    return {name: spark.read.parquet(joined(out, FOLDER, name)) for name in made}
+
+
+def response_times(exchanges: DataFrame) -> DataFrame:
+    """
+    Return how long answers took, by window and API: as a whole, and by client, topic and broker.
+
+    `by` is `api`, `client_id`, `client`, `topic` or `broker`, and `name` which one.
+    """
+    names = F.array(
+        _named("api", "api"),
+        _named("client_id", "client_id"),
+        _named("client", "host"),
+        _named("broker", "broker"),
+    )
+    topics = F.transform(
+        "topics", lambda topic: F.struct(F.lit("topic").alias("by"), topic.alias("name"))
+    )
+    each = exchanges.withColumn("each", F.explode(F.concat(names, topics)))
+    failed = F.size("errors") > 0
+    return (
+        each.groupBy("window", "api", "each.by", "each.name")
+        .agg(
+            F.count("*").alias("exchanges"),
+            F.count_if(failed).alias("errors"),
+            F.count_if(F.col("status") == "unanswered").alias("unanswered"),
+            F.min("latency_ms").alias("min_ms"),
+            *(_percentile(share) for share in (50, 95, 99)),
+            F.max("latency_ms").alias("max_ms"),
+        )
+        .withColumn("error_rate", F.col("errors") / F.col("exchanges"))
+        .orderBy("window", "by", "name", "api")
+    )
+
+
+def throughput(exchanges: DataFrame, window: str) -> DataFrame:
+    """Return how much went to and fro, by window, broker and API, and how much a second."""
+    length = F.expr(f"interval {window}")
+    seconds = F.unix_timestamp(F.col("window") + length) - F.unix_timestamp("window")
+    return (
+        exchanges.groupBy("window", "broker", "api")
+        .agg(
+            F.count("*").alias("exchanges"),
+            *(_sum(name) for name in ("request_bytes", "response_bytes")),
+        )
+        .withColumn("exchanges_per_s", F.col("exchanges") / seconds)
+        .withColumn("bytes_per_s", (F.col("request_bytes") + F.col("response_bytes")) / seconds)
+        .orderBy("window", "broker", "api")
+    )
+
+
+def errors(exchanges: DataFrame) -> DataFrame:
+    """Return how often each error was answered, by window, API and broker."""
+    return (
+        exchanges.withColumn("error", F.explode("errors"))
+        .groupBy("window", "api", "error", "broker")
+        .agg(F.count("*").alias("exchanges"), F.count_distinct("client").alias("clients"))
+        .orderBy("window", "api", "error", "broker")
+    )
+
+
+def talkers(exchanges: DataFrame) -> DataFrame:
+    """Return who sends and gets how much, the greatest first."""
+    return (
+        exchanges.groupBy("host", "client_id", "broker")
+        .agg(
+            F.count("*").alias("exchanges"),
+            F.count_distinct("connection").alias("connections"),
+            *(_sum(name) for name in ("request_bytes", "response_bytes")),
+        )
+        .withColumn("bytes", F.col("request_bytes") + F.col("response_bytes"))
+        .orderBy(F.desc("bytes"), "host", "client_id", "broker")
+    )
+
+
+def topic_users(exchanges: DataFrame, fields: DataFrame) -> DataFrame:
+    """
+    Return who uses which topic, with which versions of which APIs and of which client.
+
+    Clients tell their name and version in ApiVersions from version 3 on, once a connection.
+    """
+    told = fields.where(F.col("path").isin("client_software_name", "client_software_version"))
+    software = told.groupBy("connection").agg(
+        *(
+            F.max(F.when(F.col("path") == f"client_{name}", F.col("text"))).alias(name)
+            for name in ("software_name", "software_version")
+        )
+    )
+    return (
+        exchanges.withColumn("topic", F.explode("topics"))
+        .join(software, "connection", "left")
+        .groupBy("topic", "api", "api_version", "client_id", "host")
+        .agg(
+            F.count("*").alias("exchanges"),
+            F.array_sort(F.collect_set("software_name")).alias("software_names"),
+            F.array_sort(F.collect_set("software_version")).alias("software_versions"),
+        )
+        .orderBy("topic", "api", "client_id", "host", "api_version")
+    )
+
+
+def _sum(column: str) -> Column:
+    return F.coalesce(F.sum(column), F.lit(0)).alias(column)
+
+
+def _named(by: str, column: str) -> Column:
+    return F.struct(F.lit(by).alias("by"), F.col(column).alias("name"))
+
+
+def _percentile(share: int) -> Column:
+    return F.percentile_approx("latency_ms", share / 100, ACCURACY).alias(f"p{share}_ms")
+
+
+def _host(column: str) -> Column:
+    """Return the address of an endpoint, without its port."""
+    return F.regexp_replace(column, r":\d+$", "")

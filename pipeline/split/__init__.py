@@ -1,0 +1,1 @@
+"""A collection of captures, divided into byte ranges and shards by connection."""

@@ -1,0 +1,228 @@
+"""The loop that packs segments for their parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dissector.capture.columns import Bytes, Int64s, Segments
+from dissector.capture.hashing import SECRET, scatter_ends
+from dissector.kernel import Kernel, part
+from dissector.kernel.memcpy import move
+
+NETWORK, SOURCE_PORT, TARGET_PORT, SOURCE, TARGET = 0, 1, 2, 3, 5
+"""Columns of ends: from where to where segments go; addresses are high and low, signed."""
+
+ENDS = 7
+
+PACKET, TIME, FLAGS, SEQ, ACK, LENGTHS, CLOCK = range(7)
+"""
+Columns of rows, a row for each segment.
+
+With the flags stands the number of the ends, 8 bits higher; the lengths are the one that was sent,
+32 bits higher, and the captured one.
+"""
+
+ROWS = 7
+
+_STEPS = 12
+
+
+@part
+def _end_of(
+    ends: Any,
+    slots: Any,
+    secret: Any,
+    count: int,
+    network: int,
+    source: Any,
+    source_port: int,
+    target: Any,
+    target_port: int,
+    i: int,
+) -> int:
+    """Return the number of the ends of segment `i`, which may be new: then it is `count`."""
+    last = len(slots) - 1
+    high, low, to_high, to_low = source[i, 0], source[i, 1], target[i, 0], target[i, 1]
+    slot = last & scatter_ends(
+        secret, network, high, low, source_port, to_high, to_low, target_port
+    )
+    while slots[slot] != 0:
+        number: int = slots[slot] - 1
+        if (
+            ends[number, SOURCE + 1] == low
+            and ends[number, TARGET + 1] == to_low
+            and ends[number, SOURCE_PORT] == source_port
+            and ends[number, TARGET_PORT] == target_port
+            and ends[number, NETWORK] == network
+            and ends[number, SOURCE] == high
+            and ends[number, TARGET] == to_high
+        ):
+            return number
+        slot = (slot + 1) & last
+    slots[slot] = count + 1
+    ends[count, NETWORK] = network
+    ends[count, SOURCE_PORT], ends[count, TARGET_PORT] = source_port, target_port
+    ends[count, SOURCE], ends[count, SOURCE + 1] = high, low
+    ends[count, TARGET], ends[count, TARGET + 1] = to_high, to_low
+    return count
+
+
+@Kernel
+def _pack(
+    into: Any,
+    data: Any,
+    packet: Any,
+    time_ns: Any,
+    network: Any,
+    source: Any,
+    target: Any,
+    source_port: Any,
+    target_port: Any,
+    seq: Any,
+    ack: Any,
+    flags: Any,
+    start: Any,
+    length: Any,
+    captured: Any,
+    clock_ns: Any,
+    ends: Any,
+    slots: Any,
+    secret: Any,
+    state: Any,
+    places: Any,
+    rows: Any,
+    payload: Any,
+) -> int:
+    """
+    Write a row for each segment that has a part, and its payload, behind those of its part.
+
+    Returns:
+        The first segment that finds no room for its ends, or their number. `state` says how many
+        ends there are and with which segment to begin, `places` where each part goes on.
+    """
+    count = state[0]
+    i: int = state[1]
+    while i < len(into) and count < len(ends):
+        part = into[i]
+        if part >= 0:
+            end = _end_of(
+                ends,
+                slots,
+                secret,
+                count,
+                network[i],
+                source,
+                source_port[i],
+                target,
+                target_port[i],
+                i,
+            )
+            if end == count:
+                count += 1
+            row = places[part, 0]
+            rows[row, PACKET] = packet[i]
+            rows[row, TIME] = time_ns[i]
+            rows[row, FLAGS] = end * 256 + flags[i]
+            rows[row, SEQ] = seq[i]
+            rows[row, ACK] = ack[i]
+            rows[row, LENGTHS] = length[i] * 0x100000000 + captured[i]
+            rows[row, CLOCK] = clock_ns[i]
+            places[part, 0] += 1
+            if captured[i] > 0:
+                move(payload, places[part, 1], data, start[i], captured[i])
+                places[part, 1] += captured[i]
+        i += 1
+    state[0], state[1] = count, i
+    return i
+
+
+class Ends:
+    """
+    From where to where segments go, each once, by number.
+
+    Attributes:
+        rows: The table; there is room for more.
+    """
+
+    def __init__(self) -> None:
+        self.rows: Int64s = np.zeros((256, ENDS), np.int64)
+        self._slots = np.zeros(1024, np.int64)
+        self._count = 0
+
+    def pack(self, segments: Segments, into: Int64s, sums: Int64s) -> tuple[Int64s, Bytes]:
+        """
+        Return the rows of segments that have a part, part by part, and their payload likewise.
+
+        Args:
+            segments: The segments.
+            into: The part of each, or -1.
+            sums: How many segments and bytes each part gets.
+        """
+        total = sums.sum(axis=0)
+        rows = np.empty((int(total[0]), ROWS), np.int64)
+        payload = np.empty(int(total[1]), np.uint8)
+        places = np.ascontiguousarray(np.cumsum(sums, axis=0) - sums)
+        columns = _columns(segments)
+        state = np.array([self._count, 0], np.int64)
+        while True:
+            work = _STEPS * (len(into) - int(state[1]))
+            tables = self.rows, self._slots, SECRET, state, places, rows, payload
+            at: int = _pack(into, segments.data, *columns, *tables, work=work)
+            self._count = int(state[0])
+            if at == len(into):
+                return rows, payload
+            self._grow()
+
+    def _grow(self) -> None:
+        rows = np.zeros((2 * len(self.rows), ENDS), np.int64)
+        rows[: self._count] = self.rows
+        self._slots = np.zeros(2 * len(self._slots), np.int64)
+        self.rows = rows
+        _scatter_again(rows, self._slots, SECRET, self._count, work=4 * self._count)
+
+
+@Kernel
+def _scatter_again(ends: Any, slots: Any, secret: Any, count: int) -> None:
+    """Fill empty slots."""
+    last = len(slots) - 1
+    for row in range(count):
+        slot = last & scatter_ends(
+            secret,
+            ends[row, NETWORK],
+            ends[row, SOURCE],
+            ends[row, SOURCE + 1],
+            ends[row, SOURCE_PORT],
+            ends[row, TARGET],
+            ends[row, TARGET + 1],
+            ends[row, TARGET_PORT],
+        )
+        while slots[slot] != 0:
+            slot = (slot + 1) & last
+        slots[slot] = row + 1
+
+
+def _columns(segments: Segments) -> tuple[Any, ...]:
+    """Return the columns in the order in which the loop takes them."""
+    addresses = (
+        np.ascontiguousarray(column).view(np.int64) for column in (segments.source, segments.target)
+    )
+    source, target = addresses
+    columns = (
+        segments.packet,
+        segments.time_ns,
+        segments.network,
+        source,
+        target,
+        segments.source_port,
+        segments.target_port,
+        segments.seq,
+        segments.ack,
+        segments.flags,
+        segments.start,
+        segments.length,
+        segments.captured,
+        segments.clock_ns,
+    )
+    return tuple(np.ascontiguousarray(column) for column in columns)

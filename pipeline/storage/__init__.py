@@ -1,0 +1,1 @@
+"""Files and Parquet at local paths and URIs."""

@@ -1,0 +1,1 @@
+"""Rows of the tables, and the values that only the whole collection can fill in."""

@@ -1,0 +1,165 @@
+"""What only the whole collection tells, put into the rows of its parts: numbers and names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dissector.capture.columns import Int64s
+from dissector.protocol.embedded.own_topics import is_own_topic
+from dissector.view.json.body import mask_record_row
+from pipeline.tables.shared_facts import MARK, disbelieved, topic_names
+from pipeline.tables.table_schemas import SCHEMAS
+
+_DISBELIEVED = {
+    "speaks": "other",
+    "client": None,
+    "skipped_a": 0,
+    "skipped_b": 0,
+    "entered_a": None,
+    "entered_b": None,
+}
+"""What the row of a connection says that might be Kafka, but for its broker, which is none."""
+
+_WITH_TOPICS = ("exchanges", "messages")
+
+
+@dataclass(slots=True)
+class Finish:
+    """
+    Makes the rows of one part rows of the whole.
+
+    Attributes:
+        firsts: The first packets of all connections, in order: a connection's number is its place.
+            None: its first packet is left in the place of its number.
+        names: What all parts have told: the names of topics by their ids, and who is a broker.
+        show_secrets: Leave credentials in Kafka's own topics as they are.
+        numbers: Their numbers, where these are others.
+    """
+
+    firsts: Int64s | None
+    names: Mapping[str, str] = field(default_factory=dict)
+    show_secrets: bool = False
+    numbers: Int64s | None = None
+    _disbelieved: Int64s = field(init=False)
+    _topics: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._disbelieved = disbelieved(self.names)
+        self._topics = topic_names(self.names)
+
+    def __call__(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows of the table with this name as they are to be written."""
+        if len(self._disbelieved):
+            batch = self._believed(name, batch)
+        if self.firsts is not None:
+            batch = self._numbered(batch, self.firsts)
+        if name in _WITH_TOPICS:
+            batch = self._with_topics(batch)
+        elif name == "records":
+            batch = self._of_records(batch)
+        return batch
+
+    def _believed(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return what is true of connections that are with no broker."""
+        column = batch.column("connection")
+        here = np.isin(np.asarray(column.fill_null(-1)), self._disbelieved)
+        if not here.any():
+            return batch
+        if name != "connections":
+            return batch.filter(pa.array(~here))
+        for column, instead in _DISBELIEVED.items():
+            at = batch.schema.get_field_index(column)
+            kind = batch.schema.field(at).type
+            values = pc.if_else(pa.array(here), pa.scalar(instead, kind), batch.column(at))
+            batch = batch.set_column(at, column, values)
+        return batch
+
+    def _numbered(self, batch: pa.RecordBatch, firsts: Int64s) -> pa.RecordBatch:
+        at = batch.schema.get_field_index("connection")
+        column = batch.column(at)
+        there = np.asarray(column.is_valid())
+        numbers = np.searchsorted(firsts, np.asarray(column.fill_null(0)))
+        if self.numbers is not None:
+            numbers = self.numbers[numbers] if len(firsts) else np.zeros_like(numbers)
+        return batch.set_column(at, "connection", pa.array(numbers, pa.int64(), mask=~there))
+
+    def nameless(self, name: str, batch: pa.RecordBatch) -> set[str]:
+        """Return the ids of topics in rows, as they came, of which no name is known."""
+        if name in _WITH_TOPICS:
+            ids = {each[len(MARK) :] for each in _marked(batch)}
+        elif name == "records":
+            rows = batch.filter(pc.is_null(batch.column("topic")))
+            ids = set(rows.column("topic_id").drop_null().to_pylist())
+        else:
+            ids = set()
+        return ids - self._topics.keys()
+
+    def named(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows, which were finished when less was known, with the names of topics."""
+        if name in _WITH_TOPICS:
+            return _replaced(batch, self._topics)
+        return self._of_records(batch)
+
+    def _with_topics(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Put names, or the texts of ids, in the place of what is marked."""
+        ids = {each: each[len(MARK) :] for each in _marked(batch)}
+        return _replaced(batch, {each: self._topics.get(to, to) for each, to in ids.items()})
+
+    def _of_records(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Fill in the names of topics, and mask what is a secret by them."""
+        batch = self._with_topic(batch)
+        return batch if self.show_secrets else _masked(batch)
+
+    def _with_topic(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Fill in the names of topics of which only the id is known."""
+        at = batch.schema.get_field_index("topic")
+        ids: Any = pl.from_arrow(batch.column("topic_id"))
+        topics: Any = pl.from_arrow(batch.column(at))
+        lacking = topics.is_null() & ids.is_not_null()
+        if not self._topics or not lacking.any():
+            return batch
+        names = ids.replace_strict(self._topics, default=None, return_dtype=pl.String)
+        column = topics.zip_with(~lacking, names).to_arrow().cast(pa.string())
+        return batch.set_column(at, "topic", column)
+
+
+def _marked(batch: pa.RecordBatch) -> list[str]:
+    """Return the ids of topics, each behind a mark, that stand in the place of names."""
+    topics: Any = pl.from_arrow(batch.column("topics"))
+    each = topics.explode().drop_nulls().unique()
+    found: list[str] = each.filter(each.str.starts_with(MARK)).to_list()
+    return found
+
+
+def _replaced(batch: pa.RecordBatch, to: Mapping[str, str]) -> pa.RecordBatch:
+    """Return rows with other names of topics, each told once in a row."""
+    if not to:
+        return batch
+    at = batch.schema.get_field_index("topics")
+    topics: Any = pl.from_arrow(batch.column(at))
+    named = topics.list.eval(pl.element().replace(to)).list.unique(maintain_order=True)
+    return batch.set_column(at, "topics", named.to_arrow().cast(batch.schema.field(at).type))
+
+
+def _masked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return records with those masked that hold credentials."""
+    topics: Any = pl.from_arrow(batch.column("topic"))
+    own = [name for name in topics.unique().drop_nulls().to_list() if is_own_topic(name)]
+    if not own:
+        return batch
+    rows = topics.is_in(own).arg_true().to_list()
+    values = batch.column("value").to_pylist()
+    for row in rows:
+        record = {"key": batch.column("key")[row].as_py(), "value": values[row]}
+        mask_record_row(batch.column("topic")[row].as_py(), record)
+        value = record["value"]
+        values[row] = value.encode() if isinstance(value, str) else value
+    at = SCHEMAS["records"].get_field_index("value")
+    return batch.set_column(at, "value", pa.array(values, pa.binary()))

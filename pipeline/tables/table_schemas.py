@@ -1,0 +1,106 @@
+"""The columns of the tables: those of the commands, as Arrow has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from dissector.engine.fields.field_frame import field_schema
+from dissector.engine.reading.connection_rows import COLUMNS as CONNECTION_COLUMNS
+from dissector.engine.tables.frames import exchange_schema, record_schema
+
+_TEXTS = {"network", "a", "b", "speaks", "client", "ended"}
+"""Those columns of connections that are no numbers."""
+
+_MESSAGES = (
+    "capture",
+    "packet",
+    "time_ns",
+    "connection",
+    "source",
+    "target",
+    "kind",
+    "api_key",
+    "api",
+    "api_version",
+    "correlation_id",
+    "client_id",
+    "bytes",
+    "status",
+    "latency_ms",
+    "errors",
+    "topics",
+    "problems",
+)
+
+_OWN = {
+    "packet": pa.int64(),
+    "time_ns": pa.int64(),
+    "source": pa.string(),
+    "target": pa.string(),
+    "kind": pa.string(),
+    "bytes": pa.int64(),
+}
+"""The columns of messages that exchanges do not have."""
+
+
+def _arrow(kind: Any) -> pa.DataType:
+    """Return the Arrow type of a polars type, in the form that all readers know."""
+    match kind:
+        case pl.List():
+            return pa.list_(_arrow(kind.inner))
+        case pl.Struct():
+            return pa.struct({each.name: _arrow(each.dtype) for each in kind.fields})
+        case pl.String() | pl.Categorical():
+            return pa.string()
+        case pl.Binary():
+            return pa.binary()
+    empty: pa.Array = pl.Series([], dtype=kind).to_arrow()
+    return empty.type
+
+
+def _schema(columns: Mapping[str, Any]) -> pa.Schema:
+    return pa.schema({name: _arrow(kind) for name, kind in columns.items()})
+
+
+_EXCHANGES = _schema(exchange_schema())
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "connections": pa.schema(
+        {name: pa.string() if name in _TEXTS else pa.int64() for name in CONNECTION_COLUMNS}
+    ),
+    "messages": pa.schema(
+        {name: _OWN[name] if name in _OWN else _EXCHANGES.field(name).type for name in _MESSAGES}
+    ),
+    "exchanges": _EXCHANGES,
+    "records": _schema(record_schema()),
+    "fields": _schema(field_schema()),
+    "problems": pa.schema(
+        {
+            "capture": pa.string(),
+            "packet": pa.int64(),
+            "time_ns": pa.int64(),
+            "connection": pa.int64(),
+            "api": pa.string(),
+            "correlation_id": pa.int32(),
+            "kind": pa.string(),
+            "path": pa.string(),
+            "position": pa.int64(),
+            "problem": pa.string(),
+        }
+    ),
+}
+"""
+Name of a table -> its columns.
+
+connections: those of `streams`; messages: of `dissect`, without bodies; exchanges: of `pairs`;
+records: of `records`; fields: of `dissect -T parquet`. problems has a row for each thing that was
+wrong: `kind` is `file`, `request`, `response` or `limit`; `path` and `position` say where in the
+message, of files `position` is the byte. Packets are counted from 1, as `dissect` does.
+"""
+
+NAMES = pa.schema({"topic_id": pa.string(), "name": pa.string(), "packet": pa.int64()})
+"""What parts tell one another, up to a packet of the collection: see `names`."""

@@ -1,0 +1,1 @@
+"""Streaming: a watched folder, and the state between its batches."""

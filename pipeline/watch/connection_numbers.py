@@ -1,0 +1,70 @@
+"""
+Numbers of connections from batch to batch of files: by their first packets, as in one process.
+
+Those that are open are kept in a file for each batch, beside the tables. A batch that is tried
+again reads the file of the one before, and writes its own over itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from dissector.capture.columns import Int64s
+from pipeline.storage.atomic_files import joined, written
+from pipeline.storage.filesystems import located
+
+FOLDER = "_numbers"
+
+_NEXT = b"next"
+
+_SCHEMA = pa.schema({"first": pa.int64(), "connection": pa.int64(), "ended": pa.bool_()})
+"""The first packet of a connection, its number, and whether its last row was told."""
+
+
+def number(out: str, batch: int, begun: Int64s, ended: Int64s) -> str:
+    """
+    Number the connections that have begun in a batch of files; return the file with all numbers.
+
+    Args:
+        out: Where the tables are.
+        batch: The number of the batch.
+        begun: The first packets of connections that have begun in it.
+        ended: Those of connections that were forgotten in it.
+    """
+    system, folder = located(joined(out, FOLDER))
+    found = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+    files = {int(each.base_name[:-8]): each.path for each in found if each.extension == "parquet"}
+    earlier = [each for each in files if each < batch]
+    firsts = numbers = np.zeros(0, np.int64)
+    after = 0
+    if earlier:
+        with system.open_input_file(files[max(earlier)]) as file:
+            before = pq.read_table(file)
+        after = int(before.schema.metadata[_NEXT])
+        open_ones = before.filter(pa.compute.invert(before["ended"]))
+        firsts, numbers = (np.asarray(open_ones[name]) for name in ("first", "connection"))
+    firsts = np.concatenate([firsts, np.sort(begun)])
+    numbers = np.concatenate([numbers, np.arange(after, after + len(begun))])
+    columns = [pa.array(each) for each in (firsts, numbers, np.isin(firsts, ended))]
+    schema = _SCHEMA.with_metadata({_NEXT: str(after + len(begun)).encode()})
+    path = joined(out, FOLDER, f"{batch:08d}.parquet")
+    with written(path) as file:
+        pq.write_table(pa.Table.from_arrays(columns, schema=schema), file)
+    for each in earlier:
+        # The one before is asked for again where this batch fails.
+        if each < max(earlier):
+            system.delete_file(files[each])
+    return path
+
+
+def numbers_in(path: str) -> tuple[Int64s, Int64s]:
+    """Return the first packets of connections, in order, and their numbers."""
+    system, inside = located(path)
+    with system.open_input_file(inside) as file:
+        table = pq.read_table(file, columns=["first", "connection"])
+    order = np.argsort(np.asarray(table["first"]))
+    firsts, numbers = (np.asarray(table[name])[order] for name in ("first", "connection"))
+    return firsts, numbers

@@ -1,0 +1,56 @@
+"""The progress of a replay, on stderr if that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Self
+
+from dissector.view.text.escape import escaped
+from replay.report.report import Report
+from replay.run.runner import Run
+
+PATIENCE_S = 1.0
+"""Seconds before progress is shown, so that a short replay shows none."""
+
+
+class Line:
+    """A progress line that is overwritten, and cleared at the end."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._is_shown = False
+        self._said = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._is_shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        self._is_shown = False
+
+    def show(self, run: Run, report: Report) -> None:
+        """Write new notices, and on a terminal the progress of the run."""
+        for notice in run.progress.notices[self._said :]:
+            self._clear()
+            print("kafkashark:", escaped(notice), file=sys.stderr, flush=True)
+            self._said += 1
+        passed_s = time.monotonic() - self._begun
+        if passed_s < PATIENCE_S or not sys.stderr.isatty():
+            return
+        print(f"\r\x1b[K{text(run, report)}, {passed_s:.0f} s", end="", file=sys.stderr, flush=True)
+        self._is_shown = True
+
+
+def text(run: Run, report: Report) -> str:
+    """Return the progress of a run as text."""
+    at = run.progress
+    waits = f", waiting for {next(iter(at.waits.values()))}" if at.waits else ""
+    return (
+        f"{at.sent:,} of {at.total:,} sent, {at.sent - at.done:,} in flight, "
+        f"{at.done:,} answered, {report.failing:,} differ, {at.lag_ns / 1e6:.1f} ms late{waits}"
+    )

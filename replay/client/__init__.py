@@ -1,0 +1,1 @@
+"""A Kafka client: transport, login, requests in flight, metadata and routing."""

@@ -1,0 +1,354 @@
+"""The target cluster: metadata, coordinators, and connections to its brokers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Mapping,
+    Sequence,
+)
+from enum import IntEnum
+from typing import Any, Self, TypeVar
+
+from construct import Container
+
+from dissector.errors import ReplayError, UsageError
+from dissector.protocol.apis import KEYS, api, api_name
+from dissector.protocol.error_codes import ERRORS
+from replay.client.auth import Security
+from replay.client.broker_connection import CLIENT_ID, TIMEOUT_S, Link
+from replay.client.broker_metadata import NO_ID, Topology
+from replay.client.in_flight import Pulse
+
+DEFAULT_PORT = 9092
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+
+_OPENED_AT_ONCE = 32
+"""More would not be quicker, and could overrun a listener's accept queue (often 50)."""
+
+_T = TypeVar("_T")
+
+
+class Coordinated(IntEnum):
+    """Key types of FindCoordinator."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+class Cluster(Topology):
+    """
+    The target cluster, created by `Cluster.connect`.
+
+    It connects to the given addresses and to those that the target itself advertises, and to no
+    others.
+
+    Attributes:
+        versions: APIs of the broker reached last by `_reach_any`: key -> (lowest, highest version).
+        features: The features of this broker, with their newest versions.
+        shown: The addresses as given.
+        timeout_s: Timeout for connections and responses.
+        silence: The failure that shows that the whole target is silent: a new connection timed
+            out, and nothing else was received meanwhile. None while the target responds.
+        when_silent: Called once with `silence`.
+        say: Called with a message for the user if the target has no coordinators of a kind.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[str],
+        security: Security = Security(),  # noqa: B008 (frozen)
+        timeout_s: float = TIMEOUT_S,
+        client_id: str = CLIENT_ID,
+    ) -> None:
+        super().__init__()
+        self.versions: dict[int, tuple[int, int]] = {}
+        self.features: dict[str, int] = {}
+        self._targets = [address(target) for target in targets]
+        self.shown = ",".join(targets)
+        self._security = security
+        self.timeout_s = timeout_s
+        self.silence: ReplayError | None = None
+        self.when_silent: Callable[[ReplayError], None] = lambda _: None
+        self.say: Callable[[str], None] = lambda _: None
+        self._no_coordinator: dict[Coordinated, float] = {}
+        self._said: set[Coordinated] = set()
+        self._client_id = client_id
+        self._pulse = Pulse()
+        self._coordinators: dict[tuple[int, str], int] = {}
+        self._links: dict[int, Link] = {}
+        self._under_way: dict[object, asyncio.Task[Any]] = {}
+        self._opening = asyncio.Semaphore(_OPENED_AT_ONCE)
+
+    @classmethod
+    async def connect(
+        cls,
+        targets: Sequence[str],
+        security: Security = Security(),  # noqa: B008 (frozen)
+        timeout_s: float = TIMEOUT_S,
+        client_id: str = CLIENT_ID,
+    ) -> Self:
+        """
+        Connect to the first address that responds, and fetch brokers and topics.
+
+        Args:
+            targets: Addresses, `host:port` each.
+            security: Encryption and authentication.
+            timeout_s: Timeout for connections and responses.
+            client_id: The client id of our own requests.
+
+        Raises:
+            UsageError: An address is invalid.
+            ReplayError: No broker responds.
+        """
+        cluster = cls(targets, security, timeout_s, client_id)
+        try:
+            await cluster.refresh()
+        except ReplayError as error:
+            hangs_up = any(link.failure is not None for link in cluster._links.values())
+            cluster.close()
+            if hangs_up and not error.advice and not security.mechanism:
+                raise ReplayError(error.address, error.what, "perhaps it wants SASL") from None
+            raise
+        except BaseException:
+            cluster.close()
+            raise
+        return cluster
+
+    def close(self) -> None:
+        """Close the cluster's own connections."""
+        for task in self._under_way.values():
+            task.cancel()
+        for link in self._links.values():
+            link.close()
+        self._links.clear()
+
+    async def open(self, node: int, client_id: str | None = None) -> Link:
+        """
+        Open a new connection to a broker; the caller closes it.
+
+        Args:
+            node: The id of the broker.
+            client_id: The client id of its requests; the cluster's own by default.
+
+        Raises:
+            ReplayError: There is no such broker, or it can't be reached.
+        """
+        broker = self.brokers.get(node)
+        if broker is None:
+            raise ReplayError(self.shown, f"there is no broker {node}")
+        name = self._client_id if client_id is None else client_id
+        async with self._opening:
+            return await self._open(broker.host, broker.port, name)
+
+    async def _open(self, host: str, port: int, client_id: str) -> Link:
+        """Open a connection; on a timeout, detect whether the whole target is silent."""
+        if self.silence is not None:
+            raise ReplayError(self.silence.address, self.silence.what, self.silence.advice)
+        timeout_s, pulse, begun_ns = self.timeout_s, self._pulse, time.perf_counter_ns()
+        try:
+            return await Link.open(host, port, self._security, timeout_s, client_id, pulse)
+        except ReplayError as failure:
+            took_s = (time.perf_counter_ns() - begun_ns) / 1e9
+            fell_silent = 0 < pulse.last_ns < begun_ns
+            if took_s >= timeout_s and fell_silent and self.silence is None:
+                self.silence = failure
+                self.when_silent(failure)
+            raise
+
+    async def refresh(self, names: Collection[str] | None = None) -> None:
+        """
+        Refresh brokers and topics.
+
+        Args:
+            names: Names of the topics to fetch; all by default.
+
+        Raises:
+            ReplayError: No broker responds.
+        """
+        key = None if names is None else frozenset(names)
+        await self._once(("metadata", key), lambda: self._refresh(key))
+
+    async def _refresh(self, names: frozenset[str] | None) -> None:
+        asked = None if names is None else sorted(names)
+        topics = None if asked is None else [{"topic_id": NO_ID, "name": name} for name in asked]
+        body = {
+            "topics": topics,
+            "allow_auto_topic_creation": False,
+            "include_cluster_authorized_operations": False,
+            "include_topic_authorized_operations": False,
+        }
+        answer = await self.ask(None, "Metadata", body)
+        self.forget(names)
+        self.learn(answer)
+        if not self.brokers:
+            raise ReplayError(self.shown, "knows of no brokers", "it may still be starting")
+
+    async def coordinator(self, kind: Coordinated, key: str) -> int | None:
+        """
+        Find the coordinator of a group, a transactional id or a share partition.
+
+        Returns:
+            The node id; None if the target refuses to name one: any broker will do then.
+
+        Raises:
+            ReplayError: There is no coordinator in time, or the target does not respond.
+        """
+        known = self._coordinators.get((kind, key))
+        if known in self.brokers:
+            return known
+        return await self._once((kind, key), lambda: self._find_coordinator(kind, key))
+
+    def forget_coordinator(self, kind: Coordinated, key: str) -> None:
+        """Drop a cached coordinator, as the broker returned that it is not the coordinator."""
+        self._coordinators.pop((kind, key), None)
+
+    async def _find_coordinator(self, kind: Coordinated, key: str) -> int | None:
+        body = {"key": key, "key_type": int(kind), "coordinator_keys": [key]}
+        failure = f"found no coordinator of {kind.name.lower()} {key!r}"
+        async for _ in self.attempts(failure):
+            answer = await self.ask(None, "FindCoordinator", body)
+            found = first_coordinator(answer)
+            if found is None:
+                break
+            if not found.error_code:
+                self._no_coordinator.pop(kind, None)
+                if found.node_id not in self.brokers:
+                    await self.refresh(())
+                if found.node_id in self.brokers:
+                    self._coordinators[kind, key] = found.node_id
+                    return int(found.node_id)
+            elif not ERRORS.get(found.error_code, ("", False))[1]:
+                break
+            elif self._is_in_vain(kind):
+                what = f"{failure} in {self.timeout_s:g} s"
+                raise ReplayError(self.shown, what, "allow more time")
+        return None
+
+    def _is_in_vain(self, kind: Coordinated) -> bool:
+        """Return whether no coordinator of a kind has been found for the whole timeout."""
+        now = asyncio.get_running_loop().time()
+        since = self._no_coordinator.setdefault(kind, now)
+        if now - since < self.timeout_s:
+            return False
+        if kind not in self._said:
+            self._said.add(kind)
+            self.say(
+                f"the target has no coordinator of a {kind.name.lower()}; it is asked once each"
+            )
+        return True
+
+    async def ask(
+        self,
+        node: int | None,
+        name: str,
+        body: Mapping[str, Any],
+        client_id: str | None = None,
+    ) -> Container:
+        """
+        Send a request on the cluster's own connection, in the newest version known to both sides.
+
+        Args:
+            node: The id of the broker; None for any.
+            name: The name of the API.
+            body: The body, with the fields of all versions.
+            client_id: The client id; the cluster's own by default.
+
+        Raises:
+            ReplayError: The broker does not respond, or does not support the API.
+        """
+        found = api(KEYS[name])
+        assert found is not None
+        link = await (self._link(node) if node is not None else self._any_link())
+        low, high = link.versions.get(found.key, (0, -1))
+        version = min(high, found.request.versions.high)
+        if version < max(low, found.request.versions.low):
+            raise ReplayError(link.address, f"offers no version of {api_name(found.key)} we know")
+        answer = await link.ask(found.key, version, body, client_id=client_id)
+        assert answer is not None
+        return answer
+
+    async def _link(self, node: int) -> Link:
+        link = self._links.get(node)
+        if link is None or link.failure is not None:
+            link = await self._once(("link", node), lambda: self.open(node))
+            self._links[node] = link
+        return link
+
+    async def _any_link(self) -> Link:
+        """Return a connection to any reachable broker: known brokers first, then the addresses."""
+        for link in self._links.values():
+            if link.failure is None:
+                return link
+        return await self._once("any link", self._reach_any)
+
+    async def _reach_any(self) -> Link:
+        places = [(b.node, b.host, b.port) for b in self.brokers.values()]
+        places += [(-1, host, port) for host, port in self._targets]
+        failures: list[ReplayError] = []
+        for node, host, port in places:
+            try:
+                link = await self._open(host, port, self._client_id)
+            except ReplayError as failure:
+                failures.append(failure)
+                continue
+            self._links[node] = link
+            self.versions, self.features = link.versions, link.features
+            return link
+        if len(failures) == 1:
+            raise failures[0]
+        raise ReplayError(self.shown, f"no broker can be used ({failures[-1]})")
+
+    async def attempts(self, failure: str) -> AsyncIterator[None]:
+        """Yield until the timeout, with growing pauses; then raise ReplayError."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.timeout_s
+        pause_s = _FIRST_PAUSE_S
+        while loop.time() < deadline:
+            yield
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        raise ReplayError(self.shown, f"{failure} in {self.timeout_s:g} s", "allow more time")
+
+    async def _once(self, key: object, do: Callable[[], Awaitable[_T]]) -> _T:
+        """Share one run of an operation among concurrent callers with the same key."""
+        task = self._under_way.get(key)
+        if task is None:
+            task = self._under_way[key] = asyncio.ensure_future(do())
+            task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        return await asyncio.shield(task)
+
+
+def first_coordinator(answer: Container) -> Container | None:
+    """
+    Return the coordinator of the first key in a FindCoordinator response; None without one.
+
+    Source: FindCoordinatorResponse.json: an array of coordinators from v4 on.
+    """
+    listed = answer.get("coordinators")
+    if listed is None:
+        return answer if "node_id" in answer else None
+    return listed[0] if listed else None
+
+
+def address(text: str) -> tuple[str, int]:
+    """
+    Parse `host:port`, `[host]:port` or `host`.
+
+    Raises:
+        UsageError: The text is not an address.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or port.endswith("]"):
+        host, port = text, str(DEFAULT_PORT)
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise UsageError(f"{text!r} is no address: host:port is wanted")
+    return host, int(port)

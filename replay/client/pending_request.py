@@ -1,0 +1,169 @@
+"""A request in flight, and how to await its response."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from construct import Container
+
+from dissector.errors import DecodeError, ReplayError
+from dissector.protocol.apis import api, api_name
+from dissector.protocol.codec import Codec
+from dissector.protocol.headers import (
+    API_VERSIONS,
+    request_header_version,
+    response_header_version,
+)
+from dissector.protocol.messages import Message, decode_response
+
+if TYPE_CHECKING:
+    from replay.client.broker_connection import Link
+
+
+LAST_CORRELATION_ID = 2**31 - 9
+"""Java clients reserve the eight ids above for SASL (Kafka, SaslClientAuthenticator.java)."""
+
+
+def next_id(correlation_id: int, count: int = 1) -> int:
+    """Return the correlation id of the next request, or of the `count`-th one from here."""
+    return (correlation_id + count - 1) % LAST_CORRELATION_ID + 1
+
+
+class Shape(NamedTuple):
+    """Header versions and codecs of one version of an API."""
+
+    request_header: int
+    request: Codec
+    response_header: int
+    response: Codec
+
+
+@cache
+def shape_of(api_key: int, version: int) -> Shape:
+    """
+    Return header versions and codecs of one version of an API.
+
+    Raises:
+        DecodeError: The API or the version is unknown.
+    """
+    found = api(api_key)
+    if found is None:
+        raise DecodeError(f"API key {api_key} is not known")
+    return Shape(
+        request_header_version(api_key, version),
+        found.request.codec(version),
+        response_header_version(api_key, version),
+        found.response.codec(version),
+    )
+
+
+def patience_s(body: Mapping[str, Any]) -> float:
+    """Return how long a request allows the broker to delay its response."""
+    times = (body.get(name) or 0 for name in ("max_wait_ms", "rebalance_timeout_ms", "timeout_ms"))
+    return max(0, *times) / 1000
+
+
+class Asked:
+    """
+    A request in flight; await `answer()` for the body of its response.
+
+    Attributes:
+        api_key: API key of the request.
+        version: Version of the request.
+        sent_ns: When it was handed over for sending, by `time.perf_counter_ns`.
+        answered_ns: When the response was complete; 0 before, and if responses are suppressed.
+        is_due: Whether it gets a response; False for Produce with acks = 0.
+    """
+
+    __slots__ = (
+        "_link",
+        "answered_ns",
+        "api_key",
+        "correlation_id",
+        "frame",
+        "is_due",
+        "patience_s",
+        "sent_ns",
+        "version",
+    )
+
+    def __init__(self, link: Link, api_key: int, version: int, patience_s: float) -> None:
+        self._link = link
+        self.api_key = api_key
+        self.version = version
+        self.patience_s = patience_s
+        self.correlation_id = 0
+        self.sent_ns = time.perf_counter_ns()
+        self.answered_ns = 0
+        self.is_due = True
+        self.frame: asyncio.Future[bytes] | None = None
+
+    def __str__(self) -> str:
+        return f"{api_name(self.api_key)} v{self.version}"
+
+    def take_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
+        """
+        Take responses in bulk; this class stands for a single request and takes none.
+
+        Args:
+            data: The bytes received.
+            start: Offset of the first response in them, at its size field.
+            now_ns: Time of reception, by `time.perf_counter_ns`.
+
+        Returns:
+            The number of responses taken, and the offset after them.
+        """
+        return 0, start
+
+    def take(self, frame: bytes) -> None:
+        """Resolve the future with the frame of the response."""
+        if self.frame is not None and not self.frame.done():
+            self.frame.set_result(frame)
+
+    def lose(self, failure: ReplayError) -> None:
+        """Fail the future, as no response will come."""
+        if self.frame is not None and not self.frame.done():
+            self.frame.set_exception(failure)
+            self.frame.exception()  # mark as retrieved: there may be no waiter
+
+    def alone(self) -> Asked:
+        """Return an awaitable copy for one request, if this one stands for several."""
+        one = Asked(self._link, self.api_key, self.version, self.patience_s)
+        one.correlation_id = self.correlation_id
+        one.sent_ns, one.answered_ns = self.sent_ns, self.answered_ns
+        one.frame = asyncio.get_running_loop().create_future()
+        return one
+
+    async def answer(self) -> Container | None:
+        """
+        Await the response and return its body; None if responses are suppressed.
+
+        Surplus bytes after the body are only reported by `message()`: real brokers send them too.
+
+        Raises:
+            ReplayError: The connection is lost, timed out, or the response can't be decoded.
+        """
+        if self.frame is None:
+            await self._link.room()
+            return None
+        frame = await self.frame
+        shape = shape_of(self.api_key, self.version)
+        start = 4 + shape.response_header
+        if frame[4:start] == bytes(shape.response_header) and self.api_key != API_VERSIONS:
+            try:
+                return shape.response.parse(frame[start:])
+            except DecodeError:
+                pass  # message() reports the position
+        message = await self.message()
+        if message.body is None:
+            raise ReplayError(self._link.address, f"answered garbage: {message.problems[0]}")
+        return message.body
+
+    async def message(self) -> Message:
+        """Await the response and return it with its problems; not for suppressed responses."""
+        assert self.frame is not None
+        return decode_response(await self.frame, self.api_key, self.version)

@@ -1,0 +1,207 @@
+"""A TCP connection that sends and receives frames."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import Callable
+from struct import Struct
+
+from dissector.engine.correlation.framer import MAX_FRAME_BYTES
+from dissector.errors import ReplayError
+
+_SIZE = Struct(">i")
+
+_TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
+"""First bytes of TLS alerts and handshakes, with which a TLS listener responds to plain text."""
+
+
+class Connection(asyncio.Protocol):
+    """
+    Splits received bytes into frames; joins frames sent in one iteration of the event loop.
+
+    Args:
+        on_frame: Called with each frame, without its size field.
+        on_lost: Called once when the connection is lost, with the reason and advice.
+        max_frame_bytes: A larger size is treated as garbage.
+        on_data: Called with the received bytes and the offset of the next frame; may consume whole
+            frames from there on, and returns the offset of the first one left.
+    """
+
+    def __init__(
+        self,
+        on_frame: Callable[[bytes], None],
+        on_lost: Callable[[str, str], None],
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+        on_data: Callable[[bytes | bytearray, int], int] = lambda _, start: start,
+    ) -> None:
+        self._on_frame = on_frame
+        self._on_lost = on_lost
+        self._on_data = on_data
+        self._max_frame_bytes = max_frame_bytes
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._arrived = bytearray()
+        self._unsent: list[bytes] = []
+        self._room: asyncio.Future[None] | None = None
+        self._is_lost = False
+
+    def send(self, frame: bytes) -> None:
+        """Write a frame, in the order of the calls; does nothing if the connection is lost."""
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent += (len(frame).to_bytes(4, "big"), frame)
+
+    def send_bytes(self, data: bytes) -> None:
+        """Write bytes as they are, in the order of the calls, as `send` does."""
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.append(data)
+
+    async def room(self) -> None:
+        """Wait until most of the write buffer is sent, or the connection is lost."""
+        if self._unsent:
+            self._flush()
+        if self._room is not None:
+            await asyncio.shield(self._room)
+
+    def end(self) -> None:
+        """Flush and close the write side; still receive."""
+        self._flush()
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write_eof()
+
+    def close(self) -> None:
+        """Flush and close; `on_lost` is not called any more."""
+        self._is_lost = True
+        self._flush()
+        self._let_go()
+        if self._transport is None:
+            return
+        is_tls = self._transport.get_extra_info("ssl_object") is not None
+        if is_tls and not self._transport.get_write_buffer_size():
+            # A TLS close_notify would wait for the peer's.
+            self._transport.abort()
+        else:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Drop the connection at once; `on_lost` is not called any more."""
+        self._is_lost = True
+        self._let_go()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport; asyncio calls this."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if self._is_lost:
+            transport.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Report the loss of the connection; asyncio calls this."""
+        if isinstance(error, ConnectionResetError | BrokenPipeError):
+            self._lose("reset the connection")
+        elif error is not None:
+            self._lose(f"the connection broke: {error}")
+        else:
+            self._lose("closed the connection")
+
+    def data_received(self, data: bytes) -> None:
+        """Split received bytes into frames; asyncio calls this."""
+        arrived: bytes | bytearray = data
+        if self._arrived:
+            self._arrived += data
+            arrived = self._arrived
+        start, there = self._on_data(arrived, 0), len(arrived)
+        while there - start >= 4 and not self._is_lost:
+            (size,) = _SIZE.unpack_from(arrived, start)
+            if not 4 <= size <= self._max_frame_bytes:
+                self._refuse(bytes(arrived[start : start + 16]), size)
+                return
+            end = start + 4 + size
+            if end > there:
+                break
+            self._on_frame(bytes(arrived[start + 4 : end]))
+            start = self._on_data(arrived, end)
+        if self._arrived:
+            del self._arrived[:start]
+        else:
+            self._arrived += arrived[start:]
+
+    def pause_writing(self) -> None:
+        """Hold back writers, as the write buffer is full; asyncio calls this."""
+        if self._room is None:
+            self._room = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        """Release writers, as the write buffer has drained; asyncio calls this."""
+        self._let_go()
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        if unsent and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(b"".join(unsent))
+
+    def _let_go(self) -> None:
+        room, self._room = self._room, None
+        if room is not None and not room.done():
+            room.set_result(None)
+
+    def _refuse(self, start: bytes, size: int) -> None:
+        if start[:2] in _TLS_RECORDS:
+            self._lose("answers in TLS", "it wants a TLS connection")
+        elif start[:5] == b"HTTP/":
+            self._lose("answers in HTTP", "this is no Kafka listener")
+        else:
+            what = f"sent a frame of {size:,} bytes, beginning {start.hex(' ')}"
+            self._lose(what, "this is no Kafka listener, or a larger frame than is allowed")
+
+    def _lose(self, what: str, advice: str = "") -> None:
+        self._let_go()
+        if not self._is_lost:
+            self.abort()
+            self._on_lost(what, advice)
+
+
+def written(host: str, port: int) -> str:
+    """Format an address as `host:port`, or `[host]:port` for IPv6."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+async def connect(
+    connection: Connection, host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float
+) -> None:
+    """
+    Connect to a server.
+
+    Raises:
+        ReplayError: It can't be reached, does not speak TLS as required, or is not trusted.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            await asyncio.get_running_loop().create_connection(
+                lambda: connection, host, port, ssl=tls, server_hostname=host if tls else None
+            )
+    except (OSError, TimeoutError) as error:
+        raise ReplayError(written(host, port), *_why(error, timeout_s)) from None
+
+
+def _why(error: Exception, timeout_s: float) -> tuple[str, str]:
+    """Return why there is no connection, and advice."""
+    match error:
+        case TimeoutError():
+            return f"gave no connection in {timeout_s:g} s", "allow more time"
+        case ConnectionRefusedError():
+            return "refused the connection", "is the address right, and is the broker up?"
+        case ssl.SSLCertVerificationError():
+            what = f"its certificate is not trusted: {error.verify_message}"
+            return what, "name the file with its authority's certificate"
+        case ssl.SSLError() | ConnectionResetError() | ConnectionAbortedError():
+            why = getattr(error, "reason", None) or str(error) or "the peer hung up"
+            return f"no TLS connection: {why}", "perhaps it does not speak TLS"
+        case OSError(errno=int(number)) if number > 0:
+            return f"can not be reached: {os.strerror(number)}", "is the address right?"
+    return f"can not be reached: {error}", "is the address right?"

@@ -1,0 +1,79 @@
+"""API version negotiation on a new connection."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from importlib.metadata import version as version_of
+from typing import TYPE_CHECKING, NamedTuple
+
+from dissector.errors import ReplayError
+from dissector.protocol.apis.data.api_versions import ApiVersionsRequest
+from dissector.protocol.error_codes import error_name
+from dissector.protocol.headers import API_VERSIONS
+from dissector.protocol.messages import UNSUPPORTED_VERSION, decode_response
+
+if TYPE_CHECKING:
+    from replay.client.broker_connection import Link
+
+_REMEMBERED = 16
+"""Size of the cache of ApiVersions responses: one entry for each distinct broker."""
+
+
+async def negotiate(link: Link) -> dict[int, tuple[int, int]]:
+    """
+    Request the API versions: in our newest version, else one the refusal offers or v0 (KIP-511).
+
+    A refusal may have any layout; only its error code is relied upon. The broker's features are
+    stored in `link.features`.
+
+    Returns:
+        API key -> lowest and highest version.
+
+    Raises:
+        ReplayError: The broker does not answer with its versions.
+    """
+    newest = ApiVersionsRequest.versions.high
+    offer = await _ask(link, newest)
+    if offer.error_code == UNSUPPORTED_VERSION:
+        known = offer.versions.get(API_VERSIONS)
+        offer = await _ask(link, min(newest - 1, known[1]) if known else 0)
+    why = offer.problem or (error_name(offer.error_code) if offer.error_code else "")
+    if why:
+        raise ReplayError(link.address, f"ApiVersions failed: {why}")
+    link.features = offer.features
+    return offer.versions
+
+
+class _Offer(NamedTuple):
+    """The content of an ApiVersions response; `problem` is empty if it could be decoded."""
+
+    error_code: int
+    versions: dict[int, tuple[int, int]]
+    features: dict[str, int]
+    problem: str
+
+
+async def _ask(link: Link, version: int) -> _Offer:
+    about = {"client_software_name": "kafkashark", "client_software_version": our_version()}
+    asked = link.send(API_VERSIONS, version, about)
+    assert asked.frame is not None
+    return _read((await asked.frame)[4:], version)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read(answer: bytes, version: int) -> _Offer:
+    """Decode a response without its correlation id, the same for all connections to a broker."""
+    message = decode_response(bytes(4) + answer, API_VERSIONS, version)
+    body, error_code = message.body, int.from_bytes(answer[:2], "big", signed=True)
+    if body is None:
+        return _Offer(error_code, {}, {}, str(message.problems[0]))
+    keys = {each.api_key: (each.min_version, each.max_version) for each in body.api_keys}
+    offered = body.get("supported_features") or ()
+    features = {each.name: int(each.max_version) for each in offered}
+    return _Offer(error_code, keys, features, "")
+
+
+@cache
+def our_version() -> str:
+    """Return the version of kafkashark."""
+    return version_of("kafkashark")

@@ -1,0 +1,1 @@
+"""Answers of the target against captured answers: differences and verdicts."""

@@ -1,0 +1,153 @@
+"""
+Differences that follow from an incomplete capture, which begins midway or has gaps.
+
+The target can't return records whose Produce is not in the capture, nor know offsets among them.
+Records on both sides, and offsets among those, are compared as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.messages import Message
+from dissector.protocol.records import RecordBatch, parse_records
+from replay.fields.roles import Place, Role, walk
+from replay.mapping.id_map import World
+from replay.model.outcome import Difference
+from replay.model.step import Captured
+
+_OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
+
+_RECORDS = frozenset({Role.RECORDS})
+_ASKED = frozenset({Role.OFFSET})
+_ANSWERED = frozenset({Role.OFFSET, Role.RECORDS})
+
+
+def follow_from_gap(
+    captured: Captured, answered: Message, differences: Sequence[Difference], world: World
+) -> bool:
+    """
+    Return whether all differences follow from records, members or markers that the capture lacks.
+
+    Args:
+        captured: The captured request.
+        answered: The captured response.
+        differences: The differences of the target's response.
+        world: The id mapping.
+    """
+    if not world.is_partial:
+        return False
+    if world.guessed_ends and all(_is_of_ends(each) for each in differences):
+        return True
+    if _is_of_strangers(captured, world) and all(map(_is_of_members, differences)):
+        return True
+    left = [each for each in differences if not _is_out_of_range(each, answered, world)]
+    lacking = set(_lacking(captured, answered, world)) if left else set()
+    return not left or (bool(lacking) and all(_is_in(each, lacking) for each in left))
+
+
+def _is_out_of_range(difference: Difference, answered: Message, world: World) -> bool:
+    """
+    Return whether a difference is only OFFSET_OUT_OF_RANGE in a fetch session.
+
+    The fetch offset was set by an earlier request of the session (KIP-227), at the end of a log
+    whose records the capture lacks.
+    """
+    live = difference.replayed
+    if difference.captured is None and isinstance(live, Mapping):
+        errors = {each.get("error_code") for each in live.get("partitions") or [live]}
+        return errors == {_OUT_OF_RANGE}
+    if not difference.is_error or live != _OUT_OF_RANGE or answered.schema is None:
+        return False
+    places = walk(answered.schema, answered.api_version or 0, answered.body or {}, _RECORDS)
+    given = {
+        (world.topic_of(place.scope), place.scope.partition) for place in places if place.value
+    }
+    return not any(
+        f"[{topic}]." in difference.path and f"[{at}]" in difference.path for topic, at in given
+    )
+
+
+def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool:
+    """Return whether a difference is in one of these partitions, or about missing records."""
+    path = difference.path
+    if path.endswith("records") and str(difference.replayed).startswith("no records"):
+        return True
+    return any(f"[{topic}]." in path and f"[{at}]" in path for topic, at in lacking)
+
+
+def _is_of_ends(difference: Difference) -> bool:
+    """Return whether a difference is in transaction markers, or in aborted transactions."""
+    return difference.path.endswith(".control") or ".aborted_transactions" in difference.path
+
+
+def _is_of_strangers(captured: Captured, world: World) -> bool:
+    """Return whether a request is of a group with members whose join was not captured."""
+    body = captured.asked().body
+    group = body.get("group_id") if body is not None else None
+    return any(group == each for each, _ in world.strangers)
+
+
+def _is_of_members(difference: Difference) -> bool:
+    """Return whether a difference is in the members of a group, or in their assignments."""
+    if not difference.is_error:
+        return difference.path.startswith(_PARTS)
+    return difference.replayed in _OF_MEMBERS or difference.captured in _OF_MEMBERS
+
+
+_OF_MEMBERS = frozenset(
+    error_code(name)
+    for name in (
+        "FENCED_MEMBER_EPOCH",
+        "ILLEGAL_GENERATION",
+        "REBALANCE_IN_PROGRESS",
+        "STALE_MEMBER_EPOCH",
+        "UNKNOWN_MEMBER_ID",
+    )
+)
+_PARTS = ("assignment", "members", "leader")
+
+
+def _lacking(captured: Captured, answered: Message, world: World) -> Iterator[tuple[str, int]]:
+    """Yield the captured partitions of an exchange whose records the capture lacks in part."""
+    asked = captured.asked()
+    for message, wanted in ((asked, _ASKED), (answered, _ANSWERED)):
+        if message.body is None or message.schema is None:
+            continue
+        for place in walk(message.schema, message.api_version or 0, message.body, wanted):
+            topic, partition = world.topic_of(place.scope), place.scope.partition
+            if topic is None or partition is None or place.value is None:
+                continue
+            if place.role is Role.RECORDS and place.value:
+                offsets = _data_offsets(place.value)
+                if not all(world.offsets.has_record(topic, partition, each) for each in offsets):
+                    yield topic, partition
+            elif place.field.name == "committed_offset" and _is_of_before(place, asked, world):
+                yield topic, partition
+            elif place.role is Role.OFFSET and place.field.name in _POSITIONS and place.value >= 0:
+                near = range(max(place.value - _MOST_MARKERS, 0), place.value + 1)
+                if not any(world.offsets.has_record(topic, partition, each) for each in near):
+                    yield topic, partition
+
+
+def _is_of_before(place: Place, asked: Message, world: World) -> bool:
+    """Return whether the commit of an offset was not captured."""
+    topic, partition = world.topic_of(place.scope), place.scope.partition
+    group = place.scope.group or (asked.body.get("group_id") if asked.body is not None else None)
+    return place.value >= 0 and (group, topic, partition) not in world.committed
+
+
+_POSITIONS = frozenset({"fetch_offset", "offset", "committed_offset", "end_offset"})
+"""Fields with offsets of records; others change independently of requests."""
+
+
+_MOST_MARKERS = 3
+"""Most transaction markers assumed between a record and the offset after it."""
+
+
+def _data_offsets(data: bytes) -> Iterator[int]:
+    """Yield the offsets of data records, without control records."""
+    for batch in parse_records(data):
+        if not (isinstance(batch, RecordBatch) and batch.control):
+            yield from (record.offset for record in batch.records)

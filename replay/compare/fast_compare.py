@@ -1,0 +1,159 @@
+"""
+Fast comparison: whether two responses of one version are plainly equal.
+
+Everything else - differences, but also another order, records, or names that need further
+mapping - is left to the full comparison in `bodies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from dissector.protocol.schema import Schema
+from replay.compare.comparison_policy import COMPARED, GIVEN, MOVING, OF_THE_CLUSTER
+from replay.compare.tolerances import is_given
+from replay.fields.roles import Branch, Leaf, Node, Role, Scope, plan
+from replay.fields.walker import Code, Scopes
+from replay.mapping.id_map import GIVEN as HANDED_BACK
+from replay.mapping.id_map import World
+from replay.mapping.to_captured import ToCaptured
+
+Body = Mapping[str, Any]
+Alike = Callable[[Body, Body, Scope, Callable[[Role, Any, Scope], Any]], bool]
+
+_BY_SCOPE = frozenset(
+    {
+        Role.LEADER_EPOCH,
+        Role.FETCHED_EPOCH,
+        Role.OFFSET,
+        Role.PRODUCER_ID,
+        Role.PRODUCER_EPOCH,
+        Role.SEQUENCE,
+        Role.MEMBER,
+        Role.GENERATION,
+        Role.MEMBER_EPOCH,
+        Role.RESOURCE,
+        Role.COORDINATOR_KEY,
+    }
+)
+"""Roles whose values can be mapped only with their scope."""
+
+_MAPPED = frozenset(role for role in Role if hasattr(ToCaptured, role)) | HANDED_BACK
+_UNSURE = frozenset({Role.TOPIC_ID, *OF_THE_CLUSTER})
+"""Roles of keys by which `bodies` does not match elements directly."""
+
+
+def alike(
+    schema: Schema,
+    version: int,
+    captured: Body,
+    live: Body,
+    scope: Scope,
+    world: World,
+) -> bool:
+    """
+    Return whether two responses are plainly equal; if False, they may still be equivalent.
+
+    Args:
+        schema: The schema of both.
+        version: The version of both.
+        captured: The captured body.
+        live: The body of the target.
+        scope: The scope of the captured body.
+        world: The id mapping.
+    """
+    try:
+        return _compiled(schema, version)(captured, live, scope, world.captured)
+    except KeyError:
+        return False
+
+
+@cache
+def _compiled(schema: Schema, version: int) -> Alike:
+    code = Code("def f(a, b, s, to):")
+    code.names.update(Scope=Scope, is_given=is_given)
+    _Writer(code).struct(1, plan(schema, version, COMPARED), ("a", "b"), Scopes("s"))
+    code.line(1, "return True")
+    return code.function()
+
+
+class _Writer:
+    """Writes the source of the comparison, which returns False at the first difference."""
+
+    def __init__(self, code: Code) -> None:
+        self._code = code
+
+    def _unless(self, depth: int, condition: str) -> None:
+        self._code.line(depth, f"if not ({condition}): return False")
+
+    def struct(
+        self,
+        depth: int,
+        node: Node,
+        sides: tuple[str, str],
+        scopes: Scopes,
+        keys: tuple[Leaf, ...] = (),
+    ) -> None:
+        """Compare two structs, given as variable names; `keys` must be equal even if volatile."""
+        ours, theirs = sides
+        scopes = scopes.inside(node, ours)
+        if any(isinstance(m, Leaf) and m.role in _BY_SCOPE for m in node.members):
+            scopes = scopes.made(self._code, depth, f"s{depth}")
+        for member in node.members:
+            x, y = f"x{depth}", f"y{depth}"
+            name = repr(member.name)
+            self._code.line(depth, f"{x} = {ours}[{name}]; {y} = {theirs}[{name}]")
+            if isinstance(member, Branch):
+                self._branch(depth, member, (x, y), scopes)
+            elif member.role is Role.RECORDS:
+                self._unless(depth, f"not {x} and not {y}")
+            elif member.is_list:
+                self._list(depth, member, (x, y), scopes)
+            elif member in keys or not (member.role in GIVEN or member.name in MOVING):
+                self._unless(depth, f"{x} == {self._mapped(member.role, y, scopes)}")
+            else:
+                role = self._code.name(member.role)
+                same = f"is_given({role}, {x}) == is_given({role}, {y})"
+                self._unless(depth, f"{x} == {y} or {same}")
+
+    def _list(self, depth: int, leaf: Leaf, sides: tuple[str, str], scopes: Scopes) -> None:
+        if leaf.role in OF_THE_CLUSTER:
+            return
+        x, y = sides
+        self._code.line(depth, f"if {x} or {y}:")
+        self._unless(depth + 1, f"{x} and {y}")
+        mapped = self._mapped(leaf.role, "v", scopes)
+        self._unless(depth + 1, f"list({x}) == [{mapped} for v in {y}]")
+        self._both_null(depth, "elif", sides)
+
+    def _both_null(self, depth: int, word: str, sides: tuple[str, str]) -> None:
+        x, y = sides
+        self._code.line(depth, f"{word} ({x} is None) != ({y} is None): return False")
+
+    def _mapped(self, role: Role, value: str, scopes: Scopes) -> str:
+        if role not in _MAPPED:
+            return value
+        return f"to({self._code.name(role)}, {value}, {scopes.variable})"
+
+    def _branch(self, depth: int, branch: Branch, sides: tuple[str, str], scopes: Scopes) -> None:
+        x, y = sides
+        if not branch.is_list:
+            self._both_null(depth, "if", sides)
+            self._code.line(depth, f"if {x} is not None:")
+            self.struct(depth + 1, branch.node, sides, scopes)
+            self._code.line(depth + 1, "pass")
+            return
+        keys = branch.node.keys
+        if any(key.role in _UNSURE or key not in branch.node.members for key in keys):
+            self._unless(depth, f"not {x} and not {y}")
+            self._both_null(depth, "if", sides)
+            return
+        self._code.line(depth, f"if {x} or {y}:")
+        self._unless(depth + 1, f"{x} and {y} and len({x}) == len({y})")
+        elements = f"a{depth + 2}", f"b{depth + 2}"
+        self._code.line(depth + 1, f"for {', '.join(elements)} in zip({x}, {y}):")
+        self.struct(depth + 2, branch.node, elements, scopes, keys)
+        self._code.line(depth + 2, "pass")
+        self._both_null(depth, "elif", sides)

@@ -1,0 +1,314 @@
+"""
+Record diff: compares the records of two responses by their captured offsets.
+
+Batches with identical payloads are compared by their headers alone; only the records of others are
+materialised. More or fewer records at either end are no difference here, as a poll returns as soon
+as it has data: `readers` balances them at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from operator import add
+from typing import Any, NamedTuple
+
+from dissector.protocol.records import Row, iter_records, parse_records
+from dissector.protocol.records.batch import timestamp_type
+from dissector.protocol.records.layout import CONTROL, DELETE_HORIZON, TIMESTAMP_TYPE
+from dissector.view.json.body import mask_record_row
+from dissector.view.text.value_text import text_or_hex
+from replay.fields.batch_rewriter import Piece, is_cut, pieces, same_payload
+from replay.mapping.offset_map import Log
+from replay.model.offset_ranges import Range, Ranges
+from replay.model.outcome import Difference
+
+_COMPARED = ("key", "value", "headers", "control")
+_TIMES = "timestamp_ms"
+_UNSET = (None, -1)
+
+_BASE_TIME, _NEWEST_TIME = 27, 35
+"""Positions of the base timestamp and the maximal timestamp in a batch."""
+
+
+@dataclass(slots=True)
+class Contents:
+    """
+    The comparison of two `records` fields.
+
+    Attributes:
+        differences: Differing, missing and duplicate records.
+        same_extent: Whether both have the same offsets.
+        captured: The offsets of the captured records, without control records.
+        live: The offsets of the target's records likewise, as captured offsets.
+        starts: The untranslated first offsets of both sides; None if one has no records.
+    """
+
+    differences: list[Difference]
+    same_extent: bool
+    captured: Ranges
+    live: Ranges
+    starts: tuple[int, int] | None
+
+
+def compare_contents(
+    path: str,
+    topic: str | None,
+    captured: bytes | None,
+    live: bytes | None,
+    log: Log | None,
+    show_secrets: bool = False,
+) -> Contents:
+    """
+    Compare two `records` fields.
+
+    Args:
+        path: Path of the field.
+        topic: The captured topic.
+        captured: The captured field.
+        live: The field of the target.
+        log: The offset mapping of the partition.
+        show_secrets: Whether credentials in Kafka's own records may be shown.
+    """
+    translate = log.captured_offset if log else _same
+    ours, theirs = _Side(), _Side()
+    ours.read(captured, _same)
+    differences = theirs.read(live, translate, path, log)
+    before, after, begin = ours.extent(), theirs.extent(), ours.begin()
+    same_extent = before == after and ours.controls == theirs.controls
+    for first in sorted(ours.batches.keys() & theirs.batches.keys()):
+        pair = ours.batches[first], theirs.batches[first]
+        if same_payload(pair[0].data, pair[0].piece, pair[1].data, pair[1].piece):
+            differences += _headers(f"{path}[{first}]", *pair)
+            del ours.batches[first], theirs.batches[first]
+    ours.spread(after)
+    theirs.spread(before)
+    secret = "" if show_secrets else topic or ""
+    for offset in sorted(ours.rows.keys() & theirs.rows.keys()):
+        at = f"{path}[{offset}]"
+        differences += _record(at, ours.rows[offset], theirs.rows[offset], secret)
+    differences += _lacking(path, before, after, begin, log)
+    starts = None
+    if ours.start is not None and theirs.start is not None:
+        starts = ours.start, theirs.start
+    return Contents(differences, same_extent, before, after, starts)
+
+
+def data_offsets(data: bytes | None, log: Log | None = None, *, controls: bool = False) -> Ranges:
+    """
+    Return the offsets of the records in a `records` field.
+
+    Args:
+        data: The field.
+        log: For a field of the target: the mapping to captured offsets.
+        controls: Whether control records count too.
+    """
+    side = _Side()
+    side.read(data, log.captured_offset if log else _same)
+    found = side.extent()
+    for offset in sorted(side.controls) if controls else ():
+        found.add(offset, offset + 1)
+    return found
+
+
+class _Batch(NamedTuple):
+    """A batch whose records have consecutive offsets."""
+
+    piece: Piece
+    data: bytes
+    offsets: Range
+
+    def time_at(self, at: int) -> int:
+        begin = self.piece.start + at
+        return int.from_bytes(self.data[begin : begin + 8], "big", signed=True)
+
+
+class _Record(NamedTuple):
+    """A record; `is_appended`: its timestamp is LogAppendTime, set by the broker."""
+
+    row: Row
+    is_appended: bool
+
+
+@dataclass(slots=True)
+class _Side:
+    """
+    The records of one response, by captured offsets.
+
+    Attributes:
+        batches: Batches that need not be decoded, by their first offset.
+        rows: The records of all others.
+        controls: The offsets of control batches.
+        start: The untranslated offset of the first record; None without any.
+    """
+
+    batches: dict[int, _Batch] = field(default_factory=dict)
+    rows: dict[int, _Record] = field(default_factory=dict)
+    controls: set[int] = field(default_factory=set)
+    start: int | None = None
+
+    def read(
+        self,
+        data: bytes | None,
+        translate: Callable[[int], int],
+        path: str = "",
+        log: Log | None = None,
+    ) -> list[Difference]:
+        """Read the batches of a field; return the duplicates."""
+        twice: list[Difference] = []
+        for piece in pieces(data) if data else ():
+            assert data is not None
+            if is_cut(data, piece):
+                continue
+            first = translate(piece.offset)
+            is_control = bool(piece.attributes & CONTROL)
+            if log is not None and not is_control and piece.producer is not None:
+                twin = log.appended.live_at(first)
+                if twin is not None and twin != piece.offset:
+                    twice.append(_twice(path, first, piece, f"where those written are at {twin}"))
+                    continue
+            if first in self.batches:
+                twice.append(_twice(path, first, piece, "the second time"))
+            self._begin_at(piece.offset)
+            end = translate(piece.offset + piece.span - 1) + 1
+            if piece.producer is not None and piece.records == piece.span == end - first:
+                self.batches[first] = _Batch(piece, data, Range(first, end))
+                if is_control:
+                    self.controls.add(first)
+            else:
+                self._add_rows(data[piece.start : piece.end], translate)
+        return twice
+
+    def _begin_at(self, offset: int) -> None:
+        self.start = offset if self.start is None else min(self.start, offset)
+
+    def _add_rows(self, data: bytes, translate: Callable[[int], int]) -> None:
+        for batch in parse_records(data):
+            is_appended = bool(getattr(batch, "attributes", 0) & TIMESTAMP_TYPE)
+            for row in iter_records([batch]):
+                offset = translate(row.offset)
+                self.rows[offset] = _Record(row, is_appended)
+                self._begin_at(row.offset)
+                if row.control:
+                    self.controls.add(offset)
+
+    def spread(self, others: Ranges) -> None:
+        """Decode the batches that have offsets in common with `others`, and control batches."""
+        for first, batch in sorted(self.batches.items()):
+            if first in self.controls or any(others.within(*batch.offsets)):
+                del self.batches[first]
+                data = batch.data[batch.piece.start : batch.piece.end]
+                self._add_rows(data, partial(add, first - batch.piece.offset))
+
+    def begin(self) -> int:
+        """Return the end of the first batch or of leading rows; if rows follow, the batch start."""
+        first = min(self.batches, default=0)
+        if not self.rows:
+            return self.batches[first].offsets.end if self.batches else 0
+        return max(self.rows) + 1 if min(self.rows) < first or not self.batches else first
+
+    def extent(self) -> Ranges:
+        """Return the offsets of the records, without control records."""
+        found = Ranges()
+        for first, batch in self.batches.items():
+            if first not in self.controls:
+                found.add(*batch.offsets)
+        for offset, record in self.rows.items():
+            if not record.row.control:
+                found.add(offset, offset + 1)
+        return found
+
+
+def _same(offset: int) -> int:
+    return offset
+
+
+def _twice(path: str, first: int, piece: Piece, why: str) -> Difference:
+    """Return the difference for records of the target that are duplicates."""
+    at, there = (Range(start, start + max(piece.span, 1)) for start in (first, piece.offset))
+    more = f"{_count(there)} more, at {there} of the target, {why}"
+    return Difference(f"{path}[{at}]", _count(at), more)
+
+
+def _headers(path: str, ours: _Batch, theirs: _Batch) -> Iterator[Difference]:
+    """Yield the differences of timestamps in the headers of two batches with equal records."""
+    flags = ours.piece.attributes, theirs.piece.attributes
+    types = [timestamp_type(each) for each in flags]
+    if flags[0] & CONTROL or (flags[0] | flags[1]) & DELETE_HORIZON:
+        return
+    if types[0] != types[1]:
+        yield Difference(f"{path}.timestamp_type", types[0], types[1])
+        return
+    at = _NEWEST_TIME if flags[0] & TIMESTAMP_TYPE else _BASE_TIME
+    yield from _times(path, ours.time_at(at), theirs.time_at(at), bool(flags[0] & TIMESTAMP_TYPE))
+
+
+def _times(path: str, before: int, after: int, is_appended: bool) -> Iterator[Difference]:
+    """Yield a difference of timestamps; for LogAppendTime, only if just one of them is set."""
+    if before != after and not (is_appended and (before in _UNSET) == (after in _UNSET)):
+        yield Difference(f"{path}.{_TIMES}", before, after)
+
+
+def _lacking(
+    path: str, before: Ranges, after: Ranges, begin: int, log: Log | None
+) -> Iterator[Difference]:
+    """
+    Yield captured records missing on the target before others that it returns.
+
+    Args:
+        path: Path of the field.
+        before: The captured offsets.
+        after: The offsets of the target.
+        begin: End of the first captured batch, which may begin before the fetch offset.
+        log: The offset mapping of the partition.
+    """
+    if not len(before) or not len(after):
+        return
+    if after.end <= before.start or before.end <= after.start:
+        yield Difference(path, _extent(before), _extent(after))
+        return
+    for hole in before.without(after):
+        is_asked = hole.start > before.start or hole.end >= begin
+        excused = log is not None and log.appended.is_unwritten(*hole)
+        if hole.start < after.end and is_asked and not excused:
+            yield Difference(f"{path}[{hole}]", _count(hole), "no records, though later ones")
+
+
+def _count(offsets: Range) -> str:
+    return f"{len(offsets):,} record{'s' * (len(offsets) != 1)}"
+
+
+def _extent(offsets: Ranges) -> str:
+    count = f"{offsets.size:,} record{'s' * (offsets.size != 1)}"
+    return f"{count}, offsets {offsets.start} to {offsets.end - 1}"
+
+
+def _record(path: str, before: _Record, after: _Record, topic: str) -> Iterator[Difference]:
+    """Yield the differences of two records; contents of control records are ignored."""
+    ours, theirs = before.row, after.row
+    names = ("control",) if ours.control and theirs.control else _COMPARED
+    if any(getattr(ours, name) != getattr(theirs, name) for name in names):
+        shown = [_shown(row, topic) for row in (ours, theirs)]
+        for name in names:
+            if getattr(ours, name) != getattr(theirs, name):
+                yield Difference(f"{path}.{name}", shown[0][name], shown[1][name])
+    if ours.control or ours.timestamp_ms is None or theirs.timestamp_ms is None:
+        return  # magic 0 has no timestamps
+    if before.is_appended != after.is_appended:
+        types = [timestamp_type(each.is_appended and TIMESTAMP_TYPE) for each in (before, after)]
+        yield Difference(f"{path}.timestamp_type", types[0], types[1])
+    else:
+        yield from _times(path, ours.timestamp_ms, theirs.timestamp_ms, before.is_appended)
+
+
+def _shown(row: Row, topic: str) -> dict[str, Any]:
+    record: dict[str, Any] = {"key": row.key, "value": row.value}
+    if topic:
+        mask_record_row(topic, record)
+    return {
+        "key": text_or_hex(record["key"]),
+        "value": text_or_hex(record["value"]),
+        "headers": [[key, text_or_hex(value)] for key, value in row.headers],
+        "control": row.control,
+    }

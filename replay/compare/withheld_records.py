@@ -1,0 +1,81 @@
+"""
+Read bounds of partitions in Fetch responses that return fewer records than the bounds allow.
+
+A broker takes the bounds (high watermark, last stable offset) before it reads, and stops below
+them only at the limits of the request or at the end of a segment. Other records below them that
+it does not return are withheld.
+Source: ReplicaManager.readFromLog, Partition.readRecords of Kafka 3.9; KIP-74.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+
+from construct import Container
+
+from replay.fields.roles import Scope
+from replay.mapping.id_map import World
+from replay.mapping.reader_accounts import Given
+from replay.model.offset_ranges import Ranges
+from replay.model.step import Captured
+
+_Log = tuple[str | None, int]
+
+
+def bounded(
+    given: Sequence[Given], captured: Captured, answered: Container, live: Container, world: World
+) -> Iterator[Given]:
+    """
+    Yield the records of partitions, with the bound where the target could have returned more.
+
+    Args:
+        given: The records in both responses.
+        captured: The captured request.
+        answered: Body of the captured Fetch response.
+        live: Body of the Fetch response of the target.
+        world: The id mapping.
+    """
+    if all(_reaches(each.live, each.captured) for each in given):
+        yield from given
+        return
+    theirs = dict(_partitions(live, world, is_live=True))
+    ours = dict(_partitions(answered, world, is_live=False))
+    room = _room(captured, live)
+    for each in given:
+        log = each.topic, each.partition
+        before, after = ours.get(log), theirs.get(log)
+        if before is not None and after is not None and not after.error_code:
+            more = len(before.records or b"") - len(after.records or b"")
+            each = each._replace(bound=_bound(each, after, world)) if more <= room else each
+        yield each
+
+
+def _reaches(live: Ranges, captured: Ranges) -> bool:
+    return not len(captured) or (len(live) > 0 and live.end >= captured.end)
+
+
+def _bound(given: Given, partition: Container, world: World) -> int:
+    """Return the captured offset up to which any client may read a partition."""
+    stable = partition.get("last_stable_offset", -1)
+    bounds = [partition.high_watermark] + ([stable] if stable >= 0 else [])
+    log = world.offsets.log(given.topic, given.partition)
+    return log.captured_offset(min(bounds) - 1) + 1 if min(bounds) > 0 else 0
+
+
+def _room(captured: Captured, live: Container) -> float:
+    """Return how many more bytes the response could have had; unlimited in old versions."""
+    asked = captured.asked().body
+    most = None if asked is None else asked.get("max_bytes")
+    used = sum(len(e.records or b"") for topic in live.responses for e in topic.partitions)
+    return inf if most is None else most - used
+
+
+def _partitions(
+    body: Container, world: World, *, is_live: bool
+) -> Iterator[tuple[_Log, Container]]:
+    for topic in body.responses:
+        scope = Scope(topic=topic.get("topic"), topic_id=topic.get("topic_id"))
+        title = world.topic_of(world.captured_scope(scope) if is_live else scope)
+        for each in topic.partitions:
+            yield (title, each.partition_index), each

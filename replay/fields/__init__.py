@@ -1,0 +1,1 @@
+"""What each field of a message means: roles, and walks over bodies by role."""

@@ -1,0 +1,312 @@
+"""
+What role each field of a message has, and a walk over those of a body.
+
+The roles come from one table (`role_table`). A plan is made from the declaration once a version; it
+may be cut down to the roles that are wanted, so that a body is walked only where it matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from dissector.protocol.apis import api
+from dissector.protocol.embedded.membership.assignors import (
+    CooperativeStickyUserData,
+    StickyUserData,
+)
+from dissector.protocol.embedded.membership.connect_protocol import (
+    ConnectAssignment,
+    ConnectWorkerMetadata,
+)
+from dissector.protocol.embedded.membership.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+from dissector.protocol.schema import Field, Schema, split
+from replay.fields.role_table import BESIDE, ENDS, ENTITIES, KEY_NAMES, KEYS, NAMES, PLACES, TYPES
+from replay.fields.walker import Values, Walk, compiled, compiled_values
+
+
+class Role(StrEnum):
+    """
+    What a field means to a broker.
+
+    `assigned`: partitions, of which a coordinator decides who gets which. `epoch`: any epoch
+    between brokers. `group_epoch`: of a group, which only brokers count. `fetched_epoch`: the
+    leader epoch of the newest record that a consumer has. `kind`: of what sort the name beside it
+    is. `replicas`: on how many brokers a topic is; asked for, or left to the cluster. `plain`: the
+    same for every broker.
+    """
+
+    PLAIN = "plain"
+    BROKER_ID = "broker_id"
+    EPOCH = "epoch"
+    HOST = "host"
+    PORT = "port"
+    RACK = "rack"
+    CLUSTER_ID = "cluster_id"
+    DIRECTORY = "directory"
+    INCARNATION = "incarnation"
+    TOPIC = "topic"
+    TOPIC_ID = "topic_id"
+    TOPIC_PATTERN = "topic_pattern"
+    PARTITION = "partition"
+    REPLICAS = "replicas"
+    ASSIGNED = "assigned"
+    LEADER_EPOCH = "leader_epoch"
+    FETCHED_EPOCH = "fetched_epoch"
+    OFFSET = "offset"
+    SIZE = "size"
+    PRODUCER_ID = "producer_id"
+    PRODUCER_EPOCH = "producer_epoch"
+    SEQUENCE = "sequence"
+    TRANSACTIONAL_ID = "transactional_id"
+    TRANSACTIONAL_ID_PATTERN = "transactional_id_pattern"
+    GROUP = "group"
+    GROUP_EPOCH = "group_epoch"
+    MEMBER = "member"
+    INSTANCE = "instance"
+    GENERATION = "generation"
+    MEMBER_EPOCH = "member_epoch"
+    EMBEDDED = "embedded"
+    SESSION_ID = "session_id"
+    SESSION_EPOCH = "session_epoch"
+    TIMESTAMP = "timestamp"
+    APPEND_TIME = "append_time"
+    THROTTLE = "throttle"
+    ERROR = "error"
+    ERROR_MESSAGE = "error_message"
+    RECORDS = "records"
+    CLIENT_INSTANCE = "client_instance"
+    SUBSCRIPTION = "subscription"
+    TOKEN = "token"
+    COORDINATOR_KEY = "coordinator_key"
+    KIND = "kind"
+    RESOURCE = "resource"
+    CONFIG_NAME = "config_name"
+    CONFIG_VALUE = "config_value"
+
+
+_BY_NAME = {name: role for role, names in NAMES.items() for name in names.split()}
+_EMBEDDED = {
+    ConsumerProtocolSubscription: "ConsumerProtocolSubscription",
+    ConsumerProtocolAssignment: "ConsumerProtocolAssignment",
+    StickyUserData: "StickyUserData",
+    CooperativeStickyUserData: "CooperativeStickyUserData",
+    ConnectWorkerMetadata: "ConnectWorkerMetadata",
+    ConnectAssignment: "ConnectAssignment",
+}
+
+
+def role_of(path: str, field: Field) -> Role:
+    """Return the role of a field; `path` is its own, with API and kind: `Fetch.request.topics`."""
+    parts = path.split(".")
+    for start in range(len(parts)):
+        role = PLACES.get(".".join(parts[start:]))
+        if role is not None:
+            return Role(role)
+    found = TYPES.get(field.type) or ENTITIES.get(field.entity) or _BY_NAME.get(field.name)
+    ends = (role for end, role in ENDS.items() if field.name.endswith(end))
+    return Role(found or next(ends, "plain"))
+
+
+@cache
+def title(schema: Schema) -> str:
+    """Return what paths in a declaration begin with: `Fetch.request`; embedded ones have a name."""
+    found = None if schema.key is None else api(schema.key)
+    if found is None:
+        return _EMBEDDED.get(schema, "")
+    return f"{found.name}.{'request' if found.request is schema else 'response'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A field without children: its name, role and declaration."""
+
+    name: str
+    role: Role
+    field: Field
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is an array of plain values."""
+        return self.field.type.startswith("[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A struct or an array of structs: its name, declaration and what is in it."""
+
+    name: str
+    field: Field
+    node: Node
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is an array."""
+        return self.field.type == "[]struct"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """
+    The fields of one struct at one version.
+
+    Attributes:
+        version: That version, of the message.
+        members: Those that are wanted, in wire order.
+        scope: Attribute of `Scope` -> name of the field that sets it.
+        keys: The fields that tell elements apart, where the struct is the element of an array.
+    """
+
+    version: int
+    members: tuple[Leaf | Branch, ...]
+    scope: tuple[tuple[str, str], ...]
+    keys: tuple[Leaf, ...]
+
+
+class Scope:
+    """What encloses a field: the nearest topic, partition, group, ... around it; None without."""
+
+    topic: str | None = None
+    topic_id: UUID | None = None
+    partition: int | None = None
+    group: str | None = None
+    member: str | None = None
+    transactional_id: str | None = None
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    kind: int | None = None
+
+    def __init__(self, outer: Scope | None = None, **given: Any) -> None:
+        if outer is not None:
+            self.__dict__.update(outer.__dict__)
+        self.__dict__.update(given)
+
+    def inside(self, node: Node, body: Mapping[str, Any]) -> Scope:
+        """Return the scope of the fields of a struct in this scope."""
+        if not node.scope:
+            return self
+        scope = Scope(self)
+        for name, field in node.scope:
+            if field in body:
+                scope.__dict__[name] = body[field]
+        return scope
+
+
+SCOPED = tuple(Scope.__annotations__)
+"""The attributes of a scope."""
+
+
+@dataclass(slots=True)
+class Place:
+    """
+    A field of a body, with what it means.
+
+    Attributes:
+        path: `topics[0].partitions[2].fetch_offset`.
+        role: What it means.
+        field: Its declaration.
+        value: Its value; an element where the field is an array of plain values.
+        parent: The container or list that holds the value.
+        key: Its name, or its index, there.
+        scope: What encloses it.
+    """
+
+    path: str
+    role: Role
+    field: Field
+    value: Any
+    parent: Any
+    key: str | int
+    scope: Scope
+
+    def put(self, value: Any) -> None:
+        """Replace the value in the body."""
+        self.parent[self.key] = value
+
+
+@cache
+def plan(schema: Schema, version: int, wanted: frozenset[Role] | None = None) -> Node:
+    """Return the fields of a message at a version: all, or those that lead to wanted roles."""
+    return _node(title(schema), schema.fields, version, wanted)
+
+
+def _node(
+    path: str, fields: tuple[Field, ...], version: int, wanted: frozenset[Role] | None
+) -> Node:
+    plain, tagged = split(fields, version)
+    members: list[Leaf | Branch] = []
+    leaves: list[Leaf] = []
+    for field in plain + tagged:
+        below = f"{path}.{field.name}"
+        if field.fields:
+            branch = Branch(field.name, field, _node(below, field.fields, version, wanted))
+            if wanted is None or branch.node.members:
+                members.append(branch)
+            continue
+        leaf = Leaf(field.name, role_of(below, field), field)
+        leaves.append(leaf)
+        if wanted is None or leaf.role in wanted:
+            members.append(leaf)
+    single = [leaf for leaf in leaves if not leaf.is_list and leaf.name not in BESIDE]
+    scope = {leaf.role.value: leaf.name for leaf in reversed(single)}
+    return Node(
+        version,
+        tuple(members),
+        tuple((name, scope[name]) for name in SCOPED if name in scope),
+        _keys(single),
+    )
+
+
+def _keys(leaves: list[Leaf]) -> tuple[Leaf, ...]:
+    """Return what tells elements with these fields apart; nothing where only their place does."""
+    declared = tuple(leaf for leaf in leaves if leaf.field.key)
+    if any(leaf.role is Role.TOPIC for leaf in declared):
+        ids = (leaf for leaf in leaves if leaf.role is Role.TOPIC_ID and leaf not in declared)
+        return (*declared, *ids)
+    if declared:
+        return declared
+    for roles in KEYS:
+        found = [leaf for role in roles for leaf in leaves if leaf.role == role][: len(roles)]
+        if found:
+            return tuple(found)
+    return tuple(leaf for leaf in leaves if leaf.name in KEY_NAMES)
+
+
+def walk(
+    schema: Schema,
+    version: int,
+    body: Mapping[str, Any],
+    wanted: frozenset[Role] | None = None,
+    scope: Scope | None = None,
+) -> Iterator[Place]:
+    """
+    Yield the fields of a body in wire order, with what they mean.
+
+    Values may be replaced meanwhile (`Place.put`); the scope keeps what was there before.
+
+    Args:
+        schema: The declaration.
+        version: The version of the body.
+        body: The decoded body.
+        wanted: Yield only these roles.
+        scope: What encloses the body: for a response what its request says of group and member.
+    """
+    return _walk(schema, version, wanted)(body, scope or Scope())
+
+
+@cache
+def values(schema: Schema, version: int, wanted: frozenset[Role]) -> Values:
+    """Return what yields the values of some roles in a body, but none that is empty or 0."""
+    return compiled_values(plan(schema, version, wanted))
+
+
+@cache
+def _walk(schema: Schema, version: int, wanted: frozenset[Role] | None) -> Walk:
+    return compiled(plan(schema, version, wanted), Place, Scope)

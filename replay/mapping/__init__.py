@@ -1,0 +1,1 @@
+"""Captured values and their counterparts on the target, and requests rewritten by them."""

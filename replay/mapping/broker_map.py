@@ -1,0 +1,56 @@
+"""Mapping between captured broker ids and those of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from replay.client.broker_metadata import Topology
+
+_NOBODY = 1000
+"""Added to a captured id without a broker, repeatedly until no broker of the target has it."""
+
+
+class Brokers:
+    """
+    Broker ids, mapped in both directions.
+
+    A captured id that the target has too is mapped to itself; any other to an id not yet used by
+    another, as long as there are any. An id without a broker in the capture has none on the target.
+    """
+
+    def __init__(self, target: Topology | None) -> None:
+        self._target = target
+        self._live: dict[int, int] = {}
+        self._captured: dict[int, int] = {}
+        self._known: frozenset[int] = frozenset()
+
+    def know(self, nodes: Iterable[int]) -> None:
+        """Set the broker ids of the capture; without any, every id may be a broker's."""
+        self._known = frozenset(nodes)
+
+    def live(self, node: int) -> int:
+        """Return the id on the target; negative ids mean no broker and stay."""
+        if node < 0 or self._target is None:
+            return node
+        if self._known and node not in self._known:
+            while node in self._target.brokers:
+                node += _NOBODY
+            return node
+        if node in self._target.brokers:
+            self._captured.setdefault(node, node)
+            return node
+        found = self._live.get(node)
+        if found is None or found not in self._target.brokers:
+            found = self._live[node] = self._choose(node)
+            self._captured.setdefault(found, node)
+        return found
+
+    def captured(self, node: int) -> int:
+        """Return the captured id for an id of the target."""
+        return self._captured.get(node, node)
+
+    def _choose(self, node: int) -> int:
+        assert self._target is not None
+        known = sorted(self._target.brokers)
+        free = [each for each in known if each not in self._captured]
+        return (free or known or [node])[0]

@@ -1,0 +1,209 @@
+"""
+Mapping between captured and live offsets.
+
+For each partition there are stretches of records that are the same on both sides, as learned from
+responses. Offsets between or after them are counted from the previous stretch; where no stretch is
+known, a policy decides.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from replay.mapping.appended_ranges import Appended
+from replay.model.offset_ranges import Range
+
+Policy = Literal["kept", "earliest", "latest"]
+
+NEVER = (1 << 63) - 1
+"""An offset that means "none", as negative ones do."""
+
+MOST_STRETCHES = 1 << 16
+"""Maximum number of stretches of a partition; beyond it the older half is dropped."""
+
+TRANSLATED, COUNTED = "translated", "counted"
+
+
+@dataclass(slots=True)
+class _Side:
+    """Stretches by their start on one side: their start on the other side, and their length."""
+
+    starts: list[int] = field(default_factory=list)
+    stretches: list[tuple[int, int]] = field(default_factory=list)
+
+    def learn(self, start: int, other: int, count: int) -> None:
+        if not count and self.holds(start):
+            return  # a record's offset is more reliable than a mere position
+        if self.starts:
+            begin, (there, known) = self.starts[-1], self.stretches[-1]
+            if begin <= start <= begin + known and other - there == start - begin:
+                # Usually it continues the last stretch, or lies in it.
+                if start - begin + count > known:
+                    self.stretches[-1] = there, start - begin + count
+                return
+        at = bisect_right(self.starts, start) - 1
+        begin = self.starts[at] if at >= 0 else -1
+        there, known = self.stretches[at] if at >= 0 else (-1, -1)
+        if at >= 0 and start <= begin + known and other - there == start - begin:
+            self.stretches[at] = there, max(known, start - begin + count)
+        elif at >= 0 and start == begin:
+            self.stretches[at] = other, count
+        else:
+            at += 1
+            self.starts.insert(at, start)
+            self.stretches.insert(at, (other, count))
+        self._absorb(at)
+        if len(self.starts) > MOST_STRETCHES:
+            del self.starts[: MOST_STRETCHES // 2], self.stretches[: MOST_STRETCHES // 2]
+
+    def _absorb(self, at: int) -> None:
+        """Merge a stretch with those that continue it, and drop positions that it disproves."""
+        while at + 1 < len(self.starts):
+            begin, (there, known) = self.starts[at], self.stretches[at]
+            start, (other, count) = self.starts[at + 1], self.stretches[at + 1]
+            is_same = other - there == start - begin
+            if start > begin + known or not (is_same or (count == 0 and start < begin + known)):
+                return
+            if is_same:
+                self.stretches[at] = there, max(known, start - begin + count)
+            del self.starts[at + 1], self.stretches[at + 1]
+
+    def find(self, offset: int) -> tuple[int, str] | None:
+        """Return the offset on the other side and how it was found; None if unknown."""
+        if not self.starts:
+            return None
+        at = max(bisect_right(self.starts, offset) - 1, 0)
+        other, count = self.stretches[at]
+        distance = offset - self.starts[at]
+        if other + distance < 0:
+            return None
+        return other + distance, TRANSLATED if 0 <= distance <= count else COUNTED
+
+    def holds(self, offset: int) -> bool:
+        """Return whether a known record is at an offset."""
+        at = bisect_right(self.starts, offset) - 1
+        return at >= 0 and offset - self.starts[at] < self.stretches[at][1]
+
+    def held(self, start: int, end: int) -> Iterator[Range]:
+        """Yield the parts of a range that known records cover."""
+        at = max(bisect_right(self.starts, start) - 1, 0)
+        while at < len(self.starts) and self.starts[at] < end:
+            begin = max(self.starts[at], start)
+            behind = min(self.starts[at] + self.stretches[at][1], end)
+            if begin < behind:
+                yield Range(begin, behind)
+            at += 1
+
+
+@dataclass(slots=True)
+class Log:
+    """
+    The offset mapping of a partition.
+
+    Attributes:
+        live: Captured-to-live offsets.
+        captured: Live-to-captured offsets.
+        bounds: Policy -> the live offset it yields.
+        appended: The records that the replay appended.
+    """
+
+    live: _Side = field(default_factory=_Side)
+    captured: _Side = field(default_factory=_Side)
+    bounds: dict[str, int] = field(default_factory=dict)
+    appended: Appended = field(default_factory=Appended)
+
+    def ends_before(self, captured: int, live: int) -> bool:
+        """Return whether no stretch begins later: then records can be learned in one run."""
+        ours, theirs = self.live.starts, self.captured.starts
+        return (not ours or ours[-1] <= captured) and (not theirs or theirs[-1] <= live)
+
+    def learn(self, captured: int, live: int, count: int) -> None:
+        """Learn the captured and the live offset of a number of records."""
+        self.live.learn(captured, live, count)
+        self.captured.learn(live, captured, count)
+
+    def append(self, captured: int, live: int, count: int, step: int) -> None:
+        """Learn where a step, or several consecutive ones, appended a number of records."""
+        self.learn(captured, live, count)
+        self.appended.add(captured, live, count, step)
+
+    def meet(self, captured: int, live: int, count: int) -> None:
+        """Learn from equal records in two responses, unless the append gave another live offset."""
+        known = self.appended.live_at(captured)
+        if known is None or known == live:
+            self.learn(captured, live, count)
+
+    def captured_offset(self, live: int) -> int:
+        """Return the captured offset for a live one."""
+        found = self.captured.find(live) if 0 <= live < NEVER else None
+        return live if found is None else found[0]
+
+    def live_offset(self, captured: int) -> int:
+        """Return the live offset for a captured one."""
+        found = self.live.find(captured)
+        return captured if found is None else found[0]
+
+
+class Offsets:
+    """
+    The offset mapping of all partitions, by captured topic names.
+
+    Args:
+        policy: What to send for an unknown offset: the first or the next offset of the target, or
+            the captured one.
+    """
+
+    def __init__(self, policy: Policy = "kept") -> None:
+        self.policy = policy
+        self._logs: dict[tuple[str, int], Log] = {}
+
+    def learn(self, topic: str, partition: int, captured: int, live: int, count: int = 0) -> None:
+        """Learn the captured and the live offset of a number of records; 0 for a mere position."""
+        if min(captured, live) < 0 or NEVER in (captured, live):
+            return
+        self.log(topic, partition).learn(captured, live, count)
+
+    def log(self, topic: str, partition: int) -> Log:
+        """Return the mapping of a partition."""
+        return self._logs.setdefault((topic, partition), Log())
+
+    def logs(self) -> Iterator[tuple[tuple[str, int], Log]]:
+        """Yield captured topic and number of each partition, with its mapping."""
+        yield from self._logs.items()
+
+    def know(self, topic: str, partition: int, earliest: int, latest: int) -> None:
+        """Store the live start and end offset of a partition, for the policies."""
+        self.log(topic, partition).bounds = {"earliest": earliest, "latest": latest}
+
+    def live(self, topic: str, partition: int, offset: int) -> tuple[int, str]:
+        """Return the live offset, and how it was found."""
+        if offset < 0 or offset == NEVER:
+            return offset, ""
+        log = self._logs.get((topic, partition))
+        if log is None:
+            return offset, "kept"
+        found = log.live.find(offset)
+        if found is not None:
+            return found
+        if self.policy in log.bounds:
+            return log.bounds[self.policy], self.policy
+        return offset, "kept"
+
+    def captured(self, topic: str, partition: int, offset: int) -> int:
+        """Return the captured offset for a live one."""
+        log = self._logs.get((topic, partition))
+        return offset if log is None else log.captured_offset(offset)
+
+    def knows(self, topic: str, partition: int, offset: int) -> bool:
+        """Return whether a captured offset lies in a stretch of records that both sides have."""
+        log = self._logs.get((topic, partition))
+        found = log.live.find(offset) if log else None
+        return found is not None and found[1] == TRANSLATED
+
+    def has_record(self, topic: str, partition: int, offset: int) -> bool:
+        """Return whether a record that both sides have is at a captured offset."""
+        log = self._logs.get((topic, partition))
+        return log is not None and log.live.holds(offset)

@@ -1,0 +1,118 @@
+"""Mapping of producer ids, epochs and sequences between capture and target."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from replay.plan.sequence_gaps import SEQUENCES, Holes, Written
+
+
+@dataclass(slots=True)
+class _Side:
+    """One direction: id -> its epochs, and (id, epoch) -> those of the other side."""
+
+    epochs: dict[int, list[int]] = field(default_factory=dict)
+    others: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+
+    def learn(self, producer: tuple[int, int], other: tuple[int, int]) -> None:
+        if producer not in self.others:
+            insort(self.epochs.setdefault(producer[0], []), producer[1])
+        self.others[producer] = other
+
+    def find(self, producer_id: int, epoch: int | None) -> tuple[int, int] | None:
+        """Look up a producer; epochs after a known one are counted from it (KIP-360)."""
+        epochs = self.epochs.get(producer_id)
+        if not epochs:
+            return None
+        at = len(epochs) - 1 if epoch is None else max(bisect_right(epochs, epoch) - 1, 0)
+        other_id, other = self.others[producer_id, epochs[at]]
+        return other_id, other if epoch is None else max(other + epoch - epochs[at], 0)
+
+
+class Producers:
+    """
+    Producers of a run, in both directions.
+
+    Attributes:
+        age: Incremented whenever the mapping changes.
+        holes: Holes in the captured sequences.
+    """
+
+    def __init__(self) -> None:
+        self.age = 0
+        self.holes: Mapping[Written, Holes] = MappingProxyType({})
+        self._missing: dict[Written, int] = {}
+        self._live = _Side()
+        self._captured = _Side()
+        self._firsts: dict[Written, int] = {}
+        self._nexts: dict[tuple[tuple[int, int] | None, str, int], int] = {}
+
+    def learn(self, captured: tuple[int, int], live: tuple[int, int]) -> None:
+        """Learn the live producer (id, epoch) of a captured one."""
+        if min(captured[0], live[0]) >= 0:
+            self.age += 1
+            self._live.learn(captured, live)
+            self._captured.learn(live, captured)
+
+    def knows(self, producer_id: int, epoch: int) -> bool:
+        """Return whether a captured producer's mapping was learned rather than counted."""
+        return (producer_id, epoch) in self._live.others
+
+    def live(self, producer_id: int, epoch: int | None) -> tuple[int, int] | None:
+        """Return id and epoch on the target; None if unknown."""
+        return self._live.find(producer_id, epoch)
+
+    def captured(self, producer_id: int, epoch: int | None) -> tuple[int, int] | None:
+        """Return id and epoch in the capture; None if unknown."""
+        return self._captured.find(producer_id, epoch)
+
+    def captured_epoch(self, captured_id: int, live_epoch: int) -> int:
+        """Return the captured epoch for a live epoch of a captured producer."""
+        found = self._live.find(captured_id, None)
+        back = self._captured.find(found[0], live_epoch) if found else None
+        return back[1] if back else live_epoch
+
+    def sequence(self, producer: tuple[int, int], topic: str, partition: int, sequence: int) -> int:
+        """
+        Return the live sequence of a batch of a captured producer.
+
+        A producer's first batch to a partition of the target has sequence 0, unless the live
+        producer with this epoch has already written there under another captured one: then its
+        sequence continues. A batch captured twice gets the same sequence twice, because the target
+        must see the duplicate too. After a hole in the capture the target gets the sequence that it
+        expects.
+        """
+        if sequence < 0:
+            return sequence
+        key = (*producer, topic, partition)
+        if key in self.holes:
+            missing = self.holes[key].before(sequence)
+            if self._missing.get(key, 0) != missing:
+                self._missing[key] = missing
+                self.age += 1
+            sequence = (sequence - missing) % SEQUENCES
+        if key not in self._firsts:
+            due = self._nexts.get((self.live(*producer), topic, partition), 0)
+            self._firsts[key] = (sequence - due) % SEQUENCES
+        return (sequence - self._firsts[key]) % SEQUENCES
+
+    def wrote(
+        self, live: tuple[int, int], topic: str, partition: int, sequence: int, records: int
+    ) -> None:
+        """Note how far a live producer has come in a partition."""
+        key, following = (live, topic, partition), sequence + records
+        if (following - self._nexts.get(key, 0)) % SEQUENCES < SEQUENCES // 2:
+            self._nexts[key] = following % SEQUENCES
+
+    def captured_sequence(
+        self, producer: tuple[int, int], topic: str, partition: int, sequence: int
+    ) -> int:
+        """Return the captured sequence for a live one."""
+        if sequence < 0:
+            return sequence
+        key = (*producer, topic, partition)
+        captured = (sequence + self._firsts.get(key, 0)) % SEQUENCES
+        return self.holes[key].with_missing(captured) if key in self.holes else captured

@@ -1,0 +1,223 @@
+"""
+A compatibility shim for librdkafka's mock cluster: adapts requests and responses to Kafka's.
+
+Source: Kafka, GroupCoordinatorService.java, Topic.java; KIP-394 (members without an id), KIP-848.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+from construct import Container
+
+from dissector.protocol.apis import KEYS
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.messages import Message
+from replay.plan.group_order import REBALANCES
+
+LEGAL_TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+"""Source: Topic.java."""
+
+_MEMBER_ID_REQUIRED = error_code("MEMBER_ID_REQUIRED")
+_INVALID_REQUEST = error_code("INVALID_REQUEST")
+_INVALID_TOPIC = error_code("INVALID_TOPIC_EXCEPTION")
+
+_ALL_OF_TOPIC = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+"""Read, write, create, delete, alter, describe, and both of configurations; KIP-430."""
+
+_FIRST_THAT_WANTS_IDS = 4
+"""First version of JoinGroup that refuses a member without an id and returns one (KIP-394)."""
+
+_Place = tuple[str, str, int]
+"""Group, topic, partition."""
+
+SENT_AS = {
+    (KEYS["Produce"], 5): 6,
+    (KEYS["JoinGroup"], 6): 5,
+    (KEYS["SyncGroup"], 4): 3,
+    (KEYS["LeaveGroup"], 3): 2,
+    (KEYS["LeaveGroup"], 4): 2,
+}
+"""API and version that the mock offers but doesn't encode or decode correctly -> version to use."""
+
+
+class Mends:
+    """
+    The shim's state for one mock cluster.
+
+    Each request is passed to `instead`; if that returns None, request and response are passed to
+    `asked` and `answered`.
+    """
+
+    def __init__(self) -> None:
+        self._committed: dict[_Place, tuple[int, int, str]] = {}
+        self._assigned: dict[str, tuple[int, dict[str, bytes]]] = {}
+        self._joining: defaultdict[str, set[str]] = defaultdict(set)
+
+    def instead(self, asked: Message) -> Container | None:
+        """Return the response to a request that the mock must not get, or None for others."""
+        body = asked.body
+        if body is None or body.get("member_id", "m"):
+            return None
+        if asked.api == "ConsumerGroupHeartbeat":
+            return _without_id()
+        is_static = body.get("group_instance_id") is not None
+        wants_id = (asked.api_version or 0) >= _FIRST_THAT_WANTS_IDS and not is_static
+        return _with_id(asked.client_id) if asked.api == "JoinGroup" and wants_id else None
+
+    def asked(self, asked: Message) -> bool:
+        """Note a request; return whether it had to be changed."""
+        body = asked.body
+        assert body is not None
+        if asked.api == "JoinGroup":
+            self._joining[body.group_id].add(body.member_id)
+        if asked.api == "SyncGroup" and body.assignments:
+            parts = {each.member_id: each.assignment for each in body.assignments}
+            self._assigned[body.group_id] = body.generation_id, parts
+        return asked.api == "ConsumerGroupHeartbeat" and _both_or_none(body)
+
+    def answered(self, asked: Message, answer: Container) -> Container | None:
+        """Change a response to Kafka's; None if Kafka would send none."""
+        assert asked.body is not None
+        mend = _MENDS.get(asked.api or "")
+        return answer if mend is None else mend(self, asked.body, answer)
+
+    def produced(self, asked: Container, answer: Container) -> Container | None:
+        """Suppress the response where acks = 0."""
+        return answer if asked.acks else None
+
+    def named(self, asked: Container, answer: Container) -> Container | None:
+        """Refuse illegal topic names, and list all operations as authorized."""
+        for topic in answer.topics:
+            if not topic.error_code and asked.get("include_topic_authorized_operations"):
+                topic.topic_authorized_operations = _ALL_OF_TOPIC
+            if topic.name is not None and not LEGAL_TOPIC.fullmatch(topic.name):
+                topic.error_code, topic.partitions = _INVALID_TOPIC, []
+        return answer
+
+    def joined(self, asked: Container, answer: Container) -> Container:
+        """Note that a member's JoinGroup request has been answered."""
+        self._joining[asked.group_id].discard(asked.member_id)
+        return answer
+
+    def synced(self, asked: Container, answer: Container) -> Container:
+        """
+        Return the assignment also to a member that asks in a stable group; an empty one for none.
+
+        Source: ClassicGroup and GroupMetadataManager, classicGroupSync.
+        """
+        generation, parts = self._assigned.get(asked.group_id, (-1, {}))
+        if answer.error_code == _INVALID_REQUEST and generation == asked.generation_id:
+            answer.error_code = 0
+            answer.assignment = parts.get(asked.member_id)
+        answer.assignment = answer.assignment or b""
+        return answer
+
+    def left(self, asked: Container, answer: Container) -> Container:
+        """List the members that left, in versions with such a list."""
+        if "members" in answer:
+            told = ("member_id", "group_instance_id")
+            answer.members = [
+                Container(error_code=0, **{name: each[name] for name in told})
+                for each in asked.members
+            ]
+        return answer
+
+    def committed(self, asked: Container, answer: Container) -> Container:
+        """
+        Store committed offsets, which the mock forgets in part.
+
+        Kafka accepts commits while other members are joining; the mock does not. Source:
+        ClassicGroup.validateOffsetCommit.
+        """
+        errors = {}
+        for place, partition in _partitions(asked, answer):
+            if partition.error_code == REBALANCES and self._joining.get(asked.group_id):
+                partition.error_code = 0
+            errors[place] = partition.error_code
+        for place, partition in _partitions(asked, asked):
+            if not errors.get(place, 0):
+                epoch = partition.get("committed_leader_epoch", -1)
+                metadata = partition.committed_metadata or ""
+                self._committed[place] = partition.committed_offset, epoch, metadata
+        return answer
+
+    def fetched(self, asked: Container, answer: Container) -> Container:
+        """Fill in the committed offsets; those of all partitions if the request has no topics."""
+        if asked.topics is None:
+            places = [place for place in self._committed if place[0] == asked.group_id]
+            parts = [Container(partition_index=each, error_code=0) for _, _, each in places]
+            answer.topics = [
+                Container(name=topic, partitions=[part])
+                for (_, topic, _), part in zip(places, parts, strict=True)
+            ]
+        for place, partition in _partitions(asked, answer):
+            offset, epoch, metadata = self._committed.get(place, (-1, -1, ""))
+            partition.committed_offset, partition.metadata = offset, metadata
+            partition.committed_leader_epoch = epoch
+        return answer
+
+
+def _with_id(client_id: str | None) -> Container:
+    """Return a JoinGroup response that refuses a member and gives it an id to join with."""
+    return Container(
+        throttle_time_ms=0,
+        error_code=_MEMBER_ID_REQUIRED,
+        generation_id=-1,
+        protocol_name="",
+        leader="",
+        member_id=f"{client_id or ''}-{uuid4()}",
+        members=[],
+    )
+
+
+def _without_id() -> Container:
+    """Refuse a member without an id of its own choice, which would crash the process (KIP-1082)."""
+    return Container(
+        throttle_time_ms=0,
+        error_code=_INVALID_REQUEST,
+        error_message=None,
+        member_id=None,
+        member_epoch=0,
+        heartbeat_interval_ms=0,
+        assignment=None,
+    )
+
+
+def _both_or_none(body: Container) -> bool:
+    """
+    Set both the topics and the pattern of a heartbeat or neither; only one would crash the process.
+
+    Returns:
+        Whether something was changed.
+    """
+    before = body.subscribed_topic_names, body.get("subscribed_topic_regex")
+    names, pattern = before
+    names, pattern = (names or [], pattern or "") if names or pattern else (None, None)
+    body.subscribed_topic_names, body.subscribed_topic_regex = names, pattern
+    return (names, pattern) != before
+
+
+def _partitions(asked: Container, body: Container) -> Iterator[tuple[_Place, Container]]:
+    """Yield the partitions of a body, each with its group, topic and number."""
+    for topic in body.topics or ():
+        for partition in topic.partitions:
+            yield (asked.group_id, topic.name, partition.partition_index), partition
+
+
+_MENDS: dict[str, Callable[[Mends, Container, Container], Container | None]] = {
+    "Produce": Mends.produced,
+    "Metadata": Mends.named,
+    "JoinGroup": Mends.joined,
+    "SyncGroup": Mends.synced,
+    "LeaveGroup": Mends.left,
+    "OffsetCommit": Mends.committed,
+    "TxnOffsetCommit": Mends.committed,
+    "OffsetFetch": Mends.fetched,
+}
+
+MENDED = frozenset(KEYS[name] for name in (*_MENDS, "ConsumerGroupHeartbeat"))
+"""The APIs that the shim decodes; all others pass through unchanged."""

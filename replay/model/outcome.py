@@ -1,0 +1,180 @@
+"""The outcome of a step: the requests sent for it, and the target's responses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from construct import Container
+
+from dissector.capture.columns import Int64s
+from replay.model.step import Step
+
+
+class Verdict(StrEnum):
+    """
+    The verdict on a response, compared with the captured one.
+
+    `same`: nothing differs but what was substituted. `equivalent`: the same meaning in another
+    version or order; `Reason` says why. `accepted`: it differs only as `--accept` or `--upgrade`
+    allow. `differs`: fields differ. `error_changed`: an error code differs. `missing`: no response,
+    although one was captured. `incomplete`: it differs and depends on something that the capture
+    lacks, because it begins midway or has gaps. `extra`: a response although none was captured.
+    `not_judged`: it was sent, but the replay ended or gave up before the response. `left_out`: it
+    was not sent.
+    """
+
+    SAME = "same"
+    EQUIVALENT = "equivalent"
+    ACCEPTED = "accepted"
+    DIFFERS = "differs"
+    ERROR_CHANGED = "error_changed"
+    MISSING = "missing"
+    INCOMPLETE = "incomplete"
+    EXTRA = "extra"
+    NOT_JUDGED = "not_judged"
+    LEFT_OUT = "left_out"
+
+
+class Reason(StrEnum):
+    """Why a response that differs from the captured one is equivalent."""
+
+    VERSION = "answered in another version"
+    OVERLAP = "of before or after a change that went on meanwhile"
+    SESSION = "asked without a fetch session, as several brokers are asked"
+    ORDER = "the same elements in another order"
+    RECORDS = "more or fewer records of the same log"
+    MARKERS = "an offset before or after markers of transactions"
+    MORE = "more or fewer elements where the broker chooses what it lists"
+    INTERNAL = "an internal topic that the broker makes when it needs it"
+    READY = "done at once where the captured broker was not ready"
+    ELSEWHERE = "the captured broker was not the one to ask"
+    MADE = "the topic was created for the replay before"
+    AT_REST = "the group had come to rest sooner"
+    ASSIGNED = "partitions assigned sooner"
+    REBALANCE = "a rebalance announced sooner"
+    REJOINED = "the member had to join again"
+    LEADER = "another member leads the group"
+    COUNT = "other partitions for a member, but as many"
+    NULL = "null in one version, empty in the other"
+    REFUSED = "refused alike, with another offset beside the error"
+    IGNORED = "differs only in what --ignore or --noise name"
+
+
+REJOINED = "rejoined"
+"""The rule for a member in another generation, because it joined again after a rebalance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """
+    A value that differs between the captured request and the sent one.
+
+    Attributes:
+        path: The path of the field in the body: `topic_data[0].partition_data[0].index`.
+        role: The meaning of the field: the value of a `roles.Role`.
+        captured: The captured value.
+        sent: The value that was sent.
+        why: The rule that chose it, if there are several: `translated`, `earliest`, ...; or empty.
+    """
+
+    path: str
+    role: str
+    captured: Any
+    sent: Any
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Part:
+    """
+    A request that was sent; a step has several if its partitions have several leaders.
+
+    Attributes:
+        node: Id of the broker of the target.
+        version: The API version.
+        request: The body of the request.
+        response: The body of the response; None if there is none.
+    """
+
+    node: int
+    version: int
+    request: Container
+    response: Container | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """
+    The outcome of a step.
+
+    Attributes:
+        step: The step.
+        copy: Number of the pass, if the capture is replayed more than once.
+        parts: The requests sent.
+        version: The API version used with the target.
+        response: The merged body of all parts' responses, in that version; None if there is none.
+        changes: The substitutions in the request.
+        latency_ns: Time from the request to the last response; None if there is none.
+        lag_ns: Delay of the request after its planned time.
+        failure: Why it was not sent or has no response; empty if it has one.
+        is_refused: Whether the failure is our decision not to send the request, or not to wait for
+            its response, rather than a failure of the target.
+        reasons: Why its response is equivalent, as `compare` found.
+    """
+
+    step: Step
+    copy: int = 0
+    parts: list[Part] = field(default_factory=list)
+    version: int = 0
+    response: Container | None = None
+    changes: list[Change] = field(default_factory=list)
+    latency_ns: int | None = None
+    lag_ns: int = 0
+    failure: str = ""
+    is_refused: bool = False
+    reasons: frozenset[Reason] = frozenset()
+
+
+@dataclass(slots=True)
+class Alike:
+    """
+    The outcome of steps of one API whose responses matched the captured ones on the fast path.
+
+    Attributes:
+        api: The name of the API.
+        numbers: The numbers of the steps.
+        lags_ns: Delay of each request after its planned time.
+        latencies_ns: Time from each request to its response.
+        changes: Role and rule -> number of substitutions.
+    """
+
+    api: str
+    numbers: Int64s
+    lags_ns: Int64s
+    latencies_ns: Int64s
+    changes: Counter[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """
+    A place where the live response differs from the captured one.
+
+    Attributes:
+        path: The path of the field in the body; elements of arrays by their key fields:
+            `responses[orders].partition_responses[0].error_code`.
+        captured: The captured value, or None if it is absent.
+        replayed: The live value, mapped back to captured terms, or None if it is absent.
+        is_error: Whether the field is an error code.
+        is_default: Whether it concerns a setting that has its default on both sides, or that only
+            one side knows.
+    """
+
+    path: str
+    captured: Any
+    replayed: Any
+    is_error: bool = False
+    is_default: bool = False

@@ -1,0 +1,1 @@
+"""What a replay is asked to do: target, login, pace, limits, criteria."""

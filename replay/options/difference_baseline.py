@@ -1,0 +1,120 @@
+"""
+Accepted differences: those listed in a file, one a line, and those of a broker upgrade.
+
+A line stands for all equal differences: the pattern of the field, and for an error code both
+errors. It has no names, offsets or times, so it is the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from dissector.errors import UsageError
+from dissector.protocol.error_codes import error_name
+from replay.compare.ignore_rules import general
+from replay.model.outcome import Difference
+
+_HEADING = (
+    "# Differences of `kafkashark replay` that are accepted (--accept).",
+    "# field, or error code: captured -> replayed",
+)
+
+BY_UPGRADE, BY_FILE, BY_GAP = "upgrade", "file", "gap"
+
+
+class Place(NamedTuple):
+    """
+    The key that equal differences share.
+
+    Attributes:
+        pattern: The pattern of their paths, prefixed with the API.
+        captured: Name of the captured error if the field is an error code; else empty.
+        replayed: Name of the live error, likewise.
+    """
+
+    pattern: str
+    captured: str = ""
+    replayed: str = ""
+
+    @classmethod
+    def of(cls, api: str, difference: Difference, by_setting: bool = True) -> Self:
+        """Return the place of a difference; `by_setting`: each setting has a place of its own."""
+        pattern = general(api, difference.path, by_setting)
+        values = difference.captured, difference.replayed
+        if not difference.is_error or not all(isinstance(value, int) for value in values):
+            return cls(pattern)
+        return cls(pattern, *map(error_name, values))
+
+    @property
+    def errors(self) -> str:
+        """Both errors; empty if the field is not an error code."""
+        return f"{self.captured} -> {self.replayed}" if self.captured else ""
+
+    @property
+    def line(self) -> str:
+        """The line for this place in a file of accepted differences."""
+        return f"{self.pattern}: {self.errors}" if self.captured else self.pattern
+
+
+class Accepted:
+    """
+    The set of accepted differences.
+
+    Args:
+        lines: Lines in the format of `Place.line`.
+        upgrade: Whether to accept the differences of a broker upgrade too: offered APIs and
+            features, and changed defaults of settings.
+
+    Attributes:
+        lines: The lines, without duplicates.
+    """
+
+    def __init__(self, lines: Iterable[str] = (), upgrade: bool = False) -> None:
+        self.lines = tuple(dict.fromkeys(lines))
+        self.upgrade = upgrade
+        self._known = frozenset(self.lines)
+        self._met: set[str] = set()
+
+    @classmethod
+    def of(cls, file: str | Path | None, upgrade: bool = False) -> Self:
+        """Read a file if one is given; see `read`."""
+        return cls(upgrade=upgrade) if file is None else cls.read(file, upgrade)
+
+    @classmethod
+    def read(cls, file: str | Path, upgrade: bool = False) -> Self:
+        """
+        Read a file; lines that begin with `#` are comments.
+
+        Raises:
+            UsageError: The file can't be read.
+        """
+        try:
+            lines = Path(file).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "no UTF-8"
+            raise UsageError(f"{file}: can not be read ({why})") from None
+        found = (line.strip() for line in lines)
+        return cls([line for line in found if line and not line.startswith("#")], upgrade)
+
+    def by(self, api: str, place: Place, difference: Difference) -> str:
+        """Return what accepts a difference: `BY_FILE`, `BY_UPGRADE`, or an empty string."""
+        if place.line in self._known:
+            self._met.add(place.line)
+            return BY_FILE
+        is_of_upgrade = difference.is_default or (api == "ApiVersions" and difference.path)
+        if self.upgrade and is_of_upgrade and not difference.is_error:
+            return BY_UPGRADE
+        return ""
+
+    @property
+    def stale(self) -> list[str]:
+        """The lines that have matched no difference so far."""
+        return [line for line in self.lines if line not in self._met]
+
+
+def accepted_lines(places: Iterable[Place]) -> Iterable[str]:
+    """Yield the lines of a file that accepts differences, with a heading."""
+    yield from _HEADING
+    yield from sorted({place.line for place in places})

@@ -1,0 +1,1 @@
+"""From a capture to an ordered list of steps with their dependencies."""

@@ -1,0 +1,98 @@
+"""
+Responses that overlapped a change of what they report, and may show the state before or after it.
+
+A response that overlaps an append may report the end of the partition of before or after it; the
+same holds for a group's committed offsets. A transaction's end is complete only after the EndTxn
+response: its markers, and its committed offsets, are written later (KIP-98), but before its
+producer ends the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replay.plan.dependencies import Causes, Times, same_things
+from replay.plan.read_write_sets import Thing
+
+_Ints = NDArray[np.int64]
+_Span = tuple[int, int]
+
+_EVER = np.iinfo(np.int64).max
+
+Overlaps = Mapping[Thing, bool]
+"""Thing changed meanwhile -> whether the response may also show an earlier state than captured."""
+
+
+def overlaps(
+    causes: Causes, times: Times, name: Callable[[UUID], str | None]
+) -> dict[int, dict[Thing, bool]]:
+    """
+    Return the exchanges that read positions, with the things that changed during each read.
+
+    Args:
+        causes: The dependencies: what each exchange read and wrote.
+        times: The times of exchanges.
+        name: Returns the name of a topic id.
+    """
+    same = same_things(causes.things, name)
+    asked: dict[int, list[int]] = {}
+    for number, touches in causes.observed:
+        for each in touches:
+            asked.setdefault(same.get(each >> 1, each >> 1), []).append(number)
+    changed = _changed(causes, times, same, asked.keys())
+    titles = {number: thing for thing, number in causes.things.items() if number in changed}
+    found: dict[int, dict[Thing, bool]] = {}
+    for thing, (changes, ends) in changed.items():
+        numbers = asked[thing]
+        spans = _columns([_span(times, each) for each in numbers])
+        during = _meet(spans, changes).tolist()
+        behind = _meet(spans, ends).tolist()
+        for number, is_during, is_behind in zip(numbers, during, behind, strict=True):
+            if is_during or is_behind:
+                found.setdefault(number, {})[titles[thing]] = is_during
+    return found
+
+
+def _changed(
+    causes: Causes, times: Times, same: Mapping[int, int], wanted: Collection[int]
+) -> dict[int, tuple[list[_Span], list[_Span]]]:
+    """Return the times of changes to each thing, and of the completion of transactions."""
+    settled = dict(_settled(causes, times))
+    changed: dict[int, tuple[list[_Span], list[_Span]]] = {}
+    for thing, number in causes.writers(wanted, same):
+        changes, ends = changed.setdefault(thing, ([], []))
+        begun_ns, done_ns = _span(times, number)
+        changes.append((begun_ns, done_ns))
+        if number in settled:
+            ends.append((done_ns, settled[number]))
+    return changed
+
+
+def _settled(causes: Causes, times: Times) -> Iterator[tuple[int, int]]:
+    """Yield exchanges that end transactions, with the latest time of completion."""
+    for numbers in causes.ended.values():
+        begun = [times.times_ns(each)[0] for each in numbers]
+        order = np.argsort(np.array(begun), kind="stable").tolist()
+        for at, following in zip(order, [*order[1:], None], strict=True):
+            yield numbers[at], _EVER if following is None else begun[following]
+
+
+def _span(times: Times, number: int) -> _Span:
+    begun_ns, done_ns = times.times_ns(number)
+    return begun_ns, _EVER if done_ns is None else done_ns
+
+
+def _columns(spans: list[_Span]) -> _Ints:
+    return np.array(spans, np.int64).reshape(-1, 2).T
+
+
+def _meet(asked: _Ints, spans: list[_Span]) -> NDArray[np.bool_]:
+    """Return for each time span whether it overlaps one of the others."""
+    begun, done = _columns(sorted(spans))
+    latest = np.concatenate(([-1], np.maximum.accumulate(done)))
+    met: NDArray[np.bool_] = latest[np.searchsorted(begun, asked[1], "left")] > asked[0]
+    return met

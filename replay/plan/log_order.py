@@ -1,0 +1,181 @@
+"""
+Log dependencies: which steps must follow the append of records, by captured partition offsets.
+
+Appends to a log keep their order by offset, even where requests overlapped, and records are
+appended before they are fetched. A read of, or a request for, offsets after a transaction's records
+comes after the end of that transaction: the last stable offset stops before an open transaction,
+and its marker takes an offset even if no captured response contains it (KIP-98).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replay.plan.read_write_sets import Log
+
+_Ints = NDArray[np.int64]
+_Numbers = NDArray[np.int32]
+
+_LOOK_BACK = 64
+"""
+Number of rows searched for an earlier step: overlapping requests to a partition may be captured in
+another order than they were served.
+"""
+
+
+class _Rows:
+    """Log, offset and exchange, a column each."""
+
+    def __init__(self) -> None:
+        self.logs = array("i")
+        self.offsets = array("q")
+        self.exchanges = array("i")
+
+    def add(self, log: int, offset: int, exchange: int) -> None:
+        self.logs.append(log)
+        self.offsets.append(offset)
+        self.exchanges.append(exchange)
+
+
+class Logs:
+    """
+    Appends and fetches of exchanges, as columns of log, offset and exchange number.
+
+    Attributes:
+        numbers: Partition -> number of its log.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[Log, int] = {}
+        self._wrote = _Rows()
+        self._saw = _Rows()
+        self._ended = _Rows()
+
+    def number(self, log: Log) -> int:
+        """Return the number of a log, a new one on first use."""
+        return self.numbers.setdefault(log, len(self.numbers))
+
+    def wrote(self, log: int, offset: int, exchange: int) -> None:
+        """Note the offset of the first record that an exchange appended."""
+        self._wrote.add(log, offset, exchange)
+
+    def saw(self, log: int, offset: int, exchange: int) -> None:
+        """Note the offset of the last record in an exchange's response."""
+        self._saw.add(log, offset, exchange)
+
+    def ended(self, log: int, offset: int, exchange: int) -> None:
+        """Note the offset of the first record of a transaction that an exchange ended."""
+        self._ended.add(log, offset, exchange)
+
+    def writers(self, log: Log) -> list[int]:
+        """Return the exchanges that appended to a partition."""
+        rows = np.frombuffer(self._wrote.logs, np.int32) == self.numbers.get(log, -1)
+        return list(map(int, np.frombuffer(self._wrote.exchanges, np.int32)[rows]))
+
+    def causes(
+        self, step_of: _Numbers, connections: _Numbers, name: Callable[[UUID], str | None]
+    ) -> Iterator[tuple[int, int]]:
+        """
+        Yield pairs of a step and a step that must be answered before it.
+
+        Appends of one connection need no such order: they go to the leader in the order sent.
+
+        Args:
+            step_of: For each exchange its step; -1 if it is not sent.
+            connections: For each step its connection.
+            name: Returns the name of a topic id.
+        """
+        seen = dict(_by_log(*self._rows(self._saw, step_of, name)))
+        for log, (offset, step) in _by_log(*self._rows(self._ended, step_of, name)):
+            if log in seen:
+                order = np.argsort(offset, kind="stable")
+                ends = offset[order], step[order], connections[step[order]]
+                yield from _ends_seen(*ends, *seen[log])
+        for log, (offset, step) in _by_log(*self._rows(self._wrote, step_of, name)):
+            order = np.lexsort((step, offset))
+            offset, step = offset[order], step[order]
+            before = _before(step)
+            waits = (before >= 0) & (connections[before] != connections[step])
+            yield from zip(step[waits].tolist(), before[waits].tolist(), strict=True)
+            if log in seen:
+                yield from _writes_seen(offset, step, *seen[log])
+
+    def _rows(
+        self, rows: _Rows, step_of: _Numbers, name: Callable[[UUID], str | None]
+    ) -> tuple[_Numbers, _Ints, _Numbers]:
+        """Return log, offset and step of the rows that are sent; topic id and name share a log."""
+        log, offset = np.frombuffer(rows.logs, np.int32), np.frombuffer(rows.offsets, np.int64)
+        step = step_of[np.frombuffer(rows.exchanges, np.int32)]
+        same = [self.numbers.get(_named(each, name), at) for each, at in self.numbers.items()]
+        is_sent = step >= 0
+        return np.array(same, np.int32)[log[is_sent]], offset[is_sent], step[is_sent]
+
+
+def _by_log(
+    log: _Numbers, offset: _Ints, step: _Numbers
+) -> Iterator[tuple[int, tuple[_Ints, _Numbers]]]:
+    """Yield the offsets and steps of each log."""
+    order = np.argsort(log, kind="stable")
+    numbers, starts = np.unique(log[order], return_index=True)
+    for number, start, end in zip(numbers.tolist(), starts, [*starts[1:], len(log)], strict=False):
+        rows = order[start:end]
+        yield number, (offset[rows], step[rows])
+
+
+def _before(step: _Numbers) -> _Numbers:
+    """Return for each append to a log the nearest preceding one of a lower step; or -1."""
+    before: _Numbers = np.full(len(step), -1, np.int32)
+    follows = step[:-1] < step[1:]
+    before[1:][follows] = step[:-1][follows]
+    steps = step.tolist() if not follows.all() else []
+    for at in (np.flatnonzero(~follows) + 1).tolist():
+        before[at] = _earlier(steps, at, steps[at])
+    return before
+
+
+def _writes_seen(
+    offset: _Ints, step: _Numbers, last: _Ints, reader: _Numbers
+) -> Iterator[tuple[int, int]]:
+    """Yield the steps that read a log, each with the append of the last record read."""
+    steps = step.tolist()
+    ends = np.searchsorted(offset, last, "right").tolist()
+    for end, each in zip(ends, reader.tolist(), strict=True):
+        found = _earlier(steps, end, each)
+        if found >= 0:
+            yield each, found
+
+
+def _ends_seen(
+    offset: _Ints, step: _Numbers, connection: _Numbers, last: _Ints, reader: _Numbers
+) -> Iterator[tuple[int, int]]:
+    """Yield reading steps, each with the ends of transactions that begin below its offset."""
+    ends = np.searchsorted(offset, last, "right").tolist()
+    steps, connections = step.tolist(), connection.tolist()
+    enders = len(set(connections))
+    for end, each in zip(ends, reader.tolist(), strict=True):
+        # A producer's transactions end one after the other: the newest is enough.
+        found: set[int] = set()
+        for at in range(end - 1, max(0, end - _LOOK_BACK) - 1, -1):
+            if steps[at] < each and connections[at] not in found:
+                found.add(connections[at])
+                yield each, steps[at]
+                if len(found) == enders:
+                    break
+
+
+def _earlier(steps: list[int], at: int, step: int) -> int:
+    """Return the nearest step before an index of a log that is lower than a given step; or -1."""
+    for each in range(at - 1, max(0, at - _LOOK_BACK) - 1, -1):
+        if steps[each] < step:
+            return steps[each]
+    return -1
+
+
+def _named(log: Log, name: Callable[[UUID], str | None]) -> Log:
+    topic, partition = log
+    return ((name(topic) or topic) if isinstance(topic, UUID) else topic), partition

@@ -1,0 +1,1 @@
+"""Results of a replay as numbers, text, ndjson, HTML and JUnit."""

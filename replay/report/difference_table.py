@@ -1,0 +1,154 @@
+"""The differences of a report: one by one with their requests, and grouped by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dissector.protocol.error_codes import error_name
+from dissector.view.text.value_text import jsonable
+from replay.compare.ignore_rules import of_any
+from replay.compare.payload_masking import hidden
+from replay.model.outcome import Difference
+from replay.model.row import Row
+from replay.options.difference_baseline import BY_FILE, BY_GAP, Accepted, Place
+from replay.report.counters import EXAMPLES, Seen
+from replay.report.row_spill import Kept
+
+_MOST_PLACES = 2000
+"""From this many places on, settings are grouped, as their names are chosen by the capture."""
+
+At = tuple[int, int]
+"""Pass and step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """
+    A difference with its place.
+
+    Attributes:
+        difference: The difference.
+        place: The key shared with equal differences.
+        accepted: What accepts it, such as `BY_FILE`; empty if not accepted.
+    """
+
+    difference: Difference
+    place: Place
+    accepted: str
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The number of equal differences, and the first of them."""
+
+    count: int = 0
+    first: list[tuple[At, Row]] = field(default_factory=list)
+
+    def add(self, at: At, row: Row) -> None:
+        """Count a difference; keep the first ones in order of requests, not of responses."""
+        self.count += 1
+        if len(self.first) < EXAMPLES or at < self.first[-1][0]:
+            self.first.append((at, row))
+            self.first.sort(key=lambda each: each[0])
+            del self.first[EXAMPLES:]
+
+
+class Differing:
+    """
+    Collects differences.
+
+    Args:
+        accepted: The accepted differences.
+        shows_payloads: Whether keys, values and headers of records are shown.
+    """
+
+    def __init__(self, accepted: Accepted, shows_payloads: bool) -> None:
+        self._accepted = accepted
+        self._shows_payloads = shows_payloads
+        self._kept = Kept()
+        self._places: dict[tuple[Place, str], _Seen] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def accepted_count(self) -> int:
+        """The number of accepted differences."""
+        return sum(seen.count for (_, accepted), seen in self._places.items() if accepted)
+
+    def find(
+        self, api: str, differences: Iterable[Difference], by_gap: bool = False
+    ) -> list[Found]:
+        """Return differences with their places; `by_gap`: accepted, as caused by lost packets."""
+        found = []
+        for each in differences:
+            place = Place.of(api, each, by_setting=len(self._places) < _MOST_PLACES)
+            accepted = BY_GAP if by_gap else self._accepted.by(api, place, each)
+            found.append(Found(each, place, accepted))
+        return found
+
+    def add(self, request: Row, found: Found) -> None:
+        """
+        Add a difference.
+
+        Args:
+            request: Its request and the verdict on the response.
+            found: The difference.
+        """
+        difference = found.difference
+        sides = _told(difference, difference.captured), _told(difference, difference.replayed)
+        if not self._shows_payloads:
+            sides = hidden(difference.path, *sides)
+        row = {
+            **request,
+            "accepted": found.accepted,
+            "path": difference.path,
+            "captured": sides[0],
+            "replayed": sides[1],
+        }
+        seen = self._places.setdefault((found.place, found.accepted), _Seen())
+        seen.add((row["copy"], row["step"]), row)
+        self._kept.add(row)
+
+    def rows(self, most: int | None = None) -> Iterator[Row]:
+        """Yield the differences in the order in which they were added, at most `most`."""
+        return self._kept.rows(most)
+
+    def place_rows(self) -> list[Row]:
+        """Return the differences by field, and by both error codes; see `Report.place_rows`."""
+        found = sorted(self._places.items(), key=lambda item: item[1].first[0][0])
+        return [
+            {
+                "place": place.pattern,
+                "errors": place.errors,
+                "count": seen.count,
+                "first_step": seen.first[0][0][1],
+                "first_pass": seen.first[0][0][0],
+                "accepted": accepted,
+                "examples": [row for _, row in seen.first],
+            }
+            for (place, accepted), seen in found
+        ]
+
+    @property
+    def places(self) -> dict[str, Seen]:
+        """The count of differences and examples for each pattern, with settings grouped."""
+        found: dict[str, Seen] = {}
+        for (place, _), seen in self._places.items():
+            known = found.setdefault(of_any(place.pattern), Seen())
+            known.count += seen.count
+            known.examples += [row for _, row in seen.first]
+        return found
+
+    def acceptable(self) -> list[Place]:
+        """Return the places that differ, except because of an upgrade or lost packets."""
+        return [place for place, accepted in self._places if accepted in ("", BY_FILE)]
+
+
+def _told(difference: Difference, value: Any) -> Any:
+    """Return a value for the report: error codes by name."""
+    if difference.is_error and isinstance(value, int):
+        return error_name(value)
+    return jsonable(value)

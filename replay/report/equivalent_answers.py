@@ -1,0 +1,50 @@
+"""Equivalent responses with their reasons; the end of a pass may revise and remove some."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from itertools import islice
+
+from replay.model.outcome import Reason
+from replay.model.row import Row
+from replay.report.counters import Reasons
+from replay.report.row_spill import Kept
+
+
+class Equivalents:
+    """
+    Collects equivalent responses, and their reasons by step for the current pass.
+
+    Attributes:
+        reasons: The count of each reason.
+    """
+
+    def __init__(self) -> None:
+        self.reasons = Reasons()
+        self._kept = Kept()
+        self._kinds: list[frozenset[Reason]] = []
+        self._kind_of = array("H")
+        self._revised: set[tuple[int, int]] = set()
+
+    def add(self, request: Row, reasons: frozenset[Reason]) -> None:
+        """Add an equivalent response, by the report row of its request."""
+        for reason in reasons:
+            self.reasons.add(reason, request["api"])
+        self._kept.add({**request, "reasons": sorted(reasons)})
+        if reasons not in self._kinds:
+            self._kinds.append(reasons)
+        step = request["step"]
+        self._kind_of.extend([0] * (step + 1 - len(self._kind_of)))
+        self._kind_of[step] = self._kinds.index(reasons)
+
+    def take_back(self, request: Row) -> None:
+        """Remove a response of the current pass, as it differs after all."""
+        for reason in self._kinds[self._kind_of[request["step"]]]:
+            self.reasons.remove(reason, request["api"])
+        self._revised.add((request["copy"], request["step"]))
+
+    def rows(self, most: int | None = None) -> Iterator[Row]:
+        """Yield the rows in the order in which they were added, at most `most`."""
+        rows = self._kept.rows()
+        return islice((r for r in rows if (r["copy"], r["step"]) not in self._revised), most)

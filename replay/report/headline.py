@@ -1,0 +1,110 @@
+"""The verdict on a replay as one line, and a short description of the replay."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from dissector.view.text.escape import escaped
+from replay.model.row import Row
+from replay.report.report import Report
+
+_REASONS = 2
+"""Number of reasons in the headline; the report has all of them."""
+
+_NAMED = 4
+
+
+def verdict_line(report: Report) -> str:
+    """Return the verdict as one line: the number of differing responses and of unsent requests."""
+    return escaped("; ".join([f"{report.target}: {_verdict(report)}", *_unsent(report)]))
+
+
+def _verdict(report: Report) -> str:
+    if report.ended:
+        return f"ended early: {report.ended}"
+    told = report.summary()
+    if report.failing:
+        differ = f"differ{'s' * (report.failing == 1)} from what was captured"
+        found = f"{report.failing:,} of {report.answers:,} answers {differ}"
+        if report.passed:
+            found += ", none in a way that --fail-on names"
+    elif told["accepted"]:
+        count = f"{told['accepted']:,} answer{'s' * (told['accepted'] != 1)}"
+        found = f"answers as captured, but for accepted differences in {count}"
+    else:
+        found = "answers as captured"
+    if told["incomplete"]:
+        found += f"; {told['incomplete']:,} more as the capture lacks packets"
+    if told["not_balanced"]:
+        logs = f"{told['not_balanced']:,} log{'s' * (told['not_balanced'] != 1)}"
+        found += f"; {logs} could not be balanced"
+    exceeded = told["limits_exceeded"]
+    if exceeded:
+        found += f"; {exceeded:,} latenc{'y is' if exceeded == 1 else 'ies are'} above the limit"
+    return found
+
+
+def _unsent(report: Report) -> Iterator[str]:
+    """Yield the number of requests that were not sent, with the most frequent reasons."""
+    rows = report.left_out_rows()
+    count = report.captured - report.answers
+    if count <= 0:
+        return
+    reasons = [(row["count"], row["reason"]) for row in rows]
+    if report.never_reached:
+        reasons.append((report.never_reached, "never reached"))
+    reasons.sort(key=lambda each: -each[0])
+    named = [f"{reason} ({number:,})" for number, reason in reasons[:_REASONS]]
+    more = sum(number for number, _ in reasons[_REASONS:])
+    named += [f"other reasons ({more:,})"] if more else []
+    yield f"{count:,} of {report.captured:,} requests were not sent: {'; '.join(named)}"
+
+
+def about_rows(report: Report) -> list[Row]:
+    """Return the capture, clients, target and options of the replay, one row for each fact."""
+    about = report.about.row()
+    rows = [("capture", text) for text in _captures(about)]
+    if about["clients"]:
+        rows.append(("clients", _clients(about["clients"])))
+    rows.append(("target", _target(report, about["target"])))
+    rows.append(("options", _options(about["options"])))
+    rows.append(("by", f"kafkashark {about['kafkashark']}, {about['replayed_at'][:19]}Z"))
+    return [{"what": what, "value": escaped(value)} for what, value in rows]
+
+
+def _captures(about: Row) -> Iterator[str]:
+    for each in about["captures"]:
+        size = "" if each["bytes"] is None else f", {each['bytes']:,} bytes"
+        yield f"{'standard input' if each['file'] == '-' else each['file']}{size}"
+    if about["first_request"]:
+        yield f"requests from {about['first_request']} to {about['last_request']}"
+
+
+def _clients(clients: list[Row]) -> str:
+    named = [f"{each['software']} ({each['connections']:,})" for each in clients[:_NAMED]]
+    more = len(clients) - _NAMED
+    return ", ".join(named + [f"{more:,} more"] * (more > 0)) + ", by connections"
+
+
+def _target(report: Report, target: Row) -> str:
+    if not target:
+        return f"{report.target}, not reached"
+    brokers = f"{target['brokers']:,} broker{'s' * (target['brokers'] != 1)}"
+    version = target["version"] or "version not known"
+    level = target["metadata_version"]
+    finest = f" (metadata.version {level})" if level else ""
+    return f"{report.target}: {version}{finest}, cluster {target['cluster_id'] or '?'}, {brokers}"
+
+
+def _options(options: dict[str, object]) -> str:
+    """Return the options as they would be typed in a shell."""
+    words: list[str] = []
+    for name, value in options.items():
+        for each in value if isinstance(value, list) else [value]:
+            words += [f"--{name}"] if each is True else [f"--{name} {shlex.quote(_written(each))}"]
+    return " ".join(words)
+
+
+def _written(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

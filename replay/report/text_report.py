@@ -1,0 +1,275 @@
+"""The report as text for people, and as lines of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dissector.view.tables.row_formats import table_lines
+from dissector.view.text.escape import escaped
+from dissector.view.text.value_text import json_text
+from replay.model.outcome import Verdict
+from replay.model.row import Row
+from replay.options.difference_baseline import BY_FILE, BY_GAP, BY_UPGRADE
+from replay.report.headline import about_rows, verdict_line
+from replay.report.report import Report
+
+SHOWN = 20
+"""In so many fields differences are told one by one to people; ndjson has all."""
+
+_LONGEST = 120
+
+_NAMED = 4
+
+_APIS = 2
+
+SECTIONS: Mapping[str, Callable[[Report], Iterable[Row]]] = {
+    "about": lambda report: [report.about.row()],
+    "api": lambda report: report.api_rows(),
+    "limit": lambda report: report.limit_rows(),
+    "left_out": lambda report: report.left_out_rows(),
+    "not_judged": lambda report: report.not_judged_rows(),
+    "failure": lambda report: report.failure_rows(),
+    "remains": lambda report: report.remains_rows(),
+    "not_balanced": lambda report: report.left_open_rows(),
+    "version": lambda report: report.version_rows(),
+    "change": lambda report: report.change_rows(),
+    "ignored": lambda report: report.ignored_rows(),
+    "reason": lambda report: report.reason_rows(),
+    "upgrade": lambda report: places(report, BY_UPGRADE),
+    "incomplete": lambda report: places(report, BY_GAP),
+    "accepted": lambda report: places(report, BY_FILE),
+    "stale": lambda report: report.stale_rows(),
+    "place": lambda report: places(report),
+    "connection": lambda report: report.connection_rows(),
+    "equivalent": lambda report: report.equivalents(),
+    "difference": lambda report: report.differences(),
+}
+"""Sections of the ndjson report, after the summary, in their order."""
+
+_RARE = (Verdict.ACCEPTED, Verdict.INCOMPLETE, Verdict.NOT_JUDGED)
+"""Verdicts that are not named where no answer has them."""
+
+UPGRADE = "Changed by the upgrade: fails nothing"
+INCOMPLETE = "Differences that follow from what the capture lacks: fail nothing"
+ACCEPTED = "Accepted differences: fail nothing"
+STALE = "Accepted, and not found any more"
+NOT_BALANCED = "Records not balanced: losses there are not found"
+
+
+def ndjson_lines(report: Report) -> Iterator[str]:
+    """Yield the report as JSON, a line for each fact: `section` says of what kind it is."""
+    yield json_text({"section": "summary", "verdict": verdict_line(report), **report.summary()})
+    for section, rows in SECTIONS.items():
+        for row in rows(report):
+            yield json_text({"section": section, **row})
+
+
+def places(report: Report, accepted: str = "") -> list[Row]:
+    """Return the fields that differ and that are accepted by this; by default by nothing."""
+    return [row for row in report.place_rows() if row["accepted"] == accepted]
+
+
+def text_lines(
+    report: Report, shown: int = SHOWN, terminal_width: int | None = None
+) -> Iterator[str]:
+    """
+    Yield the report for people.
+
+    Args:
+        report: The report.
+        shown: In how many fields differences are told one by one.
+        terminal_width: Where the output is a terminal: longer lines are cut there.
+    """
+    yield from _summary(report)
+    tables = (
+        ("Answers", _verdicts(report)),
+        ("Latency in ms", latencies(report)),
+        ("Latency above the limit", report.limit_rows()),
+        ("Left out", _reasons(report.left_out_rows())),
+        ("Sent, and the answer not waited for", _reasons(report.not_judged_rows())),
+        ("No answer", _reasons(report.failure_rows())),
+        ("Left behind on the target", report.remains_rows()),
+        (NOT_BALANCED, not_balanced(report)),
+        ("Equivalent answers", _reasons(report.reason_rows())),
+        ("Sent in another version", report.version_rows()),
+        ("Substituted", _changes(report)),
+        ("Ignored", [_last(row, "pattern") for row in report.ignored_rows() if row["count"]]),
+        ("Incomplete connections", [r for r in report.connection_rows() if r["score"] < 1]),
+        (UPGRADE, _places(places(report, BY_UPGRADE))),
+        (INCOMPLETE, _places(places(report, BY_GAP))),
+        (ACCEPTED, _places(places(report, BY_FILE))),
+        (STALE, report.stale_rows()),
+        ("Differences by field, the first at the top", _places(places(report))),
+    )
+    for heading, rows in tables:
+        yield from _table(heading, rows, terminal_width)
+    yield from _differences(report, shown)
+
+
+def _summary(report: Report) -> Iterator[str]:
+    told = report.summary()
+    yield verdict_line(report)
+    yield ""
+    for row in about_rows(report):
+        yield f"{row['what']:<9} {row['value']}"
+    yield ""
+    passes = f" in {told['passes']:,} passes" if told["passes"] > 1 else ""
+    split = f", {told['split']:,} of them to several brokers" if told["split"] else ""
+    yield (
+        f"requests  {told['captured']:,} captured, {told['sent']:,} sent{split}, "
+        f"{told['left_out']:,} left out, {told['never_reached']:,} never reached{passes}"
+    )
+    shown = (
+        f"{told[verdict.value]:,} {verdict.value.replace('_', ' ')}"
+        for verdict in Verdict
+        if verdict is not Verdict.LEFT_OUT and (told[verdict.value] or verdict not in _RARE)
+    )
+    yield f"answers   {', '.join(shown)}"
+    if told["lacking"]:
+        what = "may follow from what was left out"
+        yield f"lacking   {told['lacking']:,} of those that fail {what}"
+    if told["first_difference"]:
+        yield f"first     {escaped(told['first_difference'])}"
+    rate = told["requests_per_s"]
+    speed = f", {rate:,} requests/s" if rate is not None else ""
+    yield f"time      {told['elapsed_s']:,} s{speed}"
+    if told["lag_max_ms"]:
+        lags = ", ".join(
+            f"{name} {told[f'lag_{name}_ms']:.3f} ms" for name in ("p50", "p95", "p99", "max")
+        )
+        yield f"late      {lags}"
+
+
+def _table(heading: str, rows: Sequence[Row], width: int | None) -> Iterator[str]:
+    if rows:
+        yield ""
+        yield heading
+        yield from table_lines(rows, list(rows[0]), terminal_width=width)
+
+
+def verdict_columns(report: Report) -> list[Row]:
+    """Return a row for each API with the verdicts that any of them has."""
+    rows = report.api_rows()
+    names = [each.value for each in Verdict if any(row[each.value] for row in rows)]
+    return [{"api": row["api"], **{name: row[name] for name in names}} for row in rows]
+
+
+def _verdicts(report: Report) -> list[Row]:
+    return [
+        {name.replace("_", " "): value for name, value in row.items()}
+        for row in verdict_columns(report)
+    ]
+
+
+def latencies(report: Report, percentiles: Sequence[str] = ("p50", "p95", "p99")) -> list[Row]:
+    """Return a row for each API that was answered: each percentile as captured and replayed."""
+    return [
+        {
+            "api": row["api"],
+            **{
+                f"{percentile} {side}": row[f"{side}_{percentile}_ms"]
+                for percentile in percentiles
+                for side in ("captured", "replayed")
+            },
+        }
+        for row in report.api_rows()
+        if row["replayed_max_ms"] is not None
+    ]
+
+
+def _reasons(rows: list[Row]) -> list[Row]:
+    """Return reasons with their APIs in a few words; the longest text comes last."""
+    return [
+        {
+            **{name: row[name] for name in ("count", "by") if name in row},
+            "apis": apis_text(row["apis"]),
+            "reason": row["reason"],
+        }
+        for row in rows
+    ]
+
+
+def apis_text(counts: Mapping[str, int]) -> str:
+    """Return APIs with their counts, the first of them."""
+    named = [f"{api} {count:,}" for api, count in list(counts.items())[:_APIS]]
+    more = len(counts) - _APIS
+    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _last(row: Row, name: str) -> Row:
+    """Return a row with a column at its end, where it may be as long as it is."""
+    return {**{each: row[each] for each in row if each != name}, name: row[name]}
+
+
+def _changes(report: Report) -> list[Row]:
+    return [
+        {
+            "role": row["role"],
+            "rule": row["rule"],
+            "count": row["count"],
+            "captured": value_text(row["captured"], 40),
+            "sent": value_text(row["sent"], 40),
+            "for instance": row["path"],
+        }
+        for row in report.change_rows()
+    ]
+
+
+def not_balanced(report: Report) -> list[Row]:
+    """Return why logs could not be balanced, with the first of them."""
+    return [{**row, "logs": _some(row["logs"])} for row in report.left_open_rows()]
+
+
+def _places(rows: list[Row]) -> list[Row]:
+    return [
+        {
+            "count": row["count"],
+            "first step": row["first_step"],
+            "captured": value_text(row["examples"][0]["captured"], 32),
+            "replayed": value_text(row["examples"][0]["replayed"], 32),
+            "field": row["place"],
+        }
+        for row in rows
+    ]
+
+
+def _differences(report: Report, shown: int) -> Iterator[str]:
+    fields = places(report)
+    rows = [row for place in fields[:shown] for row in place["examples"]]
+    if not rows:
+        return
+    yield ""
+    total = sum(place["count"] for place in fields)
+    what = f"{len(rows):,} of {total:,} differences" if total > len(rows) else "Differences"
+    yield what
+    for row in rows:
+        yield f"  {difference_heading(row)}"
+        yield f"    {escaped(row['path']) or 'answer'}"
+        yield f"      captured  {value_text(row['captured'])}"
+        yield f"      replayed  {value_text(row['replayed'])}"
+
+
+def difference_heading(row: Row) -> str:
+    """Return which request a difference belongs to."""
+    sent = row["version_sent"]
+    version = f"v{row['api_version']}" + (f" sent as v{sent}" if sent != row["api_version"] else "")
+    who = escaped(row["client_id"] or row["client"])
+    copy = f", pass {row['copy']}" if row["copy"] else ""
+    lacks = f"; may follow from {_some(row['lacks'])}, left out" if row["lacks"] else ""
+    return (
+        f"step {row['step']}: {row['api']} {version} of {who}, connection {row['connection']}, "
+        f"id {row['correlation_id']}{copy}{lacks}"
+    )
+
+
+def _some(names: list[str]) -> str:
+    """Return names, or the first of them and how many there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return escaped(", ".join(names[:_NAMED])) + more
+
+
+def value_text(value: Any, longest: int = _LONGEST) -> str:
+    """Return one side of a difference; null where it is not there."""
+    text = escaped(value) if isinstance(value, str) else json_text(value)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

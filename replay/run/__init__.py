@@ -1,0 +1,1 @@
+"""Plays a plan: passes, players, dispatch, pacing, dry runs."""

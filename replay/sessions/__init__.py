@@ -1,0 +1,1 @@
+"""Protocol state that outlives a request: groups, heartbeats, sessions, transactions, retries."""

@@ -1,0 +1,252 @@
+"""
+Synthesised requests for captures that begin midway or have gaps: producers and transactions.
+
+A producer whose InitProducerId was not captured gets an id, under the transactional id in its
+requests. A transaction whose end is missing, although its producer has begun the next one, is
+committed; the end of a transaction whose beginning is missing is left out.
+
+Source: KIP-98; KIP-360, KIP-890 (epochs).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any, NamedTuple
+
+from construct import Container
+
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.messages import Message
+from replay.client.broker_connection import Link
+from replay.client.cluster import Cluster
+from replay.fields.batch_rewriter import pieces
+from replay.fields.roles import Role
+from replay.mapping.id_map import World
+from replay.model.outcome import Change
+from replay.model.refusal import Refused
+from replay.model.step import Captured
+from replay.sessions.open_transactions import Transactions, title_of
+from replay.sessions.retry_policy import errors_of
+from replay.sessions.transaction_compat import Addition, add, added
+from replay.sessions.visibility import take_effect
+
+MADE_UP = "not captured"
+"""The rule in the report for requests that were sent although the capture lacks them."""
+
+NO_BEGINNING = "ends a transaction of which the capture shows nothing"
+
+_NEW_PRODUCER = {
+    "transaction_timeout_ms": 60_000,
+    "producer_id": -1,
+    "producer_epoch": -1,
+    "enable2_pc": False,
+    "keep_prepared_txn": False,
+}
+
+_NEWEST_FOR_CLIENTS = 5
+"""The newest version of InitProducerId that doesn't ask for two-phase commit (KIP-939)."""
+
+_OF_TRANSACTIONS = frozenset(
+    {"Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"}
+)
+
+_RAISES_EPOCHS = {"Produce": 12, "TxnOffsetCommit": 5, "EndTxn": 5}
+"""API -> first client version for which each end of a transaction raises the epoch."""
+
+_NEVER = 1 << 15
+
+_END_THAT_RAISES, _END_THAT_KEEPS = 5, 4
+"""Versions of EndTxn."""
+
+
+class Asker(NamedTuple):
+    """A captured producer: transactional id (empty for none), producer id and epoch."""
+
+    title: str
+    producer_id: int
+    epoch: int
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """Producer id and epoch."""
+        return self.producer_id, self.epoch
+
+
+class MadeUp:
+    """
+    Sends the synthesised requests of a pass.
+
+    Args:
+        cluster: The target.
+        world: The id mapping.
+        transactions: The transactions that may be open.
+    """
+
+    def __init__(self, cluster: Cluster, world: World, transactions: Transactions) -> None:
+        self._cluster = cluster
+        self._world = world
+        self._transactions = transactions
+        self._giving: defaultdict[Any, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def prepare(
+        self,
+        captured: Captured,
+        message: Message,
+        home: int,
+        connect: Callable[[int], Awaitable[Link]],
+    ) -> list[Change]:
+        """
+        Do on the target what must precede a request that the captured broker accepted.
+
+        Args:
+            captured: The request.
+            message: The same, decoded.
+            home: The node to use if no other is known.
+            connect: Returns the connection to a node.
+
+        Raises:
+            Refused: It can't be done, because the capture lacks what the request continues.
+            ReplayError: The target does not respond, or is not ready in time.
+        """
+        producer = producer_of(message)
+        if producer is None or not producer.title or was_refused(captured):
+            return []
+        title, known = self._world.names.other(producer.title), self._world.producers
+        async with self._giving[producer.title]:
+            if message.api == "EndTxn" and title not in self._transactions.open:
+                self._skip_end(producer, captured)
+                raise Refused(NO_BEGINNING)
+            is_known = known.knows(*producer.number)
+            is_next = not is_known and known.live(*producer.number) is not None
+            is_next |= is_known and self._is_added(title, message)
+            if not is_next or title not in self._transactions.open:
+                return []
+            raises = captured.api_version >= _RAISES_EPOCHS.get(captured.api, _NEVER)
+            change = await self._end(producer, title, raises, (home, connect))
+            return [change] if change else []
+
+    def _is_added(self, title: str, message: Message) -> bool:
+        """Return whether a request adds again what its transaction has already."""
+        assert message.body is not None
+        names = self._world.names
+        again = {
+            (names.topic(each[0]), each[1]) if isinstance(each, tuple) else names.other(str(each))
+            for each in added(message.api or "", message.body)
+        }
+        return not again.isdisjoint(self._transactions.added.get(title, ()))
+
+    def _skip_end(self, producer: Asker, captured: Captured) -> None:
+        """Map the captured epoch after an omitted EndTxn to the epoch that the target has."""
+        told = captured.answered()
+        live = self._world.producers.live(*producer.number)
+        given = told.body.get("producer_id", -1) if told is not None and told.body else -1
+        if live is not None and given >= 0 and told is not None and told.body is not None:
+            self._world.producers.learn((given, told.body.producer_epoch), live)
+
+    async def _end(
+        self,
+        producer: Asker,
+        title: str,
+        raises: bool,
+        where: tuple[int, Callable[[int], Awaitable[Link]]],
+    ) -> Change | None:
+        live = self._world.producers.live(producer.producer_id, None)
+        if live is None:
+            return None
+        body = Container(
+            transactional_id=title, producer_id=live[0], producer_epoch=live[1], committed=True
+        )
+        version = _END_THAT_RAISES if raises else _END_THAT_KEEPS
+        change = Change("transactional_id", Role.TRANSACTIONAL_ID, None, "EndTxn", MADE_UP)
+        wanted = Addition(title, "EndTxn", version, body, frozenset(), change)
+        answer = await add(wanted, self._cluster, *where)
+        if answer is None:
+            return None
+        await take_effect("EndTxn", body, answer, self._cluster)
+        self._transactions.ended(title)
+        self._world.guessed_ends += 1
+        if raises:
+            now = answer.get("producer_id", live[0]), answer.get("producer_epoch", live[1])
+            self._world.producers.learn(producer.number, now)
+        return change
+
+    async def give(
+        self,
+        captured: Captured,
+        message: Message,
+        value: tuple[int, int | None],
+        home: int,
+        connect: Callable[[int], Awaitable[Link]],
+    ) -> Change | None:
+        """
+        Get an id for a producer whose InitProducerId was not captured.
+
+        Args:
+            captured: The request. If the captured broker answered INVALID_PRODUCER_ID_MAPPING, the
+                new id has no transactional id, so that the target doesn't know one either.
+            message: The same, decoded.
+            value: Captured id and epoch; the epoch is None if the field has only the id.
+            home: The node to use if no other is known.
+            connect: Returns the connection to a node.
+
+        Returns:
+            The change for the report; None if no id could be had now.
+        """
+        producer = producer_of(message)
+        is_own = producer is not None and producer.producer_id == value[0]
+        title = producer.title if producer is not None and is_own else ""
+        if _NO_MAPPING in _errors(captured):
+            title = ""
+        epoch = value[1] if value[1] is not None else 0
+        named = self._world.names.other(title) if title else None
+        change = Change("producer_id", Role.PRODUCER_ID, None, "InitProducerId", MADE_UP)
+        async with self._giving[value[0]]:
+            if self._world.producers.live(*value) is not None:
+                return change  # another connection has got it
+            asked = Container(_NEW_PRODUCER, transactional_id=named)
+            about = named or "", "InitProducerId", _NEWEST_FOR_CLIENTS, asked, frozenset[Any]()
+            given = await add(Addition(*about, change), self._cluster, home, connect)
+            if given is None:
+                return None
+            self._transactions.ended(named or "")
+            self._world.producers.learn(
+                (value[0], epoch), (given.producer_id, given.producer_epoch)
+            )
+        return change
+
+
+def producer_of(message: Message) -> Asker | None:
+    """Return the producer of a request; None if it has none."""
+    body = message.body
+    if body is None or message.api not in _OF_TRANSACTIONS:
+        return None
+    if message.api != "Produce":
+        ids = (
+            (body.get(f"{version}{part}", -1) for part in ("producer_id", "producer_epoch"))
+            for version in ("", "v3_and_below_")
+        )
+        found = next(((each, epoch) for each, epoch in ids if each >= 0), None)
+        return None if found is None else Asker(title_of(body) or "", *found)
+    records = (each.records or b"" for topic in body.topic_data for each in topic.partition_data)
+    for each in records:
+        piece = next(iter(pieces(each)), None)
+        if piece is not None and piece.producer is not None and piece.producer.producer_id >= 0:
+            return Asker(body.get("transactional_id") or "", *piece.producer[:2])
+    return None
+
+
+def was_refused(captured: Captured) -> bool:
+    """Return whether the captured broker refused a request, as the target should too."""
+    return any(_errors(captured))
+
+
+_NO_MAPPING = error_code("INVALID_PRODUCER_ID_MAPPING")
+
+
+def _errors(captured: Captured) -> Collection[int]:
+    told = captured.answered()
+    if told is None or told.body is None or told.schema is None:
+        return ()
+    return tuple(errors_of(told.schema, told.api_version or 0, told.body))

@@ -1,0 +1,79 @@
+"""
+Produce requests that are refused for some of their partitions: only these are retried.
+
+Clients do the same (Sender.java): without idempotence a broker would append the accepted ones
+twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from construct import Container
+
+from replay.fields.roles import Scope
+from replay.mapping.id_map import World
+from replay.model.outcome import Part
+
+_Place = tuple[str | None, int]
+
+
+def refused_places(answer: Container, world: World) -> set[_Place]:
+    """
+    Return captured topic and number of the partitions that a Produce response refuses.
+
+    The set is empty if one of the topics is unknown: then the whole request must be retried.
+    """
+    found = {
+        (_topic(topic, world, is_live=True), each.index)
+        for topic in answer.responses
+        for each in topic.partition_responses
+        if each.error_code
+    }
+    return set() if any(topic is None for topic, _ in found) else found
+
+
+def keep_refused(body: Container, refused: set[_Place], world: World) -> None:
+    """Remove the partitions that need no retry from a captured Produce request."""
+    kept = []
+    for topic in body.topic_data:
+        title = _topic(topic, world, is_live=False)
+        topic.partition_data = [e for e in topic.partition_data if (title, e.index) in refused]
+        kept += [topic] if topic.partition_data else []
+    body.topic_data = kept
+
+
+def accepted_part(part: Part) -> Part | None:
+    """Return the accepted partitions of a Produce part; None if the broker accepted nothing."""
+    if part.response is None:
+        return None
+    taken = {
+        (_title(topic), each.index)
+        for topic in part.response.responses
+        for each in topic.partition_responses
+        if not each.error_code
+    }
+    if not taken:
+        return None
+    request = _trimmed(part.request, "topic_data", "partition_data", taken.__contains__)
+    response = _trimmed(part.response, "responses", "partition_responses", taken.__contains__)
+    return Part(part.node, part.version, request, response)
+
+
+def _trimmed(
+    body: Container, topics: str, partitions: str, is_kept: Callable[[tuple[object, int]], bool]
+) -> Container:
+    found = []
+    for topic in body[topics]:
+        kept = [each for each in topic[partitions] if is_kept((_title(topic), each.index))]
+        found += [Container({**topic, partitions: kept})] if kept else []
+    return Container({**body, topics: found})
+
+
+def _title(topic: Container) -> object:
+    return topic.get("name") or topic.get("topic_id")
+
+
+def _topic(topic: Container, world: World, *, is_live: bool) -> str | None:
+    scope = Scope(topic=topic.get("name"), topic_id=topic.get("topic_id"))
+    return world.topic_of(world.captured_scope(scope) if is_live else scope)

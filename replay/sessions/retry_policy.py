@@ -1,0 +1,237 @@
+"""
+Retry policy: when to repeat a request because the target is not yet in the captured state.
+
+A client of the target would retry too; the captured state is only reached that way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+
+from construct import Container
+
+from dissector.protocol.apis import api
+from dissector.protocol.error_codes import ERRORS, error_code
+from dissector.protocol.messages import Message
+from dissector.protocol.records.layout import CONTROL
+from dissector.protocol.schema import Schema
+from replay.client.router import MISROUTED
+from replay.fields.batch_rewriter import pieces
+from replay.fields.roles import Role, Scope, values, walk
+from replay.mapping.id_map import World
+from replay.plan.exclusion_policy import UNHEARD_OF, of_setting
+from replay.plan.group_order import REBALANCES, has_partitions
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.5
+
+SOON_S = 1.0
+"""How long records of some partitions may take once all dependencies have their responses."""
+
+_ERRORS = frozenset({Role.ERROR})
+_RECORDS = frozenset({Role.RECORDS})
+
+_SETTINGS = {
+    "DescribeClientQuotas": "entries",
+    "DescribeAcls": "resources",
+    "DescribeDelegationToken": "tokens",
+    "DescribeUserScramCredentials": "results",
+}
+"""API that describes settings of the controller -> the array of its response."""
+
+_UNKNOWN = {
+    "DescribeUserScramCredentials": {error_code("RESOURCE_NOT_FOUND")},
+    "RenewDelegationToken": {error_code("DELEGATION_TOKEN_NOT_FOUND")},
+    "ExpireDelegationToken": {error_code("DELEGATION_TOKEN_NOT_FOUND")},
+}
+"""API -> the errors of a broker that does not know such a setting yet."""
+
+
+_WANTS_ID = error_code("MEMBER_ID_REQUIRED")
+_FENCED_SESSIONS = frozenset(
+    error_code(name)
+    for name in (
+        "FETCH_SESSION_ID_NOT_FOUND",
+        "INVALID_FETCH_SESSION_EPOCH",
+        "FETCH_SESSION_TOPIC_ID_ERROR",
+    )
+)
+
+
+class Again(StrEnum):
+    """
+    The reason for a retry.
+
+    `misrouted`: the broker is not, or no longer, the leader or coordinator. `not_ready`: the target
+    reports a retriable error. `session`: the target does not know the fetch session. `no_records`:
+    partitions with records in the captured response have none in the live one yet.
+    `some_records`: only some of these partitions have. `rebalance`: the captured response reports
+    a rebalance. `member_id`: JoinGroup must carry the id just assigned. `members`: in the capture,
+    more members joined together. `rejoin`: the group rebalances, unlike the captured one.
+    `assignment`: the captured response has an assignment. `rest`: the captured group is stable, and
+    heartbeats bring the live one there. `settings`: the captured response has more settings, which
+    reach brokers from their controller. `absent`: it has a topic or partition, which reach brokers
+    likewise. `offsets`: it has start offsets of a share group.
+    """
+
+    MISROUTED = "misrouted"
+    NOT_READY = "not_ready"
+    SESSION = "session"
+    NO_RECORDS = "no_records"
+    SOME_RECORDS = "some_records"
+    REBALANCE = "rebalance"
+    MEMBER_ID = "member_id"
+    MEMBERS = "members"
+    REJOIN = "rejoin"
+    ASSIGNMENT = "assignment"
+    REST = "rest"
+    SETTINGS = "settings"
+    ABSENT = "absent"
+    OFFSETS = "offsets"
+
+
+_BEGINNINGS = frozenset(
+    of_setting(api, "share.auto.offset.reset")
+    for api in ("AlterConfigs", "IncrementalAlterConfigs")
+)
+"""What sets the start of a share group (KIP-932), which is by default the end of the log."""
+
+_MAKERS = {
+    Again.SETTINGS: frozenset(
+        {"CreateAcls", "AlterClientQuotas", "AlterUserScramCredentials", "CreateDelegationToken"}
+    ),
+    Again.ABSENT: frozenset({"CreatePartitions", "DeleteTopics"}),
+    Again.OFFSETS: _BEGINNINGS | {"AlterShareGroupOffsets"},
+    Again.NO_RECORDS: _BEGINNINGS,
+}
+"""
+Reason for a retry -> the requests that bring about what is missing. A topic that was not deleted
+is not created anew either, maybe with more partitions.
+"""
+
+
+def is_in_vain(why: Again, lacks: frozenset[str]) -> bool:
+    """Return whether a retry is in vain because of missing prerequisites (`lacks`)."""
+    return not lacks.isdisjoint(_MAKERS.get(why, ()))
+
+
+def why_again(
+    api_key: int, captured: Message | None, live: Container, version: int, world: World
+) -> Again | None:
+    """
+    Return why to retry a request; None if its response is final.
+
+    Args:
+        api_key: The API key of the request.
+        captured: The captured response; without one, nothing is retried.
+        live: The response body of the target.
+        version: The version of the live response.
+        world: The id mapping.
+    """
+    found = api(api_key)
+    if found is None or captured is None or captured.body is None:
+        return None
+    assert captured.api_version is not None
+    before = Counter(errors_of(found.response, captured.api_version, captured.body))
+    now = Counter(errors_of(found.response, version, live)) - before
+    if now:
+        return _why_error(found.name, set(now))
+    match found.name:
+        case "Fetch" | "ShareFetch":
+            why = _why_records(found.response, captured, live, version, world)
+            # Records of a share group are acquired: another request would acquire more.
+            return why if why is Again.NO_RECORDS or found.name == "Fetch" else None
+        case "Heartbeat" | "SyncGroup":
+            awaited = captured.body.error_code == REBALANCES and not live.error_code
+            return Again.REBALANCE if awaited else None
+        case "ConsumerGroupHeartbeat" | "ShareGroupHeartbeat":
+            told = captured.body.assignment is not None and live.assignment is None
+            awaited = told or has_partitions(captured.body) > has_partitions(live)
+            return Again.ASSIGNMENT if awaited and not live.error_code else None
+        case "StreamsGroupHeartbeat":
+            told = captured.body.active_tasks is not None and live.active_tasks is None
+            awaited = told or bool(_statuses(live) - _statuses(captured.body))
+            return Again.ASSIGNMENT if awaited and not live.error_code else None
+        case "ConsumerGroupDescribe" | "ShareGroupDescribe" | "StreamsGroupDescribe":
+            return Again.REST if _moving(live) > _moving(captured.body) else None
+        case "DescribeShareGroupOffsets":
+            return Again.OFFSETS if _begun(captured.body) > _begun(live) else None
+        case name if name in _SETTINGS:
+            counts = [len(body[_SETTINGS[name]] or ()) for body in (captured.body, live)]
+            return Again.SETTINGS if counts[0] > counts[1] else None
+    return None
+
+
+def _statuses(body: Container) -> set[int]:
+    """Return the status codes of a streams group."""
+    return {each.status_code for each in body.status or ()}
+
+
+def _moving(body: Container) -> int:
+    """Return how many groups are in a transitional state."""
+    return sum(each.group_state in ON_THE_WAY for each in body.groups)
+
+
+def _begun(body: Container) -> int:
+    """Return how many share partitions have a start offset."""
+    return sum(
+        partition.start_offset >= 0
+        for group in body.groups
+        for topic in group.topics
+        for partition in topic.partitions
+    )
+
+
+def _why_error(name: str, errors: set[int]) -> Again | None:
+    if errors & MISROUTED:
+        return Again.MISROUTED
+    if name == "Fetch" and errors & _FENCED_SESSIONS:
+        return Again.SESSION
+    if name == "JoinGroup" and _WANTS_ID in errors:
+        return Again.MEMBER_ID
+    if errors & _UNKNOWN.get(name, set()):
+        return Again.SETTINGS
+    passing = {each for each in errors if ERRORS.get(each, ("", False))[1]}
+    if not passing:
+        return None
+    return Again.ABSENT if passing <= UNHEARD_OF else Again.NOT_READY
+
+
+def errors_of(schema: Schema, version: int, body: Container) -> Iterator[int]:
+    """Yield the error codes of a response other than NONE."""
+    return values(schema, version, _ERRORS)(body)
+
+
+def rebalances(schema: Schema, version: int, body: Container) -> bool:
+    """Return whether a response has the error REBALANCE_IN_PROGRESS."""
+    return REBALANCES in set(errors_of(schema, version, body))
+
+
+def _why_records(
+    schema: Schema, captured: Message, live: Container, version: int, world: World
+) -> Again | None:
+    """Return whether all or some of the partitions with captured records have none yet."""
+    assert captured.body is not None
+    assert captured.api_version is not None
+    asked = _with_records(schema, captured.api_version, captured.body, world.topic_of)
+    there = asked & _with_records(
+        schema, version, live, lambda scope: world.topic_of(world.captured_scope(scope))
+    )
+    if asked == there:
+        return None
+    return Again.SOME_RECORDS if there else Again.NO_RECORDS
+
+
+def _with_records(
+    schema: Schema, version: int, body: Container, topic: Callable[[Scope], str | None]
+) -> set[tuple[str | None, int | None]]:
+    """Return the partitions of a response with records other than control records."""
+    return {
+        (topic(place.scope), place.scope.partition)
+        for place in walk(schema, version, body, _RECORDS)
+        if any(not each.attributes & CONTROL for each in pieces(place.value or b""))
+    }
+
+
+ON_THE_WAY = frozenset({"Assigning", "Reconciling"})

@@ -1,0 +1,160 @@
+"""
+AddPartitions shim: adds partitions and groups to transactions for targets that do not.
+
+With transactions of version 2, the broker adds the partitions that a client writes to, and the
+group whose offsets it commits. In older request versions, the client must send AddPartitionsToTxn
+or AddOffsetsToTxn first.
+
+Source: KIP-890; Kafka, ProduceRequest.json (v12), TxnOffsetCommitRequest.json (v5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable
+from typing import NamedTuple
+
+from construct import Container
+
+from dissector.protocol.apis import KEYS, api
+from dissector.protocol.error_codes import ERRORS
+from replay.client.broker_connection import Link
+from replay.client.cluster import Cluster, Coordinated
+from replay.client.router import MISROUTED, route
+from replay.fields.batch_rewriter import Producer, pieces
+from replay.fields.roles import Role
+from replay.mapping.version_converter import negotiated
+from replay.model.outcome import Change
+from replay.sessions.retry_policy import errors_of
+
+ADDED = "added"
+"""The rule of changes for partitions and groups added in place of the broker."""
+
+_ADDS_ITSELF = {"Produce": 12, "TxnOffsetCommit": 5}
+"""API -> first version in which the broker adds the partitions or the group itself."""
+
+
+class Addition(NamedTuple):
+    """
+    A request that adds partitions or a group to a transaction.
+
+    Attributes:
+        title: The transactional id.
+        api: The API of the request: AddPartitionsToTxn or AddOffsetsToTxn.
+        version: The newest version of the API that is for clients.
+        body: The request body.
+        what: The partitions or the group, as a key to distinguish additions.
+        change: The change for the report.
+    """
+
+    title: str
+    api: str
+    version: int
+    body: Container
+    what: frozenset[Hashable]
+    change: Change
+
+
+async def add(
+    wanted: Addition, cluster: Cluster, home: int, connect: Callable[[int], Awaitable[Link]]
+) -> Container | None:
+    """
+    Send an addition, with retries while the target reports retriable errors.
+
+    Args:
+        wanted: The addition.
+        cluster: The target.
+        home: The node to send to if the request has no specific destination.
+        connect: Returns the connection to a node.
+
+    Returns:
+        The response; None if the target refused: the write itself then returns the error.
+
+    Raises:
+        ReplayError: The target does not respond, or is not ready in time.
+    """
+    found = api(KEYS[wanted.api])
+    assert found is not None
+    version = negotiated(found, wanted.version, cluster.versions)
+    if version is None:
+        return None
+    async for _ in cluster.attempts(f"{wanted.api} was not done"):
+        ((node, body),) = await route(found.key, version, wanted.body, cluster, home)
+        answer = await (await connect(node)).ask(found.key, version, body)
+        assert answer is not None
+        errors = set(errors_of(found.response, version, answer))
+        if not errors:
+            return answer
+        if not any(ERRORS.get(each, ("", False))[1] for each in errors):
+            break
+        if errors & MISROUTED:
+            cluster.forget_coordinator(Coordinated.TRANSACTION, wanted.title)
+    return None
+
+
+def addition(
+    name: str, captured: int, version: int, body: Container, is_partial: bool = False
+) -> Addition | None:
+    """
+    Return the addition that a request needs; None if it needs none or its version does it.
+
+    Args:
+        name: The name of the API.
+        captured: The captured version.
+        version: The version in which the request is sent.
+        body: The body in that version, as it is sent.
+        is_partial: Whether the capture may lack the AddPartitionsToTxn or AddOffsetsToTxn of the
+            client.
+    """
+    adds_itself = _ADDS_ITSELF.get(name, 0)
+    is_left = version < adds_itself and (is_partial or adds_itself <= captured)
+    if not is_left or not body.transactional_id:
+        return None
+    return _partitions(body) if name == "Produce" else _offsets(body)
+
+
+def added(api: str, body: Container) -> frozenset[Hashable]:
+    """Return what a client's request adds to its transaction, as in `Addition.what`."""
+    if api == "AddPartitionsToTxn":
+        topics = body.get("v3_and_below_topics") or ()
+        return frozenset((topic.name, index) for topic in topics for index in topic.partitions)
+    return frozenset({body.group_id}) if api == "AddOffsetsToTxn" else frozenset()
+
+
+def _partitions(body: Container) -> Addition | None:
+    producer = next(filter(None, map(_producer, _written(body))), None)
+    if producer is None:
+        return None
+    topics = [
+        Container(name=topic.name, partitions=[each.index for each in topic.partition_data])
+        for topic in body.topic_data
+    ]
+    asked = Container(
+        v3_and_below_transactional_id=body.transactional_id,
+        v3_and_below_producer_id=producer.producer_id,
+        v3_and_below_producer_epoch=producer.epoch,
+        v3_and_below_topics=topics,
+    )
+    what = frozenset((topic.name, index) for topic in topics for index in topic.partitions)
+    return _addition(body.transactional_id, "AddPartitionsToTxn", 3, asked, what)
+
+
+def _offsets(body: Container) -> Addition:
+    names = ("transactional_id", "producer_id", "producer_epoch", "group_id")
+    asked = Container({name: body[name] for name in names})
+    what = frozenset({body.group_id})
+    return _addition(body.transactional_id, "AddOffsetsToTxn", 4, asked, what)
+
+
+def _addition(
+    title: str, api: str, version: int, asked: Container, what: frozenset[Hashable]
+) -> Addition:
+    change = Change("transactional_id", Role.TRANSACTIONAL_ID, None, api, ADDED)
+    return Addition(title, api, version, asked, what, change)
+
+
+def _written(body: Container) -> list[bytes]:
+    return [each.records or b"" for topic in body.topic_data for each in topic.partition_data]
+
+
+def _producer(records: bytes) -> Producer | None:
+    return next((piece.producer for piece in pieces(records)), None)

@@ -1,0 +1,121 @@
+"""
+Visibility: waits until the effect of a response is visible on all brokers.
+
+Brokers respond before that: markers of a transaction are written later, and metadata of topics
+reaches brokers after the controller. Steps that depend on a response (see `causes`) depend on its
+effect too.
+
+Source: KIP-98, KIP-890 (transactions); KIP-500 (brokers follow the metadata log).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from construct import Container
+
+from dissector.errors import ReplayError
+from replay.client.cluster import Cluster
+from replay.sessions.open_transactions import is_settled
+
+
+async def take_effect(api: str, request: Container, answer: Container, cluster: Cluster) -> None:
+    """
+    Return when the effect of a response is visible, or after the timeout.
+
+    Args:
+        api: The name of the API.
+        request: The request body, as it was sent.
+        answer: The response body.
+        cluster: The target.
+    """
+    is_done = _EFFECTS.get(api)
+    if is_done is None or request.get("validate_only"):
+        return
+    asked = 0
+    with suppress(ReplayError):  # dependent requests will fail and be reported
+        async for _ in cluster.attempts(f"{api} took no effect"):
+            asked += 1
+            if await is_done(request, answer, cluster):
+                return
+            if is_done is _are_set and asked == _MOST_ASKED:
+                return
+
+
+async def _is_ended(request: Container, answer: Container, cluster: Cluster) -> bool:
+    if answer.error_code:
+        return True
+    return await is_settled(cluster, request.transactional_id) is not False
+
+
+async def _are_created(request: Container, answer: Container, cluster: Cluster) -> bool:
+    names = [each.name for each in answer.topics if not each.error_code]
+    await cluster.refresh(names)
+    return all(name in cluster.topics for name in names)
+
+
+async def _are_deleted(request: Container, answer: Container, cluster: Cluster) -> bool:
+    names = [each.name for each in answer.responses if not each.error_code and each.name]
+    await cluster.refresh(names)
+    return not any(name in cluster.topics for name in names)
+
+
+async def _are_more(request: Container, answer: Container, cluster: Cluster) -> bool:
+    made = {each.name for each in answer.results if not each.error_code}
+    await cluster.refresh(made)
+    return all(
+        cluster.leader(each.name, each.count - 1) is not None
+        for each in request.topics
+        if each.name in made
+    )
+
+
+async def _are_set(request: Container, answer: Container, cluster: Cluster) -> bool:
+    failed = {
+        (each.resource_type, each.resource_name) for each in answer.responses if each.error_code
+    }
+    wanted = {
+        (each.resource_type, each.resource_name): {
+            config.name: config.value
+            for config in each.configs
+            if config.get("config_operation", _SET) == _SET
+        }
+        for each in request.resources
+        if each.resource_type in _OF_ALL_BROKERS
+    }
+    resources = [
+        {"resource_type": kind, "resource_name": name, "configuration_keys": list(configs)}
+        for (kind, name), configs in wanted.items()
+        if (kind, name) not in failed and configs
+    ]
+    if not resources:
+        return True
+    asked = {"resources": resources, "include_synonyms": False, "include_documentation": False}
+    told = await cluster.ask(None, "DescribeConfigs", asked)
+    return all(
+        config.is_sensitive
+        or config.value == wanted[each.resource_type, each.resource_name][config.name]
+        for each in told.results
+        for config in each.configs or ()
+    )
+
+
+_MOST_ASKED = 8
+"""A broker may normalise a value, which then looks like an old one: so attempts are limited."""
+
+_SET = 0
+"""The operation SET of IncrementalAlterConfigs."""
+
+_OF_ALL_BROKERS = frozenset({2, 32})
+"""Resources that any broker can describe: topics and groups."""
+
+_EFFECTS: dict[str, Callable[[Container, Container, Cluster], Awaitable[bool]]] = {
+    "EndTxn": _is_ended,
+    "CreateTopics": _are_created,
+    "DeleteTopics": _are_deleted,
+    "CreatePartitions": _are_more,
+    "AlterConfigs": _are_set,
+    "IncrementalAlterConfigs": _are_set,
+}
+"""API -> the check whether its response is in effect."""

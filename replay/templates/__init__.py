@@ -1,0 +1,1 @@
+"""Produce requests of one shape, sent by patching bytes."""

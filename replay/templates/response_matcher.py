@@ -1,0 +1,274 @@
+"""
+The response matcher: takes many responses at a time that differ only in offsets and times.
+
+Everything else in a response must equal the response from which the request template was made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dissector.capture.columns import Int64s
+from dissector.kernel import Kernel, part
+from replay.client.pending_request import LAST_CORRELATION_ID
+from replay.mapping.offset_map import Log
+from replay.plan.request_shapes import Answer
+from replay.templates.request_kernel import COUNT, LATENCY, PER_HOLE, STEP
+from replay.templates.request_writer import MOST, WORK
+from replay.templates.step_arrays import Arrays, Bytes, number_at
+
+_LITERAL, _OFFSET, _START, _TIME = range(4)
+"""Kinds of parts of a response: constant bytes, offset of the records, log start offset, time."""
+
+_KIND, _SIZE, _FIRST, _PART = range(4)
+"""
+Columns of a part: its kind; its size; its position among the literals, for an offset its position
+in the captured response, for a time whether it is set.
+"""
+
+_END, _STRETCHES = range(2)
+"""State returned by the kernel: the end of the matched responses, the number of stretches."""
+
+_PARTITION, _CAPTURED, _LIVE, _LENGTH, _FROM, _STRETCH = range(6)
+"""
+Columns of a stretch of records that are contiguous in capture and target: index of the partition in
+the response, first captured offset, first live offset, number of records, index of the request with
+the first of them.
+"""
+
+
+@part
+def _is_as_expected(
+    data: Any, at: int, size: int, correlation_id: int, parts: Any, literals: Any
+) -> bool:
+    """Return whether a complete response differs only in offsets and times."""
+    if number_at(data, at, 4) != size or number_at(data, at + 4, 4) != correlation_id:
+        return False
+    at += 8
+    for i in range(len(parts)):
+        kind, length = parts[i, _KIND], parts[i, _SIZE]
+        if kind == _LITERAL:
+            first = parts[i, _FIRST]
+            for j in range(length):
+                if data[at + j] != literals[first + j]:
+                    return False
+        elif kind == _TIME and data[at] > 127:
+            if parts[i, _FIRST]:
+                return False
+        elif data[at] > 127 or (kind == _TIME and not parts[i, _FIRST]):
+            return False
+        at += length
+    return True
+
+
+@part
+def _learn(
+    partition: int,
+    captured: int,
+    live: int,
+    count: int,
+    step: int,
+    known: int,
+    stretches: Any,
+    latest: Any,
+) -> int:
+    """Note the offsets of a request's records; return the new number of stretches."""
+    at = latest[partition]
+    if at >= 0:
+        length = stretches[at, _LENGTH]
+        if captured == stretches[at, _CAPTURED] + length and live == stretches[at, _LIVE] + length:
+            stretches[at, _LENGTH] = length + count
+            return known
+    latest[partition] = known
+    stretches[known, _PARTITION], stretches[known, _LENGTH] = partition, count
+    stretches[known, _CAPTURED], stretches[known, _LIVE] = captured, live
+    stretches[known, _FROM] = step
+    return known + 1
+
+
+@Kernel
+def match(
+    data: Any,
+    start: int,
+    size: int,
+    correlation_id: int,
+    parts: Any,
+    literals: Any,
+    order: Any,
+    frames: Any,
+    places: Any,
+    sizes: Any,
+    is_done: Any,
+    told: Any,
+    first: int,
+    latency_ns: int,
+    stretches: Any,
+    latest: Any,
+    state: Any,
+) -> int:
+    """
+    Match responses for as long as they are as expected; return their number.
+
+    Args:
+        data: The received bytes.
+        start: Where the first response begins, with its size.
+        size: The size of each response.
+        correlation_id: The correlation id of the first response.
+        parts: The parts of a response.
+        literals: Its constant bytes.
+        order: For each partition of the response its index in the request.
+        frames: As in `Arrays`.
+        places: As in `Arrays`.
+        sizes: As in `Arrays`.
+        is_done: As in `Arrays`; answered steps are marked.
+        told: A row for each request, as the template writer returns it.
+        first: The row of the first response's request.
+        latency_ns: The latency of the responses.
+        stretches: Receives the stretches of records.
+        latest: Scratch space: for each partition its last stretch.
+        state: Receives the end of the responses and the number of stretches.
+    """
+    known, at = first, start
+    count = 0
+    for i in range(len(latest)):
+        latest[i] = -1
+    while known < len(told) and at + 4 + size <= len(data):
+        if not _is_as_expected(data, at, size, correlation_id, parts, literals):
+            break
+        n = told[known, STEP]
+        told[known, LATENCY] = latency_ns
+        captured = places[n] + sizes[n]
+        here, partition = at + 8, 0
+        for i in range(len(parts)):
+            if parts[i, _KIND] == _OFFSET:
+                old = number_at(frames, captured + parts[i, _FIRST], 8)
+                new = number_at(data, here, 8)
+                records = told[known, order[partition] * PER_HOLE + COUNT]
+                count = _learn(partition, old, new, records, known, count, stretches, latest)
+                partition += 1
+            here += parts[i, _SIZE]
+        is_done[n] = 1
+        correlation_id = correlation_id % LAST_CORRELATION_ID + 1
+        at += 4 + size
+        known += 1
+    state[_END], state[_STRETCHES] = at, count
+    return known - first
+
+
+def warm_up(requests: int) -> None:
+    """Load or compile the kernel in advance, if the number of responses is worth it."""
+    data, small, numbers = (np.empty(0, dtype) for dtype in (np.uint8, np.int32, np.int64))
+    rows = np.empty((0, 0), np.int64)
+    answer = data, 0, 0, 0, rows, data, numbers
+    steps = data, numbers, small, data, rows, 0, 0
+    match.ready(*answer, *steps, rows, numbers, numbers, work=WORK * requests)
+
+
+class Match:
+    """
+    Matches the responses of one shape.
+
+    Args:
+        captured: The layout of the captured responses.
+        live: The layout of the target's responses.
+        orders: For each partition of the captured and of the live response its index in the
+            request.
+        logs: The log of each partition of the live response; they learn the offsets.
+    """
+
+    def __init__(
+        self,
+        captured: Answer,
+        live: Answer,
+        orders: tuple[Sequence[int], Sequence[int]],
+        logs: Sequence[Log],
+    ) -> None:
+        self._size = live.layout.size
+        before, order = orders
+        found = [at for at, (kind, *_) in _parts(captured) if kind == _OFFSET]
+        places = [found[before.index(each)] for each in order]
+        rows: list[tuple[int, int, int]] = []
+        for _, (kind, length, first) in _parts(live):
+            rows.append((kind, length, places.pop(0) if kind == _OFFSET else first))
+        self._parts: Int64s = np.array(rows, np.int64)
+        self._literals: Bytes = np.frombuffer(b"".join(live.literals), np.uint8)
+        self._logs = logs
+        self._order: Int64s = np.array(order, np.int64)
+        self._latest: Int64s = np.empty(len(order), np.int64)
+        self._state: Int64s = np.zeros(2, np.int64)
+
+    def take(
+        self,
+        arrays: Arrays,
+        data: bytes | bytearray,
+        start: int,
+        correlation_id: int,
+        told: Int64s,
+        first: int,
+        latency_ns: int,
+    ) -> tuple[int, int]:
+        """
+        Match responses for as long as they are as expected.
+
+        Args:
+            arrays: The arrays of all steps; answered steps are marked.
+            data: The received bytes.
+            start: Where the first response begins, with its size.
+            correlation_id: The correlation id of the first response.
+            told: A row for each request, as `stamp` returns it.
+            first: The row of the first response's request.
+            latency_ns: The latency of the responses.
+
+        Returns:
+            The number of matched responses, and where they end.
+        """
+        stretches = arrays.table(MOST * len(self._order), _STRETCH)
+        came: Bytes = np.frombuffer(data, np.uint8)
+        count = match(
+            *(came, start, self._size, correlation_id, self._parts, self._literals, self._order),
+            *(arrays.frames, arrays.places, arrays.sizes, arrays.is_done, told, first),
+            *(latency_ns, stretches, self._latest, self._state),
+            work=0,
+        )
+        end, rows = self._state.tolist()
+        for row in stretches[:rows].tolist():
+            self._learn(told, *row)
+        return count, end
+
+    def _learn(
+        self, told: Int64s, partition: int, captured: int, live: int, length: int, step: int
+    ) -> None:
+        """Learn the offsets of a stretch of records."""
+        log = self._logs[partition]
+        if log.ends_before(captured, live):
+            log.append(captured, live, length, int(told[step, STEP]))
+            return
+        while length:
+            count = int(told[step, self._order[partition] * PER_HOLE + COUNT])
+            log.append(captured, live, count, int(told[step, STEP]))
+            captured, live, length, step = captured + count, live + count, length - count, step + 1
+
+
+@cache
+def _parts(answer: Answer) -> tuple[tuple[int, tuple[int, int, int]], ...]:
+    """Return the parts of a response after its correlation id, with their positions."""
+    found: list[tuple[int, tuple[int, int, int]]] = []
+    at, first, kind = 4, 0, _LITERAL
+    times = dict(answer.times)
+    for count, code in re.findall(r"(\d*)([sqx])", answer.layout.format.removeprefix(">4x")):
+        length = 8 if code == "q" else int(count)
+        if code == "s":
+            kind = _LITERAL
+        elif code == "q":
+            # The first number after a literal is an offset, the next one a log start offset.
+            kind = _OFFSET if kind == _LITERAL else _START
+        part = (_TIME, length, int(times[at])) if code == "x" else (kind, length, first)
+        found.append((at, part))
+        first += length if code == "s" else 0
+        at += length
+    return tuple(found)

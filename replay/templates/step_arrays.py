@@ -1,0 +1,87 @@
+"""The steps of a pass as arrays, for kernels that process many at a time."""
+
+from __future__ import annotations
+
+import mmap
+from array import array
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.capture.columns import Int64s
+from dissector.kernel import part
+
+if TYPE_CHECKING:
+    from replay.plan.plan import Plan
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Int32s: TypeAlias = NDArray[np.int32]
+
+_ROOM_BYTES = 1 << 16
+_KEPT_BYTES = 4 << 20
+
+
+class Arrays:
+    """
+    The arrays of steps for kernels; they share the memory of their owners and copy nothing.
+
+    Args:
+        plan: The steps.
+        is_done: For each step, whether it has its response.
+        due_ns: Due time of each step since the start of the pass; empty without pacing.
+
+    Attributes:
+        frames: The requests, each followed by its response.
+        places: Offset of each request in `frames`.
+        sizes: Size of each request.
+        shapes: Shape of each request.
+        causes: The dependencies of all steps.
+        cause_ends: End of the dependencies of each step in `causes`; begins with 0.
+        room: Buffer for requests to be written; replace it with a larger one if one doesn't fit.
+    """
+
+    def __init__(self, plan: Plan, is_done: bytearray, due_ns: array[int]) -> None:
+        self._view = plan.view()
+        self._read_bytes = 0
+        self.frames: Bytes = np.frombuffer(self._view, np.uint8)
+        self.places, self.sizes, self.shapes = plan.columns("place", "request_bytes", "shape")
+        self.causes: Int32s = np.frombuffer(plan.causes, np.int32)
+        self.cause_ends: Int64s = np.frombuffer(plan.cause_ends, np.int64)
+        self.is_done: Bytes = np.frombuffer(is_done, np.uint8)
+        self.due_ns: Int64s = np.frombuffer(due_ns, np.int64)
+        self.room: Bytes = np.empty(_ROOM_BYTES, np.uint8)
+        self._scratch: Int64s = np.empty(0, np.int64)
+
+    def table(self, rows: int, columns: int) -> Int64s:
+        """Return a table for the output of a kernel; the next call reuses its memory."""
+        size = rows * columns
+        if size > len(self._scratch):
+            self._scratch = np.empty(size, np.int64)
+        return self._scratch[:size].reshape(rows, columns)
+
+    def have_read(self, size: int) -> None:
+        """Count bytes of frames read; every few MB, release the mapped pages to save memory."""
+        self._read_bytes += size
+        if self._read_bytes > _KEPT_BYTES and isinstance(self._view, mmap.mmap):
+            self._read_bytes = 0
+            if hasattr(mmap, "MADV_DONTNEED"):
+                self._view.madvise(mmap.MADV_DONTNEED)
+
+
+@part
+def number_at(source: Any, at: int, size: int) -> int:
+    """Read a signed big-endian integer of `size` bytes."""
+    value: int = 0 | source[at]
+    if value > 127:
+        value -= 256
+    for i in range(1, size):
+        value = value * 256 + source[at + i]
+    return value
+
+
+@part
+def put_number(target: Any, at: int, value: int, size: int) -> None:
+    """Write a big-endian integer of `size` bytes."""
+    for i in range(size):
+        target[at + i] = value >> 8 * (size - 1 - i) & 255

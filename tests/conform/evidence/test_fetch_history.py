@@ -1,0 +1,121 @@
+"""What each Fetch asks for is known, as far as its session is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from weakref import ref
+
+from conform.evidence.fetch_history import LAST_EPOCH, Session, fetching_of
+from conform.evidence.observation import Talk, Turn
+from conform.evidence.reporter import Say
+from conform.registry.rule import Rule, Severity
+from tests.conform.fetch_scenes import SESSION, ask, tell
+from tests.conform.scene import Scene, SceneTalk
+
+
+class Seen(NamedTuple):
+    """What was known of a Fetch while it was looked at: offsets of partitions 0, 1, 2; epoch."""
+
+    offsets: list[int | None]
+    is_full: bool
+    epoch: int | None
+
+
+def seen(scene: Scene) -> list[Seen]:
+    """Return what is known of each Fetch of a scene."""
+    found: list[Seen] = []
+
+    def look(turn: Turn, say: Say) -> None:
+        fetching = fetching_of(turn)
+        assert fetching is not None
+        assert fetching_of(turn) is fetching
+        offsets = [fetching.offset_of(("orders", number)) for number in (0, 1, 2)]
+        epoch = None if fetching.session is None else fetching.session.epoch
+        found.append(Seen(offsets, fetching.is_full, epoch))
+
+    scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Fetch",), look)])
+    return found
+
+
+def begun(**answer: object) -> tuple[Scene, SceneTalk]:
+    scene = Scene()
+    talk = scene.talk()
+    ask(talk, 1, {0: 10, 1: 20}, session=(0, 0))
+    tell(talk, 1, {}, **{"session_id": SESSION} | answer)
+    return scene, talk
+
+
+def test_old_versions_list_all() -> None:
+    scene = Scene()
+    ask(scene.talk(), 1, {0: 10}, version=6)
+    assert seen(scene) == [([10, None, None], True, None)]
+
+
+def test_a_session_remembers_adds_and_forgets() -> None:
+    scene, talk = begun()
+    ask(talk, 2, {1: 25, 2: 30}, session=(SESSION, 1))
+    tell(talk, 2, {}, session_id=SESSION)
+    forgotten = [{"topic": "orders", "partitions": [0]}]
+    ask(talk, 3, {}, session=(SESSION, 2), forgotten_topics_data=forgotten)
+    tell(talk, 3, {}, session_id=SESSION)
+    ask(talk, 4, {}, session=(SESSION, 3))
+    assert seen(scene) == [
+        ([10, 20, None], True, None),
+        ([10, 25, 30], False, 1),
+        ([10, 25, 30], False, 2),
+        ([None, 25, 30], False, 3),
+    ]
+
+
+def test_a_refused_request_ends_what_is_known_of_its_session() -> None:
+    scene, talk = begun()
+    ask(talk, 2, {}, session=(SESSION, 1))
+    tell(talk, 2, {}, error_code=70)
+    ask(talk, 3, {}, session=(SESSION, 1))
+    assert [each.epoch for each in seen(scene)] == [None, 1, None]
+
+
+def test_a_broker_may_have_no_session() -> None:
+    scene, talk = begun(session_id=0)
+    ask(talk, 2, {}, session=(0, 1))
+    assert seen(scene)[1] == ([None, None, None], False, None)
+
+
+def test_nothing_is_known_of_sessions_where_something_is_missing() -> None:
+    scene, talk = begun()
+    ask(talk, 2, {1: 25}, session=(SESSION, 1))
+    tell(talk, 2, {}, session_id=SESSION)
+    ask(talk, 3, {}, session=(SESSION, 2))
+    scene.lose(3)
+    assert {each.epoch for each in seen(scene)} == {None}
+
+
+def test_epochs_wrap_without_zero() -> None:
+    assert Session(epoch=7).after() == 8
+    assert Session(epoch=LAST_EPOCH).after() == 1
+
+
+def test_no_exchange_is_kept() -> None:
+    scene, talk = begun()
+    ask(talk, 2, {1: 25}, session=(SESSION, 1))
+    tell(talk, 2, {}, session_id=SESSION)
+    talks: list[Talk] = []
+    turns: list[ref[Turn]] = []
+
+    def look(turn: Turn, say: Say) -> None:
+        fetching_of(turn)
+        talks.append(turn.talk)
+        turns.append(ref(turn))
+
+    scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Fetch",), look)])
+    assert len(talks) == 2
+    assert [turn() for turn in turns] == [None, None]
+
+
+def test_a_session_of_two_connections_is_not_known() -> None:
+    scene, talk = begun()
+    other = scene.talk()
+    for number, each in enumerate((talk, other, talk), 1):
+        ask(each, 1 + number, {}, session=(SESSION, number))
+        tell(each, 1 + number, {}, session_id=SESSION)
+    assert [each.epoch for each in seen(scene)] == [None, 1, None, None]

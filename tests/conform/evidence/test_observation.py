@@ -1,0 +1,132 @@
+"""What rules look at."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from conform.evidence.observation import BatchTurn, Closing, Turn, span_of
+from conform.evidence.reporter import Say
+from conform.registry.rule import Rule, Severity
+from dissector.protocol.messages import decode_request
+from dissector.protocol.records import Record, build_records, new_batch
+from tests.conform.scene import Scene
+from tests.dissector.cli.plays import asked
+from tests.frames import sized
+
+PRODUCE, METADATA, HEARTBEAT = 0, 3, 12
+RECORDS = build_records(
+    [new_batch([Record(value=b"one")]), new_batch([Record(value=b"two"), Record(value=b"three")])]
+)
+
+
+def _turns(scene: Scene, on: str = "exchange") -> list:
+    """Return what a rule is called with."""
+    seen: list = []
+    rule = Rule(
+        "F99", "t", Severity.NOTE, "s", "a.", "e", on, (), lambda turn, say: seen.append(turn)
+    )
+    scene.judge([rule])
+    return seen
+
+
+def test_bodies_are_there_when_they_can_be_trusted() -> None:
+    scene = Scene()
+    talk = scene.talk().asks(HEARTBEAT, 4, 1, group_id="g", member_id="m").tells(HEARTBEAT, 4, 1)
+    talk.client(sized(asked(HEARTBEAT, 4, 2, group_id="g", member_id="m")[4:] + b"\1"))
+    talk.tells(HEARTBEAT, 4, 2).asks(HEARTBEAT, 4, 3, group_id="g", member_id="m")
+    good, odd, lonely = _turns(scene)
+    assert (good.asked.group_id, good.told.error_code, good.lacks()) == ("g", 0, "")
+    assert (odd.asked, odd.lacks()) == (None, "the request has bytes left over")
+    assert (odd.told.error_code, odd.lacks(request=False)) == (0, "")
+    assert lonely.lacks() == "the response is not in the capture"
+    assert (lonely.api_key, lonely.version, lonely.whole) == (HEARTBEAT, 4, True)
+    assert good.sent_at == 0 < odd.sent_at < lonely.sent_at
+
+
+def test_a_cut_request_lacks_bytes() -> None:
+    scene = Scene()
+    scene.talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}]).tells(METADATA, 9, 1)
+    scene.cut(0, 20)
+    (turn,) = _turns(scene)
+    assert turn.lacks() == "some bytes of the request were not captured"
+    assert turn.talk.partial == "packets of the connection are cut"
+    assert not turn.whole
+
+
+def test_a_message_that_the_connection_ended_within_is_said_as_that() -> None:
+    scene = Scene()
+    talk = scene.talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}]).tells(METADATA, 9, 1)
+    talk.client(sized(asked(METADATA, 9, 2, topics=[{"name": "orders"}])[4:])[:-5]).rst()
+    turns = list(_turns(scene))
+    assert turns[-1].lacks() == "the connection ended within the request"
+
+
+def _produced(**topic: object) -> Scene:
+    data = [{**topic, "partition_data": [{"index": 3, "records": RECORDS}]}]
+    version = 13 if "topic_id" in topic else 9
+    return (
+        Scene()
+        .talk()
+        .asks(PRODUCE, version, 1, acks=-1, topic_data=data)
+        .tells(PRODUCE, version, 1)
+        .scene
+    )
+
+
+def test_batches_have_their_place() -> None:
+    first, second = _turns(_produced(name="orders"), "batch")
+    assert isinstance(first, BatchTurn)
+    assert (first.topic, first.partition, len(second.batch.records)) == ("orders", 3, 2)
+    assert second.path == "topic_data[0].partition_data[0].records[1]"
+    frame = second.message.frame
+    start, end = first.span()
+    assert frame[start : second.span()[0]] + frame[slice(*second.span())] == RECORDS
+    assert second.span()[0] == end
+    assert second.span(16, 17) == (end + 16, end + 17)
+    assert frame[end + 16] == 2
+
+
+def test_a_topic_without_a_name_is_its_id() -> None:
+    topic_id = UUID(int=7)
+    topics = []
+
+    def call(turn: BatchTurn, say: Say) -> None:
+        topics.append(turn.topic)
+
+    rule = Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "batch", (), call)
+    _produced(topic_id=topic_id).judge([rule])
+    assert topics == [str(topic_id)] * 2
+
+
+def test_spans_are_found_by_path() -> None:
+    message = decode_request(asked(METADATA, 9, 1, topics=[{"name": "a"}, {"name": "orders"}])[4:])
+    start, end = span_of(message, "topics[1].name") or (0, 0)
+    assert message.frame[start:end] == b"\x07orders"
+    assert span_of(message, "topics[1].name.beyond[3]") == (start, end)
+    assert span_of(message, "nothing") is None
+
+
+@pytest.mark.parametrize(("fin", "ended"), [(True, "fin"), (False, "")])
+def test_the_end_of_a_connection(fin: bool, ended: str) -> None:
+    scene = Scene()
+    talk = scene.talk().asks(METADATA, 9, 1, topics=None).asks(METADATA, 9, 2, topics=None)
+    talk.tells(METADATA, 9, 2)
+    if fin:
+        talk.fin()
+    (closing,) = _turns(scene, "close")
+    assert isinstance(closing, Closing)
+    assert not isinstance(closing, Turn)
+    assert closing.talk.ended == ended
+    assert [each.exchange.correlation_id for each in closing.talk.unanswered] == [1]
+    assert closing.talk.newest[1] == 2
+
+
+def test_what_is_kept_does_not_hold_the_window() -> None:
+    scene = Scene()
+    scene.talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}])
+    (closing,) = _turns(scene, "close")
+    (turn,) = closing.talk.unanswered
+    assert turn.asked.topics[0].name == "orders"
+    assert len(turn.exchange._table.data) == 0

@@ -1,0 +1,60 @@
+"""What brokers offer."""
+
+from __future__ import annotations
+
+from conform.evidence.observation import Turn
+from conform.evidence.offered_versions import Offer, offer_of, release_of
+from conform.evidence.reporter import Say
+from conform.registry.kafka_releases import ranges
+from conform.registry.rule import Rule, Severity
+from tests.conform.scene import Scene
+
+API_VERSIONS = 18
+GOOD = {"api_key": API_VERSIONS, "min_version": 0, "max_version": 4}
+ODD = {"api_key": 3, "min_version": 5, "max_version": 3}
+
+
+def _offers(*answers: list[dict[str, int]], error_code: int = 0) -> list[Offer | None]:
+    """Return what the answers of a broker offer, one after the other."""
+    seen = []
+
+    def call(turn: Turn, say: Say) -> None:
+        seen.append(offer_of(turn))
+
+    talk = Scene().talk()
+    for number, keys in enumerate(answers):
+        talk.asks(API_VERSIONS, 2, number)
+        talk.tells(API_VERSIONS, 2, number, api_keys=keys, error_code=error_code)
+    talk.scene.judge([Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "exchange", (), call)])
+    return seen
+
+
+def test_ranges() -> None:
+    (offer,) = _offers([GOOD])
+    assert offer is not None
+    assert offer.ranges == {API_VERSIONS: (0, 4)}
+    assert offer.is_plain
+
+
+def test_what_is_odd() -> None:
+    for keys in ([GOOD, ODD], [GOOD, GOOD], [ODD | {"min_version": 0}], []):
+        (offer,) = _offers(keys)
+        assert offer is not None
+        assert not offer.is_plain, keys
+
+
+def test_an_error_offers_nothing() -> None:
+    assert _offers([GOOD], error_code=35) == [None]
+
+
+def test_the_same_answer_is_read_once() -> None:
+    first, again, other = _offers([GOOD], [GOOD], [GOOD | {"max_version": 3}])
+    assert first is again
+    assert first is not other
+
+
+def test_releases_may_offer_the_same() -> None:
+    assert release_of(ranges("0.10.0")).startswith("Kafka 0.10.0")
+    assert release_of({}) == ""
+    assert release_of({API_VERSIONS: (0, 99)}) == ""
+    assert Offer(ranges("4.3"), True).release == "Kafka 4.3"

@@ -1,0 +1,75 @@
+"""How rules say what they found."""
+
+from __future__ import annotations
+
+from conform.evidence.observation import Turn
+from conform.evidence.reporter import Say
+from conform.registry.rule import REGISTRY, Rule, Severity, Side
+from conform.registry.verdict import Finding, Verdict
+from tests.conform.scene import Scene, findings
+
+METADATA, AUTHENTICATE = 3, 36
+
+
+def _said(scene: Scene, call: object) -> Verdict:
+    rule = Rule("F99", "t", Severity.ERROR, "s", "a.", "e", "exchange", (), call)
+    return scene.judge([rule])
+
+
+def _finding(scene: Scene, call: object) -> Finding:
+    return next(findings(_said(scene, call)))
+
+
+def _metadata() -> Scene:
+    talk = Scene().talk().asks(METADATA, 9, 1, topics=[{"name": "orders"}])
+    return talk.tells(METADATA, 9, 1, cluster_id="abc").scene
+
+
+def test_the_message_is_that_of_the_side() -> None:
+    def call(turn: Turn, say: Say) -> None:
+        say.broken(Side.BROKER, "odd", path="cluster_id")
+
+    finding = _finding(_metadata(), call)
+    assert (finding.message, finding.packet, finding.path) == ("response", 6, "cluster_id")
+    assert finding.span is not None
+    assert finding.severity is Severity.ERROR
+
+
+def test_all_can_be_said_otherwise() -> None:
+    def call(turn: Turn, say: Say) -> None:
+        say.broken(
+            Side.BROKER, "odd", message=turn.request, span=(1, 2), severity=Severity.NOTE, of=turn
+        )
+
+    finding = _finding(_metadata(), call)
+    assert (finding.message, finding.span, finding.severity) == ("request", (1, 2), "note")
+
+
+def test_cases_are_counted() -> None:
+    def call(turn: Turn, say: Say) -> None:
+        say.judged()
+        say.unjudged("why")
+        say.unjudged("why")
+
+    tally = _said(_metadata(), call).tallies["F99"]
+    assert (tally.judged, tally.broken, tally.unjudged) == (1, 0, {"why": 2})
+
+
+def test_secrets_are_masked() -> None:
+    def call(turn: Turn, say: Say) -> None:
+        found = f"the token is '{turn.asked.auth_bytes.decode()}'"
+        say.broken(Side.CLIENT, found, path="auth_bytes")
+
+    talk = Scene().talk().asks(AUTHENTICATE, 2, 1, auth_bytes=b"made-up secret")
+    verdict = _said(talk.tells(AUTHENTICATE, 2, 1).scene, call)
+    (finding,) = findings(verdict)
+    assert finding.found == "the token is ***"
+    assert not any("made-up" in key for key in verdict.kinds)
+
+
+def test_what_is_no_secret_is_not_masked() -> None:
+    def call(turn: Turn, say: Say) -> None:
+        say.broken(Side.CLIENT, "the name is 'orders'", path="topics[0].name")
+
+    assert _finding(_metadata(), call).found == "the name is 'orders'"
+    assert "F99" not in REGISTRY

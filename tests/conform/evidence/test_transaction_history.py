@@ -1,0 +1,64 @@
+"""What is known of transactions while their exchanges go by."""
+
+from __future__ import annotations
+
+from conform.evidence.observation import Turn
+from conform.evidence.reporter import Say
+from conform.evidence.transaction_history import Added, Coordinated, Produced, Transaction, ending
+from conform.registry.rule import Rule, Severity
+from tests.conform.rules.data.test_transactions import Till
+
+
+def known(till: Till) -> list[tuple[Transaction | None, bool]]:
+    """Return for each EndTxn what is known of the transaction, and whether anything was added."""
+    found: list[tuple[Transaction | None, bool]] = []
+
+    def look(turn: Turn, say: Say) -> None:
+        added = turn.world.state(Added)
+        added.take(turn)
+        open_one = turn.talk.state(Coordinated).at(turn)
+        assert turn.talk.state(Coordinated).at(turn) is open_one
+        if turn.exchange.api == "EndTxn":
+            has_any = (ending(turn), None) in added
+            found.append((open_one, has_any))
+
+    till.scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", (), look)])
+    return found
+
+
+def test_a_transaction_is_known_from_its_beginning() -> None:
+    assert known(Till().init().adds(0).ends().ends(committed=False)) == [
+        (Transaction(is_begun=True), True),
+        (Transaction(ended=True), True),
+    ]
+
+
+def test_without_its_beginning_nothing_is_known() -> None:
+    assert known(Till().adds(0).ends()) == [(None, True)]
+
+
+def test_a_refused_end_leaves_it_open() -> None:
+    till = Till().init().adds_offsets().ends(error=51).ends()
+    assert known(till) == [(Transaction(is_begun=True), True)] * 2
+
+
+def test_what_is_lost_is_not_known() -> None:
+    till = Till().init().adds(0).ends()
+    till.scene.lose(2)
+    assert [open_one for open_one, _ in known(till)] == [None]
+
+
+def test_what_was_produced_is_told_by_partition() -> None:
+    seen: list[dict[object, object]] = []
+
+    def look(turn: Turn, say: Say) -> None:
+        produced = turn.world.state(Produced)
+        produced.take(turn)
+        seen.append({who: set(places) for who, places in produced.items()})
+
+    till = Till().init().writes(2).writes(1, version=12)
+    till.scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Produce",), look)])
+    (who,) = seen[-1]
+    assert who.producer_id == 7
+    assert seen[-1] == {who: {("orders", 0), ("orders", 1)}}
+    assert len(seen) == 2

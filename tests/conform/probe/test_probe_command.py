@@ -1,0 +1,95 @@
+"""`kafkashark conform --target`, at the embedded broker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conform.cli import conform
+from conform.probe.probe_command import release_lines
+from conform.registry.kafka_releases import best_match, ranges
+from dissector.cli.app import main
+from replay.mock.librdkafka_mock import Mock
+
+Run = tuple[int, str, str]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with Mock() as mock:
+        yield mock.addresses[0]
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> Run:
+    status = main(["conform", *words], plugins=[("conform", conform)])
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def test_a_verdict_and_the_release(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "--target", address, "--select", "P03,P08")
+    assert (status, err) == (0, "")
+    assert f"{address}: 0 errors" in out
+    assert "2 of 2 rules were judged" in out
+    assert "are most like those of Kafka" in out
+    assert "Produce: offers v0-10" in out
+
+
+def test_errors_make_the_status(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "--target", address, "--select", "P02")
+    assert status == 1
+    assert "error P02" in out
+
+
+def test_a_baseline_knows_them(
+    address: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    known = str(tmp_path / "known.txt")
+    words = ("--target", address, "--select", "P02")
+    assert run(capsys, *words, "--write-baseline", known)[0] == 0
+    assert run(capsys, *words, "--baseline", known)[0] == 0
+
+
+@pytest.mark.parametrize("form", ["ndjson", "junit", "sarif", "html"])
+def test_other_forms(address: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "--target", address, "--select", "P03", "-T", form)
+    assert status == 0
+    assert "P03" in out
+    if form == "ndjson":
+        release = json.loads(out.splitlines()[-1])
+        assert release["section"] == "release"
+        assert release["best"]
+    if form == "sarif":
+        json.loads(out)
+
+
+def test_what_is_left_behind_is_told(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--target", address, "--select", "P20", "--allow-writes")
+    _, _, err = run(capsys, *words)
+    assert "left behind: topic kafkashark-conform-" in err
+    assert "the broker offers no DeleteTopics" in err
+
+
+def test_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--target", "127.0.0.1:1", "a.pcap")[0] == 2
+    assert run(capsys, "--target", "127.0.0.1:1", "--sasl", "NO-SUCH")[0] == 2
+    status, _, err = run(capsys, "--target", "127.0.0.1:1")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "refused the connection" in err
+
+
+def test_live_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "--list", "--select", "P,F12")
+    assert out.startswith("F12 ")
+    assert "P01  error" in out
+    _, out, _ = run(capsys, "--explain", "E08")
+    assert "by asking a live broker" in out
+
+
+def test_an_exact_match_says_so() -> None:
+    lines = list(release_lines(best_match(ranges("4.3")), "text"))
+    assert lines[1] == "The versions that it offers are those of Kafka 4.3"
+    assert list(release_lines(best_match(ranges("4.3")), "junit")) == []

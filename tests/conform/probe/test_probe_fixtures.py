@@ -1,0 +1,126 @@
+"""Things of our own are made, and removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conform.probe.probe_fixtures import Own
+from conform.probe.probe_target import NotJudged, Target
+from dissector.protocol.messages import Message
+from tests.conform.probe.test_probe_target import with_target
+from tests.replay.support.scripted import Answer, offers
+
+UNKNOWN_TOPIC, POLICY_VIOLATION, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP = 3, 44, 69, 68
+
+
+def _created(message: Message) -> Answer:
+    assert message.body is not None
+    return {"topics": [{"name": each.name} for each in message.body.topics]}
+
+
+def _told(message: Message) -> Answer:
+    assert message.body is not None
+    partition = {"leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
+    topics = [{"name": each.name, "partitions": [partition]} for each in message.body.topics or ()]
+    return {"topics": topics}
+
+
+def test_a_topic_is_made_once_under_our_prefix() -> None:
+    made: list[Any] = []
+
+    def created(message: Message) -> Answer:
+        made.append(message.body)
+        return _created(message)
+
+    async def do(target: Target) -> None:
+        own = Own(target)
+        topic = await own.topic("t", {"cleanup.policy": "compact"})
+        assert await own.topic("t") is topic
+        assert topic.name == f"{own.prefix}t"
+        assert own.prefix.startswith("kafkashark-conform-")
+        assert topic.node == 1
+        (body,) = made
+        assert [(c.name, c.value) for c in body.topics[0].configs] == [
+            ("cleanup.policy", "compact")
+        ]
+
+    with_target({"CreateTopics": created, "Metadata": _told, "ListOffsets": lambda _: {}}, do)
+
+
+def test_a_leader_that_does_not_know_yet_is_waited_for() -> None:
+    errors = iter([UNKNOWN_TOPIC, UNKNOWN_TOPIC, 0])
+
+    def listed(message: Message) -> Answer:
+        partition = {"partition_index": 0, "error_code": next(errors)}
+        return {"topics": [{"name": "t", "partitions": [partition]}]}
+
+    async def do(target: Target) -> None:
+        assert (await Own(target).topic("t")).node == 1
+        assert next(errors, None) is None
+
+    with_target({"CreateTopics": _created, "Metadata": _told, "ListOffsets": listed}, do)
+
+
+def test_what_is_refused_leaves_things_unjudged() -> None:
+    async def do(target: Target) -> None:
+        with pytest.raises(NotJudged, match="POLICY_VIOLATION"):
+            await Own(target).topic("t")
+
+    with_target(
+        {"CreateTopics": lambda _: {"topics": [{"name": "t", "error_code": POLICY_VIOLATION}]}}, do
+    )
+
+
+def test_where_nothing_can_be_created_asking_may_make_it() -> None:
+    asked: list[Any] = []
+
+    def told(message: Message) -> Answer:
+        asked.append(message.body)
+        return _told(message)
+
+    async def do(target: Target) -> None:
+        own = Own(target)
+        await own.topic("t")
+        assert asked[-1].allow_auto_topic_creation
+        with pytest.raises(NotJudged, match="CreateTopics"):
+            await own.topic("other", {"cleanup.policy": "compact"})
+
+    with_target({"ApiVersions": offers(ApiVersions=(0, 4), Metadata=(0, 12)), "Metadata": told}, do)
+
+
+def test_all_is_removed_and_what_is_not_is_told() -> None:
+    gone: list[str] = []
+
+    def topics(message: Message) -> Answer:
+        assert message.body is not None
+        (topic,) = message.body.topics
+        gone.append(topic.name)
+        return {"responses": [{"name": topic.name, "error_code": UNKNOWN_TOPIC}]}
+
+    def groups(message: Message) -> Answer:
+        assert message.body is not None
+        (group,) = message.body.groups_names
+        error = NON_EMPTY_GROUP if group.endswith("busy") else GROUP_ID_NOT_FOUND
+        return {"results": [{"group_id": group, "error_code": error}]}
+
+    async def do(target: Target) -> None:
+        own = Own(target)
+        names = [own.new_topic("a"), own.new_topic("b")]
+        own.group("over")
+        busy = own.group("busy")
+        own.name("never made")
+        assert await own.remove() == [f"group {busy}: NON_EMPTY_GROUP"]
+        assert gone == names
+
+    with_target({"DeleteTopics": topics, "DeleteGroups": groups}, do)
+
+
+def test_what_cannot_be_removed_at_all_is_left() -> None:
+    async def do(target: Target) -> None:
+        own = Own(target)
+        topic = own.new_topic("t")
+        assert await own.remove() == [f"topic {topic}: the broker offers no DeleteTopics"]
+
+    with_target({"ApiVersions": offers(ApiVersions=(0, 4), Metadata=(0, 12))}, do)

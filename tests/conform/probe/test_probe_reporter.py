@@ -1,0 +1,78 @@
+"""What probes say."""
+
+from __future__ import annotations
+
+from conform.probe.probe_reporter import LiveSay, start_of
+from conform.probe.raw_exchange import Said, request_frame
+from conform.registry.rule import Severity
+from conform.registry.verdict import Verdict
+from tests.conform.probe.scripts import LIVE
+from tests.dissector.cli.plays import told
+
+RULE = LIVE["P12"]
+HEARTBEAT = 12
+
+
+def _say() -> tuple[LiveSay, Verdict]:
+    verdict = Verdict([RULE])
+    return LiveSay(RULE, verdict, "here:9092"), verdict
+
+
+def _said(**values: int) -> Said:
+    said = request_frame("Heartbeat", 3, {}, 7)
+    said.take(told(HEARTBEAT, 3, 7, **values)[4:])
+    return said
+
+
+def test_an_error_that_is_wanted_keeps_the_rule() -> None:
+    say, verdict = _say()
+    assert say.error(_said(error_code=25), "error_code", "NONE", "UNKNOWN_MEMBER_ID")
+    assert (verdict.tallies["P12"].judged, verdict.tallies["P12"].broken) == (1, 0)
+
+
+def test_another_error_is_found_with_its_place() -> None:
+    say, verdict = _say()
+    assert not say.error(_said(), "error_code", "UNKNOWN_MEMBER_ID")
+    (kind,) = verdict
+    assert kind.first.found == "Heartbeat v3: answered NONE (0), not UNKNOWN_MEMBER_ID"
+    assert (kind.first.path, kind.first.span) == ("error_code", (8, 10))
+    assert (kind.first.broker, kind.first.severity) == ("here:9092", Severity.ERROR)
+
+
+def test_a_severity_of_its_own() -> None:
+    say, verdict = _say()
+    say.error(_said(), "error_code", "UNKNOWN_MEMBER_ID", severity=Severity.NOTE)
+    assert verdict.count(Severity.ERROR) == 0
+    assert verdict.count(Severity.NOTE) == 1
+
+
+def test_no_answer_breaks_the_rule() -> None:
+    say, verdict = _say()
+    said = request_frame("Heartbeat", 3, {}, 7)
+    said.nothing = "closed the connection"
+    assert not say.error(said, "error_code", "NONE")
+    (kind,) = verdict
+    assert kind.first.found == "Heartbeat v3: closed the connection"
+
+
+def test_an_answer_that_cannot_be_read_is_shown() -> None:
+    say, verdict = _say()
+    said = request_frame("Heartbeat", 3, {}, 7)
+    said.take(b"\0\0\0\7\0")
+    assert not say.answers(said)
+    (kind,) = verdict
+    assert "'00 00 00 07 00' can't be read" in kind.first.found
+    assert start_of(said) == "'00 00 00 07 00'"
+
+
+def test_a_field_that_is_not_there() -> None:
+    say, verdict = _say()
+    assert not say.error(_said(), "topics[0].error_code", "NONE")
+    (kind,) = verdict
+    assert "no topics[0].error_code" in kind.first.found
+
+
+def test_what_cannot_be_judged_is_counted() -> None:
+    say, verdict = _say()
+    say.unjudged("there is none")
+    assert verdict.tallies["P12"].unjudged == {"there is none": 1}

@@ -1,0 +1,116 @@
+"""What is known of a target, and how it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from conform.probe.probe_target import NotJudged, Target, errors_of
+from dissector.errors import ReplayError, UsageError
+from dissector.protocol.messages import Message
+from replay.client.auth import Security
+from replay.client.cluster import Coordinated
+from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, offers, scripted
+
+NOT_COORDINATOR, UNKNOWN_TOPIC = 16, 3
+
+
+def with_target(answers: Answers, do: Callable[[Target], Awaitable[None]]) -> None:
+    async def main() -> None:
+        ports: list[int] = []
+        async with scripted({**alone(ports), **answers}) as broker:
+            ports.append(broker.port)
+            target = await Target.connect(f"127.0.0.1:{broker.port}", Security(), 20.0, False)
+            try:
+                await do(target)
+            finally:
+                target.close()
+
+    asyncio.run(main())
+
+
+def test_it_asks_what_is_offered_and_who_is_there() -> None:
+    async def do(target: Target) -> None:
+        assert target.offered == {18: (0, 3), 3: (2, 20)}
+        assert list(target.versions("Metadata")) == list(range(2, 14))
+        assert list(target.versions("Metadata", since=12, until=12)) == [12]
+        assert target.newest("Metadata", until=9) == 9
+        assert target.nodes.keys() == {1}
+        with pytest.raises(NotJudged, match="offers no Fetch"):
+            target.newest("Fetch")
+
+    with_target({"ApiVersions": offers(ApiVersions=(0, 3), Metadata=(2, 20))}, do)
+
+
+def test_an_old_broker_is_asked_again() -> None:
+    told = offers(ApiVersions=(0, 0))
+    versions: list[int | None] = []
+
+    def only_v0(message: Message) -> Answer:
+        versions.append(message.api_version)
+        return HANG_UP if message.api_version else told(message)
+
+    async def do(target: Target) -> None:
+        assert target.offered == {18: (0, 0)}
+        assert versions == [3, 0]
+
+    with_target({"ApiVersions": only_v0}, do)
+
+
+def test_it_asks_again_where_the_broker_is_not_ready() -> None:
+    errors = iter([NOT_COORDINATOR, NOT_COORDINATOR, 0])
+
+    async def do(target: Target) -> None:
+        said = await target.ask("Heartbeat", {"group_id": "g"})
+        assert said.at("error_code") == 0
+        assert errors_of(said) == set()
+
+    with_target({"Heartbeat": lambda _: {"error_code": next(errors)}}, do)
+
+
+def test_or_not_where_any_answer_is_fine() -> None:
+    async def do(target: Target) -> None:
+        said = await target.ask("Heartbeat", {"group_id": "g"}, patient=False)
+        assert errors_of(said) == {"NOT_COORDINATOR"}
+
+    with_target({"Heartbeat": lambda _: {"error_code": NOT_COORDINATOR}}, do)
+
+
+def test_a_connection_that_was_closed_is_opened_again() -> None:
+    answers: list[Answer] = [HANG_UP, {}]
+
+    async def do(target: Target) -> None:
+        assert (await target.ask("Heartbeat", {})).nothing == "closed the connection"
+        assert (await target.ask("Heartbeat", {})).body is not None
+
+    with_target({"Heartbeat": lambda _: answers.pop(0)}, do)
+
+
+def test_coordinators_are_found_once() -> None:
+    async def do(target: Target) -> None:
+        assert await target.coordinator(Coordinated.GROUP, "g") == 1
+        assert await target.coordinator(Coordinated.GROUP, "g") == 1
+
+    with_target({}, do)
+
+
+def test_a_coordinator_that_nobody_names_leaves_things_unjudged() -> None:
+    async def do(target: Target) -> None:
+        with pytest.raises(NotJudged, match="INVALID_REQUEST"):
+            await target.coordinator(Coordinated.GROUP, "g")
+
+    refused = {"coordinators": [{"key": "g", "error_code": 42}]}
+    with_target({"FindCoordinator": lambda _: refused}, do)
+
+
+def test_what_is_no_broker_is_said() -> None:
+    async def main() -> None:
+        async with scripted({"ApiVersions": lambda _: {"error_code": 41}}) as broker:
+            await Target.connect(f"127.0.0.1:{broker.port}", Security(), 20.0, False)
+
+    with pytest.raises(ReplayError, match="NOT_CONTROLLER"):
+        asyncio.run(main())
+    with pytest.raises(UsageError):
+        asyncio.run(Target.connect("no address:at all", Security(), 1.0, False))

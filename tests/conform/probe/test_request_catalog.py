@@ -1,0 +1,46 @@
+"""Every API is asked something harmless, or not at all."""
+
+from __future__ import annotations
+
+from conform.probe.probe_fixtures import NO_ID, Own, Topic
+from conform.probe.probe_target import Target
+from conform.probe.request_bodies import body_of
+from conform.probe.request_catalog import CHANGES_CLUSTER, READS, reading, writing
+from dissector.protocol.apis import KEYS, NAMES, api
+from replay.client.auth import Security
+
+OWN = Own(Target("127.0.0.1:9092", Security(), 1.0, True))
+TOPIC = Topic(OWN.new_topic("t"), NO_ID, 1)
+WRITES = writing(OWN, TOPIC)
+
+
+def test_each_api_is_of_one_kind() -> None:
+    kinds = (READS, WRITES.keys(), CHANGES_CLUSTER)
+    assert set().union(*kinds) == set(NAMES.values())
+    assert sum(map(len, kinds)) == len(NAMES)
+
+
+def test_all_versions_can_be_written() -> None:
+    asked = {name: (lambda _, fields=fields: fields) for name, fields in reading("no-such").items()}
+    for name, fields in {**asked, **WRITES}.items():
+        found = api(KEYS[name])
+        assert found is not None
+        for version in found.request.versions:
+            body_of(found.request, version, fields(version))
+
+
+def test_only_what_is_ours_is_named() -> None:
+    for name, fields in WRITES.items():
+        found = api(KEYS[name])
+        assert found is not None
+        body = str(fields(found.request.versions.high))
+        for each in ("'group_id': '", "'transactional_id': '", "'name': '"):
+            for after in body.split(each)[1:]:
+                assert after.startswith((OWN.prefix, "range'")), (name, after[:40])
+
+
+def test_what_may_come_to_be_is_remembered() -> None:
+    for version in (0, 7):
+        WRITES["CreateTopics"](version)
+        assert f"{OWN.prefix}made-{version}" in OWN.topics
+    assert f"{OWN.prefix}committed" in OWN.groups

@@ -1,0 +1,31 @@
+"""Ranks: only an error breaks clients, and not each."""
+
+from __future__ import annotations
+
+from conform.registry.rank import _CODES_OF_KAFKA, Rank, rank_of
+from conform.registry.rule import Severity, Side
+from conform.registry.verdict import Finding
+from tests.conform.probe.scripts import LIVE
+from tests.conform.verdicts import F03, V03
+
+
+def test_what_is_tolerated_breaks_no_client() -> None:
+    assert rank_of("X99", Severity.ERROR) is Rank.BREAKS
+    assert rank_of("X99", Severity.WARNING) is Rank.DIFFERS
+    assert rank_of("X99", Severity.NOTE) is Rank.DIFFERS
+
+
+def test_a_lost_record_outweighs_a_code() -> None:
+    assert {LIVE[rule].rank for rule in ("P18", "P24", "P26")} == {Rank.BREAKS}
+    assert {LIVE[rule].rank for rule in ("P12", "P17", "P40", "P42")} == {Rank.DIFFERS}
+
+
+def test_the_rules_named_are_there() -> None:
+    assert LIVE.keys() >= _CODES_OF_KAFKA
+
+
+def test_a_finding_may_be_milder_or_graver_than_its_rule() -> None:
+    milder = Finding(F03, Severity.NOTE, Side.BROKER, "x")
+    assert milder.rank is Rank.DIFFERS
+    graver = Finding(V03, Severity.ERROR, Side.BROKER, "x", cause="the broker does not answer")
+    assert graver.rank is Rank.BREAKS

@@ -1,0 +1,35 @@
+"""The registry of rules."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from conform.registry.rule import Rule, Severity, rule
+from conform.rules import REGISTRY
+from dissector.protocol.apis import NAMES
+
+RULES = list(REGISTRY.values())
+
+
+@pytest.mark.parametrize("it", RULES, ids=lambda it: it.id)
+def test_every_rule_says_what_it_is(it: Rule) -> None:
+    assert re.fullmatch(r"[A-Z]\d\d", it.id)
+    assert it.title[0].isupper() or it.title.startswith("zstd")
+    assert not it.title.endswith(".")
+    assert it.asks.endswith((".", "?")), it.asks
+    assert len(it.source) > 5
+    assert it.example
+    assert it.on in ("exchange", "batch", "close", "live")
+    assert set(it.apis) <= set(NAMES.values())
+
+
+def test_an_id_stands_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AssertionError, match="twice"):
+        rule("F03", "t", Severity.NOTE, source="s", asks="a", example="e")(print)
+
+
+def test_rules_have_an_order() -> None:
+    order = [REGISTRY[name].order for name in ("F03", "F10", "V01")]
+    assert order == sorted(order)

@@ -1,0 +1,73 @@
+"""A baseline knows what was found before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conform.registry.rule import Severity, Side
+from conform.registry.verdict import Verdict, finding_key
+from conform.report.baseline import apply, baseline_lines, line_of, read_baseline
+from dissector.errors import UsageError
+from tests.conform.verdicts import F03, finding, verdict
+
+
+def test_what_is_written_is_known_again(tmp_path: Path) -> None:
+    file = tmp_path / "known"
+    file.write_text("\n".join(baseline_lines(verdict())) + "\n\n")
+    again = verdict()
+    assert apply(again, read_baseline(file)) == set()
+    assert all(kind.known for kind in again)
+    assert again.count(Severity.ERROR) == 0
+
+
+def test_lines_outlive_numbers_and_versions() -> None:
+    kind = list(verdict())[1]
+    assert line_of(kind) == "V03|client|shop|Metadata|client_software_name|the name is #"
+
+
+def test_what_was_found_no_more_is_told() -> None:
+    some = verdict()
+    lines = {line_of(kind) for kind in some}
+    gone = "X01|broker||Fetch||gone"
+    known = {min(lines), gone}
+    assert apply(some, known) == {gone}
+    assert [kind.known for kind in some] == [True, False]
+
+
+def test_what_can_not_be_read_is_bad_usage(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        read_baseline(tmp_path / "none")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="is no text"):
+        read_baseline(tmp_path / "bytes")
+
+
+def test_another_version_of_the_api_is_not_known() -> None:
+    first, later = Verdict([F03]), Verdict([F03])
+    for out, versions in ((first, (1,)), (later, (1, 2))):
+        for version in versions:
+            found = f"version {version} is asked"
+            kind = out.kind(finding_key(F03, Side.CLIENT, "", "Fetch", "", found), version)
+            assert kind is not None
+            told = finding(F03, Side.CLIENT, found, Severity.ERROR, api="Fetch", version=version)
+            kind.findings.append(told)
+    lines = set(baseline_lines(first))
+    assert "F03|client||Fetch v1||version # is asked" in lines
+    assert apply(first, lines) <= lines
+    assert not first.fails
+    apply(later, lines)
+    assert later.fails
+
+
+@pytest.mark.parametrize("text", ["{}", "[]\n", "", "# a comment", "F03|nobody||Fetch||x", "F03"])
+def test_what_is_no_baseline_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "other").write_text(text)
+    with pytest.raises(UsageError, match="baseline"):
+        read_baseline(tmp_path / "other")
+
+
+def test_a_baseline_without_findings_is_one(tmp_path: Path) -> None:
+    (tmp_path / "none").write_text("\n".join(baseline_lines(Verdict([F03]))))
+    assert read_baseline(tmp_path / "none") == set()

@@ -1,0 +1,22 @@
+"""Every form writes any verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from conform.cli import FORMATS
+from conform.registry.verdict import Verdict
+from conform.report.report_formats import FORMS
+from tests.conform.verdicts import verdict
+
+
+def test_the_command_offers_them_all() -> None:
+    assert tuple(FORMS) == FORMATS
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("it", [verdict(), Verdict([])], ids=["much", "nothing"])
+def test_lines_are_lines(form: str, it: Verdict) -> None:
+    lines = list(FORMS[form](it, "a\x1b.pcap"))
+    assert lines
+    assert not any("\x1b" in line or "\n" in line.strip() for line in lines if form != "html")

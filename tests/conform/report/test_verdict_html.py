@@ -1,0 +1,50 @@
+"""A verdict as one page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+from conform.report.verdict_html import html_lines
+from tests.conform.verdicts import of_one_cause, verdict
+
+
+class _Texts(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+
+def test_html() -> None:
+    known = verdict()
+    list(known)[1].known = True
+    page = "\n".join(html_lines(known, "a.pcap"))
+    parser = _Texts()
+    parser.feed(page)
+    text = "\n".join(parser.texts)
+    assert page.startswith("<!doctype html>")
+    assert "script" not in parser.tags
+    assert "the name is '<b>\\x1b&'" in text
+    assert text.index("Findings") < text.index("request 3 came after 4")
+    assert text.index("Known by the baseline") < text.index("the name is")
+    assert "1,234: the capture begins in the middle of the connection" in text
+    assert '<h1 class="error">' in page
+
+
+def test_a_page_without_errors_is_good() -> None:
+    good = verdict()
+    good.kinds.clear()
+    assert '<h1 class="good">' in "\n".join(html_lines(good, "a.pcap"))
+
+
+def test_findings_of_one_cause_are_told_once() -> None:
+    page = "\n".join(html_lines(of_one_cause(), "it"))
+    assert page.count("<details") == 1
+    assert "2 times more: V03 Metadata (2)" in page
+    assert "once, breaks clients" in page

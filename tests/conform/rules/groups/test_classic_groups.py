@@ -1,0 +1,279 @@
+"""G01 to G05: each rule has bytes that break it and bytes that keep it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dissector.protocol.embedded.membership.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+from tests.conform.scene import Scene, SceneTalk, breaks, broken, findings, keeps
+
+OFFSET_COMMIT, JOIN_GROUP, HEARTBEAT, SYNC_GROUP = 8, 11, 12, 14
+MEMBER_ID_REQUIRED, ILLEGAL_GENERATION = 79, 22
+
+SUBSCRIPTION = b"\0\1" + ConsumerProtocolSubscription.codec(1).build(
+    {"topics": ["orders"], "owned_partitions": []}
+)
+
+
+def _assignment(*partitions: int) -> bytes:
+    assigned = [{"topic": "orders", "partitions": list(partitions)}]
+    return b"\0\0" + ConsumerProtocolAssignment.codec(0).build({"assigned_partitions": assigned})
+
+
+FIRST, SECOND = _assignment(0), _assignment(1)
+
+
+def _asks_to_join(
+    talk: SceneTalk, number: int, member: str, version: int = 5, **more: Any
+) -> SceneTalk:
+    protocols = [{"name": "range", "metadata": SUBSCRIPTION}]
+    wish = {"group_id": "g", "member_id": member, "protocol_type": "consumer"}
+    wish |= {"protocols": protocols, "session_timeout_ms": 30_000, **more}
+    return talk.asks(JOIN_GROUP, version, number, **wish)
+
+
+def _is_in(talk: SceneTalk, number: int, member: str, leader: str = "m1", **more: Any) -> SceneTalk:
+    told = {"generation_id": 1, "protocol_name": "range", "leader": leader, "member_id": member}
+    members = [{"member_id": "m1"}, {"member_id": "m2"}] if leader == member else []
+    return talk.tells(JOIN_GROUP, 5, number, **{**told, "members": members, **more})
+
+
+def _joins(talk: SceneTalk, number: int, member: str, leader: str = "m1", **told: Any) -> SceneTalk:
+    return _is_in(_asks_to_join(talk, number, member), number, member, leader, **told)
+
+
+def _is_refused(talk: SceneTalk, number: int, member: str) -> SceneTalk:
+    told = {"error_code": MEMBER_ID_REQUIRED, "generation_id": -1, "member_id": member}
+    return talk.tells(JOIN_GROUP, 5, number, **told)
+
+
+@keeps("G01")
+@keeps("G02")
+@keeps("G05")
+def comes_back_with_the_id() -> Scene:
+    talk = _is_refused(_asks_to_join(Scene().talk(), 1, ""), 1, "m1")
+    return _joins(talk, 2, "m1").scene
+
+
+@breaks("G01")
+def is_taken_without_an_id() -> Scene:
+    talk = _asks_to_join(Scene().talk(), 1, "")
+    return _is_in(talk, 1, "m1").scene
+
+
+@breaks("G01")
+def is_given_no_id() -> Scene:
+    return _is_refused(_asks_to_join(Scene().talk(), 1, ""), 1, "").scene
+
+
+@breaks("G01")
+def forgets_its_id() -> Scene:
+    talk = _is_refused(_asks_to_join(Scene().talk(), 1, ""), 1, "m1")
+    return _is_refused(_asks_to_join(talk, 2, ""), 2, "m2").scene
+
+
+def test_static_members_and_old_versions_join_at_once() -> None:
+    talk = _asks_to_join(Scene().talk(), 1, "", group_instance_id="i")
+    assert broken(_is_in(talk, 1, "m1").scene.judge()) == []
+    talk = _asks_to_join(Scene().talk(), 1, "", version=3)
+    told = {"generation_id": 1, "protocol_name": "range", "leader": "m1", "member_id": "m1"}
+    talk.tells(JOIN_GROUP, 3, 1, **told, members=[{"member_id": "m1"}])
+    assert broken(talk.scene.judge()) == []
+
+
+def _two(**second: Any) -> Scene:
+    """Two members join together; what the second is told may be otherwise."""
+    scene = Scene()
+    first, other = scene.talk(), scene.talk()
+    _asks_to_join(first, 1, "m1")
+    _asks_to_join(other, 1, "m2", protocols=[{"name": "range"}, {"name": "sticky"}])
+    _is_in(first, 1, "m1")
+    _is_in(other, 1, "m2", **second)
+    return scene
+
+
+@keeps("G02")
+def two_join() -> Scene:
+    return _two()
+
+
+@breaks("G02")
+def two_leaders() -> Scene:
+    return _two(leader="m2")
+
+
+@breaks("G02")
+def two_protocols() -> Scene:
+    return _two(protocol_name="sticky")
+
+
+@breaks("G02")
+def a_protocol_that_nobody_named() -> Scene:
+    return _joins(Scene().talk(), 1, "m1", protocol_name="sticky").scene
+
+
+@breaks("G02")
+def members_for_who_does_not_lead() -> Scene:
+    return _joins(Scene().talk(), 1, "m2", members=[{"member_id": "m1"}]).scene
+
+
+@breaks("G02")
+def a_leader_without_itself() -> Scene:
+    return _joins(Scene().talk(), 1, "m1", members=[{"member_id": "m2"}]).scene
+
+
+def test_who_joins_later_may_find_another_leader() -> None:
+    scene = Scene()
+    _joins(scene.talk(), 1, "m1")
+    _joins(scene.talk(), 1, "m2", leader="m2")  # the group was deleted, and begins anew
+    assert broken(scene.judge()) == []
+
+
+def _beats(talk: SceneTalk, number: int, generation: int, error: int = 0) -> SceneTalk:
+    asked = {"group_id": "g", "member_id": "m1", "generation_id": generation}
+    return talk.asks(HEARTBEAT, 3, number, **asked).tells(HEARTBEAT, 3, number, error_code=error)
+
+
+@keeps("G03")
+def beats_in_its_generation() -> Scene:
+    talk = _beats(_joins(Scene().talk(), 1, "m1"), 2, 1)
+    _joins(talk, 3, "m1", generation_id=2)
+    return _beats(_beats(talk, 4, 1, ILLEGAL_GENERATION), 5, 2).scene
+
+
+@breaks("G03")
+def an_old_generation_is_taken() -> Scene:
+    return _beats(_joins(Scene().talk(), 1, "m1", generation_id=4), 2, 3).scene
+
+
+@breaks("G03")
+def an_old_generation_commits() -> Scene:
+    talk = _joins(Scene().talk(), 1, "m1", generation_id=4)
+    topic = {"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": 1}]}
+    who = {"group_id": "g", "member_id": "m1", "generation_id_or_member_epoch": 3}
+    talk.asks(OFFSET_COMMIT, 7, 2, **who, topics=[topic])
+    answered = {"name": "orders", "partitions": [{"partition_index": 0}]}
+    return talk.tells(OFFSET_COMMIT, 7, 2, topics=[answered]).scene
+
+
+@breaks("G03")
+def generations_go_down() -> Scene:
+    talk = _joins(Scene().talk(), 1, "m1", generation_id=4)
+    return _joins(talk, 2, "m1", generation_id=3).scene
+
+
+def test_what_was_on_its_way_is_not_held_against_anybody() -> None:
+    scene = Scene()
+    first, other = scene.talk(), scene.talk()
+    _asks_to_join(first, 1, "m1")
+    other.asks(HEARTBEAT, 3, 1, group_id="g", member_id="m1", generation_id=3)
+    _is_in(first, 1, "m1", generation_id=4)
+    other.tells(HEARTBEAT, 3, 1)
+    assert broken(scene.judge()) == []
+
+
+def _syncs(talk: SceneTalk, number: int, member: str, given: dict[str, bytes]) -> SceneTalk:
+    assignments = [{"member_id": name, "assignment": data} for name, data in given.items()]
+    asked = {"group_id": "g", "member_id": member, "generation_id": 1, "assignments": assignments}
+    return talk.asks(SYNC_GROUP, 3, number, **asked)
+
+
+def _synced(
+    given: bytes = SECOND, early: bool = True, of_second: dict[str, bytes] | None = None
+) -> Scene:
+    """Two members join and sync; the second, whose answer comes first or last, is given this."""
+    scene = Scene()
+    first, other = scene.talk(), scene.talk()
+    _asks_to_join(first, 1, "m1")
+    _asks_to_join(other, 1, "m2")
+    _is_in(first, 1, "m1")
+    _is_in(other, 1, "m2")
+    _syncs(other, 2, "m2", of_second or {})
+    _syncs(first, 2, "m1", {"m1": FIRST, "m2": SECOND})
+    if early:
+        other.tells(SYNC_GROUP, 3, 2, assignment=given)
+    first.tells(SYNC_GROUP, 3, 2, assignment=FIRST)
+    if not early:
+        other.tells(SYNC_GROUP, 3, 2, assignment=given)
+    return scene
+
+
+@keeps("G04")
+@keeps("G05")
+def each_gets_its_own() -> Scene:
+    return _synced()
+
+
+@keeps("G04")
+def each_gets_its_own_later() -> Scene:
+    return _synced(early=False)
+
+
+@breaks("G04")
+def gets_what_is_the_leaders() -> Scene:
+    return _synced(FIRST)
+
+
+@breaks("G04")
+def gets_nothing() -> Scene:
+    return _synced(b"", early=False)
+
+
+def test_the_finding_is_at_the_answer_that_was_wrong() -> None:
+    (finding,) = [f for f in findings(_synced(FIRST).judge()) if f.rule.id == "G04"]
+    assert (finding.connection, finding.path) == (1, "assignment")
+
+
+@breaks("G04")
+def assigns_without_leading() -> Scene:
+    return _synced(of_second={"m2": FIRST})
+
+
+def test_a_static_member_that_came_back_is_not_judged() -> None:
+    talk = _joins(Scene().talk(), 1, "m1")
+    _syncs(talk, 2, "m1", {"m1": FIRST, "m2": SECOND}).tells(SYNC_GROUP, 3, 2, assignment=FIRST)
+    _is_in(_asks_to_join(talk, 3, "", group_instance_id="i"), 3, "m3")
+    talk.asks(
+        SYNC_GROUP, 3, 4, group_id="g", member_id="m3", generation_id=1, group_instance_id="i"
+    )
+    verdict = talk.tells(SYNC_GROUP, 3, 4, assignment=SECOND).scene.judge()
+    assert broken(verdict) == []
+    assert [why for why in verdict.tallies["G04"].unjudged if "static" in why]
+
+
+def _subscribes(data: bytes, kind: str = "consumer") -> Scene:
+    protocols = [{"name": "range", "metadata": data}]
+    talk = _asks_to_join(Scene().talk(), 1, "m1", protocols=protocols, protocol_type=kind)
+    return _is_in(talk, 1, "m1").scene
+
+
+@keeps("G05")
+def a_newer_subscription() -> Scene:
+    topics = ConsumerProtocolSubscription.codec(3).build(
+        {"topics": ["orders"], "owned_partitions": [], "generation_id": 1, "rack_id": None}
+    )
+    return _subscribes(b"\0\x09" + topics + b"from a newer member")
+
+
+@breaks("G05")
+def a_cut_subscription() -> Scene:
+    return _subscribes(SUBSCRIPTION[:8])
+
+
+@breaks("G05")
+def more_than_a_subscription() -> Scene:
+    return _subscribes(SUBSCRIPTION + b"more")
+
+
+@breaks("G05")
+def a_cut_assignment() -> Scene:
+    talk = _joins(Scene().talk(), 1, "m1")
+    _syncs(talk, 2, "m1", {"m1": FIRST[:9]})
+    return talk.tells(SYNC_GROUP, 3, 2, assignment=FIRST[:9]).scene
+
+
+def test_other_protocols_may_write_what_they_like() -> None:
+    assert broken(_subscribes(b"\xff", kind="made-up").judge()) == []

@@ -1,0 +1,39 @@
+"""Why nothing was judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conform.nothing_judged import why_nothing
+from conform.registry.verdict import Verdict
+from dissector import Capture, Options
+from tests.conform.verdicts import F03
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+
+
+def test_no_rules_were_selected() -> None:
+    assert why_nothing(Verdict([]), None) == "the rules that are selected judge captures"
+
+
+def test_of_a_broker_the_most_frequent_reason() -> None:
+    verdict = Verdict([F03])
+    verdict.tallies["F03"].unjudged.update({"this": 1, "that": 2})
+    assert why_nothing(verdict, None) == "that"
+
+
+@pytest.mark.parametrize(
+    ("name", "ports", "why"),
+    [
+        ("kafka4-aiokafka-tls.pcap", (), "5 of 5 TCP connections are encrypted (TLS)"),
+        ("demo.pcap", (1, 2), "none of 44 TCP connections speaks Kafka on port 1, 2"),
+        ("demo.pcap", (), "the capture has nothing that the selected rules are about"),
+    ],
+)
+def test_of_a_capture_what_it_holds(name: str, ports: tuple[int, ...], why: str) -> None:
+    capture = Capture([CAPTURES / name], Options(ports=frozenset(ports)))
+    for _ in capture.windows():
+        pass
+    assert why_nothing(Verdict([F03]), capture.reading).startswith(why)

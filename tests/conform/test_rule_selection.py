@@ -1,0 +1,42 @@
+"""Which rules are asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from conform.rule_selection import chosen, known, ordered
+from conform.rules import REGISTRY
+from dissector.errors import UsageError
+
+RULES = REGISTRY.values()
+
+
+def _ids(select: list[str], ignore: list[str]) -> list[str]:
+    return [rule.id for rule in chosen(RULES, select, ignore)]
+
+
+def test_all_in_their_order() -> None:
+    ids = _ids([], [])
+    assert len(ids) == len(REGISTRY)
+    assert ids.index("F03") < ids.index("F10")
+    assert [rule.id for rule in ordered(reversed(list(RULES)))] == ids
+
+
+def test_families_and_rules() -> None:
+    assert _ids(["f03,V02", "q"], []) == ["F03", "Q01", "Q02", "V02"]
+    assert _ids(["F03", "V"], ["V02, V03"]) == ["F03", "V01", "V04", "V05", "V06", "V07"]
+
+
+def test_a_rule_itself_outdoes_its_family() -> None:
+    assert _ids(["F03"], ["F"]) == ["F03"]
+    assert _ids(["F"], ["F"]) == []
+    assert _ids(["F03"], ["F03"]) == []
+
+
+def test_what_is_no_rule_is_bad_usage() -> None:
+    for select, ignore in ((["F99"], []), ([], ["nonsense"])):
+        with pytest.raises(UsageError, match="there is no rule"):
+            chosen(RULES, select, ignore)
+    with pytest.raises(UsageError, match="--list"):
+        known("F99")
+    assert known("f03") is REGISTRY["F03"]

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dissector.capture.tcp import reassembly
+from dissector.capture.tcp.in_order_kernel import take_regular
+from tests.corpus import each_capture
+from tests.dissector.capture.reading import Reading
+from tests.examples import examples
+from tests.packets import HEADERS_BYTES, Talk, Wire, pcap_file
+
+MS = 1_000_000
+
+
+@pytest.fixture(params=["uncompiled", "compiled"])
+def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Run the loop in one of its ways; tell where it stopped."""
+    way = getattr(take_regular, request.param)
+    stops: list[int] = []
+
+    def counted(*arguments: Any, work: int) -> int:
+        stops.append(way(*arguments))
+        return stops[-1]
+
+    monkeypatch.setattr(reassembly, "take_regular", counted)
+    return stops
+
+
+def _whole(talk: Talk) -> Talk:
+    return talk.syn().client(b"ab", b"c").broker(b"defg").client(b"", b"h").fin()
+
+
+def _read(wire: Wire) -> Reading:
+    return Reading(pcap_file(wire.packets))
+
+
+def test_connections_from_syn_to_fin_are_never_left(run: list[int]) -> None:
+    wire = Wire()
+    for port in (1, 2, 3):
+        _whole(wire.talk(port))
+    _whole(wire.talk(hosts=("fd00::1", "fd00::2")))
+    _whole(wire.talk(4, vlan=5))
+    _whole(wire.talk(1, isn=(7, 8)))  # ports used again after a close
+    reading = _read(wire)
+    assert run == [len(wire.packets)]
+    assert [each.ended for each in reading.tcp.connections] == ["fin"] * 6
+    for number in range(6):
+        assert reading.streams[(number, 0)] == [b"abch"]
+        assert reading.streams[(number, 1)] == [b"defg"]
+    assert [side.packets for side in reading.tcp.connections[0].sides] == [9, 5]
+
+
+def test_a_refused_connection_and_a_reset_one_are_never_left(run: list[int]) -> None:
+    wire = Wire()
+    refused = wire.talk(1)
+    refused._send(0, 2, before=True).rst(1)
+    wire.talk(2).syn().client(b"ab").rst(1)
+    reading = _read(wire)
+    assert run == [len(wire.packets)]
+    assert [each.ended for each in reading.tcp.connections] == ["rst", "rst"]
+    assert reading.ends == [(0, 1), (1, 1)]
+
+
+def test_it_goes_on_behind_what_it_leaves(run: list[int]) -> None:
+    wire = Wire()
+    talk = wire.talk().syn().client(b"ab")
+    at = len(wire.packets)
+    talk.again(0, 0, 2).client(b"cd")
+    reading = _read(wire)
+    assert run == [at, len(wire.packets)]
+    assert reading.streams == {(0, 0): [b"abcd"]}
+    assert reading.tcp.connections[0].sides[0].retransmitted_bytes == 2
+
+
+def test_packets_that_the_capture_cut_are_taken_once_the_first_was_seen(run: list[int]) -> None:
+    wire = Wire()
+    talk = wire.talk().syn()
+    for number in range(100):
+        talk.say(0, bytes(20 + number))
+    at = len(wire.packets)
+    talk.again(0, 0, 3000).again(0, 0, len(talk.sent[0]))
+    packets = [packet.cut(HEADERS_BYTES + 5) for packet in wire.packets]
+    packets[at:] = wire.packets[at:]
+    data = pcap_file(packets)
+    reading = Reading(data)
+    assert run == [3, at, at + 1, len(packets)]
+    side = reading.tcp.connections[0].sides[0]
+    assert (side.bytes, side.cut_bytes) == (500, sum(15 + number for number in range(100)))
+    assert side.late_bytes > sum(15 + number for number in range(36, 100))
+    assert reading.rows == Reading(data, one_by_one=True).rows
+    assert side == Reading(data, one_by_one=True).tcp.connections[0].sides[0]
+
+
+def test_many_connections_outgrow_the_tables(run: list[int]) -> None:
+    wire = Wire()
+    for port in range(1, 1500):
+        wire.talk(port).syn()
+    reading = _read(wire)
+    assert len(reading.tcp.connections) == 1499
+    assert len(run) < 20
+    assert all(side.packets for each in reading.tcp.connections for side in each.sides)
+
+
+@st.composite
+def soups(draw: st.DrawFn) -> bytes:
+    """Draw a capture of connections on few ports, some of it lost, repeated or out of order."""
+    wire = Wire()
+    for _ in range(draw(st.integers(1, 6))):
+        start = len(wire.packets)
+        isn = draw(st.sampled_from([(0, 2**32 - 1), (2**32 - 5, 7), (10**6, 2 * 10**6)]))
+        vlan = draw(st.sampled_from([None, None, 5]))
+        talk = wire.talk(draw(st.integers(1, 2)), vlan=vlan, isn=isn)
+        if draw(st.integers(0, 3)):
+            talk.syn()
+        for _ in range(draw(st.integers(0, 8))):
+            talk.say(draw(st.integers(0, 1)), draw(st.binary(max_size=4)))
+        end = draw(st.integers(0, 3))
+        if end == 1:
+            talk.rst(draw(st.integers(0, 1)))
+        elif end:
+            talk.fin()
+        packets = wire.packets[start:]
+        del wire.packets[start:]
+        if draw(st.booleans()):
+            harm = draw(st.lists(st.integers(0, 12), min_size=len(packets), max_size=len(packets)))
+            moved = [
+                (number + (3 if kind == 1 else 0), number, packet)
+                for number, (kind, packet) in enumerate(zip(harm, packets, strict=True))
+                for _ in range({2: 0, 3: 2}.get(kind, 1))
+            ]
+            packets = [
+                packet.cut(len(packet.data) - 1) if harm[number] == 4 and packet.payload else packet
+                for _, number, packet in sorted(moved, key=lambda each: each[:2])
+            ]
+        at = draw(st.integers(max(0, len(wire.packets) - 4), len(wire.packets)))
+        wire.packets[at:at] = packets
+    step_ns = draw(st.sampled_from([1, 10, 40])) * MS
+    return pcap_file(
+        replace(packet, time_ns=number * step_ns) for number, packet in enumerate(wire.packets)
+    )
+
+
+@given(soups(), st.integers(1, 2000))
+@settings(max_examples=examples(150))
+def test_the_loop_tells_what_the_objects_tell(data: bytes, window_bytes: int) -> None:
+    one_by_one = Reading(data, one_by_one=True)
+    known = list(one_by_one.tcp.connections)
+    for way in (take_regular.uncompiled, take_regular.compiled):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(reassembly, "take_regular", lambda *a, work, way=way: way(*a))
+            for reading in (Reading(data), Reading(data, window_bytes)):
+                assert reading.rows == one_by_one.rows
+                assert list(reading.tcp.connections) == known
+
+
+@each_capture("objects of tcp")
+def test_recorded_traffic_is_the_same_through_objects(path: Path) -> None:
+    reading, one_by_one = Reading(path), Reading(path, one_by_one=True)
+    assert reading.rows == one_by_one.rows
+    assert list(reading.tcp.connections) == list(one_by_one.tcp.connections)

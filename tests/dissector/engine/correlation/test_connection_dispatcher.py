@@ -1,0 +1,235 @@
+"""Conversations by the rules give the rows that objects give: the loop against `Conversation`."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from weakref import ref
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dissector.capture.columns import END, GAP, Chunks
+from dissector.engine.correlation import connection_dispatcher, open_requests
+from dissector.engine.correlation.connection_dispatcher import Conversations, Talk
+from dissector.engine.reading.capture import Options, Reading
+from dissector.engine.tables.exchange_table import Exchanges, Frames
+from tests.corpus import each_capture
+from tests.dissector.engine.chunks import Chunk, captures, columns, connections, numbered
+from tests.examples import examples
+from tests.frames import request, response
+from tests.packets import pieces
+
+PRODUCE, HEARTBEAT, HANDSHAKE = 0, 12, 17
+
+
+def rows_of(table: Exchanges) -> Iterator[tuple[Any, ...]]:
+    """Yield all that a window tells of each exchange, but where its bytes lie."""
+    for row in range(len(table)):
+        yield (
+            *(int(getattr(table, name)[row]) for name in ("connection", "status", "client")),
+            *(int(getattr(table, name)[row]) for name in ("token", "unasked", "api_key")),
+            *(int(getattr(table, name)[row]) for name in ("api_version", "correlation_id")),
+            *frame(table, table.request, row),
+            *frame(table, table.response, row),
+        )
+
+
+def frame(table: Exchanges, frames: Frames, row: int) -> tuple[Any, ...]:
+    names = ("there", "size", "packet", "time_ns", "offset")
+    return table.frame(frames, row), *(int(getattr(frames, name)[row]) for name in names)
+
+
+def tell(
+    chunks: Sequence[Chunk],
+    whole: Sequence[bool],
+    windows: Sequence[int] = (),
+    **options: Any,
+) -> tuple[list[tuple[Any, ...]], list[Talk], int]:
+    """Return the rows, what is known of the talks, and the low water before the end."""
+    fold = Conversations(connections(whole), **options)
+    ends = sorted({0, len(chunks), *(at for at in windows if at < len(chunks))})
+    told = [list(rows_of(fold.feed(columns(chunks[a:b])))) for a, b in pairwise(ends)]
+    low = fold.low_water()
+    told.append(list(rows_of(fold.finish())))
+    return [row for rows in told for row in rows], list(fold), low
+
+
+def check(
+    chunks: Sequence[Chunk], whole: Sequence[bool], windows: Sequence[int], **options: Any
+) -> None:
+    """Compare what the loop tells, as Python and compiled, with what objects tell."""
+    truth = tell(chunks, whole, by_rules=False, **options)
+    for run in (connection_dispatcher.pair.uncompiled, connection_dispatcher.pair.compiled):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(connection_dispatcher, "pair", lambda *given, work, run=run: run(*given))
+            assert tell(chunks, whole, windows, **options) == truth
+
+
+WINDOWS = st.lists(st.integers(1, 30), max_size=8)
+MANY = settings(deadline=None, max_examples=examples(150))
+
+
+@given(captures(odd=False), WINDOWS)
+@MANY
+def test_rows_are_those_of_objects(
+    drawn: tuple[list[Chunk], list[bool]], windows: list[int]
+) -> None:
+    check(*drawn, windows)
+
+
+@given(captures(), WINDOWS)
+@MANY
+def test_rows_are_those_of_objects_where_much_is_odd(
+    drawn: tuple[list[Chunk], list[bool]], windows: list[int]
+) -> None:
+    check(*drawn, windows)
+
+
+@given(captures(), st.sampled_from([{9092}, {9093}, {9092, 9093}, {1}, {50000}]), WINDOWS)
+@settings(deadline=None, max_examples=examples(60))
+def test_rows_are_those_of_objects_with_ports(
+    drawn: tuple[list[Chunk], list[bool]], ports: set[int], windows: list[int]
+) -> None:
+    check(*drawn, windows, ports=frozenset(ports))
+
+
+@given(captures(), WINDOWS, st.sampled_from((40, 100)), st.integers(1, 3))
+@settings(deadline=None, max_examples=examples(100))
+def test_limits_act_as_in_objects(
+    drawn: tuple[list[Chunk], list[bool]], windows: list[int], limit: int, most: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(open_requests, "MAX_OPEN", most)
+        patch.setattr(open_requests, "MAX_OPEN_BYTES", 3 * limit)
+        check(*drawn, windows, max_frame_bytes=limit)
+
+
+def beat(n: int) -> bytes:
+    return request(HEARTBEAT, 4, n)
+
+
+def beaten(n: int) -> bytes:
+    return response(HEARTBEAT, 4, n)
+
+
+def led_by_objects(chunks: Sequence[Chunk], whole: bool = True) -> int:
+    """Return to how many chunks the loop did not come."""
+    fold, given = Conversations(connections([whole])), 0
+    take = fold._objects.take
+
+    def counted(chunks: Chunks, at: int, taken: int, held_from: int) -> int:
+        nonlocal given
+        after = take(chunks, at, taken, held_from)
+        given += after - at
+        return after
+
+    fold._objects.take = counted
+    fold.feed(columns(numbered(chunks)))
+    fold.finish()
+    return given
+
+
+def test_a_gap_takes_no_room_for_what_is_missing() -> None:
+    fold = Conversations(connections([True]))
+    chunks = [Chunk(0, 0, data=beat(0)), Chunk(0, 0, GAP, missing=1 << 40)]
+    assert len(fold.feed(columns(numbered(chunks)))) + len(fold.finish()) == 1
+
+
+def test_the_loop_leads_what_goes_by_the_rules() -> None:
+    """Frames cut anywhere, several at once, answers out of order, requests without answers."""
+    asked = b"".join(map(beat, range(6))) + request(PRODUCE, 9, 6, acks=0, timeout_ms=1)
+    told = b"".join(map(beaten, (1, 0, 4, 3)))
+    said = [Chunk(0, 0, data=beat(99))]
+    said += [Chunk(0, 0, data=part) for part in pieces(asked, range(0, len(asked), 7))]
+    said += [Chunk(0, 1, data=part) for part in pieces(told, range(0, len(told), 3))]
+    assert led_by_objects([*said, Chunk(0, 0, END)]) == 0
+    check(numbered(said), [True], [3, 9, 40])
+
+
+@pytest.mark.parametrize(
+    ("said", "odd"),
+    [
+        ([Chunk(0, 0, GAP, missing=3)], 1),
+        ([Chunk(0, 1, data=beaten(7))], 1),
+        ([Chunk(0, 1, data=beaten(0) + beaten(7) + beaten(9))], 1),
+        ([Chunk(0, 0, data=request(HANDSHAKE, 0, 1))], 1),
+        ([Chunk(0, 0, data=beat(1)[:20]), Chunk(0, 0, END)], 1),
+        ([Chunk(0, 0, data=b"\xff" * 20)], 1),
+    ],
+)
+def test_what_is_odd_goes_to_an_object_and_comes_back(said: list[Chunk], odd: int) -> None:
+    more = [Chunk(0, 0, data=beat(n)) for n in range(9, 13)]
+    chunks = [Chunk(0, 0, data=beat(0)), *said]
+    assert led_by_objects(chunks) >= odd
+    check(numbered([*chunks, *more]), [True], [1, 2, 3, 4, 5])
+
+
+def test_a_gap_between_frames_is_the_only_odd_thing() -> None:
+    said = [Chunk(0, 0, data=beat(n)) for n in range(8)]
+    said.insert(4, Chunk(0, 0, GAP, missing=3))
+    # The gap, and the request behind it, at which the stream is entered again.
+    assert led_by_objects(said) == 2
+
+
+def test_ids_of_requests_due_no_response_are_remembered_to_a_limit() -> None:
+    produced = [request(PRODUCE, 9, n, acks=0, timeout_ms=1) for n in range(1005)]
+    said = [Chunk(0, 0, data=each) for each in produced]
+    said += [Chunk(0, 1, data=response(PRODUCE, 9, n)) for n in (0, 4, 5, 1004, 7)]
+    chunks = numbered(said)
+    check(chunks, [True], [500, 1006])
+    unasked = [row[4] for row in tell(chunks, [True])[0][1005:]]
+    assert unasked == [0, 0, 1, 1, 1]
+
+
+def test_what_is_held_does_not_grow_with_the_capture() -> None:
+    """Requests wait, and frames come in pieces, window after window."""
+    fold = Conversations(connections([True]))
+    big = request(HEARTBEAT, 4, 5, member_id="m" * 30_000)
+    fold.feed(columns([Chunk(0, 0, data=beat(1))]))
+    most = 0
+    for window in range(400):
+        rows = [Chunk(0, 0, data=part) for part in pieces(big, [9, 25_000])]
+        told = fold.feed(columns([*rows, Chunk(0, 1, data=beaten(5)), Chunk(0, 0, data=big[:50])]))
+        assert told.frame(told.request, 0) == big[4:], window
+        rest = fold.feed(columns([Chunk(0, 0, data=big[50:]), Chunk(0, 1, data=beaten(5))]))
+        assert rest.frame(rest.request, 0) == big[4:], window
+        most = max(most, len(fold._tables.held))
+    assert most < 8 << 20
+    # There is room for all frames that a chunk may hold.
+    assert len(fold._tables.nodes) < 10_000
+    assert [fold.low_water(), len(fold.finish())] == [0, 1]
+
+
+def test_a_window_is_not_kept_alive() -> None:
+    fold = Conversations(connections([True]))
+    chunks = columns([Chunk(0, 0, data=beat(1)), Chunk(0, 1, data=beaten(1))])
+    told = fold.feed(chunks)
+    window, rows = ref(chunks.data), ref(told.connection.base)
+    del chunks, told
+    gc.collect()
+    assert window() is None
+    assert rows() is None
+
+
+def told_of(
+    file: Path, by_rules: bool, window_bytes: int
+) -> tuple[list[tuple[Any, ...]], list[Talk]]:
+    reading = Reading([str(file)], Options(window_bytes=window_bytes))
+    reading.conversations = Conversations(reading.streams.connections, by_rules=by_rules)
+    rows = [row for window in reading.windows() for row in rows_of(window.exchanges)]
+    return rows, list(reading.conversations)
+
+
+@each_capture("conversations")
+def test_captures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = told_of(path, False, 1 << 25)
+    for window_bytes in (1 << 25, 5000):
+        assert told_of(path, True, window_bytes) == truth
+    compiled = connection_dispatcher.pair.compiled
+    monkeypatch.setattr(connection_dispatcher, "pair", lambda *given, work: compiled(*given))
+    assert told_of(path, True, 50_000) == truth

@@ -1,0 +1,145 @@
+"""The loop's rules are those of `recognise` and `entry`, or stricter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dissector.engine.correlation.connection_correlator import Conversation
+from dissector.engine.correlation.frame_checks import known_version, sane_request
+from dissector.engine.correlation.frame_checks_kernel import (
+    DUE,
+    KEYS,
+    NOT_DUE,
+    PLAIN,
+    UNASKED,
+    UNKNOWN,
+    UNREAD,
+    UNSURE,
+    is_answered,
+    is_plain_request,
+    learn,
+    new_rules,
+    opens_kafka,
+    response_due,
+)
+from dissector.engine.correlation.state_columns import MAX_FRAME, NUMBERS, WANTED
+from dissector.protocol.apis import NAMES
+from dissector.protocol.messages import expects_response
+from tests.examples import examples
+from tests.frames import request
+
+PRODUCE, METADATA = 0, 3
+
+RULES = new_rules()
+for _key in NAMES:
+    learn(RULES, _key)
+
+NUMBERS_ = np.zeros(NUMBERS, np.int64)
+NUMBERS_[MAX_FRAME] = 10_000
+
+
+def opens(data: bytes) -> int:
+    return opens_kafka(data, 0, len(data), NUMBERS_, RULES)
+
+
+@pytest.mark.parametrize("key", NAMES)
+def test_versions_that_are_known(key: int) -> None:
+    for version in range(40):
+        assert (version <= RULES[key, 0]) == known_version(key, version)
+
+
+def test_keys_that_are_not_known() -> None:
+    assert all(RULES[key, 0] == UNKNOWN for key in range(KEYS) if key not in NAMES)
+
+
+def test_an_api_that_was_not_met_is_asked_for() -> None:
+    rules, numbers = new_rules(), NUMBERS_.copy()
+    frame = request(METADATA, 9, 1)
+    assert opens_kafka(frame, 0, len(frame), numbers, rules) == UNREAD
+    assert numbers[WANTED] == METADATA
+    learn(rules, METADATA)
+    assert opens_kafka(frame, 0, len(frame), numbers, rules) == PLAIN
+    assert rules[METADATA + 1, 0] == UNASKED
+
+
+@given(
+    st.integers(0, 13),
+    st.sampled_from((None, "", "client", "ø" * 80)),
+    st.sampled_from((None, "", "t", "t" * 126, "t" * 127, "t" * 400)),
+    st.integers(-2, 2),
+)
+def test_whether_a_response_is_due(
+    version: int, client_id: str | None, text: str | None, acks: int
+) -> None:
+    values = {"transactional_id": text} if version >= 3 else {}
+    frame = request(PRODUCE, version, 1, client_id, acks=acks, timeout_ms=1, **values)
+    said = response_due(frame, 0, len(frame), RULES)
+    # A length of two bytes is left to the objects.
+    assert said == UNSURE if version >= 9 and text and len(text) > 126 else said == (acks != 0)
+
+
+@given(st.integers(0, 14), st.data())
+def test_a_damaged_request_is_told_right_or_left_alone(version: int, data: st.DataObject) -> None:
+    values = {"acks": 0, "timeout_ms": 1} if version < 14 else {}
+    frame = bytearray(request(PRODUCE, min(version, 13), 1, "client", **values))
+    frame[7] = version
+    for at in data.draw(st.lists(st.integers(12, len(frame) - 1), max_size=3)):
+        frame[at] = data.draw(st.sampled_from((0, 1, 2, 0x7F, 0x80, 0xFF)))
+    frame = frame[: data.draw(st.integers(4, len(frame)))]
+    assert is_answered(bytes(frame[4:])) == expects_response(bytes(frame[4:]))
+    if len(frame) >= 14 and is_plain_request(frame, 0, len(frame) - 4, NUMBERS_, RULES) == PLAIN:
+        said = response_due(frame, 0, len(frame), RULES)
+        if said != UNSURE:
+            assert said == (DUE if expects_response(bytes(frame[4:])) else NOT_DUE)
+
+
+HEADERS = st.tuples(
+    st.one_of(st.integers(0, 60), st.integers(-(2**31), 2**31 - 1)),
+    st.integers(-2, 130),
+    st.integers(-2, 20),
+    st.integers(-2, 30),
+    st.binary(max_size=40),
+)
+
+
+@given(HEADERS, st.booleans())
+@settings(max_examples=examples(500))
+def test_what_is_plain_is_believed_by_objects_too(
+    header: tuple[int, int, int, int, bytes], again: bool
+) -> None:
+    size, key, version, client_id, text = header
+    frame = (
+        size.to_bytes(4, "big", signed=True)
+        + key.to_bytes(2, "big", signed=True)
+        + version.to_bytes(2, "big", signed=True)
+        + bytes(4)
+        + client_id.to_bytes(2, "big", signed=True)
+        + text
+    )
+    if is_plain_request(frame, 0, size, NUMBERS_, RULES) == PLAIN:
+        assert sane_request(frame, 0)
+        assert known_version(key, version)
+    data = frame + frame * again
+    if opens(data) == PLAIN:
+        talk = Conversation(0, True, lambda row: None, 10_000)
+        talk.data(0, data, 0, 0)
+        assert (talk.speaks, talk.client, talk.streams[0].entered) == ("kafka", 0, 0)
+
+
+def test_where_kafka_begins() -> None:
+    frame = request(METADATA, 9, 1, "client")
+    assert opens(frame) == opens(frame * 2) == opens(frame + frame[:20]) == PLAIN
+    for odd in (
+        frame[:-1],
+        frame + b"\0",
+        frame + bytes(20),
+        request(METADATA, 9, 1, None),
+        request(METADATA, 9, 1, "1"),
+        request(METADATA, 9, 1, "a\tb"),
+        request(METADATA, 9, 1, "ø" * 9),
+        b"\x16\x03\x01\0\x20" + bytes(0x20),
+    ):
+        assert opens(odd) not in (PLAIN, UNREAD)

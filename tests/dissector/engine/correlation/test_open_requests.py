@@ -1,0 +1,93 @@
+"""The requests of a connection that wait."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from dissector.engine.correlation import open_requests as opened
+from dissector.engine.correlation.framer import Frame
+from dissector.engine.correlation.open_requests import OpenRequests
+from tests.frames import request
+
+HEARTBEAT, HANDSHAKE = 12, 17
+NUMBERS = count()
+
+
+def asked(n: int, key: int = HEARTBEAT, version: int = 0) -> Frame:
+    return frame(request(key, version, n)[4:])
+
+
+def frame(data: bytes, packet: int | None = None) -> Frame:
+    return Frame(0, data, len(data), next(NUMBERS) if packet is None else packet, 0, 0)
+
+
+def answer(n: int) -> Frame:
+    return frame(n.to_bytes(4, "big", signed=True))
+
+
+def test_oldest_with_the_id_is_answered() -> None:
+    waiting = OpenRequests()
+    frames = [asked(1), asked(2), asked(1)]
+    for each in frames:
+        assert list(waiting.add(each)) == []
+    assert (len(waiting), 1 in waiting, 3 in waiting) == (3, True, False)
+    assert waiting.oldest(1).frame is frames[0]
+    assert waiting.first_packet == frames[0].packet
+    assert [waiting.answered_by(answer(n)).frame for n in (1, 1)] == [frames[0], frames[2]]
+    assert waiting.answered_by(answer(1)) is None
+    assert [each.frame for each in waiting.pop_all()] == [frames[1]]
+    assert (len(waiting), 2 in waiting) == (0, False)
+
+
+def test_negative_ids_and_short_answers() -> None:
+    waiting = OpenRequests()
+    list(waiting.add(asked(-5)))
+    assert waiting.answered_by(frame(b"\xff\xff")) is None
+    assert waiting.answered_by(answer(-5)) is not None
+
+
+def test_request_cut_before_its_id_waits_under_none() -> None:
+    """Its few bytes of an id must not be taken for the id of another one."""
+    waiting = OpenRequests()
+    other = asked(7)
+    list(waiting.add(other))
+    list(waiting.add(frame(b"\0\x0c\0\0\x07")))
+    assert waiting.answered_by(answer(7)).frame is other
+    assert len(waiting.pop_all()) == 1
+
+
+def test_tokens_are_answered_in_order_of_all_requests() -> None:
+    waiting = OpenRequests()
+    list(waiting.add(asked(1, HANDSHAKE)))
+    tokens = [frame(data)._replace(token=True) for data in (b"one", b"two")]
+    for token in tokens:
+        list(waiting.add(token))
+    list(waiting.add(asked(2)))
+    assert waiting.tokens_wait
+    assert waiting.answered_by(answer(1)).correlation_id == 1
+    assert waiting.answered_by(answer(2)).frame is tokens[0]
+    assert waiting.answered_by(frame(b"")).frame is tokens[1]
+    assert not waiting.tokens_wait
+    assert waiting.answered_by(answer(2)).correlation_id == 2
+
+
+def test_too_many_or_too_large_give_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opened, "MAX_OPEN", 3)
+    waiting = OpenRequests()
+    dropped = [each for n in range(5) for each in waiting.add(asked(n))]
+    assert [each.correlation_id for each in dropped] == [0, 1]
+    assert len(waiting) == 3
+    monkeypatch.setattr(opened, "MAX_OPEN_BYTES", 100)
+    large = frame(request(HEARTBEAT, 0, 9, group_id="g" * 200)[4:])
+    assert [each.correlation_id for each in waiting.add(large)] == [2, 3, 4]
+    assert [each.correlation_id for each in waiting.pop_all()] == [9]
+
+
+def test_waived_ids_are_remembered_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = OpenRequests()
+    for n in range(opened.MAX_WAIVED + 1):
+        waiting.waive(asked(n))
+    assert [waiting.waived(answer(n)) for n in (0, 1, opened.MAX_WAIVED)] == [False, True, True]
+    assert not waiting.waived(frame(b""))

@@ -1,0 +1,204 @@
+"""Where a stream that is out of step is entered."""
+
+from __future__ import annotations
+
+import pytest
+
+from dissector.capture.columns import NEVER
+from dissector.engine.correlation import resync
+from dissector.engine.correlation.framer import Frame, Stream
+from dissector.engine.correlation.open_requests import OpenRequests
+from dissector.engine.correlation.resync import (
+    Break,
+    enter_lonely_responses,
+    enter_requests,
+    enter_responses,
+)
+from tests.frames import request, response, sized
+
+HEARTBEAT, METADATA = 12, 3
+
+
+def beat(n: int, client_id: str | None = "test", size: int = 1) -> bytes:
+    return request(HEARTBEAT, 3, n, client_id, group_id="g" * size)
+
+
+def stream(*packets: bytes, fresh: bool = True, limit: int = 10_000) -> Stream:
+    made = Stream(0, limit)
+    for number, data in enumerate(packets):
+        made.add(data, number, number)
+    made.fresh = fresh
+    return made
+
+
+def believe(buffer: bytearray, size: int) -> bool:
+    return True
+
+
+def entered(made: Stream, broken: Break | None = None) -> int | None:
+    """Return where a stream of requests is entered."""
+    return made.base if enter_requests(made, believe, broken) else None
+
+
+@pytest.mark.parametrize(
+    ("packets", "at"),
+    [
+        ([beat(1)], 0),
+        ([b"tail" + beat(1)], 4),
+        # The body decodes to its last byte: no other evidence is needed, but where no client id is.
+        ([b"\0" * 40 + beat(1) + b"x"], 40),
+        ([b"\0" * 40 + beat(1, None) + b"x"], None),
+        ([b"\0" * 40 + beat(1, None)], 40),
+        ([b"\0" * 40, beat(1, None) + b"x"], 40),
+        ([b"\0" * 40 + beat(1, None) + beat(2)], 40),
+        # A body that nobody can decode, up to the end of a packet or the next header.
+        ([b"tail" + request(HEARTBEAT, 3, 1)[:4] + beat(1)[4:-3] + b"\xff\xff\xff"], None),
+        ([b"no kafka at all, but long enough to be looked at"], None),
+        ([b""], None),
+        # Zeros are a Produce request without records; they are no evidence.
+        ([b"tail" + sized(bytes(18)) + b"x", b"x"], None),
+        ([sized(bytes(18)) + b"x"], None),
+    ],
+)
+def test_first_believable_request(packets: list[bytes], at: int | None) -> None:
+    assert entered(stream(*packets, fresh=False)) == at
+
+
+def garbled(n: int) -> bytes:
+    """Return a request with a good header and a body that does not fit."""
+    good = beat(n, size=30)
+    return good[:18] + b"\xff" * (len(good) - 18)
+
+
+def test_header_is_enough_where_its_size_leads_somewhere() -> None:
+    assert entered(stream(b"tail" + garbled(1), fresh=False)) == 4
+    assert entered(stream(b"tail" + garbled(1) + garbled(2), fresh=False)) == 4
+    assert entered(stream(b"tail" + garbled(1) + bytes(20), fresh=False)) is None
+
+
+def test_unfinished_request_is_waited_for_and_not_searched_again() -> None:
+    data = b"tail" + beat(1, size=300)
+    made = stream(data[:50], fresh=False)
+    assert entered(made) is None
+    assert made.scanned == 4
+    made.add(data[50:], 1, 1)
+    assert entered(made) == 4
+
+
+def test_nothing_is_waited_for_that_does_not_fit() -> None:
+    """The end of a header that was cut can look like the beginning of another one."""
+    lying = b"\0\x07\0\0" + b"\0\x09" + b"\0\x04" + b"test" + b"\0\x02ab" + b"\xff" * 30
+    made = stream(lying + beat(2), fresh=True, limit=1 << 20)
+    assert entered(made) == len(lying)
+
+
+def test_weak_unfinished_request_is_waited_for_at_the_beginning_of_a_packet_only() -> None:
+    weak = beat(1, None, 300)[:40]
+    at_start, inside = stream(weak), stream(b"x" + weak, fresh=False)
+    assert (entered(at_start), at_start.scanned) == (None, 0)
+    assert entered(inside) is None
+    assert inside.scanned > 1
+
+
+@pytest.mark.parametrize(
+    ("broken", "at"),
+    [(None, None), (Break(1, True), None), (Break(0, False), None), (Break(0, True, 270), 0)],
+)
+def test_cut_request_is_believed_where_the_capture_cut_it(
+    broken: Break | None, at: int | None
+) -> None:
+    assert entered(stream(beat(1, size=300)[:40]), broken) == at
+
+
+def test_large_request_is_entered_but_not_text_taken_for_one() -> None:
+    large = beat(1, size=5000)
+    assert entered(stream(large[:100], limit=1000)) == 0
+    assert entered(stream(b"AAAA" + large[4:100], limit=1000)) is None
+
+
+def test_unknown_request_is_entered_where_it_is_all_that_its_packets_hold() -> None:
+    strange = request(HEARTBEAT, 3, 1)
+    strange = strange[:4] + b"\x03\xe7" + strange[6:]
+    assert entered(stream(strange)) == 0
+    assert entered(stream(strange[:20], strange[20:])) == 0
+    assert entered(stream(b"x" + strange, fresh=False)) is None
+    assert entered(stream(strange + b"x")) is None
+
+
+def waiting(*ids: int, packet: int = -1) -> OpenRequests:
+    made = OpenRequests()
+    for n in ids:
+        data = beat(n)[4:]
+        list(made.add(Frame(0, data, len(data), packet, 0, 0)))
+    return made
+
+
+def answer_at(
+    made: Stream, opened: OpenRequests, broken: Break | None = None, horizon: int = NEVER
+) -> int | None:
+    found = enter_responses(made, believe, opened, broken, horizon)
+    return made.base if found else None
+
+
+def told(n: int) -> bytes:
+    return response(HEARTBEAT, 3, n)
+
+
+def test_answer_to_an_open_request() -> None:
+    made = stream(b"tail" + told(5) + told(6), fresh=False)
+    assert answer_at(made, waiting(6)) == 4 + len(told(5))
+
+
+@pytest.mark.parametrize("size", [6, 10, 12])
+def test_zeros_are_no_answer(size: int) -> None:
+    made = stream(b"tail" + sized(bytes(size)) + bytes(20), fresh=False)
+    assert answer_at(made, waiting(0)) is None
+    assert answer_at(stream(b"tail" + told(0) + bytes(20), fresh=False), waiting(0)) is None
+
+
+def test_responses_before_it_are_entered_where_sizes_lead_to_it() -> None:
+    assert answer_at(stream(told(4), told(5) + told(6)), waiting(6)) == 0
+    assert answer_at(stream(told(4)[3:], told(5) + told(6)), waiting(6)) == len(told(4)) - 3
+
+
+def test_answer_can_not_come_before_its_request() -> None:
+    assert answer_at(stream(told(6)), waiting(6, packet=3)) is None
+
+
+def test_answers_behind_the_horizon_are_looked_for_later() -> None:
+    made = stream(told(5), told(6))
+    assert answer_at(made, waiting(9), horizon=1) is None
+    assert made.scanned == len(told(5))
+    assert answer_at(made, waiting(6)) is not None
+
+
+def test_unfinished_answer_is_waited_for_or_believed_where_it_was_cut() -> None:
+    data = response(METADATA, 1, 6, controller_id=9)
+    assert answer_at(stream(data[:10]), waiting(6)) is None
+    for broken, at in (
+        (Break(0, True, len(data) - 10), 0),
+        (Break(0, True, len(data)), None),
+        (Break(0, False, len(data) - 10), None),
+    ):
+        assert answer_at(stream(data[:10]), waiting(6), broken) == at
+
+
+def test_responses_alone_are_known_by_ascending_ids() -> None:
+    rising = [told(n) for n in (7, 8, 9)]
+    assert enter_lonely_responses(stream(b"x" * 9, *rising), believe)
+    assert not enter_lonely_responses(stream(*rising[:2]), believe)
+    assert not enter_lonely_responses(stream(told(7), told(9), told(8)), believe)
+    assert not enter_lonely_responses(stream(b"x" + b"".join(rising)), believe)
+    assert enter_lonely_responses(stream(told(7)), believe, least=1)
+
+
+def test_overlapping_candidates_are_tried_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hostile bytes: a candidate every 16 bytes, each far larger than that."""
+    tried = []
+    monkeypatch.setattr(resync, "FREE_BYTES", 0)
+    monkeypatch.setattr(resync, "fits", lambda frame: bool(tried.append(len(frame))))
+    header = b"\0\0\x70\0" + b"\0\x0c\0\x03" + b"\xff\xff\xff\x01" + b"\0\x02ab"
+    made = stream(header * 4000, limit=1 << 20)
+    assert entered(made) is None
+    assert len(tried) > 10
+    assert sum(tried) <= resync.TRIES * made.end

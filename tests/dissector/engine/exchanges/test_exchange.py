@@ -1,0 +1,131 @@
+"""One exchange as an object."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from pathlib import Path
+
+from dissector import Capture, Options
+from dissector.engine.correlation.exchange_rows import Row, columns
+from dissector.engine.correlation.framer import Frame
+from dissector.engine.exchanges.exchange import COLUMNS, TOKEN, Exchange
+from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN, UNANSWERED
+from tests.frames import request, response
+
+HEARTBEAT, METADATA = 12, 3
+CAPTURES = Path(__file__).parents[4] / "captures"
+UNNAMED = re.compile("[0-9a-f-]{36}$")
+
+
+def frame(side: int, data: bytes, packet: int, size: int | None = None) -> Frame:
+    size = len(data) if size is None else size
+    return Frame(side, data, size, packet, packet * 1_500_000, packet * 100)
+
+
+def exchange(row: Row) -> Exchange:
+    return Exchange(
+        columns([row]), 0, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames()
+    )
+
+
+ASKED = frame(1, request(HEARTBEAT, 4, 7, "me", group_id="g")[4:], 3)
+TOLD = frame(0, response(HEARTBEAT, 4, 7, error_code=25)[4:], 5)
+
+
+def test_answered() -> None:
+    it = exchange(Row(2, ANSWERED, 1, ASKED, TOLD))
+    assert it.row() == {
+        "capture": "a.pcap",
+        "connection": 2,
+        "client": "c:1",
+        "broker": "b:2",
+        "api_key": 12,
+        "api": "Heartbeat",
+        "api_version": 4,
+        "correlation_id": 7,
+        "client_id": "me",
+        "status": "answered",
+        "request_time_ns": 4_500_000,
+        "response_time_ns": 7_500_000,
+        "latency_ms": 3.0,
+        "request_bytes": len(ASKED.data),
+        "response_bytes": len(TOLD.data),
+        "errors": ["UNKNOWN_MEMBER_ID"],
+        "topics": [],
+        "problems": [],
+    }
+    assert tuple(it.row()) == COLUMNS
+    assert (it.request_packet, it.response_packet) == (4, 6)
+    assert it.place_of(it.request) == (300, 1)
+    assert it.place_of(it.response) == (500, 0)
+    assert it.body("request") is it.request.body
+    assert it.body("response").error_code == 25
+
+
+def test_unanswered_has_no_response() -> None:
+    it = exchange(Row(0, UNANSWERED, 1, ASKED, None))
+    assert it.response is None
+    assert it.body("response") is None
+    assert [it.column(n) for n in ("response_bytes", "latency_ms", "errors")] == [None, None, []]
+    assert it.messages == [it.request]
+
+
+def test_orphan_knows_its_id_alone() -> None:
+    it = exchange(Row(0, ORPHAN, 1, None, TOLD, unasked=True))
+    assert (it.api, it.api_key, it.api_version, it.client_id) == (None, None, None, None)
+    assert it.correlation_id == 7
+    assert it.response.body is None
+    assert "acks = 0" in str(it.problems[0])
+
+
+def test_tokens_are_no_api() -> None:
+    it = exchange(Row(0, ANSWERED, 1, frame(1, b"\0user\0pass", 1), frame(0, b"", 2), token=True))
+    assert (it.api, it.api_key, it.correlation_id, it.client_id) == (TOKEN, None, None, None)
+    assert (it.request.frame, it.response.frame) == (b"\0user\0pass", b"")
+    assert it.problems == []
+
+
+def test_cut_frame_keeps_its_size_and_says_so() -> None:
+    it = exchange(Row(0, NO_RESPONSE, 1, frame(1, ASKED.data[:14], 1, len(ASKED.data)), None))
+    assert it.request_bytes == len(ASKED.data)
+    assert (it.api, it.client_id) == ("Heartbeat", "me")
+    assert "were not captured" in it.column("problems")[0]
+
+
+def test_topics_of_both_are_told_once() -> None:
+    asked = request(METADATA, 1, 1, topics=[{"name": "b"}, {"name": "a"}])
+    topics = [
+        {"error_code": code, "name": name, "is_internal": False, "partitions": []}
+        for name, code in (("a", 0), ("b", 3), ("c", 3), ("c", 5))
+    ]
+    told = response(METADATA, 1, 1, topics=topics)
+    it = exchange(Row(0, ANSWERED, 1, frame(1, asked[4:], 1), frame(0, told[4:], 2)))
+    assert it.topics == ["b", "a", "c"]
+    assert it.errors == ["UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE"]
+
+
+def test_what_is_kept_has_its_own_bytes() -> None:
+    other = Row(1, UNANSWERED, 1, frame(1, b"\0" * 50, 1), None)
+    table = columns([other, Row(2, ANSWERED, 1, ASKED, TOLD), other])
+    it = Exchange(table, 1, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
+    kept = it.kept()
+    assert kept.row() == it.row()
+    assert (kept.request.frame, kept.response.frame) == (ASKED.data, TOLD.data)
+    assert len(kept._table.held) == len(ASKED.data) + len(TOLD.data)
+    lonely = Exchange(table, 2, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
+    assert lonely.kept().row() == lonely.row()
+
+
+def test_names_in_a_capture_that_comes_once_depend_on_no_window() -> None:
+    content = (CAPTURES / "kafka39-three-nodes.pcap").read_bytes()
+
+    def topics(window_bytes: int) -> list[list[str]]:
+        options = Options(window_bytes=window_bytes, stdin=BytesIO(content))
+        # All are asked at the end, when all names are known.
+        return [each.topics for each in list(Capture(["-"], options))]
+
+    whole = topics(1 << 20)
+    assert any(UNNAMED.match(topic) for each in whole for topic in each)
+    assert topics(3000) == whole

@@ -1,0 +1,42 @@
+"""The columns of a whole window are the rows of its exchanges, asked one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dissector.engine.exchanges.exchange import COLUMNS
+from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
+from dissector.engine.exchanges.exchange_facts import read_known
+from dissector.engine.reading.capture import Capture
+from dissector.engine.tables.column_types import row_of
+from dissector.engine.tables.frames import exchange_schema, frame
+from tests.corpus import CAPTURES, each_capture
+
+
+def windows(*paths: Path) -> Any:
+    """Yield columns and rows of each window."""
+    capture = Capture(paths)
+    for window in capture.windows():
+        reading, table = capture.reading, window.exchanges
+        assert reading is not None
+        rows = [exchange.row() for exchange in capture.exchanges_of(window)]
+        known = read_known(table, capture.names)
+        columns = exchange_columns(table, known, reading.files_of, reading.ends_of)
+        yield with_names(columns, capture.names), rows
+
+
+@each_capture("pairs")
+def test_real_traffic(path: Path) -> None:
+    for columns, rows in windows(path):
+        assert tuple(columns) == COLUMNS
+        assert {len(column) for column in columns.values()} == {len(rows)}
+        assert [row_of(columns, row) for row in range(len(rows))] == rows
+        assert frame(columns, exchange_schema()).to_dicts() == rows
+
+
+def test_rows_know_their_files() -> None:
+    told = [columns["capture"] for columns, _ in windows(*CAPTURES[:3])]
+    rows = [row["capture"] for _, rows in windows(*CAPTURES[:3]) for row in rows]
+    assert [each.value(row) for each in told for row in range(len(each))] == rows
+    assert set(rows) == set(map(str, CAPTURES[:3]))

@@ -1,0 +1,175 @@
+"""Rows that wait for the names of their topics, and how many may wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import polars
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector import Capture, Options
+from dissector.engine.exchanges import topic_resolution
+from dissector.engine.exchanges.topic_resolution import named
+from dissector.engine.facts.topic_table import TopicNames
+from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds
+from dissector.engine.tables.exchange_table import NONE
+
+CAPTURES = [
+    Path(__file__).parents[4] / "captures" / name
+    for name in ("kafka4-three-nodes.pcap", "kafka4-sweep-data.pcap")
+]
+ZERO = np.zeros(1, np.int64)
+
+
+Window = tuple[set[int], set[int]]
+"""The topics of a window, by number, and those of which it tells the names."""
+
+
+def _id(number: int) -> UUID:
+    """Return the id of a topic; 1 is KRaft's."""
+    return UUID(int=100 + number)
+
+
+def part(topics: set[int]) -> Columns:
+    """Return a row with some topics, of which only the ids are known."""
+    ids = tuple(_id(topic) for topic in topics)
+    return {"connection": Integers(ZERO), "topics": Coded(ZERO, [ids])}
+
+
+def topics_of(columns: Columns) -> list[str]:
+    topics: list[str] = columns["topics"].value(0)
+    return topics
+
+
+def asked_at(windows: list[Window], most_rows: int) -> list[int]:
+    """Return after how many windows too many wait; none if that never is."""
+    known: set[int] = set()
+    waiting: list[set[int]] = []
+    for count, (topics, tells) in enumerate(windows, 1):
+        known |= tells
+        waiting += [topics] if waiting or topics - known else []
+        if len(waiting) > most_rows:
+            return [count]
+        while waiting and not waiting[0] - known:
+            waiting.pop(0)
+    return []
+
+
+SOME = st.sets(st.integers(1, 5))
+
+
+@given(windows=st.lists(st.tuples(SOME, SOME), max_size=12), most_rows=st.integers(0, 6))
+def test_rows_wait_until_their_topics_have_names(windows: list[Window], most_rows: int) -> None:
+    told = {_id(topic): f"topic {topic}" for _, tells in windows for topic in tells}
+    asked: list[int] = []
+    taken: list[Columns] = []
+
+    def ask() -> dict[UUID, str]:
+        asked.append(len(taken))
+        return told
+
+    names = TopicNames(ask)
+
+    def parts() -> Iterator[Columns]:
+        for topics, tells in windows:
+            taken.append(part(topics))
+            names.learn({_id(topic): f"topic {topic}" for topic in tells})
+            yield taken[-1]
+
+    expected = [
+        [told.get(_id(topic), str(_id(topic))) for topic in topics] for topics, _ in windows
+    ]
+    assert [topics_of(each) for each in named(parts(), names, most_rows)] == expected
+    assert asked == asked_at(windows, most_rows)
+    assert not names.may_ask
+
+
+def test_nothing_waits_where_nothing_can_be_asked() -> None:
+    parts = iter([part({1}), part({2})])
+    each = named(parts, TopicNames())
+    assert topics_of(next(each)) == [str(_id(1))]
+    assert len(list(parts)) == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_capture_is_read_once_or_twice_for_the_same_rows(
+    jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Capture] = []
+    read_names = Capture._read_names
+
+    def counted(capture: Capture) -> dict[UUID, str]:
+        asked.append(capture)
+        return read_names(capture)
+
+    monkeypatch.setattr(Capture, "_read_names", counted)
+
+    def exchanges() -> polars.DataFrame:
+        return Capture(CAPTURES, Options(window_bytes=3000, jobs=jobs)).exchanges()
+
+    once = exchanges()
+    assert not asked
+    monkeypatch.setattr(topic_resolution.named, "__defaults__", (0,))
+    twice = exchanges()
+    assert len(asked) == 1
+    assert once.equals(twice)
+
+
+def test_rows_that_wait_have_let_go_of_their_window() -> None:
+    window = np.arange(9)
+    waits, tells = part({1}), part(set())
+    waits["connection"] = Integers(window[:1])
+    waits["client"] = waits["broker"] = Coded(window[3:4], "abcd")
+    waits["api"] = Coded(np.array([NONE]), [])
+    waits["latency_ms"] = Milliseconds(window[4:5])
+    names = TopicNames(dict)
+
+    def parts() -> Iterator[Columns]:
+        yield waits
+        names.learn({_id(1): "one"})
+        yield tells
+
+    first, _ = named(parts(), names)
+    assert isinstance(first["connection"], Integers)
+    assert isinstance(first["client"], Coded)
+    assert isinstance(first["broker"], Coded)
+    assert first["client"].codes is first["broker"].codes
+    assert first["client"].codes.dtype == np.int64
+    assert [first["connection"].value(0), first["client"].value(0)] == [0, "d"]
+    assert first["api"].value(0) is None
+    assert first["latency_ms"].value(0) == 4e-6
+    assert not np.shares_memory(first["connection"].values, window)
+
+
+NUMBERS = st.one_of(
+    st.sampled_from([NONE, NONE + 1, 2**63 - 1]), st.integers(-5, 300), st.integers(NONE, 2**63 - 1)
+)
+
+
+@given(numbers=st.lists(NUMBERS))
+def test_numbers_that_wait_are_the_same_afterwards(numbers: list[int]) -> None:
+    columns: Columns = {"connection": Integers(np.array(numbers, np.int64))}
+    kept = topic_resolution._unpacked(topic_resolution._packed(columns))["connection"]
+    assert isinstance(kept, Integers)
+    assert kept.values.tolist() == numbers
+
+
+def test_what_waits_counts_by_rows() -> None:
+    rows = np.zeros(3, np.int64)
+    asked: list[int] = []
+
+    def parts() -> Iterator[Columns]:
+        for topic in (1, 2, 3):
+            ids = (_id(topic),)
+            yield {"connection": Integers(rows), "topics": Coded(rows, [ids])}
+            asked.append(topic)
+            names.learn({_id(topic): "named"})
+
+    names = TopicNames(lambda: pytest.fail("few rows waited"))
+    assert sum(len(each["topics"]) for each in named(parts(), names, most_rows=6)) == 9
+    assert asked == [1, 2, 3]

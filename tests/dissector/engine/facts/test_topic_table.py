@@ -1,0 +1,129 @@
+"""Topic ids and their names, told by messages before or after."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from dissector import Capture, open_capture
+from dissector.engine.facts.topic_table import TopicNames, may_tell_names
+from dissector.protocol.records import Record, new_batch
+from tests.frames import request, response
+from tests.packets import Packet, Talk, Wire, pcap_file, write
+
+PRODUCE, FETCH, METADATA = 0, 1, 3
+ORDERS, NAMELESS = UUID(int=5), UUID(int=2)
+
+PARTITION = {
+    "partition_index": 0,
+    "error_code": 0,
+    "high_watermark": 8,
+    "last_stable_offset": 8,
+    "log_start_offset": 0,
+    "aborted_transactions": None,
+    "preferred_read_replica": -1,
+}
+
+
+def fetched(talk: Talk, n: int, topic_id: UUID) -> Talk:
+    """Fetch one record of a topic that is named by its id alone."""
+    batch = new_batch([Record(0, 0, 0, b"key", b"value", (), 7, 1000)], base_offset=7)
+    partition = PARTITION | {"records": batch.to_bytes(fix_crc=True)}
+    topic = {"topic_id": topic_id, "partitions": [partition]}
+    talk.client(request(FETCH, 13, n, topics=[{"topic_id": topic_id, "partitions": []}]))
+    return talk.broker(response(FETCH, 13, n, responses=[topic]))
+
+
+def named(talk: Talk, n: int) -> Talk:
+    """Ask for the names of topics."""
+    topic = {
+        "error_code": 0,
+        "name": "orders",
+        "topic_id": ORDERS,
+        "is_internal": False,
+        "partitions": [],
+        "topic_authorized_operations": 0,
+    }
+    talk.client(request(METADATA, 12, n, topics=[]))
+    return talk.broker(response(METADATA, 12, n, topics=[topic]))
+
+
+def stdin(packets: list[Packet]) -> Capture:
+    return open_capture("-", stdin=io.BytesIO(pcap_file(packets)))
+
+
+def test_topic_id_is_named_by_metadata_before_after_and_in_a_later_file(tmp_path: Path) -> None:
+    early, late, first, second = Wire(), Wire(), Wire(), Wire()
+    fetched(named(early.talk().syn(), 1), 2, ORDERS)
+    named(fetched(late.talk().syn(), 1, ORDERS), 2)
+    fetched(first.talk().syn(), 1, ORDERS)
+    second.now_ns += 10**9
+    named(second.talk(50001).syn(), 1)
+    captures = [
+        open_capture(write(tmp_path / "early.pcap", early.packets)),
+        open_capture(write(tmp_path / "late.pcap", late.packets)),
+        open_capture(
+            write(tmp_path / "1.pcap", first.packets), write(tmp_path / "2.pcap", second.packets)
+        ),
+        stdin(early.packets),
+    ]
+    for capture in captures:
+        assert [e.topics for e in capture if e.api == "Fetch"] == [["orders"]]
+    for capture in captures[:3]:
+        assert capture.records()["topic"].to_list() == ["orders"]
+    assert stdin(early.packets).records()["topic"].to_list() == ["orders"]
+
+
+def test_topic_id_without_a_name_shows_as_its_text(tmp_path: Path) -> None:
+    wire = Wire()
+    named(fetched(wire.talk().syn(), 1, NAMELESS), 2)
+    capture = open_capture(write(tmp_path / "a.pcap", wire.packets))
+    assert [e.topics for e in capture] == [[str(NAMELESS)], ["orders"]]
+    (record,) = capture.records().to_dicts()
+    assert (record["topic"], record["topic_id"]) == (None, str(NAMELESS))
+
+
+def test_standard_input_names_topics_by_what_came_before() -> None:
+    wire = Wire()
+    talk = fetched(wire.talk().syn(), 1, ORDERS)
+    fetched(named(talk, 2), 3, ORDERS)
+    assert [e.topics for e in stdin(wire.packets)] == [[str(ORDERS)], ["orders"], ["orders"]]
+    assert stdin(wire.packets).records()["topic"].to_list() == [None, "orders"]
+
+
+def test_produce_v13_names_topics_too(tmp_path: Path) -> None:
+    wire = Wire()
+    data: list[dict[str, Any]] = [{"topic_id": ORDERS, "partition_data": []}]
+    talk = wire.talk().syn().client(request(PRODUCE, 13, 1, acks=1, topic_data=data))
+    named(talk.broker(response(PRODUCE, 13, 1)), 2)
+    (produce, _) = open_capture(write(tmp_path / "a.pcap", wire.packets))
+    assert produce.topics == ["orders"]
+
+
+def test_rest_of_the_capture_is_asked_once_and_only_for_what_is_not_known() -> None:
+    asked = []
+
+    def ask() -> dict[UUID, str]:
+        asked.append(1)
+        return {ORDERS: "orders"}
+
+    names = TopicNames(ask)
+    names.learn({NAMELESS: "known"})
+    assert (names.name(NAMELESS), names.name("text"), len(asked)) == ("known", "text", 0)
+    assert (names.name(ORDERS), names.known_name(UUID(int=3)), len(asked)) == ("orders", None, 1)
+    assert (names.name(UUID(int=3)), len(asked)) == (str(UUID(int=3)), 1)
+
+
+def test_the_log_of_kraft_has_its_name_without_being_told() -> None:
+    names = TopicNames()
+    assert names.name(UUID(int=1)) == "__cluster_metadata"
+
+
+def test_which_messages_can_tell_names() -> None:
+    told = [v for v in range(20) if may_tell_names(METADATA, v)]
+    assert told[0] == 10, "KIP-516: since Metadata v10"
+    assert not any(may_tell_names(FETCH, v) for v in range(20))
+    assert not may_tell_names(999, 0)
+    assert may_tell_names(METADATA, 99), "read as the newest that is known"

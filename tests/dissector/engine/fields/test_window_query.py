@@ -1,0 +1,78 @@
+"""What a filter chooses from the columns of a window is what it lets pass one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dissector import open_capture
+from dissector.engine.exchanges import exchange_facts
+from dissector.engine.fields.window_query import Selection, _rows_of
+from dissector.engine.tables.column_types import Slices, row_count, row_of
+from dissector.filter import Filter, parse
+from tests.corpus import CAPTURES, each_capture
+
+FILTERS = [
+    parse(text)
+    for text in (
+        "api == Produce or api == Fetch",
+        "api_version >= 4 and not client_id contains 'admin'",
+        "latency_ms > 2.5 or latency_ms == null",
+        "request_bytes in {0..100, 345} and status == answered",
+        "error",
+        "error == NONE and topic",
+        "problem",
+        "tcp.port == 9092 and connection < 3",
+        "client matches '1' or correlation_id == 2",
+        "client == 127.0.0.1 or capture contains kafka",
+        "request.acks == -1",
+        "request.topic_data.name",
+        "request.topics == null",
+        "request.topics.name matches '^[a-m]'",
+        "response.error_code != 0 or response.responses.partition_responses.error_code > 0",
+        "response.brokers.host contains '.' and response.cluster_id",
+        "response.topics.topic_id or request.topics.topic_id",
+        "not (request.group_id or request.groups)",
+        "response.throttle_time_ms == 0 and response.api_keys.api_key == Fetch",
+        "response.finalized_features_epoch >= 0",
+        "request.topics.partitions.partition >= 1 and api_version < 13",
+        "request_time_ns > 0 and response_bytes != 14",
+    )
+]
+
+
+@each_capture("selection")
+def test_same_rows_as_one_by_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = open_capture(path)
+    for window in capture.windows():
+        monkeypatch.setattr(exchange_facts, "WORTHWHILE", 1)
+        selection = Selection(capture, window)
+        for chosen in FILTERS:
+            rows = chosen.passing(selection)
+            assert rows.tolist() == by_objects(selection, chosen), chosen.text
+            columns = selection.rows(rows)
+            assert row_count(columns) == len(rows)
+            if len(rows):
+                last = selection.exchange(int(rows[-1]))
+                assert row_of(columns, len(rows) - 1) == last.row()
+
+
+def by_objects(selection: Selection, chosen: Filter) -> list[int]:
+    return [row for row in range(len(selection)) if chosen.matches(selection.exchange(row))]
+
+
+def test_some_rows_pass_some_do_not() -> None:
+    """So that the test above can fail."""
+    capture = open_capture(next(path for path in CAPTURES if path.name == "demo.pcap"))
+    for window in capture.windows():
+        if len(window.exchanges):
+            selection = Selection(capture, window)
+            counts = {each.text: len(each.passing(selection)) for each in FILTERS}
+            some = [text for text, count in counts.items() if 0 < count < len(selection)]
+            assert len(some) > len(FILTERS) // 3, counts
+
+
+def test_exchanges_have_no_columns_of_bytes() -> None:
+    with pytest.raises(TypeError):
+        _rows_of(Slices(None, None, None), None)  # type: ignore[arg-type]

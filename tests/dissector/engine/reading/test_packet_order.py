@@ -1,0 +1,69 @@
+"""Messages in the order of the packets."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector import Capture, Options, open_capture
+from dissector.engine.reading import packet_order
+from dissector.engine.reading.packet_order import Heard, InOrder
+from tests.frames import request, response
+from tests.packets import Wire, pcap_file
+
+
+def beat(n: int) -> bytes:
+    return request(12, 4, n, group_id="g")
+
+
+def told(n: int) -> bytes:
+    return response(12, 4, n)
+
+
+def capture() -> bytes:
+    """Return a capture in which requests wait long, on several connections."""
+    wire = Wire()
+    first, second = wire.talk(50000).syn(), wire.talk(50001).syn()
+    first.client(beat(1), beat(2))
+    second.client(beat(3)).broker(told(3)).client(beat(4))
+    first.broker(told(2))
+    second.broker(told(4))
+    first.broker(told(1)).client(beat(5))
+    return pcap_file(wire.packets)
+
+
+def order(window_bytes: int, jobs: int = 1) -> list[tuple[int, str, int]]:
+    """Put the messages of the capture in order, telling what is ready after each window."""
+    made, heard = InOrder(), list[Heard]()
+    it = Capture(["-"], Options(window_bytes=window_bytes, stdin=io.BytesIO(capture()), jobs=jobs))
+    for window in it.windows():
+        for exchange in it.exchanges_of(window):
+            heard += made.take(exchange)
+        heard += made.ready(window.low_water)
+    heard += made.rest()
+    return [(each.packet, each.message.kind, each.message.correlation_id) for each in heard]
+
+
+@given(st.integers(1, 300))
+def test_order_is_that_of_the_packets_whatever_the_windows(window_bytes: int) -> None:
+    told = order(window_bytes)
+    assert [packet for packet, _, _ in told] == sorted(packet for packet, _, _ in told)
+    assert told == order(1 << 20)
+    assert told == order(window_bytes, jobs=3)
+    assert [n for _, kind, n in told if kind == "request"] == [1, 2, 3, 4, 5]
+    assert [n for _, kind, n in told if kind == "response"] == [3, 2, 4, 1]
+
+
+def test_no_more_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packet_order, "MAX_WAITING", 3)
+    made = InOrder()
+    early = [
+        each
+        for exchange in open_capture("-", stdin=io.BytesIO(capture()))
+        for each in made.take(exchange)
+    ]
+    assert len(early) == 6
+    assert len(list(made.rest())) == 3

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.engine.reading import percentiles as module
+from dissector.engine.reading.percentiles import Latencies
+
+PARTS = st.lists(st.lists(st.integers(-(10**6), 10**15) | st.integers(0, 5000), max_size=30))
+
+
+def filled(parts: list[list[int]]) -> Latencies:
+    out = Latencies()
+    for part in parts:
+        out.add(np.array(part, np.int64))
+    return out
+
+
+def nearest_rank(values: list[int], percent: int) -> int:
+    """Return the least value that so many percent do not exceed."""
+    return next(v for v in values if 100 * sum(w <= v for w in values) >= percent * len(values))
+
+
+@given(PARTS, st.integers(1, 100))
+def test_few_are_exact(parts: list[list[int]], percent: int) -> None:
+    values = sorted(value for part in parts for value in part)
+    found = filled(parts)
+    assert found.count == len(values)
+    if values:
+        assert (found.least, found.most) == (values[0], values[-1])
+        assert found.percentile(percent) == nearest_rank(values, percent)
+
+
+@given(PARTS, st.integers(1, 100))
+def test_many_are_right_to_half_a_thousandth(parts: list[list[int]], percent: int) -> None:
+    values = sorted(value for part in parts for value in part)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "EXACT", 3)
+        found = filled(parts)
+        assert found.count == len(values)
+        if not values:
+            return
+        assert (found.least, found.most) == (values[0], values[-1])
+        exact = nearest_rank(values, percent)
+        if exact >= 0:
+            assert abs(found.percentile(percent) - exact) <= exact / 2000
+        else:
+            assert exact >= found.percentile(percent)
+
+
+def test_memory_is_bounded() -> None:
+    found = Latencies()
+    for _ in range(20):
+        found.add(np.arange(0, 2**40, 2**25, dtype=np.int64))
+    assert found.count == 20 * 2**15
+    assert found._ranges is not None
+    assert found._exact == []
+    assert len(found._ranges) < 70_000

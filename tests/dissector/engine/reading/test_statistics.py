@@ -1,0 +1,100 @@
+"""Service response times."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from dissector import Capture, open_capture
+from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
+from dissector.engine.exchanges.exchange_facts import read_known
+from dissector.engine.reading.statistics import Statistics, health
+from tests.frames import request, response
+from tests.packets import STEP_NS, Wire, pcap_file
+
+PRODUCE, METADATA, HEARTBEAT = 0, 3, 12
+
+
+def capture() -> Capture:
+    wire = Wire()
+    talk = wire.talk().syn()
+    for n in range(1, 11):
+        talk.client(request(HEARTBEAT, 4, n, group_id="g"))
+        wire.now_ns += (n - 2) * STEP_NS  # answered after n milliseconds
+        talk.broker(response(HEARTBEAT, 4, n, error_code=27 if n == 4 else 0))
+    topics = [{"name": "a"}, {"name": "b"}]
+    talk.client(request(METADATA, 1, 20, "caf\udce9", topics=topics))
+    other = wire.talk(60000, hosts=("10.0.0.9", "10.0.0.2")).syn()
+    topic = {"name": "a", "partition_data": []}
+    other.client(request(PRODUCE, 7, 1, None, acks=0, topic_data=[topic]))
+    return open_capture("-", stdin=io.BytesIO(pcap_file(wire.packets)))
+
+
+def statistics(it: Capture) -> dict[str, list[dict[str, Any]]]:
+    """Return the report of rows, which must be that of columns."""
+    reports = Statistics(), Statistics()
+    for window in it.windows():
+        rows = [exchange.row() for exchange in it.exchanges_of(window)]
+        reports[0].add(rows)
+        known = read_known(window.exchanges, it.names)
+        assert it.reading is not None
+        files, ends = it.reading.files_of, it.reading.ends_of
+        columns = exchange_columns(window.exchanges, known, files, ends)
+        reports[1].add(with_names(columns, it.names))
+    assert reports[0].sections() == reports[1].sections()
+    assert reports[0].problems == reports[1].problems
+    return reports[0].sections()
+
+
+def test_sections() -> None:
+    report = statistics(capture())
+    heartbeat, *rest = report["apis"]
+    size = len(request(HEARTBEAT, 4, 1, group_id="g")) - 4
+    assert heartbeat == {
+        "api": "Heartbeat",
+        "count": 10,
+        "errors": 1,
+        "unanswered": 0,
+        "min_ms": 1.0,
+        "p50_ms": 5.0,
+        "p95_ms": 10.0,
+        "p99_ms": 10.0,
+        "max_ms": 10.0,
+        "request_bytes": 10 * size,
+        "response_bytes": 10 * (len(response(HEARTBEAT, 4, 1)) - 4),
+    }
+    assert [(r["api"], r["count"], r["unanswered"], r["max_ms"]) for r in rest] == [
+        ("Metadata", 1, 1, None),
+        ("Produce", 1, 0, None),
+    ]
+    assert [(r["topic"], r["count"]) for r in report["topics"]] == [("a", 2), ("b", 1)]
+    assert [(r["broker"], r["count"]) for r in report["brokers"]] == [("10.0.0.2:9092", 12)]
+    assert [(r["client_id"], r["client"], r["count"]) for r in report["clients"]] == [
+        ("test", "10.0.0.1", 10),
+        ("caf\\xe9", "10.0.0.1", 1),
+        (None, "10.0.0.9", 1),
+    ]
+
+
+def test_capture_without_kafka_has_empty_sections() -> None:
+    empty = open_capture("-", stdin=io.BytesIO(pcap_file([])))
+    assert statistics(empty) == {"apis": [], "clients": [], "topics": [], "brokers": []}
+
+
+def test_health() -> None:
+    it = capture()
+    list(it)
+    told = health(it.reading, problems=3)
+    assert (told["packets"], told["connections"], told["kafka_connections"]) == (50, 2, 2)
+    assert (told["tls_connections"], told["gaps"], told["skipped_bytes"]) == (0, 0, 0)
+    assert told["problems"] == 3
+
+
+def test_health_tells_what_was_passed_over() -> None:
+    wire = Wire()
+    wire.talk().syn()
+    arp = wire.packets[0].data[:12] + b"\x08\x06" + bytes(28)
+    packets = [type(wire.packets[0])(1, arp), *wire.packets]
+    it = open_capture("-", stdin=io.BytesIO(pcap_file(packets)))
+    list(it)
+    assert health(it.reading, 0)["packets passed over: not IP"] == 1

@@ -1,0 +1,104 @@
+"""Batches found in many fields."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dissector.engine.records import batch_scanner, batch_table
+from dissector.engine.records.batch_scanner import LARGE_BYTES, find_batches, verify
+from dissector.engine.records.batch_table import LEFT, RIGHT, WRONG, Batches
+from dissector.kernel import Kernel
+from dissector.protocol.records import Record, build_records, new_batch, new_message_set
+from dissector.protocol.records.layout import BATCH
+from tests.dissector.engine.modes import both
+
+mode = both(batch_scanner)
+
+NO_BYTES = np.zeros(0, np.uint8)
+ONE = new_batch([Record(value=b"v")])
+PLAIN = ONE.to_bytes()
+
+
+def find(*fields: bytes, cut: bool = True) -> Batches:
+    data = np.frombuffer(b"".join(fields), np.uint8)
+    length = np.array([len(each) for each in fields], np.int64)
+    may_be_cut = np.full(len(fields), cut)
+    return find_batches(data, NO_BYTES, np.cumsum(length) - length, length, may_be_cut)
+
+
+def test_the_columns_are_those_of_the_header() -> None:
+    first = new_batch(
+        [Record(timestamp=5, value=b"a"), Record(timestamp=7)],
+        base_offset=1 << 40,
+        producer_id=1 << 50,
+        producer_epoch=3,
+        base_sequence=9,
+        transactional=True,
+    )
+    data = first.to_bytes(fix_crc=True)
+    found = find(PLAIN + data, b"", data)
+    assert found.state.tolist() == [RIGHT] * 3
+    assert found.field.tolist() == [0, 0, 2]
+    assert found.start.tolist() == [0, len(PLAIN), len(PLAIN) + len(data)]
+    header = BATCH.unpack_from(data)
+    names = (
+        ("base_offset", batch_table.BASE_OFFSET),
+        ("crc", batch_table.CRC),
+        ("attributes", batch_table.ATTRIBUTES),
+        ("base_timestamp", batch_table.BASE_TIMESTAMP),
+        ("max_timestamp", batch_table.MAX_TIMESTAMP),
+        ("producer_id", batch_table.PRODUCER_ID),
+        ("producer_epoch", batch_table.PRODUCER_EPOCH),
+        ("base_sequence", batch_table.BASE_SEQUENCE),
+        ("records_count", batch_table.COUNT),
+    )
+    for name, column in names:
+        assert found.column(column)[1] == header[BATCH.names.index(name)], name
+    assert found.end.tolist()[-1] == len(PLAIN) + 2 * len(data)
+
+
+def test_what_is_known_of_fields() -> None:
+    crc = bytearray(PLAIN)
+    crc[20] ^= 1
+    magic = PLAIN[:16] + b"\x03" + PLAIN[17:]
+    short = PLAIN[:8] + (13).to_bytes(4, "big") + PLAIN[12:]
+    old = build_records(new_message_set([Record(value=b"v")]))
+    assert find(PLAIN, bytes(crc), magic, short, old, PLAIN[:-1]).state.tolist() == [
+        *(RIGHT, WRONG, WRONG, WRONG, LEFT, RIGHT)
+    ]
+    assert find(PLAIN, PLAIN[:-1], PLAIN[:3], cut=False).state.tolist() == [RIGHT, WRONG, WRONG]
+
+
+def test_more_records_than_a_field_may_have_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = ONE.records_count
+    limit = 3 * (count + 1)
+    monkeypatch.setattr(batch_scanner, "MAX_RECORDS", limit)
+    assert find(PLAIN * 3, PLAIN * 4, PLAIN).state.tolist() == [RIGHT, LEFT, RIGHT]
+
+
+def test_room_is_made_for_many_batches() -> None:
+    empty = new_batch([]).to_bytes()
+    found = find(empty * 700, empty * 3, empty * 900)
+    assert found.field.tolist() == [0] * 700 + [1] * 3 + [2] * 900
+    assert (np.diff(found.start) == len(empty)).all()
+    assert found.state.tolist() == [RIGHT] * 3
+
+
+@pytest.mark.parametrize("size", [LARGE_BYTES // 2, LARGE_BYTES])
+@pytest.mark.parametrize("own", [True, False])
+def test_wrong_checksums(monkeypatch: pytest.MonkeyPatch, own: bool, size: int) -> None:
+    if not own:  # as little as this is checked by libraries
+        kernel = Kernel(batch_scanner._verify.python)
+        monkeypatch.setattr(batch_scanner, "_verify", kernel)
+    large = new_batch([Record(value=b"v" * size)]).to_bytes()
+    old = build_records(new_message_set([Record(value=b"v" * size)]))
+    bad, wrong = (each[:-1] + b"x" for each in (large, old))
+    fields = [large, bad, old, wrong]
+    lengths = np.array([len(each) for each in fields])
+    data = np.frombuffer(b"".join(fields), np.uint8)
+    split = len(large) + len(bad)
+    places = data[:split], data[split:], np.cumsum(lengths) - lengths, lengths
+    found = find_batches(*places, np.zeros(4, np.bool_), message_sets=True)
+    verify(*places[:2], found, np.arange(4))
+    assert found.state.tolist() == [RIGHT, WRONG, RIGHT, WRONG]

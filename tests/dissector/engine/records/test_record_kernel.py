@@ -1,0 +1,19 @@
+"""Parts of the loop over records; the whole is held by the tests of `record_columns`."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.engine.records.record_kernel import _delta
+from dissector.protocol.records.layout import zigzag
+
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+
+
+@given(INT64, st.binary(max_size=3))
+def test_varints(number: int, rest: bytes) -> None:
+    written = zigzag(number)
+    # As Python the number may be wider than 64 bits: sums wrap it.
+    assert _delta(written + rest, 0, len(written + rest), 1) == (number, len(written))
+    assert _delta(written, 0, len(written) - 1, 1) == (0, -1)

@@ -1,0 +1,41 @@
+"""Where the `records` fields of a window are."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from dissector.engine.correlation.exchange_rows import columns
+from dissector.engine.records.record_locator import record_fields
+from tests.dissector.engine.records.test_record_windows import PLAIN, exchange_row, fetched, produce
+
+
+def test_fields_have_their_topics_and_partitions() -> None:
+    table = columns(
+        [
+            exchange_row(produce(9, ("a", [None, PLAIN, b""]), ("b", [PLAIN]), ("c", []))),
+            fetched(16, (UUID(int=9), [PLAIN, PLAIN])),
+            fetched(4, ("a", [PLAIN])),
+        ]
+    )
+    fields = record_fields(table)
+    assert fields.row.tolist() == [0, 0, 1, 1, 2]
+    assert [fields.topics[number] for number in fields.topic.tolist()] == [
+        *("a", "b", UUID(int=9), UUID(int=9), "a")
+    ]
+    assert fields.partition.tolist() == [1, 0, 0, 1, 0]
+    assert fields.correlation_id.tolist() == [3, 3, 4, 4, 4]
+    assert fields.time_ns.tolist() == [5, 5, 9, 9, 9]
+    assert fields.may_be_cut.tolist() == [False, False, True, True, True]
+    for start, length in zip(fields.start.tolist(), fields.length.tolist(), strict=True):
+        assert table.bytes_at(start, length) == PLAIN
+    assert fields.left.tolist() == []
+
+
+def test_what_is_cut_off_or_has_bytes_left_over_is_left() -> None:
+    frame = produce(9, ("a", [PLAIN]))
+    longer = (len(frame) - 3).to_bytes(4, "big") + frame[4:] + b"x"
+    unknown = frame[:6] + b"\x7f\xff" + frame[8:]
+    rows = exchange_row(frame), exchange_row(frame, cut=1), exchange_row(longer)
+    fields = record_fields(columns([*rows, exchange_row(unknown)]))
+    assert fields.row.tolist() == [0]
+    assert fields.left.tolist() == [1, 2, 3]

@@ -1,0 +1,64 @@
+"""Columns of several windows as one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dissector.engine.tables.column_types import (
+    Buffers,
+    Coded,
+    Columns,
+    Headers,
+    Integers,
+    JsonTexts,
+    Milliseconds,
+    Slices,
+    row_count,
+    row_of,
+)
+from dissector.engine.tables.concatenate import Joining
+from dissector.engine.tables.exchange_table import NONE
+
+
+def window(data: np.ndarray, number: int) -> Columns:
+    """Three rows; all bytes are in `data`, which the next window uses again."""
+    data[:] = np.frombuffer(f"{number}abcdefg".encode(), np.uint8)
+    none = np.zeros(0, np.uint8)
+    buffers = Buffers(none, data[:4], data[4:])
+    first = np.array([0, 3, 5])
+    bytes_column = np.array([5, NONE, 0]), np.array([2, -1, 4]), buffers
+    return {
+        "list": Coded(np.array([1, NONE, 0]), [[number], ["same"]]),
+        "number": Integers(np.array([number, NONE, 7])),
+        "time": Milliseconds(np.array([NONE, number, 10**6])),
+        "bytes": Slices(*bytes_column),
+        "json": JsonTexts(*bytes_column),
+        "headers": Headers(
+            np.array([1, 2, 3]),
+            np.array([1, 0, 2]),
+            Slices(np.array([0, *first, 2, 2]), np.array([4, 1, 1, 1, 1, 1]), buffers),
+            Slices(np.array([0, NONE, *first, 1]), np.array([4, -1, 1, 1, 1, 1]), buffers),
+        ),
+    }
+
+
+def test_rows_stay_when_their_window_is_gone() -> None:
+    joining, data = Joining(), np.zeros(8, np.uint8)
+    rows = []
+    for number in range(3):
+        columns = window(data, number)
+        rows += [row_of(columns, row) for row in range(row_count(columns))]
+        joining.add(columns)
+    data[:] = 0
+    joined = joining.columns()
+    assert [row_of(joined, row) for row in range(row_count(joined))] == rows
+    assert {name: type(column) for name, column in joined.items()} == {
+        name: type(column) for name, column in columns.items()
+    }
+    codes = joined["list"]
+    assert isinstance(codes, Coded)
+    assert codes.values == [[0], ["same"], [1], [2]]
+
+
+def test_no_windows_are_no_columns() -> None:
+    assert Joining().columns() == {}

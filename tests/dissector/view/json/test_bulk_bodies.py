@@ -1,0 +1,206 @@
+"""Bodies written in bulk are the texts that Python writes one by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dissector import open_capture
+from dissector.engine.correlation.exchange_rows import Row, columns
+from dissector.engine.records import batch_scanner, checksum, decompressor, record_decoder
+from dissector.engine.tape import tape
+from dissector.protocol.apis import Api, all_apis, api
+from dissector.protocol.records import Record, build_records, new_batch
+from dissector.view.json import body_kernel, bulk_bodies
+from dissector.view.json.json_program import END, LEAVE, TAGS, BodyPrograms
+from tests.corpus import each_capture
+from tests.dissector.engine.modes import both
+from tests.dissector.protocol.records.values import FIELDS
+from tests.dissector.view.bulk import (
+    FETCH,
+    check,
+    exchange,
+    fetched,
+    in_bulk,
+    one_by_one,
+    produce,
+    split,
+)
+from tests.examples import examples
+from tests.frames import request, response
+from tests.sources import Source, every_api, seeded, sources
+
+mode = both(batch_scanner, body_kernel, checksum, decompressor, record_decoder, tape)
+
+MESSAGES = [
+    (found.key, version)
+    for found in all_apis()
+    for version in found.request.versions
+    if version in found.response.versions
+]
+API_VERSIONS = 18
+
+
+def frames(
+    source: Source, key: int, version: int, number: int, unknown: bool = False
+) -> tuple[bytes, bytes]:
+    asked = source.value(api(key).request, version, unknown)
+    told = source.value(api(key).response, version, unknown)
+    return (
+        request(key, version, number, "test", **asked)[4:],
+        response(key, version, number, **told)[4:],
+    )
+
+
+@given(
+    chosen=st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=30),
+    source=sources(),
+    show_secrets=st.booleans(),
+)
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+def test_messages_of_all_kinds(
+    chosen: list[tuple[int, int]], source: Source, show_secrets: bool
+) -> None:
+    """Right, cut, changed, with bytes left over, with bytes that were not captured."""
+    rows = []
+    for number, (key, version) in enumerate(chosen):
+        unknown = source.chance.randrange(5) == 0
+        asked, told = (
+            source.damaged(f, keep=8) for f in frames(source, key, version, number, unknown)
+        )
+        row = exchange(asked, told, source.chance.choice([0, 0, 0, 3]))
+        rows.append(row._replace(request=None) if number % 7 == 6 else row)
+    check(rows, show_secrets)
+
+
+@every_api
+def test_every_version(found: Api) -> None:
+    rows = [
+        exchange(*frames(seeded(key, version, number), key, version, 1))
+        for key, version in MESSAGES
+        if key == found.key
+        for number in range(2)
+    ]
+    check(rows, show_secrets=True)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> bytes | None:
+    data = bytearray(build_records(draw(FIELDS)))
+    if draw(st.integers(0, 3)) == 0 and data:
+        data[draw(st.integers(0, len(data) - 1))] ^= draw(st.integers(1, 255))
+    if draw(st.integers(0, 3)) == 0:
+        data = data[: draw(st.integers(0, len(data)))]
+    return draw(st.sampled_from([bytes(data)] * 5 + [None]))
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda make, fields: make(*fields),
+            st.sampled_from([produce, fetched]),
+            st.lists(contents(), max_size=3),
+        ),
+        max_size=4,
+    )
+)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+def test_records_of_all_kinds(rows: list[Row]) -> None:
+    check(rows)
+
+
+HEADERS = (("k", b"v"), ("\udcff\n\u2028", None), ("", b""))
+RECORDS = [
+    Record(key=b"k", value=b"v" * 200),
+    Record(headers=HEADERS, offset_delta=3, timestamp_delta=-70_000, attributes=-1),
+    Record(key=b"", value=None, timestamp_delta=1 << 50),
+]
+
+
+def batch(**more: Any) -> bytes:
+    return new_batch(RECORDS, **more).to_bytes()
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.usefixtures("no_python")
+def test_records_are_written_by_the_loop(codec: str) -> None:
+    content = batch(codec=codec)
+    cut = [content + content[:size] for size in (1, 9, 13, 17, 40)]
+    table = split(columns([produce(content, None, b""), fetched(content * 2, *cut)]))
+    texts = in_bulk(table)
+    assert texts == one_by_one(table)
+    assert (texts[0][0] or "").count('"value": "' + "76" * 200) == 1
+
+
+@pytest.mark.parametrize("wrong", ["crc", "own", "far", "twice"])
+def test_what_is_left_to_python(wrong: str) -> None:
+    content, topic = bytearray(batch()), "orders"
+    match wrong:
+        case "crc":
+            content[20] ^= 1
+        case "own":
+            topic = "__cluster_metadata"
+        case "far":
+            content = bytearray(batch(base_offset=(1 << 63) - 1))
+        case _:
+            content += b"\0" * 11 + b"\1" * 40
+    check([produce(bytes(content), batch(), topic=topic), produce(batch())])
+
+
+@pytest.mark.usefixtures("no_python")
+def test_room_is_made_where_there_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [produce(batch()), fetched(batch(codec="gzip"), batch()[:30]), fetched(None)] * 2
+    table = split(columns(rows))
+    expected = one_by_one(table)
+    for room in (1, 700, 3000, 5000):
+        monkeypatch.setattr(bulk_bodies, "OUT_BYTES", room)
+        assert in_bulk(table) == expected
+
+
+def test_records_that_come_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk_bodies, "MOST_RECORDS", 2)
+    rows = [fetched(batch(codec=codec)) for codec in ("lz4", "gzip", "none", "zstd")]
+    check([rows[0], fetched(None), *rows, exchange(None), *rows, fetched(None)])
+
+
+@pytest.mark.parametrize("error", [0, 35])
+def test_answers_to_versions_that_nobody_knows(error: int) -> None:
+    for version in (0, 3, 99):
+        told = response(API_VERSIONS, min(version, 4), 1, error_code=error)[4:]
+        asked = request(API_VERSIONS, 3, 1)[4:]
+        asked = asked[:2] + version.to_bytes(2, "big") + asked[4:]
+        check([exchange(asked, told), exchange(asked, told[:5])])
+
+
+def test_messages_that_nobody_knows() -> None:
+    frame = b"\x7f\xff\0\0\0\0\0\1\xff\xff"
+    newer = request(FETCH, 11, 1)[4:]
+    newer = newer[:2] + b"\0\x63" + newer[4:]
+    rows = [exchange(frame, b"\0\0\0\1"), exchange(newer, b"\0\0\0\1\0"), exchange(b"\0", b"\0")]
+    assert check(rows) == [(None, None)] * 3
+
+
+def test_no_exchanges() -> None:
+    assert check([]) == []
+
+
+@each_capture("body texts")
+def test_captures(path: Path) -> None:
+    for window in open_capture(path).windows():
+        table = window.exchanges
+        assert in_bulk(table) == one_by_one(table)
+
+
+def test_declarations_are_no_deeper_than_the_notes() -> None:
+    programs = BodyPrograms(show_secrets=True)
+    for key, version in MESSAGES:
+        for kind in ("request", "response"):
+            start = programs.start(key, version, kind)
+            steps = programs.code[start:]
+            known = sum(step[3] + 1 for step in steps if step[0] == TAGS and step[3])
+            assert known < body_kernel.NOTES
+            assert steps[-1][0] in (END, LEAVE)

@@ -1,0 +1,84 @@
+"""Rows of messages in columns are those of objects, whatever the windows."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from dissector.cli import options
+from dissector.engine.reading import packet_order_buffer
+from dissector.engine.reading.capture import Options
+from dissector.engine.tables.concatenate import Joining
+from tests.corpus import each_capture
+from tests.dissector.cli.conftest import Run, good, run, shop
+from tests.frames import request, response
+from tests.packets import Wire, pcap_file
+
+__all__ = ["good", "run", "shop"]
+
+Texts = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture
+def pairs_of_texts(run: Run, monkeypatch: pytest.MonkeyPatch) -> Texts:
+    """Return what is printed with windows as objects, and with windows in columns."""
+
+    def texts(*words: str | Path) -> tuple[str, str]:
+        out = []
+        joined = []
+        add = Joining.add
+        monkeypatch.setattr(Joining, "add", lambda *some: (joined.append(1), add(*some)))
+        for in_columns in (False, True):
+            monkeypatch.setattr(options, "is_worthwhile", lambda _, it=in_columns: it)
+            assert not joined
+            out.append(run("dissect", *words, "-T", "ndjson").out)
+        assert bool(joined) == bool(out[0])
+        return out[0], out[1]
+
+    return texts
+
+
+@each_capture("message rows")
+def test_real_traffic(path: Path, pairs_of_texts: Texts) -> None:
+    one_by_one, in_columns = pairs_of_texts(path)
+    assert in_columns == one_by_one
+
+
+@pytest.mark.parametrize("window_bytes", [300, 2000])
+@pytest.mark.parametrize("words", [(), ("-Y", "api == Produce or errors"), ("--show-secrets",)])
+def test_all_that_is_odd(
+    window_bytes: int,
+    words: tuple[str, ...],
+    shop: Path,
+    pairs_of_texts: Texts,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(options, "Options", partial(Options, window_bytes=window_bytes))
+    monkeypatch.setattr(packet_order_buffer, "PIECE", 3)
+    one_by_one, in_columns = pairs_of_texts(shop, *words)
+    assert in_columns == one_by_one
+    assert in_columns.count("\n") >= 3
+
+
+def test_names_that_come_late_on_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits, by objects or in columns, has the names that were told before it."""
+    topic_id = UUID(int=5)
+    wire = Wire()
+    slow, quick = wire.talk(50000).syn(), wire.talk(50001).syn()
+    slow.client(request(12, 4, 1, group_id="g"))
+    asked = {"topic_id": topic_id, "partitions": []}
+    quick.client(request(1, 13, 2, topics=[asked])).broker(response(1, 13, 2))
+    told = {"error_code": 0, "name": "orders", "topic_id": topic_id, "partitions": []}
+    quick.client(request(3, 12, 3)).broker(response(3, 12, 3, topics=[told]))
+    slow.broker(response(12, 4, 1))
+    monkeypatch.setattr(options, "is_worthwhile", lambda _: True)
+    monkeypatch.setattr(options, "Options", partial(Options, window_bytes=1))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pcap_file(wire.packets))))
+    rows = run("dissect", "-", "-T", "ndjson").rows
+    assert [row["topics"] for row in rows if row["api"] == "Fetch"] == [[str(topic_id)], []]

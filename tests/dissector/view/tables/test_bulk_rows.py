@@ -1,0 +1,117 @@
+"""Rows that are written in bulk are, byte for byte, those that are written one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds, row_of
+from dissector.kernel import Kernel
+from dissector.view.tables import bulk_rows as bulk
+from dissector.view.tables import row_kernel as loop
+from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
+from dissector.view.tables.row_formats import Table, csv_lines, ndjson_lines
+from dissector.view.text.value_text import record_json, record_text
+from tests.dissector.view.columns import any_columns, ints
+from tests.examples import examples
+
+COMPILED = Kernel(loop.render.python)
+
+
+def written(text: Callable[..., Iterator[memoryview]], *given: Any) -> str:
+    """Return what is written, in Python and compiled, which must be the same."""
+    done = [b"".join(map(bytes, text(*given))).decode()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "render", lambda *given, work: COMPILED(*given, work=10**9))
+        done.append(b"".join(map(bytes, text(*given))).decode())
+    assert done[0] == done[1]
+    return done[0]
+
+
+def rows_of(columns: Columns) -> list[dict[str, Any]]:
+    return [row_of(columns, row) for row in range(len(next(iter(columns.values()))))]
+
+
+def ended(lines: Iterable[str], end: str) -> str:
+    return "".join(f"{line}{end}" for line in lines)
+
+
+@settings(max_examples=examples(50))
+@given(any_columns())
+def test_lines_of_json(columns: Columns) -> None:
+    assert written(ndjson_rows, columns) == ended(ndjson_lines(rows_of(columns)), "\n")
+
+
+@settings(max_examples=examples(50))
+@given(any_columns(records=True))
+def test_records_as_json(columns: Columns) -> None:
+    rows = map(record_json, rows_of(columns))
+    assert written(ndjson_rows, columns) == ended(ndjson_lines(rows), "\n")
+
+
+@settings(max_examples=examples(50))
+@given(any_columns(), st.data())
+def test_csv(columns: Columns, data: st.DataObject) -> None:
+    names = data.draw(st.permutations(list(columns)))[:4]
+    lines = list(csv_lines(rows_of(columns), names))[1:]
+    assert written(csv_rows, columns, names) == ended(lines, "\r\n")
+
+
+@settings(max_examples=examples(50))
+@given(any_columns(records=True))
+def test_records_as_csv(columns: Columns) -> None:
+    lines = list(csv_lines(map(record_text, rows_of(columns)), list(columns)))[1:]
+    assert written(csv_rows, columns, list(columns)) == ended(lines, "\r\n")
+
+
+@settings(max_examples=examples(50))
+@given(any_columns(), any_columns())
+def test_a_table(first: Columns, columns: Columns) -> None:
+    names = list(columns)
+    table = Table(names, rows_of(first))
+    lines = map(table.line, rows_of(columns))
+    assert written(table_rows, columns, table) == ended(lines, "\n")
+
+
+@pytest.mark.parametrize(
+    "ns", [0, 1, 99, 100, 1000, 1_500_000, 2_500, 10**15 - 1, 10**15, 3 * 10**16]
+)
+def test_lengths_of_time(ns: int) -> None:
+    columns = {"a": Milliseconds(ints([ns, -ns])), "b": Milliseconds(ints([-ns, ns]))}
+    table = Table(["a", "b"], [])
+    assert written(table_rows, columns, table) == ended(map(table.line, rows_of(columns)), "\n")
+    assert written(ndjson_rows, columns) == ended(ndjson_lines(rows_of(columns)), "\n")
+
+
+@settings(max_examples=examples(50))
+@given(any_columns(records=True, max_rows=3), st.sets(st.integers(0, 2)))
+def test_other_lines_instead(columns: Columns, rows: set[int]) -> None:
+    rows &= set(range(len(rows_of(columns))))
+    lines = list(ndjson_lines(map(record_json, rows_of(columns))))
+    other = {row: f'{{"other": "é{row}"}}' for row in rows}
+    expected = [other.get(row, line) for row, line in enumerate(lines)]
+    assert written(ndjson_rows, columns, other) == ended(expected, "\n")
+    cells = {row: f"é,{row}" for row in rows}
+    lines = list(csv_lines(map(record_text, rows_of(columns)), list(columns)))[1:]
+    expected = [cells.get(row, line) for row, line in enumerate(lines)]
+    assert written(csv_rows, columns, list(columns), cells) == ended(expected, "\r\n")
+
+
+def test_more_text_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "OUT_BYTES", 16)
+    monkeypatch.setattr(bulk, "BLOCK_ROWS", 3)
+    columns: Columns = {
+        "code": Coded(ints([0, 1, 0, 2, 0, 0, 0]), ["a", "b" * 500, []]),
+        "number": Integers(ints([*range(7)])),
+    }
+    parts = [bytes(part) for part in ndjson_rows(columns)]
+    assert b"".join(parts).decode() == ended(ndjson_lines(rows_of(columns)), "\n")
+    assert len(parts) >= 3
+
+
+def test_no_rows() -> None:
+    assert list(ndjson_rows({"a": Integers(ints([]))})) == []

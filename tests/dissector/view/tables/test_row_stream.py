@@ -1,0 +1,77 @@
+"""A table is the same text, however its rows come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dissector.engine.tables.column_types import Columns, Integers, row_count, row_of
+from dissector.view.tables.row_formats import SETTLING_ROWS, csv_lines, ndjson_lines, table_lines
+from dissector.view.tables.row_stream import Text, csv_text, ndjson_text, table_text
+from tests.dissector.view.columns import any_columns, ints
+from tests.examples import examples
+
+
+def rows_of(columns: Columns) -> list[dict[str, Any]]:
+    return [row_of(columns, row) for row in range(row_count(columns))]
+
+
+def joined(text: Iterator[Text]) -> str:
+    return b"".join(map(bytes, text)).decode()
+
+
+NAMES = ["number", 'na"me', "same_time_ns", "lag_ms", "last"]
+
+FORMS: dict[str, tuple[Callable[[Any], Iterator[Text]], Callable[[Any], Iterator[str]], str]] = {
+    "ndjson": (ndjson_text, ndjson_lines, "\n"),
+    "csv": (lambda parts: csv_text(parts, NAMES), lambda rows: csv_lines(rows, NAMES), "\r\n"),
+    "ndjson side by side": (lambda parts: ndjson_text(parts, 2), ndjson_lines, "\n"),
+    "csv side by side": (
+        lambda parts: csv_text(parts, NAMES, 2),
+        lambda rows: csv_lines(rows, NAMES),
+        "\r\n",
+    ),
+    "table": (lambda parts: table_text(parts, NAMES), lambda rows: table_lines(rows, NAMES), "\n"),
+    "terminal": (
+        lambda parts: table_text(parts, NAMES, terminal_width=30),
+        lambda rows: table_lines(rows, NAMES, terminal_width=30),
+        "\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=examples(30))
+@given(st.lists(st.tuples(any_columns(max_rows=3), st.booleans()), max_size=3))
+def test_parts_of_any_kind(form: str, parts: list[tuple[Columns, bool]]) -> None:
+    text, lines, end = FORMS[form]
+    # All rows have the columns in one order.
+    ordered = [({name: part[name] for name in NAMES}, in_columns) for part, in_columns in parts]
+    given_parts = [part if in_columns else iter(rows_of(part)) for part, in_columns in ordered]
+    rows = [row for part, _ in ordered for row in rows_of(part)]
+    assert joined(text(given_parts)) == "".join(f"{line}{end}" for line in lines(rows))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_widths_are_settled_by_the_first_rows(form: str) -> None:
+    text, lines, end = FORMS[form]
+    counts = [SETTLING_ROWS - 50, SETTLING_ROWS, 7]
+    parts = [{name: Integers(ints([*range(n)]) * 10**8) for name in NAMES} for n in counts]
+    rows = [row for part in parts for row in rows_of(part)]
+    expected = "".join(f"{line}{end}" for line in lines(rows))
+    for in_columns in (0, 1, 2):
+        mixed = [iter(rows_of(part)) if at == in_columns else part for at, part in enumerate(parts)]
+        assert joined(text(mixed)) == expected
+
+
+def test_the_header_of_csv_waits_until_there_is_something_to_read() -> None:
+    def broken() -> Iterator[Any]:
+        raise OSError
+        yield
+
+    with pytest.raises(OSError):  # noqa: PT011
+        next(csv_text(broken(), NAMES))

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dissector.protocol.messages import Message, decode_request, decode_response
+from dissector.view.text.summary_line import Seen, message_line
+from tests.frames import request, response
+
+BEGIN_NS = 1_700_000_000_000_000_000
+START = "     8     0.001000   #3        10.0.0.1:50000 -> 10.0.0.2:9092       "
+
+
+def produce(client_id: str | None = "rdkafka") -> Message:
+    return decode_request(request(0, 9, 7, client_id, acks=1, timeout_ms=5, topic_data=[])[4:])
+
+
+def seen(message: Message, **more: Any) -> Seen:
+    where = {"packet": 8, "time_ns": BEGIN_NS + 1_000_000, "connection": 3}
+    ends = {"source": "10.0.0.1:50000", "target": "10.0.0.2:9092"}
+    return Seen(message, **{**where, **ends, **more})
+
+
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        (
+            seen(produce(), topics=["orders"], note="no response"),
+            "  Produce v9 request                id 7  rdkafka  orders  no response",
+        ),
+        (
+            seen(produce("\x1b]0;x\x07"), topics=["a\nb", "c", "d", "e", "f"]),
+            r"  Produce v9 request                id 7  \x1b]0;x\x07  a\x0ab, c, d and 2 more",
+        ),
+        (
+            seen(
+                decode_response(response(0, 9, 7)[4:], 0, 9),
+                errors=["NOT_LEADER_OR_FOLLOWER", "ERROR_999"],
+                latency_ms=1.25,
+                problems=1,
+            ),
+            "  Produce v9 response               id 7  NOT_LEADER_OR_FOLLOWER, ERROR_999"
+            "  1.250 ms  [1 problem]",
+        ),
+        (
+            seen(decode_response(b"\0\0\0\x07", None, None)),
+            "  unknown response                  id 7",
+        ),
+        (seen(Message("request", b"x", 1), api="SaslToken"), "  SaslToken request"),
+        (seen(produce(None)), "  Produce v9 request                id 7"),
+    ],
+)
+def test_the_line_of_a_message(what: Seen, expected: str) -> None:
+    assert message_line(what, BEGIN_NS) == START + expected

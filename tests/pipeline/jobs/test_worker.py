@@ -1,0 +1,63 @@
+"""What is loaded is looked at once; what tasks make goes away as ever."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from pipeline.jobs.worker import MANY, settle
+
+
+class Knot:
+    """Holds itself."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture
+def process() -> Iterator[None]:
+    """Begin as a process in which no task has run, and end likewise."""
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+
+
+def after_a_task() -> None:
+    """Do what Spark does between two tasks."""
+    gc.collect()
+
+
+def test_what_tasks_have_loaded_is_out_of_sight_whenever_they_did(process: None) -> None:
+    loaded = []
+    for _ in range(2):
+        loaded += [[number] for number in range(2 * MANY)]
+        after_a_task()
+        settle()
+        assert len(gc.get_objects()) <= MANY
+    assert gc.get_freeze_count() > len(loaded)
+
+
+def test_garbage_of_later_tasks_goes_away(process: None) -> None:
+    after_a_task()
+    settle()
+    garbage = weakref.ref(Knot())
+    after_a_task()
+    assert garbage() is None
+
+
+def test_the_little_that_a_task_leaves_stays_in_sight(process: None) -> None:
+    after_a_task()
+    settle()
+    kept = gc.get_freeze_count()
+    knot = Knot()
+    after_a_task()
+    settle()
+    assert gc.get_freeze_count() <= kept
+    garbage = weakref.ref(knot)
+    del knot
+    after_a_task()
+    assert garbage() is None

@@ -1,0 +1,104 @@
+"""Keys tell connections apart, whichever side sends, compiled and as Python."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.capture.columns import Segments
+from dissector.capture.hashing import SECRET
+from pipeline.split import connection_keys
+from pipeline.split.connection_keys import KEY, Chosen, Tally, key_of, part_of
+
+WORDS = st.integers(-(2**63), 2**63 - 1)
+End = tuple[int, int, int]
+ENDS = st.tuples(WORDS, WORDS, st.integers(0, 65535))
+
+
+def segments(rows: list[tuple[tuple[int, int, int], tuple[int, int, int], int]]) -> Segments:
+    """Return segments from one endpoint to another, of so many bytes."""
+    nothing = np.zeros(len(rows), np.int64)
+    small = np.zeros(len(rows), np.int32)
+
+    def address(side: int) -> np.ndarray:  # type: ignore[type-arg]
+        found = np.array([row[side][:2] for row in rows], np.int64).reshape(-1, 2)
+        return found.view(np.uint64)
+
+    return Segments(
+        data=np.zeros(0, np.uint8),
+        packet=np.arange(len(rows)),
+        time_ns=nothing,
+        network=small,
+        source=address(0),
+        target=address(1),
+        source_port=np.array([row[0][2] for row in rows], np.int32),
+        target_port=np.array([row[1][2] for row in rows], np.int32),
+        seq=nothing,
+        ack=nothing,
+        flags=small,
+        start=nothing,
+        length=nothing,
+        captured=np.array([row[2] for row in rows], np.int64),
+        clock_ns=nothing,
+    )
+
+
+@given(ENDS, ENDS)
+def test_both_directions_share_a_key(
+    one: tuple[int, int, int], other: tuple[int, int, int]
+) -> None:
+    key = key_of(*one, *other)
+    assert key == key_of(*other, *one)
+    assert 0 < key < 2**63
+    if one[2] != other[2] and one[:2] != other[:2]:
+        # Ports exchanged are another connection.
+        assert key != key_of(*one[:2], other[2], *other[:2], one[2])
+
+
+def many(count: int) -> Segments:
+    order = np.random.default_rng(1)
+    numbers = order.integers(0, 3000, (count, 2)).tolist()
+    return segments(
+        [((0, 0xFFFF0A000001 + a % 7, 1000 + a), (-b, -(b << 40), 9092), a % 5) for a, b in numbers]
+    )
+
+
+def test_what_is_counted_compiled_is_what_is_counted_as_python() -> None:
+    some, tally = many(5000), Tally()
+    tally.add(some)
+    expected: dict[int, list[int]] = {}
+    columns = [column.tolist() for column in connection_keys._ends(some)]
+    for source, port, target, to_port, captured in zip(*columns, strict=True):
+        row = expected.setdefault(key_of(*source, port, *target, to_port), [0, 0])
+        row[0] += 1
+        row[1] += captured
+    rows = tally.rows()
+    assert rows[:, KEY].tolist() == sorted(expected)
+    assert {key: counts for key, *counts in rows.tolist()} == expected
+    compiled = np.zeros((1 << 14, connection_keys.COUNTS), np.int64)
+    state = np.zeros(1, np.int64)
+    columns = connection_keys._ends(some)
+    at = connection_keys._count(*columns, compiled, SECRET, 0, 0, state, work=10**9)
+    assert (at, state[0]) == (5000, len(rows))
+    found = compiled[compiled[:, KEY] != 0]
+    assert sorted(found.tolist()) == rows.tolist()
+
+
+def test_what_is_chosen_gets_a_part() -> None:
+    some, tally = many(4000), Tally()
+    tally.add(some)
+    rows = tally.rows()
+    chosen = rows[::3, KEY]
+    columns = [column.tolist() for column in connection_keys._ends(some)]
+    own = [key_of(*a, port, *b, to) for a, port, b, to, _ in zip(*columns, strict=True)]
+    expected = [part_of(key, 5) if key in set(chosen.tolist()) else -1 for key in own]
+    for _ in range(3):  # as Python at first
+        into, sums = Chosen(chosen).parts(some, 5)
+        assert into.tolist() == expected
+        for part in range(5):
+            mine = into == part
+            assert sums[part].tolist() == [mine.sum(), some.captured[mine].sum()]
+    into, sums = Chosen(chosen[:0]).parts(some, 5)
+    assert (into == -1).all()
+    assert not sums.any()

@@ -1,0 +1,184 @@
+"""What can't be read costs no more than the rest of its range, and is told with its byte."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from bisect import bisect
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.jobs.local_job import dissect, planned
+from pipeline.split.byte_ranges import LOST, Range, ranges_of
+from pipeline.split.collection import Collection
+from pipeline.split.connection_index import index
+from pipeline.storage.filesystems import LEAST_BYTES, Readable, open_file
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+from tests.packets import Packet, write
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.traffic import messy, record_starts
+
+ALL = Wanted(tables=frozenset(SCHEMAS))
+RANGE_BYTES = 40_000
+
+
+def bad_disk(begin: int, end: int, *, coarse: bool = False) -> type[io.FileIO]:
+    """Return files of which some bytes can't be read; `coarse`: nor what is asked for with them."""
+
+    class File(io.FileIO):
+        def readinto(self, buffer: Any) -> int:
+            at = self.tell()
+            if at + len(buffer) > begin and at < end:
+                if at >= begin or coarse:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                buffer = memoryview(buffer)[: begin - at]
+            return super().readinto(buffer)
+
+    return File
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> tuple[str, list[Packet], list[int]]:
+    """A capture, its packets, and the bytes at which they begin."""
+    packets = messy(3, rounds=40)
+    path = tmp_path / "a.pcap"
+    return write(path, packets), packets, record_starts(path)
+
+
+def without(
+    packets: list[Packet], begin: int, end: int, name: str, folder: Path
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the tables of a file of which the packets from `begin` to `end` are lost."""
+    folder.mkdir()
+    parts = packets[:begin], packets[end:]
+    files = [write(folder / f"{n}.pcap", part) for n, part in enumerate(parts) if part]
+    tables = tables_of(files, folder)
+    for rows in tables.values():
+        for row in rows:
+            if "capture" in row:
+                row["capture"] = name
+    return tables
+
+
+def told_in(problems: Any) -> list[tuple[str, int | None]]:
+    return [(row["problem"], row["position"]) for row in problems.to_pylist()]
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_other_ranges_are_read(
+    coarse: bool,
+    capture: tuple[str, list[Packet], list[int]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name, packets, starts = capture
+    ranges = planned(ranges_of(Collection.of([name]), RANGE_BYTES)).ranges
+    assert len(ranges) > 4
+    # A byte in the middle of the third range.
+    bad = next(at for at in starts if at > 2.5 * RANGE_BYTES) + 20
+    disk = bad_disk(bad, bad + 1, coarse=coarse)
+    monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", disk)
+    got = dissect([name], replace(ALL, window_bytes=1 << 20), range_bytes=RANGE_BYTES, parts=3)
+    monkeypatch.undo()
+    [told] = [at for problem, at in told_in(got["problems"]) if problem == "input/output error"]
+    assert bad - LEAST_BYTES < told <= bad if coarse else told == bad
+    # The packet in which it is, and what is behind it in the range.
+    first = bisect(starts, told) - 1
+    expected = without(packets, first, starts.index(ranges[3].start), name, tmp_path / "b")
+    assert_same(got, expected)
+
+
+@pytest.mark.parametrize("at", [24 + 3, 24 + 20, 20_000])
+def test_the_beginning_costs_no_more_than_its_range(
+    at: int,
+    capture: tuple[str, list[Packet], list[int]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the header of the first packet, in that packet, and in one that is asked for with it."""
+    name, packets, starts = capture
+    ranges = planned(ranges_of(Collection.of([name]), RANGE_BYTES)).ranges
+    before = write(tmp_path / "0.pcap", [replace(packets[0], time_ns=packets[0].time_ns - 1)])
+    monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", bad_disk(at, at + 1, coarse=True))
+    got = dissect([name], ALL, range_bytes=RANGE_BYTES, parts=3)
+    found = [each.path for each in Collection.of([name, before]).files]
+    monkeypatch.undo()
+    [told] = [at for problem, at in told_in(got["problems"]) if problem == "input/output error"]
+    first = bisect(starts, told) - 1
+    assert_same(got, without(packets, first, starts.index(ranges[1].start), name, tmp_path / "b"))
+    assert found == [before, name]
+
+
+def test_a_header_that_can_not_be_read_is_told(
+    capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it nothing of the file is known, so it is no file that is cut off."""
+    monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", bad_disk(10, 11, coarse=True))
+    got = dissect([capture[0]], ALL, range_bytes=RANGE_BYTES)
+    assert [problem for problem, _ in told_in(got["problems"])] == ["input/output error"]
+    assert got["exchanges"].num_rows == 0
+
+
+def test_what_may_be_tried_again_is_asked_for_once(
+    capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "pipeline.storage.filesystems.io.FileIO", bad_disk(5_000, 5_001, coarse=True)
+    )
+    with open_file(capture[0]) as file:
+        assert Readable(file, is_last_try=False).read(20_000) == b""
+        last = Readable(file, is_last_try=True)
+        assert len(last.read(20_000)) == 5_000
+        assert not last.failed
+
+
+def test_nothing_is_asked_for_behind_a_range(
+    capture: tuple[str, list[Packet], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the rest of its last packet: what is there may be unreadable."""
+    name, _, starts = capture
+    end = starts[len(starts) // 2]
+    disk = bad_disk(end, 1 << 30, coarse=True)
+    monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", disk)
+    found = index(Range(0, name, 24, end)).seen
+    assert (found.packets, found.problem) == (len(starts) // 2, "")
+
+
+def test_a_file_that_is_no_pcap_is_read_up_to_there(
+    capture: tuple[str, list[Packet], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, packets, starts = capture
+    files = [name, write(tmp_path / "b.pcap", packets[-1:])]
+    lost = len(starts) // 2
+    disk = bad_disk(starts[lost] + 5, 1 << 30)
+    monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", disk)
+    got = dissect(files[:1], ALL)
+    again = dissect(files, ALL)
+    monkeypatch.undo()
+    assert_same(got, without(packets, lost, len(packets), name, tmp_path / "c"))
+    assert got["exchanges"].num_rows == again["exchanges"].num_rows
+    for tables in (got, again):
+        assert ("input/output error", starts[lost] + 5) in told_in(tables["problems"])
+
+
+def test_where_nothing_is_found_behind_it_that_istold_in(
+    capture: tuple[str, list[Packet], list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, packets, starts = capture
+    bad = starts[-4] + 20
+    # The last range has fewer packets than are believed, as the file is cut off.
+    range_bytes = starts[-2] - 5
+    Path(name).write_bytes(Path(name).read_bytes()[:-1])
+    disk = bad_disk(bad, bad + 1)
+    monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", disk)
+    got = dissect([name], ALL, range_bytes=range_bytes)
+    monkeypatch.undo()
+    assert_same(got, without(packets, len(packets) - 4, len(packets), name, tmp_path / "b"))
+    told = told_in(got["problems"])
+    assert ("input/output error", bad) in told
+    assert (LOST, range_bytes) in told

@@ -1,0 +1,83 @@
+"""Fragments of which others lie in another range."""
+
+from __future__ import annotations
+
+import random
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeline.jobs.local_job import dissect, dissect_ranges, planned
+from pipeline.split.byte_ranges import ranges_of
+from pipeline.split.collection import Collection
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+from tests.dissector.engine.reading.test_capture import crossing
+from tests.packets import Packet, retimed, write
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.jobs.test_local_job import divided
+from tests.pipeline.traffic import messy, record_starts
+
+ALL = Wanted(tables=frozenset(SCHEMAS))
+
+
+def fragmented(order: random.Random, packets: list[Packet]) -> list[Packet]:
+    """Return packets, of which some came in fragments, now and then in another order."""
+    out: list[Packet] = []
+    for number, packet in enumerate(packets):
+        if packet.data[12:14] != b"\x08\x00" or packet.snap or order.random() < 0.5:
+            out.append(packet)
+            continue
+        ethernet, header, rest = packet.data[:14], packet.data[14:34], packet.data[34:]
+        size = order.choice([8, 24, 200])
+        pieces = []
+        for at in range(0, len(rest), size):
+            more = 0x2000 if at + size < len(rest) else 0
+            part = rest[at : at + size]
+            head = bytearray(header)
+            struct.pack_into(">HHH", head, 2, 20 + len(part), number, more | at // 8)
+            pieces.append(replace(packet, data=ethernet + head + part))
+        if order.random() < 0.3:
+            order.shuffle(pieces)
+        if order.random() < 0.1:
+            pieces.pop()
+        for piece in pieces:
+            at = len(out) - order.choice([0, 0, 0, 1, 5])
+            out.insert(max(at, 0), piece)
+    return retimed(out)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_packet_is_a_range_of_its_own(seed: int, tmp_path: Path) -> None:
+    order = random.Random(seed)
+    path = tmp_path / "a.pcap"
+    name = write(path, fragmented(order, messy(seed, talks=2, rounds=4)))
+    starts = record_starts(path)[1:]
+    cuts = starts if seed % 2 else sorted(order.sample(starts, 20))
+    ranges = divided(name, *cuts)
+    assert any(each.whole for each in planned(ranges).ranges)
+    assert_same(dissect_ranges(ranges, ALL, parts=2), tables_of([name], tmp_path))
+
+
+def test_a_connection_that_has_only_such_a_segment_in_a_range(tmp_path: Path) -> None:
+    packets = fragmented(random.Random(5), [each for each in crossing() if each.talk == 0])
+    whole = write(tmp_path / "whole.pcap", packets)
+    last = max(n for n, each in enumerate(packets) if struct.unpack_from(">H", each.data, 20)[0])
+    files = [
+        write(tmp_path / "a.pcap", packets[:last]),
+        write(tmp_path / "b.pcap", packets[last : last + 1]),
+    ]
+    plan = planned(ranges_of(Collection.of(files)))
+    assert [bool(each.whole) for each in plan.ranges] == [False, True]
+    assert len(plan.crossing) == 1
+    assert_same(dissect(files, ALL), tables_of(files, tmp_path))
+    assert dissect([whole], ALL)["exchanges"].num_rows > 5
+
+
+def test_without_fragments_nothing_is_loose(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.pcap", crossing())
+    plan = planned(ranges_of(Collection.of([file]), 500))
+    assert len(plan.ranges) > 5
+    assert not any(each.whole for each in plan.ranges)

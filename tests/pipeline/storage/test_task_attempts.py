@@ -1,0 +1,115 @@
+"""What can't be read is tried again before it is told as a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from dissector.errors import CaptureError, ReadError
+from pipeline.jobs.local_job import dissect, dissect_ranges, planned
+from pipeline.split.byte_ranges import Range, proven, ranges_of
+from pipeline.split.collection import Collection, look_at
+from pipeline.split.connection_index import index
+from pipeline.storage.filesystems import open_file
+from pipeline.storage.task_attempts import TRIES, TRIES_SETTING, may_try_again
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+from tests.packets import write
+from tests.pipeline.traffic import messy
+
+ALL = Wanted(tables=frozenset(SCHEMAS))
+
+
+def _unreadable(path: Path) -> str:
+    """Make a file that can't be opened until it is made anew: a link to itself."""
+    path.symlink_to(path)
+    return str(path)
+
+
+class _Failing:
+    """A file that fails some times, and then does not."""
+
+    def __init__(self, path: str, failures: int) -> None:
+        self.path, self.failures = path, failures
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the file, which is mended before the next try."""
+        for _ in batches:
+            context = TaskContext.get()
+            assert context is not None
+            tried = context.attemptNumber()
+            if tried == self.failures:
+                Path(f"{self.path}.whole").replace(self.path)
+            seen = index(Range(0, self.path)).seen
+            rows = {"tried": [tried], "packets": [seen.packets], "damaged": [seen.damaged]}
+            yield pa.RecordBatch.from_pydict(rows)
+
+
+def test_outside_of_spark_nothing_is_tried_again() -> None:
+    assert not may_try_again()
+
+
+def test_what_stays_and_what_may_pass_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="too many levels of symbolic links"):
+        open_file(_unreadable(tmp_path / "a.pcap"))
+    for name, reason in (("none", "no such file"), ("", "is a directory")):
+        with pytest.raises(CaptureError, match=reason) as told:
+            open_file(str(tmp_path / name))
+        assert not isinstance(told.value, ReadError)
+
+
+def test_a_file_that_stays_unreadable_is_told(tmp_path: Path) -> None:
+    path = _unreadable(tmp_path / "a.pcap")
+    assert look_at(path).problem == "too many levels of symbolic links"
+    found = index(Range(0, path)).seen
+    assert (found.packets, found.damaged) == (0, True)
+
+
+def test_what_was_not_counted_is_not_read_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its packets had the numbers of others."""
+    packets = messy(1)
+    half = len(packets) // 2
+    files = [
+        write(tmp_path / f"{n}.pcap", part)
+        for n, part in enumerate((packets[:half], packets[half:]))
+    ]
+    expected = dissect(files[1:], ALL)
+    plan = planned(ranges_of(Collection.of(files)))
+    seen = {each.number: index(each).seen for each in plan.ranges}
+    seen[0] = replace(seen[0], packets=0, damaged=True, problem="input/output error")
+    ranges = proven(plan.ranges, seen)
+    assert [each.first_packet for each in ranges] == [0, 0]
+    got = dissect_ranges(ranges, ALL)
+    told = got.pop("problems").to_pylist()
+    expected.pop("problems")
+    assert [(row["capture"], row["problem"]) for row in told if row["kind"] == "file"] == [
+        (files[0], "input/output error")
+    ]
+    assert {name: table.num_rows for name, table in got.items()} == {
+        name: table.num_rows for name, table in expected.items()
+    }
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("failures", [2, TRIES])
+def test_spark_tries_again(spark: SparkSession, failures: int, tmp_path: Path) -> None:
+    assert spark.conf.get(TRIES_SETTING) == str(TRIES)
+    path = _unreadable(tmp_path / "a.pcap")
+    packets = messy(1)
+    write(Path(f"{path}.whole"), packets)
+    rows = spark.range(0, 1, 1, 1).mapInArrow(
+        _Failing(path, failures), "tried long, packets long, damaged boolean"
+    )
+    row = rows.collect()[0]
+    if failures < TRIES:
+        assert tuple(row) == (failures, len(packets), False)
+    else:
+        assert tuple(row) == (TRIES - 1, 0, True)

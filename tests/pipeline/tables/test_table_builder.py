@@ -1,0 +1,133 @@
+"""What the tables say of secrets and of what is wrong, and which of them are made."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipeline.jobs.local_job import dissect
+from pipeline.tables.problem_rows import LIMITS
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+from tests.dissector.cli.test_secrets import PLAYS, SALT, SECRET
+from tests.dissector.engine.reading.test_capture import heartbeat
+from tests.packets import Talk, Wire, retimed, write
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.split.test_split_fragments import fragmented
+from tests.pipeline.test_brokers import lonely
+from tests.pipeline.traffic import later, messy
+
+CAPTURES = Path(__file__).parents[3] / "captures"
+ALL = Wanted(tables=frozenset(SCHEMAS))
+
+
+@pytest.mark.parametrize("play", PLAYS)
+def test_secrets_are_in_no_table(play: Callable[[Talk], None], tmp_path: Path) -> None:
+    wire = Wire()
+    play(wire.talk())
+    name = write(tmp_path / "a.pcap", wire.packets)
+    for size in (150, 1 << 20):
+        got = dissect([name], ALL, range_bytes=size)
+        assert_same(got, tables_of([name], tmp_path))
+        for table in got.values():
+            text = repr(table.to_pylist())
+            for secret in (SECRET.decode(), SECRET.hex(), SALT.decode()):
+                assert secret not in text
+
+
+def test_what_is_wrong_has_a_row_each(tmp_path: Path) -> None:
+    name = write(tmp_path / "a.pcap", messy(3))
+    got = dissect([name], ALL, range_bytes=5000)
+    said = got["problems"].to_pylist()
+    assert len(said) > 3
+    messages = {
+        (row["connection"], row["packet"], row["kind"], row["correlation_id"]): row["problems"]
+        for row in got["messages"].to_pylist()
+        if row["problems"]
+    }
+    for row in said:
+        key = row["connection"], row["packet"], row["kind"], row["correlation_id"]
+        assert any(row["problem"] in text for text in messages[key])
+    assert len(said) == sum(map(len, messages.values()))
+
+
+@pytest.mark.parametrize("tables", [{"fields"}, {"records"}, {"messages", "problems"}])
+def test_only_what_is_wanted_is_made(tables: set[str]) -> None:
+    files = [str(CAPTURES / "kafka4-franz-go.pcap")]
+    whole = dissect(files, ALL, range_bytes=9000)
+    got = dissect(files, Wanted(tables=frozenset(tables)), range_bytes=9000)
+    assert got.keys() == tables
+    for name, table in got.items():
+        assert in_order(table) == in_order(whole[name])
+
+
+def test_only_wanted_fields_are_given() -> None:
+    files = [str(CAPTURES / "kafka4-franz-go.pcap")]
+    path = "topic_data.partition_data.index"
+    whole = dissect(files, ALL)["fields"]
+    wanted = Wanted(tables=frozenset(("fields",)), fields=frozenset((path,)))
+    some = dissect(files, wanted)["fields"].to_pylist()
+    assert some == [row for row in whole.to_pylist() if row["path"] == path]
+    assert some
+
+
+def in_order(table: pa.Table) -> list[str]:
+    return sorted(map(repr, table.to_pylist()))
+
+
+def _limits(tables: dict[str, pa.Table]) -> set[str]:
+    return {row["problem"] for row in tables["problems"].to_pylist() if row["kind"] == "limit"}
+
+
+def _two_with_holes(tmp_path: Path) -> list[str]:
+    """Return two files, and two connections that wait for what comes last, one in both files."""
+    wire = Wire()
+    for port in (50000, 50001):
+        talk = wire.talk(port).syn()
+        for number in range(20):
+            talk.client(heartbeat(number))
+    packets = [[each for each in wire.packets if each.talk == number] for number in (0, 1)]
+    lost = [mine.pop(next(n for n, each in enumerate(mine) if each.payload)) for mine in packets]
+    files = packets[0], retimed([*packets[0], *packets[1], *lost])[len(packets[0]) :]
+    return [write(tmp_path / f"{number}.pcap", part) for number, part in enumerate(files)]
+
+
+def test_below_limits_nothing_differs_and_what_is_hit_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task counts for itself what one process counts over all connections."""
+    files = _two_with_holes(tmp_path)
+    expected = tables_of(files, tmp_path)
+    assert sum(row["gaps_a"] + row["gaps_b"] for row in expected["connections"]) == 0
+    waiting = 19 * len(heartbeat(1))
+    monkeypatch.setattr("dissector.capture.tcp.reassembly.MAX_HELD_BYTES", 3 * waiting // 2)
+    assert tables_of(files, tmp_path)["connections"] != expected["connections"]
+    got = dissect(files, ALL)
+    assert_same(got, expected)
+    assert _limits(got) == set()
+    monkeypatch.setattr("dissector.capture.tcp.reassembly.MAX_HELD_BYTES", waiting // 2)
+    got = dissect(files, ALL)
+    assert _limits(got) == {LIMITS[0]}
+    assert got["connections"].to_pylist() != expected["connections"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("dissector.engine.correlation.slow_path.MAX_DOUBTFUL_BYTES", LIMITS[1]),
+        ("dissector.capture.packets.ip_fragments.MAX_OPEN", LIMITS[2]),
+    ],
+)
+def test_other_limits_are_told_too(
+    limit: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packets = lonely(known=True, closed=True).packets
+    packets += later(fragmented(random.Random(2), messy(2, talks=2)), len(packets))
+    name = write(tmp_path / "a.pcap", packets)
+    assert _limits(dissect([name], ALL)) == set()
+    monkeypatch.setattr(limit, 1)
+    assert _limits(dissect([name], ALL)) == {told}

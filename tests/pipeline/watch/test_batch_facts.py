@@ -1,0 +1,84 @@
+"""Batches of files, one after the other, give the rows of one process over all of them."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipeline.split.task_spill import Place, left_of
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.watch.batch_facts import Known
+from pipeline.watch.ingest import NO_PART, divided
+from pipeline.watch.operator_state import Kept, Setting
+from tests.packets import STEP_NS, Packet, write
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.split.test_split_fragments import fragmented
+from tests.pipeline.test_brokers import lonely
+from tests.pipeline.traffic import TURN_NS, in_turn
+
+PARTS = 3
+
+
+def batches(files: Sequence[str], together: int, tmp_path: Path) -> Iterator[list[Place]]:
+    """Do what a watch does, without Spark, with so many files at a time; yield what is left."""
+    setting = Setting(str(tmp_path / "work"), Wanted(tables=frozenset(SCHEMAS)), PARTS, TURN_NS)
+    states = {part: pickle.dumps(Kept()) for part in (NO_PART, *range(PARTS))}
+    for at in range(0, len(files), together):
+        notes = defaultdict(list)
+        for file in files[at : at + together]:
+            for each in divided(file, setting.work, PARTS, setting.wanted):
+                for note in each.to_pylist():
+                    notes[note["part"]].append(note)
+        left = []
+        for part, state in states.items():
+            kept = pickle.loads(state)
+            left += kept.take(part, notes[part], setting)
+            states[part] = pickle.dumps(kept)
+        yield [(note["left"], note["source"], note["tables"]) for note in left]
+
+
+def watched(files: Sequence[str], together: int, tmp_path: Path) -> dict[str, pa.Table]:
+    """Return the rows of the batches of a watch."""
+    tables = defaultdict(list)
+    for batch, places in enumerate(batches(files, together, tmp_path)):
+        finish = Known.of(str(tmp_path / "out"), batch, places).finish()
+        for table in SCHEMAS:
+            tables[table] += [finish(table, rows) for rows in left_of(places, table)]
+    return {name: pa.Table.from_batches(tables[name], schema) for name, schema in SCHEMAS.items()}
+
+
+def _divided(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
+    """Write packets into so many files, and one of later in which nobody speaks TCP."""
+    bounds = [round(n * len(packets) / count) for n in range(count + 1)]
+    parts = [packets[begin:end] for begin, end in pairwise(bounds)]
+    last_ns = max(each.time_ns for each in packets)
+    parts.append([Packet(last_ns + TURN_NS + STEP_NS, b"\xff" * 12 + b"\x08\x06" + bytes(46))])
+    return [write(tmp_path / f"{n:03}.pcap", part) for n, part in enumerate(parts) if part]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_connections_come_and_go(seed: int, tmp_path: Path) -> None:
+    order = random.Random(seed)
+    packets = in_turn(seed, turns=4)
+    if seed % 2:
+        # This takes longer, as each packet has its own millisecond.
+        packets = fragmented(order, in_turn(seed, turns=1))
+    files = _divided(tmp_path, packets, order.randrange(5, 12))
+    expected = tables_of(files, tmp_path)
+    for together in (1, 4):
+        assert_same(watched(files, together, tmp_path / str(together)), expected)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("closed", [False, True])
+def test_who_is_a_broker_is_told_by_all_parts(known: bool, closed: bool, tmp_path: Path) -> None:
+    files = _divided(tmp_path, lonely(known=known, closed=closed).packets, 4)
+    assert_same(watched(files, 1, tmp_path), tables_of(files, tmp_path))

@@ -1,0 +1,152 @@
+"""Names that are told late come into rows that were written before, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from dissector.errors import PipelineError
+from pipeline.split.task_spill import Place
+from pipeline.storage.atomic_files import joined
+from pipeline.storage.filesystems import located
+from pipeline.storage.parquet_store import NOWHERE, Store
+from pipeline.tables.finalize import Finish
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.watch.batch_facts import Known
+from pipeline.watch.late_names import Nameless, give_names, to_name
+from pipeline.watch.stream_job import Writing
+from tests.dissector.cli.plays import ORDERS_ID, shop
+from tests.packets import STEP_NS, Packet, write
+from tests.pipeline.buckets import BUCKET, bucket
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.tables.test_finalize import batch as rows_of
+from tests.pipeline.traffic import TURN_NS
+from tests.pipeline.watch.test_batch_facts import batches
+
+ALL = Wanted(tables=frozenset(SCHEMAS))
+ID = str(ORDERS_ID)
+
+
+def _written(out: Path) -> dict[str, pa.Table]:
+    """Return the tables in a folder, with the API that is in the names of their folders."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+    for path in out.rglob("[!_]*.parquet"):
+        table, *places = path.relative_to(out).parts[:-1]
+        api = places[-1].removeprefix("api=") if places else NOWHERE
+        if table in SCHEMAS:
+            rows = pq.ParquetFile(path).read().to_pylist()
+            found[table] += [row | {"api": None if api == NOWHERE else api} for row in rows]
+    return {name: pa.Table.from_pylist(found[name], SCHEMAS[name]) for name in SCHEMAS}
+
+
+def _write(out: Path, number: int, places: list[Place]) -> list[str]:
+    """Do what is done with a batch of files; return which files were written again."""
+    known = Known.of(str(out), number, places)
+    writing = Writing(str(out), number, ALL, known)
+    rows = [{"group": 0, "left": a, "source": b, "tables": c} for a, b, c in places]
+    list(writing.write([pa.RecordBatch.from_pylist(rows)]))
+    paths = to_name(str(out), number, known.news)
+    if paths:
+        rows = [{"group": 0, "path": path} for path in paths]
+        list(writing.name([pa.RecordBatch.from_pylist(rows)]))
+    return paths
+
+
+def _files(tmp_path: Path) -> list[str]:
+    """Return captures in which a topic's name comes long after its id, and then much later time."""
+    packets = shop().packets
+    late = Packet(packets[-1].time_ns + TURN_NS + STEP_NS, b"\xff" * 12 + b"\x08\x06" + bytes(46))
+    cuts = [*range(0, len(packets), 4), len(packets)]
+    parts = [packets[a:b] for a, b in pairwise(cuts)]
+    return [write(tmp_path / f"{n:02}.pcap", part) for n, part in enumerate([*parts, [late]])]
+
+
+@pytest.mark.parametrize("tries", [1, 2])
+def test_rows_are_those_of_one_process(tries: int, tmp_path: Path) -> None:
+    """Also where a batch is tried again when all of it was written."""
+    files, out = _files(tmp_path), tmp_path / "out"
+    expected = tables_of(files, tmp_path)
+    again = []
+    for number, places in enumerate(batches(files, 1, tmp_path)):
+        for _ in range(tries):
+            again.append(_write(out, number, places))
+    assert_same(_written(out), expected)
+    # It is told once, and the exchange, its messages and its records were written before.
+    named = [paths for paths in again if paths]
+    assert len(named) == tries
+    assert {path.split("/")[0] for path in named[-1]} == {"exchanges", "messages", "records"}
+    assert not [path for path in out.rglob("_*") if path.is_file()]
+
+
+def _nameless_row(out: str) -> str:
+    """Write a row with a topic's id in the place of its name; return its file."""
+    rows = rows_of("exchanges", {"api": "Fetch", "topics": [ID], "request_time_ns": 5})
+    with Store(out, "00000000-0000") as store:
+        store.add("exchanges", rows)
+    nameless = Nameless("00000000-0000")
+    nameless.look("exchanges", rows, {ID, "another"})
+    nameless.look("problems", rows_of("problems", {}), ())
+    nameless.keep(out)
+    [path] = to_name(out, 1, {ID})
+    assert path == "exchanges/date=1970-01-01/api=Fetch/00000000-0000.parquet"
+    for batch, ids in ((0, {ID}), (1, {"another"}), (1, set())):
+        assert to_name(out, batch, ids) == []
+    return path
+
+
+def test_a_file_that_is_there_no_more_is_let_be(tmp_path: Path) -> None:
+    path = tmp_path / _nameless_row(str(tmp_path))
+    path.unlink()
+    give_names(str(tmp_path), str(path.relative_to(tmp_path)), Finish(None, {ID: "orders"}))
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_file_that_was_taken_away_to_be_replaced_is_put_back(tmp_path: Path) -> None:
+    """A task may end between the two, where a store does not do both at once."""
+    path = tmp_path / _nameless_row(str(tmp_path))
+    path.rename(path.with_name(f"_{path.name}"))
+    give_names(str(tmp_path), str(path.relative_to(tmp_path)), Finish(None, {ID: "orders"}))
+    assert list(path.parent.iterdir()) == [path]
+    assert pq.ParquetFile(path).read()["topics"].to_pylist() == [["orders"]]
+
+
+class _Full(Finish):
+    """Fails when the rows are half written."""
+
+    def named(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        raise OSError("the disk is full")
+
+
+@pytest.fixture(params=["folder", "store"])
+def out(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """A place for tables: a folder here, or one in a store."""
+    if request.param == "folder":
+        yield str(tmp_path)
+        return
+    with bucket() as kept:
+        for name, value in kept.environment.items():
+            monkeypatch.setenv(name, value)
+        yield f"s3://{BUCKET}/out"
+
+
+def test_what_was_there_stays_until_all_is_written(out: str) -> None:
+    path = _nameless_row(out)
+    for finish, topics in ((_Full, [[ID]]), (Finish, [["orders"]])):
+        with suppress(PipelineError) if finish is _Full else nullcontext():
+            give_names(out, path, finish(None, {ID: "orders"}))
+        system, inside = located(joined(out, path))
+        with system.open_input_file(inside) as file:
+            assert pq.read_table(file)["topics"].to_pylist() == topics
+        folder = fs.FileSelector(inside.rpartition("/")[0])
+        assert [each.path for each in system.get_file_info(folder)] == [inside]

@@ -1,0 +1,110 @@
+"""What a part of a watch keeps is bounded by what goes on at a time, not by what has been."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipeline.split.task_spill import left_rows
+from pipeline.tables.incremental import BEGUN
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.watch.ingest import NO_PART, divided
+from pipeline.watch.operator_state import KEPT_FILES, Kept, Note, Setting
+from tests.packets import Packet, write
+from tests.pipeline.commands import tables_of
+from tests.pipeline.split.test_range_reader import bad_disk
+from tests.pipeline.traffic import TURN_NS, in_turn, record_starts
+
+PARTS = 2
+
+
+def _setting(tmp_path: Path) -> Setting:
+    return Setting(str(tmp_path / "work"), Wanted(tables=frozenset(SCHEMAS)), PARTS, TURN_NS)
+
+
+def _files(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
+    bounds = [round(n * len(packets) / count) for n in range(count + 1)]
+    return [
+        write(tmp_path / f"a.pcap{n:04d}", packets[begin:end])
+        for n, (begin, end) in enumerate(pairwise(bounds))
+    ]
+
+
+def _notes(files: list[str], setting: Setting) -> dict[int, list[Note]]:
+    """Return what parts are told of files that come together."""
+    found: dict[int, list[Note]] = {part: [] for part in (NO_PART, *range(PARTS))}
+    for file in files:
+        for batch in divided(file, setting.work, PARTS, setting.wanted):
+            for row in batch.to_pylist():
+                found[row["part"]].append(row)
+    return found
+
+
+def _rows(left: list[Note], table: str) -> list[pa.RecordBatch]:
+    return [
+        row
+        for note in left
+        if table in note["tables"]
+        for batch in left_rows(note["left"], table, note["source"])
+        for row in batch.to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("together", [1, 4])
+def test_it_does_not_matter_which_files_come_together(
+    together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what is kept does not grow with the number of files."""
+    monkeypatch.setattr("dissector.engine.correlation.state_tables.SPARE_BYTES", 1 << 10)
+    files = _files(tmp_path, in_turn(5, turns=12), 24)
+    setting = _setting(tmp_path)
+    kept = {part: pickle.dumps(Kept()) for part in range(PARTS)}
+    rows: dict[str, int] = dict.fromkeys((*SCHEMAS, BEGUN), 0)
+    sizes = []
+    for at in range(0, len(files), together):
+        notes = _notes(files[at : at + together], setting)
+        for part, state in kept.items():
+            mine = pickle.loads(state)
+            left = mine.take(part, notes[part], setting)
+            kept[part] = pickle.dumps(mine)
+            for table in rows:
+                rows[table] += len(_rows(left, table))
+        sizes.append(sum(map(len, kept.values())))
+    expected = tables_of(files, tmp_path)
+    assert rows[BEGUN] == len(expected["connections"])
+    # All but the last turns are told.
+    assert 0.7 < rows["connections"] / rows[BEGUN] < 1
+    assert 0.8 < rows["exchanges"] / len(expected["exchanges"]) <= 1
+    assert max(sizes[len(sizes) // 2 :]) < 1.3 * max(sizes[: len(sizes) // 2])
+
+
+def test_names_of_files_are_forgotten(tmp_path: Path) -> None:
+    [file] = _files(tmp_path, in_turn(1, turns=1)[:4], 1)
+    setting, kept = _setting(tmp_path), Kept()
+    kept.starts = list(range(3 * KEPT_FILES))
+    kept.names = [f"{number}.pcap" for number in kept.starts]
+    kept.arrivals.packets = 3 * KEPT_FILES
+    kept.take(0, _notes([file], setting)[0], setting)
+    assert len(kept.starts) == len(kept.names) == KEPT_FILES
+    assert kept.names[-1] == file
+
+
+def test_a_file_is_taken_up_to_where_it_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All parts count the same packets, and what is behind them is told."""
+    [file] = _files(tmp_path, in_turn(1, turns=1), 1)
+    starts = record_starts(Path(file))
+    bad = starts[len(starts) // 2]
+    monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", bad_disk(bad, 1 << 30))
+    setting = _setting(tmp_path)
+    notes = _notes([file], setting)
+    monkeypatch.undo()
+    assert {note["packets"] for each in notes.values() for note in each} == {len(starts) // 2}
+    [told] = _rows(Kept().take(NO_PART, notes[NO_PART], setting), "problems")
+    assert (told["capture"], told["position"]) == (file, bad)

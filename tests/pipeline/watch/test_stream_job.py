@@ -1,0 +1,153 @@
+"""A folder is taken file by file: connections go on, and a restart repeats and loses nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark import SparkContext
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
+
+from dissector.errors import UsageError
+from pipeline.jobs.query import read
+from pipeline.jobs.session import has_reader
+from pipeline.split.byte_ranges import Range
+from pipeline.split.connection_index import index
+from pipeline.tables.table_builder import Wanted
+from pipeline.tables.table_schemas import SCHEMAS
+from pipeline.watch.stream_job import CHECKPOINT, IDLE_NS, Watch
+from tests.dissector.cli.plays import ORDERS_ID, shop
+from tests.packets import START_NS, STEP_NS, Packet, write
+from tests.pipeline.commands import assert_same, tables_of
+from tests.pipeline.split.test_split_fragments import fragmented
+from tests.pipeline.traffic import later, messy
+
+pytestmark = pytest.mark.spark
+
+ALL = Wanted(tables=frozenset(SCHEMAS))
+
+
+class Failing(Watch):
+    """Fails when all is written, before Spark knows."""
+
+    def _write(self, notes: DataFrame, batch: int) -> None:
+        super()._write(notes, batch)
+        raise OSError("the disk is full")
+
+
+def _come(files: Sequence[str], folder: Path) -> None:
+    """Let files come, in their order."""
+    folder.mkdir(exist_ok=True)
+    for file in files:
+        at = len(list(folder.iterdir()))
+        os.utime(file, (1_700_000_000 + at, 1_700_000_000 + at))
+        Path(file).rename(folder / Path(file).name)
+
+
+def _cut(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
+    """Return packets in so many files."""
+    each = -(-len(packets) // count)
+    return [
+        write(tmp_path / f"a.pcap{number}", packets[number * each : (number + 1) * each])
+        for number in range(count)
+    ]
+
+
+def _take(spark: SparkSession, watch: Watch) -> None:
+    query = watch.start(spark, once=True)
+    query.awaitTermination()
+
+
+def _assert_as_one_process(
+    spark: SparkSession, out: Path, files: Sequence[Path], tmp_path: Path
+) -> None:
+    """Compare all tables with those of the commands over files, in the order in which they came."""
+    expected = tables_of(files, tmp_path)
+    got = {}
+    for table, schema in SCHEMAS.items():
+        rows = read(spark, str(out), table).select(*schema.names)
+        got[table] = rows.toArrow().cast(schema)
+    assert_same(got, expected)
+    assert expected["exchanges"]
+
+
+def _quiet(tmp_path: Path, name: str, steps: int) -> str:
+    """Return a file in which nobody speaks TCP, of a later time."""
+    packet = Packet(START_NS + steps * STEP_NS, b"\xff" * 12 + b"\x08\x06" + bytes(46))
+    return write(tmp_path / name, [packet])
+
+
+def test_rows_are_those_of_one_process_over_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    Connections, and requests that stay open, are told when they were silent for long.
+
+    The one that fails ran on a larger cluster than the others.
+    """
+    packets = fragmented(random.Random(2), messy(1))
+    more = shop().packets
+    # The name of a topic's id is told in the fourth file.
+    told = max(place for place, each in enumerate(more) if ORDERS_ID.bytes in each.payload)
+    packets += [*more[:told], *later(more[told:], 7 * len(packets) // 10)]
+    files = _cut(tmp_path, sorted(packets, key=lambda each: each.time_ns), 5)
+    # Some datagrams lie in two files.
+    assert any(index(Range(0, file)).seen.loose for file in files)
+    folder, out = tmp_path / "in", tmp_path / "out"
+    watch = Watch(str(folder), str(out), ALL, files=1)
+    _come(files[:2], folder)
+    _take(spark, watch)
+    nameless = F.array_contains("topics", str(ORDERS_ID))
+    before = read(spark, str(out), "exchanges")
+    assert before.where(nameless).count() == 1
+    assert not read(spark, str(out), "connections").count()
+    _come(files[2:4], folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SparkContext, "defaultParallelism", 5)
+        with pytest.raises(StreamingQueryException, match="the disk is full"):
+            _take(spark, Failing(str(folder), str(out), ALL, files=1))
+    _come([files[4], _quiet(tmp_path, "z", 3 * IDLE_NS // STEP_NS)], folder)
+    _take(spark, watch)
+    _take(spark, watch)
+    _assert_as_one_process(spark, out, sorted(folder.iterdir()), tmp_path)
+    assert (out / CHECKPOINT).exists()
+    assert not (out / "_work").exists()
+    with pytest.raises(UsageError, match="was begun with 2 parts, not 3"):
+        replace(watch, parts=3).start(spark)
+
+
+def test_where_spark_has_no_reader_that_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever Arrow can read and write: the folder and the checkpoint are Spark's own."""
+    here, there = str(tmp_path), "s3a://bucket/captures"
+    for folder, out in ((there, here), (here, there)):
+        with pytest.raises(UsageError, match=f"lacks, for {there}$"):
+            Watch(folder, out, ALL).start(spark)
+    with pytest.raises(UsageError, match="none: there is no such folder"):
+        Watch(f"{tmp_path}/none", f"{tmp_path}/out", ALL).start(spark)
+    assert list(tmp_path.iterdir()) == []
+    assert has_reader(spark, tmp_path.as_uri())
+
+
+def test_late_missing_and_broken_files_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    files = _cut(tmp_path, messy(1), 4)
+    folder, out = tmp_path / "in", tmp_path / "out"
+    watch = Watch(str(folder), str(out), ALL)
+    broken = tmp_path / "not whole%20#1?[é]"
+    broken.write_bytes(b"no capture at all")
+    _come([files[0], files[2], str(broken)], folder)
+    _take(spark, watch)
+    quiet = _quiet(tmp_path, "z", 3 * IDLE_NS // STEP_NS)
+    _come([files[1], files[3], quiet], folder)
+    _take(spark, watch)
+    told = read(spark, str(out), "problems").where("kind = 'file'").collect()
+    assert sorted((Path(row["capture"]).name, row["problem"]) for row in told) == [
+        ("a.pcap1", "came late: files that begin after it were read before"),
+        ("a.pcap2", "a file is missing before it: number 1"),
+        (broken.name, "not a capture: text"),
+    ]
+    in_order = [folder / name for name in ("a.pcap0", "a.pcap2", "a.pcap1", "a.pcap3", "z")]
+    _assert_as_one_process(spark, out, in_order, tmp_path)

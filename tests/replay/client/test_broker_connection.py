@@ -1,0 +1,371 @@
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dissector.errors import EncodeError, ReplayError
+from dissector.protocol.apis import KEYS
+from dissector.protocol.messages import Message, decode_request
+from replay.client.auth import Security
+from replay.client.broker_connection import Link
+from tests.replay.support.scripted import (
+    HANG_UP,
+    Answer,
+    Answers,
+    Scripted,
+    framed,
+    offers,
+    scripted,
+)
+
+HEARTBEAT = KEYS["Heartbeat"]
+BEAT = {
+    "group_id": "readers",
+    "generation_id": 1,
+    "member_id": "m",
+    "group_instance_id": None,
+}
+PLAIN = Security(mechanism="PLAIN", username="alice", password="secret")
+
+
+def throttled(message: Message) -> Answer:
+    """Answer a heartbeat with its generation as throttle time: what was asked can be told."""
+    assert message.body is not None
+    return {"throttle_time_ms": message.body.generation_id, "error_code": 0}
+
+
+def beat(number: int) -> dict[str, Any]:
+    return {**BEAT, "generation_id": number}
+
+
+def produce(topic_data: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"transactional_id": None, "acks": 0, "timeout_ms": 0, "topic_data": topic_data}
+
+
+async def ask_on_and_on(link: Link, *request: Any, **options: Any) -> None:
+    while True:
+        await link.ask(*request, **options)
+
+
+def with_link(
+    answers: Answers, do: Callable[[Link, Scripted], Awaitable[None]], **options: Any
+) -> None:
+    async def main() -> None:
+        async with scripted(answers) as broker:
+            link = await Link.open("127.0.0.1", broker.port, **options)
+            try:
+                await do(link, broker)
+            finally:
+                link.close()
+
+    asyncio.run(main())
+
+
+def test_many_requests_are_answered_in_order() -> None:
+    async def do(link: Link, broker: Scripted) -> None:
+        asked = [link.send(HEARTBEAT, 4, beat(number)) for number in range(200)]
+        assert link.in_flight == 200
+        answers = [await each.answer() for each in asked]
+        assert [each.throttle_time_ms for each in answers if each] == list(range(200))
+        assert link.in_flight == 0
+        ids = [message.correlation_id for message in broker.asked]
+        assert len(set(ids)) == len(ids)
+        assert {message.client_id for message in broker.asked} == {"me"}
+        await link.ask(HEARTBEAT, 4, beat(0), client_id="another")
+        assert broker.asked[-1].client_id == "another"
+        assert all(each.answered_ns and each.answered_ns >= each.sent_ns for each in asked)
+
+    with_link({"Heartbeat": throttled}, do, client_id="me")
+
+
+@pytest.mark.parametrize("version", [0, 3, 4])
+def test_headers_fit_the_version(version: int) -> None:
+    async def do(link: Link, broker: Scripted) -> None:
+        answer = await link.ask(HEARTBEAT, version, beat(7))
+        assert answer is not None
+        assert answer.error_code == 0
+        assert broker.asked[-1].problems == []
+        assert broker.asked[-1].api_version == version
+
+    with_link({"Heartbeat": throttled}, do)
+
+
+def test_the_correlation_ids_of_sasl_are_left_alone() -> None:
+    async def do(link: Link, broker: Scripted) -> None:
+        link._last_id = 2**31 - 10
+        for number in range(2):
+            await link.ask(HEARTBEAT, 4, beat(number))
+        assert [message.correlation_id for message in broker.asked[-2:]] == [2**31 - 9, 1]
+
+    with_link({"Heartbeat": throttled}, do)
+
+
+def test_what_is_not_answered_is_not_waited_for() -> None:
+    async def do(link: Link, broker: Scripted) -> None:
+        assert await link.ask(KEYS["Produce"], 9, produce([]), due=False) is None
+        answer = await link.ask(HEARTBEAT, 4, beat(5))
+        assert answer is not None
+        assert answer.throttle_time_ms == 5
+
+    with_link({"Heartbeat": throttled, "Produce": lambda _: None}, do)
+
+
+def test_a_body_that_does_not_fit_harms_nobody() -> None:
+    async def do(link: Link, broker: Scripted) -> None:
+        with pytest.raises(EncodeError):
+            link.send(HEARTBEAT, 4, {"group_id": "readers"})
+        assert link.in_flight == 0
+        assert await link.ask(HEARTBEAT, 4, beat(1)) is not None
+
+    with_link({"Heartbeat": throttled}, do)
+
+
+def test_a_broker_that_stalls_is_given_up() -> None:
+    async def do(link: Link, broker: Scripted) -> None:
+        link.timeout_s = 0.05
+        first, second = link.send(HEARTBEAT, 4, beat(1)), link.send(HEARTBEAT, 4, beat(2))
+        for each in (first, second):
+            with pytest.raises(ReplayError, match=r"did not answer Heartbeat v4 in 0\.05 s"):
+                await each.answer()
+        with pytest.raises(ReplayError, match="did not answer"):
+            link.send(HEARTBEAT, 4, beat(3))
+
+    with_link({"Heartbeat": lambda _: None}, do)
+
+
+def test_more_answers_than_requests_are_told() -> None:
+    async def do(link: Link, broker: Scripted) -> None:
+        assert await link.ask(HEARTBEAT, 4, beat(1)) is not None
+        with pytest.raises(ReplayError, match="nobody asked"):
+            await ask_on_and_on(link, HEARTBEAT, 4, beat(1))
+
+    def twice(message: Message) -> Answer:
+        return framed(message, {"throttle_time_ms": 0, "error_code": 0}) * 2
+
+    with_link({"Heartbeat": twice}, do)
+
+
+def test_a_broker_that_hangs_up_is_told() -> None:
+    async def do(link: Link, broker: Scripted) -> None:
+        asked = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
+        for each in asked:
+            with pytest.raises(ReplayError, match="closed the connection while Heartbeat v4 was"):
+                await each.answer()
+        assert link.failure is not None
+        assert link.in_flight == 0
+
+    with_link({"Heartbeat": lambda _: HANG_UP}, do)
+
+
+@pytest.mark.parametrize(
+    ("garbage", "said"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "answers in HTTP; this is no Kafka listener"),
+        (b"\x15\x03\x03\0\2\2\x46", "answers in TLS; it wants a TLS connection"),
+        (b"\xff\xff\xff\xff", "sent a frame of -1 bytes"),
+        (b"\0\0\0\x08\0\0\0\x63abcd", "answered correlation id 99 where"),
+    ],
+)
+def test_garbage_is_told(garbage: bytes, said: str) -> None:
+    async def main() -> None:
+        async with scripted({"ApiVersions": lambda _: garbage}) as broker:
+            with pytest.raises(ReplayError, match=said) as raised:
+                await Link.open("127.0.0.1", broker.port)
+            assert raised.value.address == f"127.0.0.1:{broker.port}"
+            assert "\n" not in str(raised.value)
+
+    asyncio.run(main())
+
+
+def test_an_answer_that_can_not_be_read_leaves_the_link_alone() -> None:
+    async def do(link: Link, broker: Scripted) -> None:
+        with pytest.raises(ReplayError, match=r"answered garbage: .*Heartbeat v4"):
+            await link.ask(HEARTBEAT, 4, beat(0))
+        assert await link.ask(HEARTBEAT, 4, beat(1)) is not None
+
+    def first_short(message: Message) -> Answer:
+        assert message.body is not None
+        if message.body.generation_id:
+            return throttled(message)
+        assert message.correlation_id is not None
+        return b"\0\0\0\5" + message.correlation_id.to_bytes(4, "big") + b"\0"
+
+    with_link({"Heartbeat": first_short}, do)
+
+
+def test_nobody_listens() -> None:
+    async def main() -> None:
+        async with scripted({}) as broker:
+            pass
+        with pytest.raises(ReplayError, match="refused the connection; is the address right"):
+            await Link.open("127.0.0.1", broker.port)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("offered", [[(18, 0, 2)], []])
+def test_an_older_broker_is_asked_again(offered: list[tuple[int, int, int]]) -> None:
+    """It refuses in v0 and may say what it knows (KIP-511)."""
+
+    def answer(message: Message) -> Answer:
+        if message.api_version in (0, 2):
+            return offers(Heartbeat=(0, 3))(message)
+        body = {
+            "error_code": 35,
+            "api_keys": [dict(zip(KEY_FIELDS, each, strict=True)) for each in offered],
+        }
+        message.api_version = 0
+        return framed(message, body)
+
+    async def do(link: Link, broker: Scripted) -> None:
+        assert link.versions == {HEARTBEAT: (0, 3)}
+
+    with_link({"ApiVersions": answer}, do)
+
+
+KEY_FIELDS = ("api_key", "min_version", "max_version")
+
+
+def test_a_broker_that_refuses_all_versions_is_told() -> None:
+    async def main() -> None:
+        refusal = {"error_code": 58, "api_keys": [], "throttle_time_ms": 0}
+        async with scripted({"ApiVersions": lambda _: refusal}) as broker:
+            with pytest.raises(ReplayError, match="ApiVersions failed: SASL_AUTHENTICATION_FAILED"):
+                await Link.open("127.0.0.1", broker.port)
+
+    asyncio.run(main())
+
+
+def test_what_we_closed_is_closed() -> None:
+    async def do(link: Link, broker: Scripted) -> None:
+        asked = link.send(HEARTBEAT, 4, beat(1))
+        link.close()
+        with pytest.raises(ReplayError, match="we closed"):
+            await asked.answer()
+
+    with_link({"Heartbeat": lambda _: None}, do)
+
+
+CERTIFICATE = Path(__file__).parents[1] / "loopback.pem"
+"""Signed by itself, good for 127.0.0.1 for a hundred years, with its key; of use to nobody."""
+
+
+def served_tls() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    return context
+
+
+def test_tls_with_a_certificate_that_is_trusted() -> None:
+    async def main() -> None:
+        trusted = Security.read(authority_file=CERTIFICATE, environment={})
+        async with scripted({"Heartbeat": throttled}, served_tls()) as broker:
+            link = await Link.open("127.0.0.1", broker.port, trusted)
+            assert await link.ask(HEARTBEAT, 4, beat(1)) is not None
+            link.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("served", "host", "security", "said"),
+    [
+        (True, "127.0.0.1", {"tls": True}, "its certificate is not trusted: self"),
+        (True, "localhost", {"authority_file": CERTIFICATE}, "is not trusted: Hostname mismatch"),
+        (False, "127.0.0.1", {"tls": True}, r"no TLS connection: \w.*does not speak TLS"),
+        (True, "127.0.0.1", {}, "it wants a TLS connection|closed the connection"),
+    ],
+)
+def test_tls_that_does_not_come_about(
+    served: bool, host: str, security: dict[str, Any], said: str
+) -> None:
+    async def main() -> None:
+        async with scripted({}, served_tls() if served else None) as broker:
+            with pytest.raises(ReplayError, match=said):
+                await Link.open(host, broker.port, Security.read(**security, environment={}))
+
+    asyncio.run(main())
+
+
+def handshake(_: Message) -> Answer:
+    return {"error_code": 0, "mechanisms": ["PLAIN"]}
+
+
+def test_authentication_is_renewed_and_holds_the_rest_back() -> None:
+    lifetimes = [1, 0]
+
+    def authenticated(message: Message) -> Answer:
+        return {
+            "error_code": 0,
+            "error_message": None,
+            "auth_bytes": b"",
+            "session_lifetime_ms": lifetimes.pop(0) if lifetimes else 0,
+        }
+
+    async def do(link: Link, broker: Scripted) -> None:
+        while link._held is None and lifetimes:
+            await asyncio.sleep(0)
+        asked = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
+        answers = [await each.answer() for each in asked]
+        assert [each.throttle_time_ms for each in answers if each] == [0, 1, 2]
+        assert [message.api for message in broker.asked] == [
+            "ApiVersions",
+            *["SaslHandshake", "SaslAuthenticate"] * 2,
+            *["Heartbeat"] * 3,
+        ]
+
+    answers: Answers = {
+        "SaslHandshake": handshake,
+        "SaslAuthenticate": authenticated,
+        "Heartbeat": throttled,
+    }
+    with_link(answers, do, security=PLAIN)
+
+
+def test_a_renewal_that_fails_ends_the_link() -> None:
+    answers_left = [0, 58]
+
+    def authenticated(_: Message) -> Answer:
+        code = answers_left.pop(0)
+        said = "go away" if code else None
+        lifetime = {"session_lifetime_ms": 1}
+        return {"error_code": code, "error_message": said, "auth_bytes": b"", **lifetime}
+
+    async def do(link: Link, broker: Scripted) -> None:
+        while link._held is None and answers_left:
+            await asyncio.sleep(0)
+        with pytest.raises(ReplayError, match=r"could not be renewed: .*go away"):
+            await link.ask(HEARTBEAT, 4, beat(1))
+
+    with_link({"SaslHandshake": handshake, "SaslAuthenticate": authenticated}, do, security=PLAIN)
+
+
+def test_a_broker_that_takes_no_more_is_given_up() -> None:
+    async def main() -> None:
+        hung = asyncio.Event()
+
+        async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            size = int.from_bytes(await reader.readexactly(4), "big")
+            message = decode_request(await reader.readexactly(size))
+            answer = offers()(message)
+            assert isinstance(answer, dict)
+            writer.write(framed(message, answer))
+            await hung.wait()
+            writer.close()
+
+        server = await asyncio.start_server(hang, "127.0.0.1", 0, limit=1024)
+        link = await Link.open(*server.sockets[0].getsockname()[:2])
+        link.timeout_s = 0.1
+        records = {"index": 0, "records": bytes(1 << 24)}
+        body = produce([{"name": "t", "partition_data": [records]}])
+        with pytest.raises(ReplayError, match=r"took no bytes for 0\.1 s"):
+            await ask_on_and_on(link, KEYS["Produce"], 9, body, due=False)
+        hung.set()
+        server.close()
+
+    asyncio.run(main())

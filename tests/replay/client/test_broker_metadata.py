@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from construct import Container
+
+from replay.client.broker_metadata import NO_ID, Broker, Leader, Topology
+
+ORDERS_ID = UUID(int=7)
+
+
+def metadata(version: int = 9, **other: Any) -> Container:
+    partition = Container(error_code=0, partition_index=3, leader_id=2)
+    topic = Container(error_code=0, name="orders", partitions=[partition])
+    if version >= 7:
+        partition.leader_epoch = 5
+    if version >= 10:
+        topic.topic_id = ORDERS_ID
+    brokers = [Container(node_id=node, host=f"b{node}", port=9092) for node in (1, 2)]
+    return Container({"brokers": brokers, "topics": [topic], "controller_id": 2, **other})
+
+
+def test_an_answer_is_taken_over() -> None:
+    known = Topology()
+    known.learn(metadata(12))
+    assert known.brokers == {1: Broker(1, "b1", 9092), 2: Broker(2, "b2", 9092)}
+    assert known.leader("orders", 3) == Leader(2, 5)
+    assert known.topic_id("orders") == ORDERS_ID
+    assert known.topic_name(ORDERS_ID) == "orders"
+    assert known.controller == 2
+    assert known.any_node == 1
+
+
+def test_old_versions_tell_less() -> None:
+    known = Topology()
+    answer = metadata(0)
+    del answer["controller_id"]
+    known.learn(answer)
+    assert known.leader("orders", 3) == Leader(2, -1)
+    assert known.topic_id("orders") is None
+    assert known.topic_name(NO_ID) is None
+    assert known.controller == -1
+
+
+def test_what_is_not_there_is_not_known() -> None:
+    known = Topology()
+    known.learn(metadata(controller_id=9))
+    assert known.controller == -1
+    assert known.leader("orders", 0) is None
+    assert known.leader("payments", 0) is None
+    assert known.topic_id("payments") is None
+    failed = Container(error_code=5, name="failed", topic_id=UUID(int=9), partitions=[])
+    nameless = Container(error_code=100, name=None, topic_id=UUID(int=8), partitions=[])
+    known.learn(metadata(topics=[failed, nameless]))
+    assert known.topics.keys() == {"orders"}
+
+
+def test_a_leader_that_is_gone_is_none() -> None:
+    known = Topology()
+    known.learn(metadata(brokers=[Container(node_id=1, host="b1", port=9092)]))
+    assert known.leader("orders", 3) is None
+
+
+def test_a_topic_made_anew_has_its_new_id_only() -> None:
+    known = Topology()
+    known.learn(metadata(12))
+    again = metadata(12)
+    again.topics[0].topic_id = UUID(int=8)
+    known.learn(again)
+    assert known.topic_name(ORDERS_ID) is None
+    assert known.topic_name(UUID(int=8)) == "orders"
+    known.forget(["orders", "never-known"])
+    assert known.topics == {}
+    assert known.topic_name(UUID(int=8)) is None
+
+
+def test_an_answer_without_brokers_takes_none_away() -> None:
+    known = Topology()
+    known.learn(metadata())
+    known.learn(metadata(brokers=[]))
+    assert known.brokers.keys() == {1, 2}
+    known.forget()
+    assert known.topics == {}

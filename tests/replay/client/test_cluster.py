@@ -1,0 +1,352 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from dissector.errors import ReplayError, UsageError
+from dissector.protocol.apis import KEYS
+from dissector.protocol.messages import Message
+from replay.client.broker_metadata import NO_ID
+from replay.client.cluster import Cluster, Coordinated, address
+from replay.client.topic_admin import create_topics
+from tests.replay.support.scripted import HANG_UP, Answer, Answers, Scripted, offers, scripted
+
+
+class World:
+    """What the scripted brokers of a test say; all of them the same."""
+
+    def __init__(self) -> None:
+        self.brokers: list[Scripted] = []
+        self.advertised: list[int] | None = None
+        self.leaders: dict[str, list[int]] = {"orders": [1, 2]}
+        self.controller = 1
+        self.created: dict[str, int] = {}
+        self.coordinators: list[tuple[int, int]] = [(0, 1)]
+
+    @property
+    def answers(self) -> Answers:
+        return {
+            "Metadata": self.metadata,
+            "FindCoordinator": self.find_coordinator,
+            "CreateTopics": self.create_topics,
+            "ListOffsets": self.list_offsets,
+        }
+
+    def metadata(self, message: Message) -> Answer:
+        assert message.body is not None
+        assert not message.body.allow_auto_topic_creation
+        ports = self.advertised or [broker.port for broker in self.brokers]
+        asked = message.body.topics
+        names = self.leaders if asked is None else [topic.name for topic in asked]
+        return {
+            "throttle_time_ms": 0,
+            "brokers": [
+                {"node_id": node, "host": "127.0.0.1", "port": port, "rack": None}
+                for node, port in enumerate(ports, 1)
+            ],
+            "controller_id": self.controller,
+            "topics": [self.topic(name) for name in names],
+        }
+
+    def topic(self, name: str) -> Mapping[str, Any]:
+        return {
+            "error_code": 0 if name in self.leaders else 3,
+            "name": name,
+            "topic_id": NO_ID,
+            "partitions": [
+                {
+                    "error_code": 0,
+                    "partition_index": index,
+                    "leader_id": leader,
+                    "replica_nodes": [],
+                    "isr_nodes": [],
+                }
+                for index, leader in enumerate(self.leaders.get(name, []))
+            ],
+        }
+
+    def find_coordinator(self, message: Message) -> Answer:
+        assert message.body is not None
+        if not self.coordinators:
+            return {"coordinators": []}
+        error, node = self.coordinators.pop(0) if self.coordinators[1:] else self.coordinators[0]
+        found = {"node_id": node, "host": "evil.example", "port": 1, "error_code": error}
+        if message.api_version is None or message.api_version < 4:
+            return {**found, "error_message": None}
+        keys = message.body.coordinator_keys
+        return {"coordinators": [{**found, "key": key, "error_message": None} for key in keys]}
+
+    def create_topics(self, message: Message) -> Answer:
+        assert message.body is not None
+        answers = []
+        for topic in message.body.topics:
+            error = 41 if self.controller == 2 else 17 if topic.name == "bad" else 0
+            answers.append({"name": topic.name, "error_code": error, "error_message": "said why"})
+            if not error:
+                self.created[topic.name] = topic.replication_factor
+                self.leaders[topic.name] = [1] * topic.num_partitions
+        self.controller = 1
+        return {"topics": [{"topic_id": NO_ID, "configs": None, **each} for each in answers]}
+
+    def list_offsets(self, message: Message) -> Answer:
+        assert message.body is not None
+        answers = []
+        for topic in message.body.topics:
+            partitions = [
+                {
+                    "partition_index": each.partition_index,
+                    "error_code": 6 if each.partition_index == 2 else 0,
+                    "timestamp": -1,
+                    "offset": 10 * each.partition_index + each.timestamp,
+                }
+                for each in topic.partitions
+            ]
+            answers.append({"name": topic.name, "partitions": partitions})
+        return {"topics": answers}
+
+
+def with_cluster(
+    world: World,
+    do: Callable[[Cluster], Awaitable[None]],
+    brokers: int = 2,
+    answers: Answers | None = None,
+) -> None:
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            for _ in range(brokers):
+                script = {**world.answers, **(answers or {})}
+                world.brokers.append(await stack.enter_async_context(scripted(script)))
+            cluster = await Cluster.connect([f"127.0.0.1:{world.brokers[0].port}"])
+            try:
+                await do(cluster)
+            finally:
+                cluster.close()
+
+    asyncio.run(main())
+
+
+def test_one_target_tells_of_all() -> None:
+    async def do(cluster: Cluster) -> None:
+        assert [broker.port for broker in cluster.brokers.values()] == [
+            broker.port for broker in world.brokers
+        ]
+        leader = cluster.leader("orders", 1)
+        assert leader is not None
+        link = await cluster.open(leader.node, "me")
+        assert link.address == f"127.0.0.1:{world.brokers[1].port}"
+        assert world.brokers[1].asked[-1].client_id == "me"
+        link.close()
+        with pytest.raises(ReplayError, match="there is no broker 9"):
+            await cluster.open(9)
+
+    world = World()
+    with_cluster(world, do)
+
+
+def test_the_first_target_that_answers_is_taken() -> None:
+    async def main() -> None:
+        world = World()
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            nobody = f"127.0.0.1:{closed.getsockname()[1]}"
+        async with scripted(world.answers) as broker:
+            world.brokers.append(broker)
+            cluster = await Cluster.connect([nobody, f"127.0.0.1:{broker.port}"])
+            cluster.close()
+        with pytest.raises(ReplayError, match=f"^{nobody}: refused"):
+            await Cluster.connect([nobody])
+        with pytest.raises(ReplayError, match=r"no broker can be used \(.*refused"):
+            await Cluster.connect([nobody, f"127.0.0.1:{broker.port}"])
+
+    asyncio.run(main())
+
+
+def test_a_first_target_that_says_nothing_is_passed_over() -> None:
+    async def main() -> None:
+        world = World()
+        silent: Answers = {"ApiVersions": lambda _: None}
+        async with scripted(silent) as first, scripted(world.answers) as broker:
+            world.brokers.append(broker)
+            targets = [f"127.0.0.1:{each.port}" for each in (first, broker)]
+            cluster = await Cluster.connect(targets, timeout_s=1)
+            cluster.close()
+            assert cluster.silence is None
+            assert first.asked
+
+    asyncio.run(main())
+
+
+def test_a_target_without_brokers_is_told() -> None:
+    with pytest.raises(ReplayError, match="knows of no brokers"):
+        with_cluster(World(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: {}})
+
+
+def test_a_target_that_hangs_up_when_it_is_asked_may_want_sasl() -> None:
+    with pytest.raises(ReplayError, match=r"closed the connection .*; perhaps it wants SASL"):
+        with_cluster(World(), lambda _: asyncio.sleep(0), answers={"Metadata": lambda _: HANG_UP})
+
+
+def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None:
+    offer, told = offers(), list[str]()
+    says_nothing = [False, False]
+
+    async def do(cluster: Cluster) -> None:
+        cluster.when_silent = lambda error: told.append(str(error))
+        cluster.timeout_s = 0.2
+        says_nothing[0] = True
+        answering = await cluster.open(2)
+
+        async def ask_on() -> None:
+            while True:
+                await answering.ask(KEYS["ApiVersions"], 0, {})
+
+        asking = asyncio.create_task(ask_on())
+        with pytest.raises(ReplayError, match="did not answer"):
+            await cluster.open(1)
+        assert cluster.silence is None, "the other broker answers"
+        asking.cancel()
+        for _ in range(2):
+            with pytest.raises(ReplayError, match="did not answer ApiVersions"):
+                await cluster.open(1)
+        assert len(told) == 1
+        with pytest.raises(ReplayError, match="did not answer ApiVersions"):
+            await cluster.open(2)
+
+    async def main() -> None:
+        world = World()
+
+        def script(at: int) -> Answers:
+            said: Answers = {"ApiVersions": lambda _: None if says_nothing[at] else offer(_)}
+            return {**world.answers, **said}
+
+        async with scripted(script(0)) as one, scripted(script(1)) as other:
+            world.brokers += [one, other]
+            cluster = await Cluster.connect([f"127.0.0.1:{one.port}"])
+            try:
+                await do(cluster)
+            finally:
+                cluster.close()
+
+    asyncio.run(main())
+
+
+def test_when_a_broker_goes_another_is_asked() -> None:
+    async def do(cluster: Cluster) -> None:
+        world.leaders["late"] = [1]
+        for link in cluster._links.values():
+            link.close()
+        await cluster.refresh()
+        assert cluster.topics.keys() == {"orders", "late"}
+        del world.leaders["late"]
+        await cluster.refresh(["late"])
+        assert cluster.topics.keys() == {"orders"}
+
+    world = World()
+    with_cluster(world, do)
+
+
+def test_refreshes_at_the_same_time_are_one() -> None:
+    async def do(cluster: Cluster) -> None:
+        before = len(world.brokers[0].asked)
+        await asyncio.gather(*(cluster.refresh() for _ in range(10)))
+        assert len(world.brokers[0].asked) == before + 1
+
+    world = World()
+    with_cluster(world, do)
+
+
+def test_a_coordinator_is_asked_for_once() -> None:
+    async def do(cluster: Cluster) -> None:
+        find = [cluster.coordinator(Coordinated.GROUP, "readers") for _ in range(5)]
+        assert await asyncio.gather(*find) == [2] * 5
+        assert await cluster.coordinator(Coordinated.GROUP, "readers") == 2
+        assert len(asked(world, "FindCoordinator")) == 3
+        cluster.forget_coordinator(Coordinated.GROUP, "readers")
+        await cluster.coordinator(Coordinated.GROUP, "readers")
+        await cluster.coordinator(Coordinated.TRANSACTION, "readers")
+        found = asked(world, "FindCoordinator")
+        assert [message.body.key_type for message in found if message.body] == [0, 0, 0, 0, 1]
+
+    world = World()
+    world.coordinators = [(15, -1), (14, -1), (0, 2)]
+    with_cluster(
+        world, do, answers={"ApiVersions": offers(Metadata=(0, 9), FindCoordinator=(0, 3))}
+    )
+
+
+def asked(world: World, api: str) -> list[Message]:
+    return [each for broker in world.brokers for each in broker.asked if each.api == api]
+
+
+@pytest.mark.parametrize("code", [24, 30, 42])
+def test_a_coordinator_that_is_refused_is_none(code: int) -> None:
+    async def do(cluster: Cluster) -> None:
+        assert await cluster.coordinator(Coordinated.GROUP, "") is None
+
+    world = World()
+    world.coordinators = [(code, -1)]
+    with_cluster(world, do)
+
+
+def test_an_empty_list_of_coordinators_names_none() -> None:
+    async def do(cluster: Cluster) -> None:
+        assert await cluster.coordinator(Coordinated.GROUP, "g") is None
+
+    world = World()
+    world.coordinators = []
+    with_cluster(world, do)
+
+
+def test_a_coordinator_that_never_comes_is_told() -> None:
+    async def do(cluster: Cluster) -> None:
+        cluster.timeout_s = 0.1
+        with pytest.raises(ReplayError, match=r"found no coordinator of group 'g' in 0\.1 s"):
+            await cluster.coordinator(Coordinated.GROUP, "g")
+
+    world = World()
+    world.coordinators = [(15, -1)]
+    with_cluster(world, do)
+
+
+def test_a_coordinator_is_never_sought_outside_the_cluster() -> None:
+    """FindCoordinator names a host too; only brokers of Metadata are believed."""
+
+    async def do(cluster: Cluster) -> None:
+        cluster.timeout_s = 0.1
+        with pytest.raises(ReplayError, match="found no coordinator"):
+            await cluster.coordinator(Coordinated.GROUP, "g")
+
+    world = World()
+    world.coordinators = [(0, 77)]
+    with_cluster(world, do)
+
+
+def test_what_a_broker_does_not_offer_is_told() -> None:
+    async def do(cluster: Cluster) -> None:
+        with pytest.raises(ReplayError, match="offers no version of CreateTopics we know"):
+            await create_topics(cluster, {"new": 1})
+
+    with_cluster(World(), do, answers={"ApiVersions": offers(Metadata=(0, 9))})
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("localhost:9093", ("localhost", 9093)),
+        ("broker", ("broker", 9092)),
+        ("[fd00::1]:9094", ("fd00::1", 9094)),
+        ("[fd00::1]", ("fd00::1", 9092)),
+    ],
+)
+def test_addresses(text: str, read: tuple[str, int]) -> None:
+    assert address(text) == read
+
+
+@pytest.mark.parametrize("text", ["", ":9092", "host:", "host:0", "host:65536", "host:http"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(UsageError, match="is no address: host:port is wanted"):
+        address(text)

@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import pytest
+from construct import Container
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.protocol.apis import KEYS, NAMES, Api, all_apis, api
+from replay.client.broker_metadata import Broker, Leader, Topic
+from replay.client.cluster import Cluster, Coordinated
+from replay.client.fan_in import merge
+from replay.client.router import WAYS, Way, route, way_of
+from replay.fields.roles import Role, walk
+from tests.replay.support.scripted import filled
+
+NODES = (1, 2, 3)
+
+
+class Known(Cluster):
+    """A target of which all is known: three brokers, coordinators by the first letter."""
+
+    def __init__(self, leaders: dict[tuple[str, int], int] | None = None) -> None:
+        super().__init__([])
+        self.brokers = {node: Broker(node, "b", 9092) for node in NODES}
+        self.controller = 3
+        for (name, partition), node in (leaders or {}).items():
+            topic = self.topics.setdefault(name, Topic(name, topic_id(name)))
+            topic.leaders[partition] = Leader(node, 0)
+            self._names[topic_id(name)] = name
+
+    async def coordinator(self, kind: Coordinated, key: str) -> int | None:
+        return {"a": 1, "b": 2, "c": 3}.get(key[:1])
+
+
+def topic_id(name: str) -> UUID:
+    return UUID(bytes=name.encode().ljust(16, b"\1"))
+
+
+def routed(
+    name: str, version: int, body: dict[str, Any], cluster: Cluster | None = None, home: int = 2
+) -> list[tuple[int, Container]]:
+    whole = filled(declared(name).request.fields, version, body)
+    return asyncio.run(route(KEYS[name], version, whole, cluster or Known(), home))
+
+
+def declared(name: str) -> Api:
+    found = api(KEYS[name])
+    assert found is not None
+    return found
+
+
+TOPICS = {
+    ("Produce", 9): ("topic_data", "name", "partition_data", "index"),
+    ("Produce", 13): ("topic_data", "topic_id", "partition_data", "index"),
+    ("Fetch", 12): ("topics", "topic", "partitions", "partition"),
+    ("Fetch", 17): ("topics", "topic_id", "partitions", "partition"),
+    ("ListOffsets", 7): ("topics", "name", "partitions", "partition_index"),
+    ("DeleteRecords", 2): ("topics", "name", "partitions", "partition_index"),
+    ("OffsetForLeaderEpoch", 4): ("topics", "topic", "partitions", "partition"),
+    ("DescribeProducers", 0): ("topics", "name", "partition_indexes", ""),
+    ("ShareFetch", 1): ("topics", "topic_id", "partitions", "partition_index"),
+    ("ShareAcknowledge", 1): ("topics", "topic_id", "partitions", "partition_index"),
+}
+"""API and version -> fields of the array of topics, the topic, its partitions, the partition."""
+
+
+@pytest.mark.parametrize(("name", "version"), TOPICS)
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from(["a", "b", "c"]), st.integers(0, 5)),
+        st.sampled_from([*NODES, 9]),
+        min_size=1,
+    )
+)
+def test_partitions_go_to_their_leaders_and_none_is_lost(
+    name: str, version: int, leaders: dict[tuple[str, int], int]
+) -> None:
+    """A leader that the target does not show, 9, is nobody: home is asked."""
+    array, field, inner, item = TOPICS[name, version]
+    cluster = Known(leaders)
+    topics: dict[str, list[int]] = {}
+    for topic, partition in leaders:
+        topics.setdefault(topic, []).append(partition)
+    named = {topic: topic if field != "topic_id" else topic_id(topic) for topic in topics}
+    body = {
+        array: [
+            {field: named[topic], inner: [{item: each} if item else each for each in partitions]}
+            for topic, partitions in topics.items()
+        ]
+    }
+    got: dict[tuple[str, int], int] = {}
+    parts = routed(name, version, body, cluster)
+    for node, part in parts:
+        declared(name).request.codec(version).build(part)
+        for topic in part[array]:
+            for each in topic[inner]:
+                (known,) = (name for name, value in named.items() if value == topic[field])
+                place = (known, each[item] if item else each)
+                assert place not in got
+                got[place] = node
+    assert got == {place: node if node in NODES else 2 for place, node in leaders.items()}
+    assert len({node for node, _ in parts}) == len(parts)
+
+
+def test_what_is_for_one_broker_is_left_whole() -> None:
+    cluster = Known({("a", 0): 3, ("a", 1): 3, ("b", 0): 1})
+    whole = filled(declared("Fetch").request.fields, 12, {"topics": [topic("a", 0, 1)]})
+    ((node, body),) = asyncio.run(route(KEYS["Fetch"], 12, whole, cluster, 1))
+    assert node == 3
+    assert body is whole
+
+
+def topic(name: str, *partitions: int) -> Container:
+    fields = next(f for f in declared("Fetch").request.fields if f.name == "topics").fields
+    body = {"topic": name, "partitions": [Container(partition=each) for each in partitions]}
+    return filled(fields, 12, body)
+
+
+def test_a_session_forgets_where_the_partitions_were() -> None:
+    cluster = Known({("a", 0): 1, ("a", 1): 3})
+    forgotten = [Container(topic="a", partitions=[0, 1])]
+    body = {"topics": [topic("a", 1)], "forgotten_topics_data": forgotten, "session_id": 7}
+    parts = dict(routed("Fetch", 12, body, cluster))
+    assert {
+        node: (
+            [each.topic for each in part.topics],
+            [list(each.partitions) for each in part.forgotten_topics_data],
+            part.session_id,
+        )
+        for node, part in parts.items()
+    } == {3: (["a"], [[1]], 7), 1: ([], [[0]], 7)}
+    assert forgotten[0].partitions == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("topics", "home", "node"),
+    [
+        ([], 3, 3),
+        ([], 77, 1),
+        ([topic("nowhere", 0)], 3, 3),
+        ([topic("a")], 3, 3),
+    ],
+)
+def test_what_belongs_nowhere_goes_home(topics: list[Container], home: int, node: int) -> None:
+    parts = routed("Fetch", 12, {"topics": topics}, Known({("a", 0): 1}), home)
+    assert [got for got, _ in parts] == [node]
+    assert parts[0][1].topics == topics
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "field", "key", "node"),
+    [
+        ("JoinGroup", 5, "group_id", "a-group", 1),
+        ("OffsetCommit", 8, "group_id", "c-group", 3),
+        ("OffsetCommit", 8, "group_id", "unknown", 2),
+        ("OffsetCommit", 8, "group_id", "", 2),
+        ("TxnOffsetCommit", 3, "group_id", "c", 3),
+        ("InitProducerId", 4, "transactional_id", "c", 3),
+        ("InitProducerId", 4, "transactional_id", None, 2),
+        ("EndTxn", 3, "transactional_id", "a", 1),
+        ("AddPartitionsToTxn", 3, "v3_and_below_transactional_id", "a", 1),
+        ("AddOffsetsToTxn", 3, "transactional_id", "a", 1),
+        ("ConsumerGroupHeartbeat", 1, "group_id", "c", 3),
+        ("CreateTopics", 5, "timeout_ms", 1, 3),
+        ("Metadata", 9, "topics", None, 2),
+    ],
+)
+def test_one_broker_is_asked(name: str, version: int, field: str, key: Any, node: int) -> None:
+    ((got, body),) = routed(name, version, {field: key})
+    assert got == node
+    assert body[field] == key
+
+
+def test_a_controller_that_is_not_told_is_home() -> None:
+    cluster = Known()
+    cluster.controller = -1
+    assert [node for node, _ in routed("CreateTopics", 5, {}, cluster)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "array", "field"),
+    [
+        ("DescribeGroups", 5, "groups", ""),
+        ("DeleteGroups", 2, "groups_names", ""),
+        ("OffsetFetch", 8, "groups", "group_id"),
+        ("ConsumerGroupDescribe", 0, "group_ids", ""),
+        ("DescribeTransactions", 0, "transactional_ids", ""),
+        ("AddPartitionsToTxn", 5, "transactions", "transactional_id"),
+        ("DescribeShareGroupOffsets", 0, "groups", "group_id"),
+    ],
+)
+def test_several_coordinators_are_asked(name: str, version: int, array: str, field: str) -> None:
+    keys = ["a1", "b1", "a2", "c1", "unknown"]
+    body = {array: [Container({field: key}) if field else key for key in keys]}
+    parts = {
+        node: [each[field] if field else each for each in part[array]]
+        for node, part in routed(name, version, body)
+    }
+    assert parts == {1: ["a1", "a2"], 2: ["b1", "unknown"], 3: ["c1"]}
+
+
+def test_configurations_of_brokers_are_asked_of_them() -> None:
+    resources = [(2, "topic"), (4, "3"), (4, ""), (8, "1"), (4, "99")]
+    body = {
+        "resources": [
+            Container(resource_type=kind, resource_name=name, configuration_keys=None)
+            for kind, name in resources
+        ]
+    }
+    parts = {
+        node: [each.resource_name for each in part.resources]
+        for node, part in routed("DescribeConfigs", 4, body)
+    }
+    assert parts == {2: ["topic", "", "99"], 3: ["3"], 1: ["1"]}
+
+
+def test_every_api_has_a_way_at_every_version() -> None:
+    named = [name for names in WAYS.values() for name in names.split()]
+    assert len(set(named)) == len(named)
+    assert set(named) <= set(NAMES.values())
+    assert way_of(KEYS["Metadata"]) is Way.HOME
+    assert way_of(999) is Way.HOME
+    for each in all_apis():
+        for version in each.request.versions:
+            body = filled(each.request.fields, version, {})
+            ((node, got),) = asyncio.run(route(each.key, version, body, Known(), 2))
+            assert node == (3 if way_of(each.key) is Way.CONTROLLER else 2)
+            assert got is body
+
+
+def answered(name: str, version: int, part: Container) -> Container:
+    """Answer a part as its broker would: each partition that was asked about, in its order."""
+    array, field, inner, item = TOPICS[name, version]
+    schema = declared(name).response
+    topics = next(f for f in schema.fields if f.name in ("responses", "topics"))
+    topic_names = {f.name for f in topics.fields if version in f.versions}
+    partitions = next(f for f in topics.fields if f.fields and f.type == "[]struct")
+    number = next(f.name for f in partitions.fields if f.type == "int32")
+    body = {
+        topics.name: [
+            {
+                next(n for n in (field, "topic", "name") if n in topic_names): topic[field],
+                partitions.name: [
+                    {number: each[item] if item else each, "error_code": 0} for each in topic[inner]
+                ],
+            }
+            for topic in part[array]
+        ]
+    }
+    return filled(schema.fields, version, body)
+
+
+@pytest.mark.parametrize(("name", "version"), TOPICS)
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from(["a", "b", "c"]), st.integers(0, 5)), st.sampled_from(NODES)
+    )
+)
+def test_merged_answers_answer_the_whole_request(
+    name: str, version: int, leaders: dict[tuple[str, int], int]
+) -> None:
+    array, field, inner, item = TOPICS[name, version]
+    topics: dict[str, list[int]] = {}
+    for topic, partition in leaders:
+        topics.setdefault(topic, []).append(partition)
+    body = {
+        array: [
+            {
+                field: topic_id(topic) if field == "topic_id" else topic,
+                inner: [{item: each} if item else each for each in partitions],
+            }
+            for topic, partitions in topics.items()
+        ]
+    }
+    whole = filled(declared(name).request.fields, version, body)
+    parts = routed(name, version, body, Known(leaders))
+    schema = declared(name).response
+    merged = merge(schema, version, [answered(name, version, part) for _, part in parts])
+    schema.codec(version).build(merged)
+    assert told(name, version, merged) == told(name, version, answered(name, version, whole))
+
+
+def told(name: str, version: int, answer: Container) -> list[Any]:
+    wanted = frozenset({Role.PARTITION})
+    places = list(walk(declared(name).response, version, answer, wanted))
+    assert len({place.path for place in places}) == len(places)
+    return sorted(
+        (str(place.scope.topic), str(place.scope.topic_id), place.value) for place in places
+    )

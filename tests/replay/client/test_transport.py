@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.errors import ReplayError
+from replay.client.transport import Connection, connect, written
+
+
+class Transport(asyncio.Transport):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+        self.end = ""
+
+    def write(self, data: Any) -> None:
+        self.writes.append(bytes(data))
+
+    def write_eof(self) -> None:
+        self.writes.append(b"")
+
+    def is_closing(self) -> bool:
+        return bool(self.end)
+
+    def close(self) -> None:
+        self.end = "closed"
+
+    def abort(self) -> None:
+        self.end = "aborted"
+
+
+def made(
+    max_frame_bytes: int = 1000,
+) -> tuple[Connection, Transport, list[bytes], list[tuple[str, str]]]:
+    frames: list[bytes] = []
+    losses: list[tuple[str, str]] = []
+    lost = lambda what, advice: losses.append((what, advice))  # noqa: E731
+    connection = Connection(frames.append, lost, max_frame_bytes)
+    transport = Transport()
+    connection.connection_made(transport)
+    return connection, transport, frames, losses
+
+
+@given(st.lists(st.binary(min_size=4, max_size=50)), st.data())
+def test_frames_are_cut_however_they_arrive(frames: list[bytes], data: st.DataObject) -> None:
+    async def main() -> None:
+        connection, _, got, losses = made()
+        stream = b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
+        while stream:
+            size = data.draw(st.integers(1, len(stream)))
+            connection.data_received(stream[:size])
+            stream = stream[size:]
+        assert got == frames
+        assert losses == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("size", [-1, 0, 3, 1001])
+def test_a_size_that_can_not_be_is_not_believed(size: int) -> None:
+    async def main() -> None:
+        connection, transport, got, losses = made()
+        good = b"\0\0\0\4good"
+        connection.data_received(good + size.to_bytes(4, "big", signed=True) + b"more" + good)
+        assert got == [b"good"]
+        ((what, _),) = losses
+        assert f"{size:,} bytes" in what
+        assert transport.end == "aborted"
+
+    asyncio.run(main())
+
+
+def test_frames_of_one_turn_are_written_together() -> None:
+    async def main() -> None:
+        connection, transport, _, _ = made()
+        for number in range(3):
+            connection.send(b"frame%d" % number)
+        assert transport.writes == []
+        await asyncio.sleep(0)
+        assert transport.writes == [b"\0\0\0\6frame0\0\0\0\6frame1\0\0\0\6frame2"]
+
+    asyncio.run(main())
+
+
+def test_what_was_sent_is_written_before_the_end() -> None:
+    async def main() -> None:
+        connection, transport, _, losses = made()
+        connection.send(b"last")
+        connection.close()
+        assert (transport.writes, transport.end) == ([b"\0\0\0\4last"], "closed")
+        connection.connection_lost(None)
+        assert losses == []
+
+    asyncio.run(main())
+
+
+def test_who_has_said_all_still_hears() -> None:
+    async def main() -> None:
+        connection, transport, frames, _ = made()
+        connection.send(b"last")
+        connection.end()
+        connection.data_received(b"\0\0\0\4more")
+        assert (transport.writes, transport.end) == ([b"\0\0\0\4last", b""], "")
+        assert frames == [b"more"]
+        transport.close()
+        connection.end()
+        assert len(transport.writes) == 2
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (None, "closed the connection"),
+        (ConnectionResetError(), "reset the connection"),
+        (OSError("no route"), "the connection broke: no route"),
+    ],
+)
+def test_a_loss_is_told_once(error: Exception | None, said: str) -> None:
+    async def main() -> None:
+        connection, _, _, losses = made()
+        connection.connection_lost(error)
+        connection.connection_lost(error)
+        assert losses == [(said, "")]
+        connection.send(b"into the void")
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def test_room_is_waited_for() -> None:
+    async def main() -> None:
+        connection, _, _, _ = made()
+        await connection.room()
+        connection.pause_writing()
+        waiting = asyncio.create_task(connection.room())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        connection.resume_writing()
+        await waiting
+
+    asyncio.run(main())
+
+
+def test_room_is_not_waited_for_where_nobody_takes() -> None:
+    async def main() -> None:
+        connection, _, _, _ = made()
+        connection.pause_writing()
+        waiting = asyncio.create_task(connection.room())
+        await asyncio.sleep(0)
+        connection.connection_lost(None)
+        await waiting
+
+    asyncio.run(main())
+
+
+def test_a_name_that_is_none() -> None:
+    async def main() -> None:
+        connection, *_ = made()
+        with pytest.raises(ReplayError, match=r"^no\.such\.host\.invalid:9092: can not be reached"):
+            await connect(connection, "no.such.host.invalid", 9092, None, 20)
+
+    asyncio.run(main())
+
+
+def test_addresses_are_written() -> None:
+    assert written("a", 1) == "a:1"
+    assert written("fd00::1", 9092) == "[fd00::1]:9092"

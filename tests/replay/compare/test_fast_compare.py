@@ -1,0 +1,74 @@
+"""What is plainly the same is the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dissector.protocol.apis import KEYS, all_apis, api
+from dissector.protocol.schema import Schema
+from replay.compare.body_diff import Bodies
+from replay.compare.comparison_policy import COMPARED
+from replay.compare.fast_compare import alike
+from replay.fields.roles import Scope, plan
+from replay.mapping.id_map import World
+from replay.mapping.resource_names import Names
+from tests.examples import examples
+from tests.replay.support.scripted import filled
+from tests.strategies import values
+
+APIS = all_apis()
+
+
+def _produced(**partition: Any) -> Any:
+    said = {"responses": [{"name": "t", "partition_responses": [{"index": 1, **partition}]}]}
+    return filled(_schema("Produce").fields, 12, said)
+
+
+def _schema(name: str) -> Schema:
+    found = api(KEYS[name])
+    assert found is not None
+    return found.response
+
+
+def _alike(captured: Any, live: Any, world: World) -> bool:
+    return alike(_schema("Produce"), 12, captured, live, Scope(), world)
+
+
+def test_offsets_are_the_same_where_they_stand_for_the_same() -> None:
+    world = World()
+    world.offsets.learn("t", 1, 5, 8, 1)
+    assert _alike(_produced(base_offset=5), _produced(base_offset=8), world)
+    assert not _alike(_produced(base_offset=5), _produced(base_offset=5), world)
+    assert not _alike(_produced(base_offset=5), _produced(base_offset=9), world)
+
+
+def test_errors_names_and_numbers_of_elements_count() -> None:
+    world = World(names=Names(prefix="p-"))
+    captured, live = _produced(), _produced()
+    live.responses[0].name = "q-t"
+    assert not _alike(captured, live, world)
+    live.responses[0].name = "p-t"
+    assert _alike(captured, live, world)
+    live.responses[0].partition_responses[0].error_code = 3
+    assert not _alike(captured, live, world)
+    live.responses[0].partition_responses = []
+    assert not _alike(captured, live, world)
+
+
+@settings(max_examples=examples(150))
+@given(st.data())
+def test_what_is_alike_has_no_differences(data: st.DataObject) -> None:
+    schema = data.draw(st.sampled_from(APIS)).response
+    version = data.draw(st.sampled_from(list(schema.versions)))
+    captured = data.draw(values(schema, version, unknown=False))
+    live = data.draw(st.just(captured) | values(schema, version, unknown=False))
+    world = World(names=data.draw(st.sampled_from([Names(), Names(prefix="p-")])))
+    assume(alike(schema, version, captured, live, Scope(), world))
+    bodies = Bodies(world)
+    node = plan(schema, version, COMPARED)
+    bodies.compare((node, node), captured, live, Scope())
+    assert bodies.differences == []
+    assert not bodies.is_otherwise

@@ -1,0 +1,166 @@
+"""The balance at the end of a pass, at a broker whose log a test makes up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dissector.protocol.messages import Message
+from replay.client.broker_metadata import NO_ID
+from replay.client.cluster import Cluster
+from replay.compare.log_balance import Balance, LeftOpen, balance, not_balanced
+from replay.mapping.id_map import World
+from replay.mapping.reader_accounts import Given
+from replay.model.offset_ranges import Range, Ranges
+from tests.replay.support.produced import batches
+from tests.replay.support.scripted import Answer, scripted
+
+ORDERS = "orders", 0
+READER = 1
+
+
+@dataclass
+class Log:
+    """What the only broker has of the only partition."""
+
+    offsets: range = range(0)
+    error: int = 0
+    end_error: int = 0
+    most: int = 1000
+    port: int = 0
+    fetches: int = 0
+
+    def metadata(self, message: Message) -> Answer:
+        partition = {"partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
+        topic = {"name": "orders", "topic_id": NO_ID, "partitions": [partition]}
+        broker = {"node_id": 1, "host": "127.0.0.1", "port": self.port}
+        return {"brokers": [broker], "controller_id": 1, "topics": [topic]}
+
+    def list_offsets(self, message: Message) -> Answer:
+        found = {"error_code": self.end_error, "timestamp": -1, "offset": self.offsets.stop}
+        return {"topics": [{"name": "orders", "partitions": [{"partition_index": 0, **found}]}]}
+
+    def fetch(self, message: Message) -> Answer:
+        self.fetches += 1
+        assert message.body is not None
+        start = message.body.topics[0].partitions[0].fetch_offset
+        given = [each for each in self.offsets if each >= start][: self.most]
+        found: Mapping[str, Any] = {
+            "partition_index": 0,
+            "error_code": self.error,
+            "aborted_transactions": [],
+            "records": batches(*given),
+        }
+        return {"responses": [{"topic": "orders", "partitions": [found]}]}
+
+
+def balanced(world: World, log: Log) -> Balance:
+    async def main() -> Balance:
+        answers = {"Metadata": log.metadata, "ListOffsets": log.list_offsets, "Fetch": log.fetch}
+        async with scripted(answers) as broker:
+            log.port = broker.port
+            cluster = await Cluster.connect([f"127.0.0.1:{broker.port}"], timeout_s=0.2)
+            try:
+                return await balance(world, cluster)
+            finally:
+                cluster.close()
+
+    return asyncio.run(main())
+
+
+def wrote(*rows: tuple[int, int, int]) -> World:
+    """Captured offset, live offset and count of each request."""
+    world = World()
+    for step, row in enumerate(rows):
+        world.offsets.log(*ORDERS).append(*row, step)
+    return world
+
+
+def gave(world: World, step: int, captured: Range, live: Range, bound: int = 0) -> World:
+    given = Given(*ORDERS, Ranges([captured]), Ranges([live]), bound)
+    world.readers.note(READER, step, given)
+    return world
+
+
+def told(found: Balance) -> list[tuple[int, str]]:
+    assert not found.left_open
+    return [(each.step, str(each.difference.replayed)) for each in found.findings]
+
+
+def test_a_log_that_has_what_was_acknowledged_is_balanced() -> None:
+    log = Log(range(10))
+    assert balanced(wrote((0, 0, 5), (5, 5, 5)), log) == Balance([], [])
+    assert not log.fetches
+
+
+def test_acknowledged_records_that_are_not_in_the_log() -> None:
+    found = balanced(wrote((0, 0, 5), (5, 5, 5)), Log(range(8)))
+    assert told(found) == [(0, "not in the log, which ends at 8 of the target")]
+
+
+def test_records_that_no_request_wrote() -> None:
+    found = balanced(wrote((0, 0, 5)), Log(range(7)))
+    more = "2 records more than were written, from offset 5 of the target"
+    assert told(found) == [(0, more)]
+
+
+def test_records_that_a_reader_lacks_and_the_log_too() -> None:
+    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
+    found = balanced(world, Log(range(6)))
+    assert (7, "not given, and not in the log of the target") in told(found)
+
+
+def test_a_poll_that_ended_before_the_records_were_there_lacks_nothing() -> None:
+    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=6)
+    assert told(balanced(world, Log(range(10)))) == []
+
+
+def test_a_poll_lacks_what_it_brings_when_it_is_asked_again() -> None:
+    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
+    withheld = "not given, though the target had said that it was there"
+    found = balanced(world, Log(range(10)))
+    assert told(found) == [(7, withheld)]
+    assert found.findings[0].difference.captured == "4 given that lack, the first at offset 6"
+
+
+def test_a_poll_that_ends_with_a_segment_lacks_nothing() -> None:
+    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
+    assert told(balanced(world, Log(range(10), most=6))) == []
+
+
+def test_what_another_poll_brings_does_not_lack() -> None:
+    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6), bound=10)
+    gave(world, 8, Range(0, 0), Range(6, 10))
+    log = Log(range(10))
+    assert told(balanced(world, log)) == []
+    assert not log.fetches
+
+
+def test_a_log_whose_end_is_not_told_is_left_open() -> None:
+    found = balanced(wrote((0, 0, 5)), Log(range(5), end_error=29))
+    assert found == Balance([], [LeftOpen(*ORDERS, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")])
+
+
+def test_a_log_whose_records_are_not_given_is_left_open() -> None:
+    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
+    (left,) = balanced(world, Log(range(10), error=29)).left_open
+    assert left[:2] == ORDERS
+    assert left.why.endswith("Fetch: TOPIC_AUTHORIZATION_FAILED")
+
+
+def test_a_topic_that_is_gone_is_left_open() -> None:
+    world = World()
+    world.offsets.log("gone", 0).append(0, 0, 5, 0)
+    (left,) = balanced(world, Log()).left_open
+    assert left[:2] == ("gone", 0)
+    assert left.why.startswith("the target has no such topic")
+
+
+def test_all_is_left_open_where_the_pass_ended_early() -> None:
+    world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
+    world.readers.note(READER, 8, Given("audit", 1, Ranges([Range(0, 1)]), Ranges()))
+    found = not_balanced(world)
+    assert not found.findings
+    assert [each[:2] for each in found.left_open] == [("audit", 1), ORDERS]

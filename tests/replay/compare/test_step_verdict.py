@@ -1,0 +1,190 @@
+"""Verdicts, and differences by meaning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.protocol.apis import all_apis
+from dissector.protocol.embedded.sasl_tokens import MASK
+from replay.compare.ignore_rules import Noise
+from replay.compare.step_verdict import FAILING, compare
+from replay.mapping.id_map import World
+from replay.model.outcome import Outcome, Verdict
+from tests.replay.support.compared import found, produced
+from tests.replay.support.outcomes import outcome
+from tests.strategies import values
+
+
+def test_a_rebalance_that_is_told_sooner_is_no_difference() -> None:
+    for is_next, verdict in [(True, Verdict.EQUIVALENT), (False, Verdict.ERROR_CHANGED)]:
+        made = outcome("Heartbeat", 3, {}, {"error_code": 27})
+        made.step.is_unsettled = is_next
+        assert compare(made, World())[0] is verdict
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0, Verdict.SAME), (27, Verdict.EQUIVALENT)])
+def test_a_commit_may_be_told_of_a_rebalance_sooner(error: int, verdict: Verdict) -> None:
+    captured, live = (
+        {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "error_code": each}]}]}
+        for each in (0, error)
+    )
+    made = outcome("OffsetCommit", 3, captured, live)
+    made.step.is_unsettled = True
+    assert compare(made, World())[0] is verdict
+
+
+def test_partitions_that_are_given_sooner_are_no_difference() -> None:
+    name, some = "ConsumerGroupHeartbeat", {"topic_partitions": [{"partitions": [0]}]}
+    for is_later, verdict in [(True, Verdict.EQUIVALENT), (False, Verdict.DIFFERS)]:
+        made = outcome(name, 0, {"member_epoch": 1}, {"member_epoch": 1, "assignment": some})
+        made.step.is_unassigned = is_later
+        assert compare(made, World())[0] is verdict
+    refused = outcome(name, 0, {"member_epoch": 1}, {"error_code": 16})
+    refused.step.is_unassigned = True
+    assert compare(refused, World())[0] is Verdict.ERROR_CHANGED
+
+
+@pytest.mark.parametrize(
+    ("epoch", "given", "verdict"),
+    [(0, 9, Verdict.SAME), (0, 0, Verdict.DIFFERS), (-1, 0, Verdict.EQUIVALENT)],
+)
+def test_a_session_that_is_not_asked_for_is_not_given(
+    epoch: int, given: int, verdict: Verdict
+) -> None:
+    made = outcome("Fetch", 11, {"session_id": 5}, {"session_id": given})
+    made.parts[0].request.session_epoch = epoch
+    assert compare(made, World())[0] is verdict
+
+
+def heartbeat(*tasks: tuple[str, list[int]], status: tuple[str, ...] = ()) -> dict[str, Any]:
+    given = [{"subtopology_id": name, "partitions": which} for name, which in tasks]
+    waits = [{"status_code": 3, "status_detail": each} for each in status]
+    return {"active_tasks": given or None, "status": waits}
+
+
+@pytest.mark.parametrize(
+    ("captured", "live", "verdict"),
+    [
+        (heartbeat(("0", [0, 1])), heartbeat(("0", [1]), ("1", [0])), Verdict.EQUIVALENT),
+        (heartbeat(("0", [0, 1])), heartbeat(("0", [0])), Verdict.DIFFERS),
+        (heartbeat(), heartbeat(("0", [0])), Verdict.EQUIVALENT),
+        (heartbeat(("0", [0])), heartbeat(), Verdict.DIFFERS),
+        (heartbeat(status=("a is missing",)), heartbeat(status=("p-a is",)), Verdict.SAME),
+        (heartbeat(status=("a is missing",)), heartbeat(), Verdict.EQUIVALENT),
+        (heartbeat(), heartbeat(status=("a is missing",)), Verdict.DIFFERS),
+    ],
+)
+def test_streams_groups_give_tasks_as_they_like(
+    captured: dict[str, Any], live: dict[str, Any], verdict: Verdict
+) -> None:
+    assert found("StreamsGroupHeartbeat", 0, captured, live)[0] is verdict
+
+
+def test_topics_of_brokers_may_be_there_sooner() -> None:
+    for name, verdict in [
+        ("__transaction_state", Verdict.EQUIVALENT),
+        ("orders", Verdict.ERROR_CHANGED),
+    ]:
+        captured, live = ({"topics": [{"name": name, "error_code": each}]} for each in (3, 0))
+        assert found("Metadata", 9, captured, live)[0] is verdict
+
+
+def test_replication_that_is_left_to_the_cluster_is_its_own() -> None:
+    captured, live = (
+        {"topics": [{"name": "t", "num_partitions": 1, "replication_factor": each}]}
+        for each in (1, 3)
+    )
+    assert found("CreateTopics", 5, captured, live)[0] is Verdict.SAME
+
+
+def test_the_same_is_the_same() -> None:
+    assert found("Produce", 7, produced(), produced()) == (Verdict.SAME, [])
+
+
+def test_what_stood_in_the_body_itself_is_the_only_element() -> None:
+    newer = {"coordinators": [{"key": "g", "node_id": 4, "error_code": 30}]}
+    older = {"node_id": 1, "error_code": 30}
+    asked = {"coordinator_keys": ["g"]}
+    told = found("FindCoordinator", 4, newer, older, live_version=3, asked=asked)
+    assert told == (Verdict.EQUIVALENT, [])
+    fine = {"node_id": 1}
+    told = found("FindCoordinator", 4, newer, fine, live_version=3, asked=asked)
+    assert told == (Verdict.ERROR_CHANGED, [("error_code", 30, 0)])
+
+
+def test_who_leads_a_group_is_told_its_members() -> None:
+    leads = {"leader": "a", "member_id": "a", "members": [{"member_id": "a", "metadata": b"1"}]}
+    follows = {"leader": "b", "member_id": "a"}
+    asked = {"group_id": "g"}
+    assert found("JoinGroup", 5, leads, follows, asked=asked) == (Verdict.EQUIVALENT, [])
+    none = {"leader": "a", "member_id": "a"}
+    assert found("JoinGroup", 5, leads, none, asked=asked)[0] is Verdict.DIFFERS
+
+
+def test_secrets_are_not_shown() -> None:
+    def described(value: str) -> dict[str, Any]:
+        config = {"name": "ssl.key.password", "value": value}
+        return {"results": [{"resource_type": 2, "resource_name": "t", "configs": [config]}]}
+
+    made = outcome("DescribeConfigs", 1, described("old"), described("new"))
+    assert compare(made, World()) == (Verdict.SAME, [])
+    verdict, differences = compare(made, World(), show_secrets=True)
+    assert verdict is Verdict.DIFFERS
+    assert [each.replayed for each in differences] == ["new"]
+    lost = outcome("DescribeConfigs", 1, described("old"), {"results": []})
+    assert MASK in str(compare(lost, World())[1])
+    assert "old" not in str(compare(lost, World())[1])
+
+
+@pytest.mark.parametrize(
+    ("captured", "live", "more", "verdict"),
+    [
+        (produced(), None, {}, Verdict.MISSING),
+        (None, produced(), {}, Verdict.EXTRA),
+        (None, None, {}, Verdict.SAME),
+        (None, None, {"is_due": False}, Verdict.SAME),
+        (produced(), None, {"parts": []}, Verdict.MISSING),
+        (produced(), None, {"parts": [], "is_refused": True}, Verdict.LEFT_OUT),
+        (None, None, {"parts": []}, Verdict.LEFT_OUT),
+    ],
+)
+def test_answers_that_are_not_there(
+    captured: dict[str, Any] | None,
+    live: dict[str, Any] | None,
+    more: dict[str, Any],
+    verdict: Verdict,
+) -> None:
+    made: Outcome = outcome("Produce", 7, captured, live, **more)
+    assert compare(made, World()) == (verdict, [])
+
+
+def test_a_step_that_was_left_out_is_not_missed() -> None:
+    made = outcome("Produce", 7, produced(), None, parts=[])
+    made.step.left_out = "telemetry"
+    assert compare(made, World()) == (Verdict.LEFT_OUT, [])
+
+
+def test_noise_does_not_count() -> None:
+    noise = Noise(["Produce.responses[*].partition_responses[*].base_offset"])
+    before, after = produced(base_offset=1), produced(base_offset=2)
+    assert found("Produce", 7, before, after, noise=noise) == (Verdict.EQUIVALENT, [])
+    assert sum(noise.ignored.values()) == 1
+
+
+def test_failing_verdicts() -> None:
+    assert {Verdict.DIFFERS, Verdict.ERROR_CHANGED, Verdict.MISSING} == FAILING
+
+
+@given(st.data())
+def test_an_answer_is_as_itself(data: st.DataObject) -> None:
+    known = data.draw(st.sampled_from(all_apis()))
+    version = data.draw(st.sampled_from(list(known.response.versions)))
+    if version not in known.request.versions:
+        return
+    body = data.draw(values(known.response, version, unknown=False))
+    made = outcome(known.name, version, body, body)
+    assert compare(made, World()) == (Verdict.SAME, [])

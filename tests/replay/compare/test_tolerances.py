@@ -1,0 +1,56 @@
+"""What may differ between two values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dissector.protocol.apis import KEYS, api
+from replay.compare.tolerances import are_as_many, have_failed, is_given, says_nothing
+from replay.fields.roles import Branch, Node, Role, plan
+
+
+@pytest.mark.parametrize(
+    ("role", "value", "expected"),
+    [
+        (Role.SESSION_ID, 0, False),
+        (Role.SESSION_ID, 7, True),
+        (Role.PRODUCER_ID, 0, True),
+        (Role.PRODUCER_ID, -1, False),
+        (Role.MEMBER, "", False),
+        (Role.MEMBER, "a", True),
+    ],
+)
+def test_whether_a_broker_gave_a_value(role: Role, value: Any, expected: bool) -> None:
+    assert is_given(role, value) is expected
+
+
+def test_tasks_are_counted_together() -> None:
+    one = [{"partitions": [0, 1]}, {"partitions": [2]}]
+    assert are_as_many(one, [{"partitions": [5, 6, 7]}])
+    assert not are_as_many(one, [])
+    assert are_as_many(None, one)
+
+
+def partition() -> Node:
+    produce = api(KEYS["Produce"])
+    assert produce is not None
+    node = plan(produce.response, 7)
+    for _ in range(2):
+        node = next(each.node for each in node.members if isinstance(each, Branch))
+    return node
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), [(3, 3, True), (3, 4, False), (0, 0, False)])
+def test_both_have_failed_alike(one: int, other: int, expected: bool) -> None:
+    assert have_failed(partition(), {"error_code": one}, {"error_code": other}) is expected
+
+
+def test_null_and_empty_say_nothing_where_one_version_knows_no_null() -> None:
+    metadata = api(KEYS["Metadata"])
+    assert metadata is not None
+    topics = next(each for each in metadata.request.fields if each.name == "topics")
+    assert says_nothing(topics, (0, 1), [], None)
+    assert not says_nothing(topics, (1, 2), [], None)
+    assert not says_nothing(topics, (0, 1), ["a"], None)

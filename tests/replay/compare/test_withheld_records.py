@@ -1,0 +1,58 @@
+"""How far a target says that a log can be read, beside an answer that brings less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from replay.compare.step_verdict import compare
+from replay.mapping.id_map import World
+from replay.mapping.reader_accounts import Account
+from tests.replay.support.outcomes import outcome
+from tests.replay.support.produced import batches
+
+
+def fetched(records: bytes, high: int = 4, stable: int = -1) -> dict[str, Any]:
+    partition = {
+        "partition_index": 0,
+        "error_code": 0,
+        "high_watermark": high,
+        "last_stable_offset": stable,
+        "records": records,
+    }
+    return {"responses": [{"topic": "orders", "partitions": [partition]}]}
+
+
+def account(live: dict[str, Any], max_bytes: int = 1 << 20) -> Account:
+    """What a reader of four records is owed after an answer."""
+    world = World()
+    asked = {"max_bytes": max_bytes}
+    compare(outcome("Fetch", 11, fetched(batches(0, 1, 2, 3)), live, asked=asked), world)
+    (found,) = world.readers.owing()
+    return found
+
+
+def lacks(found: Account) -> list[str]:
+    return [str(each) for poll in found.polls for each in poll.lacks]
+
+
+@pytest.mark.parametrize(
+    ("live", "lacking"),
+    [
+        (fetched(batches(0, 1)), ["2 to 3"]),
+        (fetched(b""), ["0 to 3"]),
+        (fetched(batches(0), high=3), ["1 to 2"]),
+        (fetched(batches(0), stable=2), ["1"]),
+        (fetched(batches(0, 1), high=2), []),
+    ],
+)
+def test_what_a_poll_lacks_goes_as_far_as_the_bounds(
+    live: dict[str, Any], lacking: list[str]
+) -> None:
+    assert lacks(account(live)) == lacking
+
+
+def test_an_answer_that_is_full_lacks_nothing() -> None:
+    assert not lacks(account(fetched(batches(0, 1)), max_bytes=len(batches(0, 1, 2))))
+    assert lacks(account(fetched(batches(0, 1)), max_bytes=len(batches(0, 1, 2, 3))))

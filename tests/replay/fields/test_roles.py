@@ -1,0 +1,161 @@
+"""The role of every field, and the walk over bodies."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from construct import Container
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.protocol.apis import KEYS, all_apis, api
+from dissector.protocol.embedded.membership.assignors import (
+    CooperativeStickyUserData,
+    StickyUserData,
+)
+from dissector.protocol.embedded.membership.connect_protocol import (
+    ConnectAssignment,
+    ConnectWorkerMetadata,
+)
+from dissector.protocol.embedded.membership.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+from dissector.protocol.schema import Schema
+from replay.fields import role_table
+from replay.fields.roles import Leaf, Node, Place, Role, plan, title, walk
+from tests.strategies import values
+
+SCHEMAS = [
+    *chain.from_iterable((each.request, each.response) for each in all_apis()),
+    ConsumerProtocolSubscription,
+    ConsumerProtocolAssignment,
+    StickyUserData,
+    CooperativeStickyUserData,
+    ConnectWorkerMetadata,
+    ConnectAssignment,
+]
+TABLE = Path(__file__).parents[1] / "roles.txt"
+
+
+def _leaves(node: Node, path: str) -> Iterator[tuple[str, Leaf]]:
+    for member in node.members:
+        at = f"{path}.{member.name}"
+        if isinstance(member, Leaf):
+            yield at, member
+        else:
+            yield from _leaves(member.node, at)
+
+
+def _all_leaves() -> Iterator[tuple[str, Leaf]]:
+    for schema in SCHEMAS:
+        for version in schema.versions:
+            yield from _leaves(plan(schema, version), title(schema))
+
+
+def test_the_table_of_roles_is_as_somebody_read_it(request: pytest.FixtureRequest) -> None:
+    fields: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
+    for path, leaf in _all_leaves():
+        api_and_kind = ".".join(path.split(".")[:2]) if "." in path else path
+        fields[leaf.role][api_and_kind][path.removeprefix(f"{api_and_kind}.")] = None
+    lines = [
+        line
+        for role in Role
+        for line in (
+            f"{role}:",
+            *(f"  {where}: {', '.join(paths)}" for where, paths in fields[role].items()),
+        )
+    ]
+    text = "\n".join(lines) + "\n"
+    if request.config.getoption("--update-golden"):
+        TABLE.write_text(text)
+    assert text == TABLE.read_text(), "look at what changed, then --update-golden"
+
+
+def test_every_role_is_some_field_s() -> None:
+    assert {leaf.role for _, leaf in _all_leaves()} == set(Role)
+
+
+def test_every_entry_of_the_table_is_some_field_s() -> None:
+    paths = {path for path, _ in _all_leaves()}
+    for place in role_table.PLACES:
+        assert any(path == place or path.endswith(f".{place}") for path in paths), place
+    names = {leaf.name for _, leaf in _all_leaves()}
+    listed = {name for names in role_table.NAMES.values() for name in names.split()}
+    assert listed <= names
+    assert set(role_table.KEY_NAMES) <= names
+
+
+def test_a_name_is_listed_once() -> None:
+    names = [name for names in role_table.NAMES.values() for name in names.split()]
+    assert len(names) == len(set(names))
+
+
+def test_what_has_an_entity_has_its_role() -> None:
+    for path, leaf in _all_leaves():
+        if leaf.field.entity and path not in role_table.PLACES:
+            assert leaf.role == role_table.ENTITIES[leaf.field.entity], path
+
+
+def _schema(name: str, kind: str = "request") -> Schema:
+    found = api(KEYS[name])
+    assert found is not None
+    return found.request if kind == "request" else found.response
+
+
+def _places(name: str, version: int, body: dict[str, Any], kind: str = "request") -> list[Place]:
+    return list(walk(_schema(name, kind), version, body))
+
+
+def test_a_place_knows_what_encloses_it() -> None:
+    body = {
+        "replica_id": -1,
+        "session_id": 7,
+        "topics": [
+            {"topic": "a", "partitions": [{"partition": 3, "fetch_offset": 9}]},
+            {"topic": "b", "partitions": [{"partition": 4, "fetch_offset": 8}]},
+        ],
+    }
+    offsets = [p for p in _places("Fetch", 11, body) if p.role is Role.OFFSET]
+    assert [(p.path, p.value, p.scope.topic, p.scope.partition) for p in offsets] == [
+        ("topics[0].partitions[0].fetch_offset", 9, "a", 3),
+        ("topics[1].partitions[0].fetch_offset", 8, "b", 4),
+    ]
+    offsets[1].put(80)
+    assert body["topics"][1]["partitions"][0]["fetch_offset"] == 80
+
+
+def test_elements_of_plain_arrays_are_places() -> None:
+    body = Container(groups=["x", "y"], include_authorized_operations=False)
+    first, second, _ = _places("DescribeGroups", 5, body)
+    assert (first.path, second.path) == ("groups[0]", "groups[1]")
+    second.put("z")
+    assert body.groups == ["x", "z"]
+
+
+def test_the_leader_of_a_group_is_a_member_but_not_the_one_who_is_answered() -> None:
+    body = {"leader": "l", "member_id": "m", "generation_id": 1, "members": []}
+    generation = next(
+        p for p in _places("JoinGroup", 5, body, "response") if p.role is Role.GENERATION
+    )
+    assert generation.scope.member == "m"
+
+
+@given(st.data())
+def test_a_walk_sees_what_the_plan_names(data: st.DataObject) -> None:
+    schema = data.draw(st.sampled_from(SCHEMAS))
+    version = data.draw(st.sampled_from(list(schema.versions)))
+    body = data.draw(values(schema, version, unknown=False))
+    seen = {(p.path.replace("]", "").split("[")[0], p.role) for p in walk(schema, version, body)}
+    wanted = frozenset({Role.TOPIC, Role.OFFSET, Role.GROUP})
+    some = list(walk(schema, version, body, wanted))
+    assert {p.role for p in some} <= wanted
+    assert {(p.path.replace("]", "").split("[")[0], p.role) for p in some} <= seen
+    assert len(some) == sum(p.role in wanted for p in walk(schema, version, body))
+    for place in walk(schema, version, body):
+        assert place.parent[place.key] is place.value

@@ -1,0 +1,98 @@
+"""Two answers side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dissector.protocol.apis import KEYS, Api, all_apis, api
+from replay.fields.roles import Branch, Node, Scope, plan
+from replay.mapping.alignment import align, pairs
+from replay.mapping.id_map import World
+from replay.mapping.resource_names import Names
+from tests.examples import examples
+from tests.replay.support.worlds import topology, uuid
+from tests.strategies import values
+
+
+def _api(name: str) -> Api:
+    found = api(KEYS[name])
+    assert found is not None
+    return found
+
+
+def _node(name: str, version: int, array: str) -> Node:
+    members = plan(_api(name).response, version).members
+    return next(each.node for each in members if isinstance(each, Branch) and each.name == array)
+
+
+def test_elements_are_paired_by_their_keys() -> None:
+    node = _node("DescribeGroups", 5, "groups")
+    world = World(names=Names(prefix="p-"))
+    captured = [{"group_id": "a"}, {"group_id": "b"}, {"group_id": "gone"}]
+    live = [{"group_id": "p-b"}, {"group_id": "p-new"}, {"group_id": "p-a"}]
+    assert align(node, captured, node, live, Scope(), world) == [
+        (0, 2),
+        (1, 0),
+        (2, None),
+        (None, 1),
+    ]
+
+
+def test_members_are_paired_by_the_ids_that_they_got() -> None:
+    groups = _node("DescribeGroups", 5, "groups").members
+    node = next(each.node for each in groups if isinstance(each, Branch))
+    world = World()
+    world.members.learn("g", "m-1", "x-1")
+    world.members.learn("g", "m-2", "a-2")
+    captured = [{"member_id": "m-1"}, {"member_id": "m-2"}]
+    live = [{"member_id": "a-2"}, {"member_id": "x-1"}]
+    assert align(node, captured, node, live, Scope(group="g"), world) == [(0, 1), (1, 0)]
+
+
+def test_topics_are_paired_across_versions_that_name_them_otherwise() -> None:
+    world = World(topology({"p-t": 70, "p-u": 80}), Names(prefix="p-"))
+    world.captured_topics.learn({uuid(7): "t"})
+    by_id, by_name = _node("Fetch", 13, "responses"), _node("Fetch", 12, "responses")
+    captured = [{"topic": "t"}, {"topic": "u"}]
+    live = [{"topic_id": uuid(80)}, {"topic_id": uuid(70)}]
+    world.captured_topics.learn({uuid(7): "t", uuid(8): "u"})
+    assert align(by_name, captured, by_id, live, Scope(), world) == [(0, 1), (1, 0)]
+    names = [{"topic": "p-u"}, {"topic": "p-t"}]
+    ids = [{"topic_id": uuid(7)}, {"topic_id": uuid(8)}]
+    assert align(by_id, ids, by_name, names, Scope(), world) == [(0, 1), (1, 0)]
+
+
+def test_directories_are_paired_by_place() -> None:
+    node = _node("DescribeLogDirs", 4, "results")
+    captured, live = ([{"log_dir": path} for path in paths] for paths in (["/a", "/b"], ["/c"]))
+    world = World()
+    assert align(node, captured, node, live, Scope(), world) == [(0, 0), (1, None)]
+
+
+def test_equal_keys_are_paired_in_order_and_no_keys_by_place() -> None:
+    world = World()
+    node = _node("ListGroups", 3, "groups")
+    same = [{"group_id": "a"}, {"group_id": "a"}]
+    assert align(node, same, node, same[:1], Scope(), world) == [(0, 0), (1, None)]
+    nameless = _node("CreateAcls", 2, "results")
+    one: dict[str, Any] = {"error_code": 0}
+    assert align(nameless, [one], nameless, [one, one], Scope(), world) == [(0, 0), (None, 1)]
+
+
+APIS = all_apis()
+
+
+@settings(max_examples=examples(60))
+@given(st.data())
+def test_a_body_beside_itself_is_paired_with_itself(data: st.DataObject) -> None:
+    schema = data.draw(st.sampled_from(APIS)).response
+    version = data.draw(st.sampled_from(list(schema.versions)))
+    body = data.draw(values(schema, version, unknown=False))
+    node = plan(schema, version)
+    for ours, theirs in pairs(node, node)(body, body, Scope(), Scope(), World()):
+        assert ours.role is theirs.role
+        assert ours.value is not None
+        assert repr(ours.value) == repr(theirs.value)

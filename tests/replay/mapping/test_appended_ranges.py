@@ -1,0 +1,61 @@
+"""What can't be with a log that keeps what it acknowledges."""
+
+from __future__ import annotations
+
+from replay.mapping.appended_ranges import MOST_STRETCHES, Appended
+from replay.model.offset_ranges import Range
+
+Rows = list[tuple[int, int, int]]
+
+
+def appended(*rows: tuple[int, int, int]) -> Appended:
+    """Captured offset, live offset and count of each request, in the order of steps."""
+    out = Appended()
+    for step, (captured, live, count) in enumerate(rows):
+        out.add(captured, live, count, step)
+    return out
+
+
+def faults(*rows: tuple[int, int, int]) -> list[tuple[int, str]]:
+    return [(each.step, each.field) for each in appended(*rows).faults()]
+
+
+def test_records_in_a_row_are_one_stretch() -> None:
+    found = appended((0, 50, 5), (5, 55, 5), (5, 55, 5), (10, 60, 1))
+    assert [(each.captured, each.live, each.records) for each in found] == [(0, 50, 11)]
+    assert (found.live_at(7), found.live_at(11), found.live_at(-1)) == (57, None, None)
+
+
+def test_an_offset_that_two_requests_were_given() -> None:
+    assert faults((0, 0, 5), (5, 5, 5), (10, 5, 5)) == [(2, "records")]
+    assert faults((0, 0, 5), (0, 0, 5)) == []  # an idempotent producer that asked again
+
+
+def test_answers_that_were_swapped() -> None:
+    assert (2, "base_offset") in faults((0, 0, 1), (1, 2, 1), (2, 1, 1), (3, 3, 1))
+    # A step that was captured sooner and appended later may be appended in either order.
+    assert faults((1, 0, 1), (0, 1, 1)) == []
+
+
+def test_more_than_was_written() -> None:
+    found = appended((0, 0, 5), (5, 10, 5), (12, 17, 5))
+    (extra,) = found.extra()
+    assert (extra.behind.step, extra.live, extra.expected) == (1, Range(5, 10), 0)
+    (extra,) = appended((0, 0, 5), (6, 8, 5)).extra()  # a marker in the capture
+    assert (extra.live, extra.expected) == (Range(5, 8), 1)
+
+
+def test_what_nobody_wrote() -> None:
+    found = appended((10, 0, 5), (20, 5, 5))
+    assert found.is_unwritten(15, 20)
+    assert found.is_unwritten(25, 30)
+    assert found.is_unwritten(0, 5)  # no room for them before the first
+    assert not appended((10, 12, 5)).is_unwritten(0, 5)  # they may have been there before
+    assert not found.is_unwritten(14, 16)
+    found.unsure = 1
+    assert not found.is_unwritten(15, 20)
+
+
+def test_no_more_is_kept_than_so_much() -> None:
+    found = appended(*((2 * at, 3 * at, 1) for at in range(MOST_STRETCHES + 1)))
+    assert sum(1 for _ in found) == MOST_STRETCHES // 2 + 1

@@ -1,0 +1,161 @@
+"""Captured to live, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replay.fields.roles import Role, Scope
+from replay.mapping.broker_map import Brokers
+from replay.mapping.id_map import GIVEN, World
+from replay.mapping.resource_names import Names
+from replay.mapping.to_captured import ToCaptured
+from replay.mapping.to_live import ToLive
+from replay.model.refusal import Refused
+from tests.replay.support.worlds import topology, uuid
+
+SCOPE = Scope(
+    topic="t", partition=0, group="g", member="m", producer_id=9, producer_epoch=2, kind=0
+)
+
+
+def _world() -> World:
+    world = World(topology({"p-t": 70}, nodes=2), Names(prefix="p-"))
+    world.captured_topics.learn({uuid(7): "t"})
+    world.producers.learn((9, 2), (90, 0))
+    world.producers.sequence((9, 2), "t", 0, 40)
+    world.members.learn("g", "m", "live")
+    world.members.learn_turn("g", "m", 5, 1)
+    world.offsets.learn("t", 0, 100, 0, 10)
+    world.learn_epoch("t", 0, 3, 0)
+    for role in GIVEN:
+        world.give(role, 11, 12)
+    world.brokers.live(17)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("role", "captured", "live"),
+    [
+        (Role.TOPIC, "t", "p-t"),
+        (Role.TOPIC_ID, uuid(7), uuid(70)),
+        (Role.TOPIC_PATTERN, "^a.*", "^p\\-(?:a.*)"),
+        (Role.GROUP, "g", "p-g"),
+        (Role.TRANSACTIONAL_ID, "x", "p-x"),
+        (Role.TRANSACTIONAL_ID_PATTERN, "x.*", "p\\-(?:x.*)"),
+        (Role.COORDINATOR_KEY, "g", "p-g"),
+        (Role.BROKER_ID, 17, 0),
+        (Role.LEADER_EPOCH, 3, 0),
+        (Role.FETCHED_EPOCH, 3, 0),
+        (Role.OFFSET, 104, 4),
+        (Role.PRODUCER_ID, 9, 90),
+        (Role.PRODUCER_EPOCH, 2, 0),
+        (Role.MEMBER, "m", "live"),
+        (Role.GENERATION, 5, 1),
+        (Role.MEMBER_EPOCH, 5, 1),
+        *((role, 11, 12) for role in sorted(GIVEN)),
+        (Role.PLAIN, 1, 1),
+        (Role.TOPIC, None, None),
+        (Role.TOPIC_ID, uuid(0), uuid(0)),
+    ],
+)
+def test_there_and_back(role: Role, captured: Any, live: Any) -> None:
+    world = _world()
+    assert world.live(role, captured, SCOPE)[0] == live
+    assert world.captured(role, live, SCOPE) == captured
+
+
+@pytest.mark.parametrize(
+    ("kind", "captured", "live"),
+    [(2, "t", "p-t"), (3, "g", "p-g"), (5, "x", "p-x"), (32, "g", "p-g"), (4, "17", "0")],
+)
+def test_resources_there_and_back(kind: int, captured: str, live: str) -> None:
+    world, scope = _world(), Scope(kind=kind)
+    assert world.live(Role.RESOURCE, captured, scope) == (live, "")
+    assert world.captured(Role.RESOURCE, live, scope) == captured
+
+
+@pytest.mark.parametrize("name", ["*", "kafka-cluster"])
+def test_what_stands_for_all_stays(name: str) -> None:
+    assert _world().live(Role.RESOURCE, name, Scope(kind=4 if name != "*" else 2))[0] == name
+
+
+def test_sequences_of_answers_go_back() -> None:
+    assert _world().captured(Role.SEQUENCE, 3, SCOPE) == 43
+
+
+def test_share_partitions_are_found_by_group_and_topic() -> None:
+    world, scope = _world(), Scope(kind=2)
+    key = "g:AAAAAAAAAAAAAAAAAAAABw:3"
+    live, _ = world.live(Role.COORDINATOR_KEY, key, scope)
+    assert live == "p-g:AAAAAAAAAAAAAAAAAAAARg:3"
+    assert world.captured(Role.COORDINATOR_KEY, live, scope) == key
+
+
+def test_every_way_there_has_a_way_back() -> None:
+    ways = [{role for role in Role if hasattr(way, role)} for way in (ToLive, ToCaptured)]
+    assert ways[0] <= ways[1]
+
+
+def test_leader_epochs_that_nobody_told_are_the_present_one_or_none() -> None:
+    world = _world()
+    assert world.live(Role.LEADER_EPOCH, 8, SCOPE) == (5, "")
+    assert world.live(Role.FETCHED_EPOCH, 8, SCOPE) == (-1, "")
+    assert world.live(Role.LEADER_EPOCH, -1, SCOPE) == (-1, "")
+    assert world.live(Role.LEADER_EPOCH, 8, Scope(topic="u", partition=0)) == (-1, "")
+
+
+def test_a_scope_with_an_id_knows_its_topic() -> None:
+    scope = Scope(topic_id=uuid(7), partition=0)
+    assert _world().live(Role.OFFSET, 104, scope) == (4, "translated")
+
+
+def test_unknown_producers_are_refused_but_without_a_target() -> None:
+    scope = Scope(producer_id=8, producer_epoch=0)
+    with pytest.raises(Refused) as caught:
+        _world().live(Role.PRODUCER_ID, 8, scope)
+    assert (caught.value.role, caught.value.value) == (Role.PRODUCER_ID, (8, 0))
+    assert World().live(Role.PRODUCER_ID, 8, scope) == (8, "")
+    assert _world().live(Role.PRODUCER_ID, -1, scope) == (-1, "")
+
+
+def test_names_are_looked_at_only_where_they_change() -> None:
+    assert Role.TOPIC not in World().roles
+    assert Role.TOPIC in _world().roles
+    assert Role.OFFSET in World().roles
+
+
+@given(st.lists(st.integers(0, 30), unique=True, max_size=3))
+def test_brokers_stand_for_one_while_there_are_enough(nodes: list[int]) -> None:
+    brokers = Brokers(topology({}, nodes=3))
+    live = [brokers.live(node) for node in nodes]
+    assert all(node == there for node, there in zip(nodes, live, strict=True) if node < 3)
+    others = [there for node, there in zip(nodes, live, strict=True) if node >= 3]
+    assert len(set(others)) == len(others)
+    assert [brokers.live(node) for node in nodes] == live
+    assert brokers.live(-1) == -1
+    assert Brokers(None).live(40) == 40
+
+
+def test_who_is_nobody_in_the_capture_is_nobody_on_the_target() -> None:
+    brokers = Brokers(topology({}, nodes=2))
+    brokers.know([1, 7])
+    assert [brokers.live(node) for node in (1, 7, 0, 99)] == [1, 0, 1000, 99]
+
+
+def test_only_ends_of_transactions_may_lie_between_offsets_that_mean_the_same() -> None:
+    world = World(topology({}))
+    scope = Scope(topic="t", partition=0)
+    world.offsets.learn("t", 0, 0, 0, 8)
+    world.offsets.learn("t", 0, 9, 9, 1)
+    assert not world.are_markers(scope, 8, 9)
+    world.ended = 1
+    assert world.are_markers(scope, 8, 9)
+    assert not world.are_markers(scope, 7, 8)
+    assert not world.are_markers(scope, 9, 10)
+    assert not world.are_markers(scope, 10, 12)
+    assert not world.are_markers(scope, 9, 8)
+    assert not world.are_markers(Scope(topic="t"), 8, 9)

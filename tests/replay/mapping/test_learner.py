@@ -1,0 +1,287 @@
+"""What answers tell of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.protocol.records import Record, new_batch
+from replay.fields.roles import SCOPED, Role, Scope
+from replay.mapping.id_map import World
+from replay.mapping.learner import learn
+from replay.mapping.request_rewriter import rewrite
+from replay.mapping.resource_names import Names
+from tests.replay.support.worlds import request, response, step, topology, uuid, whole
+
+
+def _learn(
+    world: World,
+    name: str,
+    version: int,
+    sent: Mapping[str, Any],
+    captured: Mapping[str, Any],
+    live: Mapping[str, Any],
+    live_version: int | None = None,
+) -> None:
+    there = version if live_version is None else live_version
+    learn(
+        step(name, version),
+        whole(name, there, sent),
+        response(name, version, captured),
+        whole(name, there, live, "response"),
+        there,
+        world,
+    )
+
+
+def _batch(values: list[bytes], base: int = 0) -> bytes:
+    records = [Record(0, 0, i, None, value, (), base + i, 0) for i, value in enumerate(values)]
+    return new_batch(records, base_offset=base).to_bytes()
+
+
+def _produced(topics: Mapping[str, tuple[int, int]], error: int = 0) -> dict[str, Any]:
+    """Base offset by topic and partition."""
+    return {
+        "responses": [
+            {
+                "name": name,
+                "topic_id": uuid(ord(name[-1])),
+                "partition_responses": [
+                    {"index": partition, "error_code": error, "base_offset": base}
+                ],
+            }
+            for name, (partition, base) in topics.items()
+        ]
+    }
+
+
+def _produce(topics: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+    """So many records by topic and partition."""
+    return {
+        "transactional_id": None,
+        "acks": 1,
+        "timeout_ms": 1,
+        "topic_data": [
+            {
+                "name": name,
+                "topic_id": uuid(ord(name[-1])),
+                "partition_data": [{"index": partition, "records": _batch([b"v"] * count)}],
+            }
+            for name, (partition, count) in topics.items()
+        ],
+    }
+
+
+def test_answers_to_produce_tell_where_records_lie() -> None:
+    world = World(topology({}), Names(prefix="p-"))
+    sent = _produce({"p-a": (0, 3), "p-b": (1, 2)})
+    live = _produced({"p-b": (1, 5), "p-a": (0, 7)})
+    _learn(world, "Produce", 8, sent, _produced({"a": (0, 100), "b": (1, 200)}), live)
+    assert world.offsets.live("a", 0, 102) == (9, "translated")
+    assert world.offsets.live("b", 1, 202) == (7, "translated")
+    assert world.offsets.live("b", 1, 203) == (8, "counted")
+    assert world.offsets.captured("a", 0, 8) == 101
+
+
+def test_errors_tell_nothing() -> None:
+    world = World(topology({}))
+    sent = _produce({"a": (0, 3)})
+    _learn(world, "Produce", 8, sent, _produced({"a": (0, 1)}), _produced({"a": (0, -1)}, 3))
+    assert world.offsets.live("a", 0, 1) == (1, "kept")
+
+
+def test_topics_by_id_are_the_topics_by_name() -> None:
+    world = World(topology({"a": ord("a")}))
+    world.captured_topics.learn({uuid(ord("a")): "a"})
+    sent, answer = _produce({"a": (0, 3)}), _produced({"a": (0, 4)})
+    _learn(world, "Produce", 8, sent, _produced({"a": (0, 50)}), answer, 13)
+    assert world.offsets.live("a", 0, 51) == (5, "translated")
+
+
+def _fetched(records: bytes) -> dict[str, Any]:
+    partition = {
+        "partition_index": 0,
+        "error_code": 0,
+        "high_watermark": 999,
+        "aborted_transactions": None,
+        "records": records,
+    }
+    return {"session_id": 0, "responses": [{"topic": "a", "partitions": [partition]}]}
+
+
+FETCH = {"max_wait_ms": 1, "min_bytes": 1, "topics": [], "forgotten_topics_data": []}
+
+
+def test_answers_to_fetch_tell_which_record_is_which() -> None:
+    world = World(topology({}))
+    captured = _fetched(_batch([b"a", b"b", b"c"], 100))
+    _learn(world, "Fetch", 11, FETCH, captured, _fetched(_batch([b"b", b"c"], 7)))
+    assert world.offsets.live("a", 0, 102) == (8, "translated")
+    assert world.offsets.live("a", 0, 999) == (905, "counted")
+
+
+def test_positions_count_where_no_records_are_known() -> None:
+    def listed(offset: int) -> dict[str, Any]:
+        partition = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": offset}
+        partition["leader_epoch"] = 3 if offset == 100 else 0
+        return {"topics": [{"name": "a", "partitions": [partition]}]}
+
+    world = World(topology({}))
+    sent = {"replica_id": -1, "isolation_level": 0, "topics": []}
+    _learn(world, "ListOffsets", 5, sent, listed(100), listed(20))
+    assert world.offsets.live("a", 0, 100) == (20, "translated")
+    assert world.epochs == {("a", 0, 3): 0}
+    world.offsets.learn("a", 0, 90, 90, 20)
+    _learn(world, "ListOffsets", 5, sent, listed(100), listed(20))
+    assert world.offsets.live("a", 0, 100) == (100, "translated")
+
+
+def _joined(member: str, generation: int, error: int = 0) -> dict[str, Any]:
+    return {
+        "error_code": error,
+        "generation_id": generation,
+        "protocol_name": "range",
+        "leader": "leader",
+        "member_id": member,
+        "members": [],
+    }
+
+
+def test_a_member_gets_its_id_and_generation() -> None:
+    world = World(topology({}), Names(prefix="p-"))
+    join = {
+        "group_id": "p-g",
+        "session_timeout_ms": 1,
+        "member_id": "",
+        "protocol_type": "consumer",
+        "protocols": [],
+    }
+    _learn(world, "JoinGroup", 4, join, _joined("m-1", -1, 79), _joined("m-2", -1, 79))
+    assert world.members.live("g", "m-1") == "m-2"
+    join["member_id"] = "m-2"
+    _learn(world, "JoinGroup", 4, join, _joined("m-1", 8), _joined("m-2", 1))
+    beat = request("Heartbeat", 3, {"group_id": "g", "generation_id": 8, "member_id": "m-1"})
+    sent = rewrite(beat, 3, world).body
+    assert (sent.group_id, sent.member_id, sent.generation_id) == ("p-g", "m-2", 1)
+
+
+def test_a_member_of_the_new_protocol_gets_its_epoch() -> None:
+    def answer(epoch: int) -> dict[str, Any]:
+        return {
+            "error_code": 0,
+            "member_id": "m",
+            "member_epoch": epoch,
+            "heartbeat_interval_ms": 1,
+            "assignment": None,
+        }
+
+    world = World(topology({}))
+    beat: dict[str, Any] = {"group_id": "g", "member_id": "m", "member_epoch": 0}
+    beat |= {"subscribed_topic_names": None, "subscribed_topic_regex": None}
+    beat |= {"server_assignor": None, "topic_partitions": None}
+    _learn(world, "ConsumerGroupHeartbeat", 1, beat, answer(7), answer(2))
+    for epoch, expected in ((7, 2), (0, 0), (-1, -1), (-2, -2)):
+        message = request("ConsumerGroupHeartbeat", 1, {**beat, "member_epoch": epoch})
+        assert rewrite(message, 1, world).body.member_epoch == expected
+    commit = {"group_id": "g", "generation_id_or_member_epoch": 7, "member_id": "m", "topics": []}
+    sent = rewrite(request("OffsetCommit", 9, commit), 9, world).body
+    assert sent.generation_id_or_member_epoch == 2
+
+
+def _init(producer_id: int, epoch: int) -> dict[str, Any]:
+    return {"error_code": 0, "producer_id": producer_id, "producer_epoch": epoch}
+
+
+INIT = {"transactional_id": None, "transaction_timeout_ms": 1}
+END = {"transactional_id": "x", "producer_id": 70, "producer_epoch": 4, "committed": True}
+
+
+def test_producers_are_given_by_init_and_go_on_after_the_end_of_a_transaction() -> None:
+    world = World(topology({}))
+    _learn(world, "InitProducerId", 4, INIT, _init(9, 2), _init(70, 4))
+    assert world.producers.live(9, 2) == (70, 4)
+    _learn(world, "EndTxn", 5, END, _init(9, 3), _init(70, 5))
+    assert world.producers.live(9, 3) == (70, 5)
+
+
+def test_a_target_that_does_not_bump_epochs_goes_on_with_the_one_it_has() -> None:
+    world = World(topology({}))
+    _learn(world, "InitProducerId", 4, INIT, _init(9, 2), _init(70, 4))
+    _learn(world, "EndTxn", 5, END, _init(9, 3), {"error_code": 0}, 3)
+    assert world.producers.live(9, 3) == (70, 4)
+
+
+def test_topic_ids_are_learned_on_both_sides() -> None:
+    def described(name: str, number: int) -> dict[str, Any]:
+        topic = {"error_code": 0, "name": name, "topic_id": uuid(number), "partitions": []}
+        return {"brokers": [], "controller_id": 0, "topics": [topic]}
+
+    world = World(topology({}), Names(prefix="p-"))
+    sent = {"topics": None, "allow_auto_topic_creation": False}
+    _learn(world, "Metadata", 12, sent, described("t", 7), described("p-t", 70))
+    scope = Scope()
+    assert world.live(Role.TOPIC_ID, uuid(7), scope) == (uuid(70), "")
+    assert world.captured(Role.TOPIC_ID, uuid(70), scope) == uuid(7)
+
+
+def test_sessions_and_tokens_are_handed_back() -> None:
+    world = World(topology({}))
+    captured = {"session_id": 5, "responses": []}
+    _learn(world, "Fetch", 11, FETCH, captured, {"session_id": 6, "responses": []})
+    assert rewrite(request("Fetch", 11, {**FETCH, "session_id": 5}), 11, world).body.session_id == 6
+    assert world.captured(Role.SESSION_ID, 6, Scope()) == 5
+
+
+def test_directories_are_those_of_the_target() -> None:
+    def told(*paths: str) -> dict[str, Any]:
+        return {"results": [{"log_dir": path, "topics": []} for path in paths]}
+
+    world = World(topology({}))
+    _learn(world, "DescribeLogDirs", 1, {"topics": None}, told("/a", "/b"), told("/x", "/y"))
+    moved = {"dirs": [{"path": "/b", "topics": []}, {"path": "/elsewhere", "topics": []}]}
+    sent = rewrite(request("AlterReplicaLogDirs", 1, moved), 1, world).body
+    assert [each.path for each in sent.dirs] == ["/y", "/elsewhere"]
+
+
+def test_without_a_captured_answer_only_names_are_learned() -> None:
+    world = World(topology({}))
+    live = whole("Produce", 8, _produced({"a": (0, 1)}), "response")
+    learn(step("Produce", 8), whole("Produce", 8, _produce({"a": (0, 1)})), None, live, 8, world)
+    assert world.offsets.live("a", 0, 1) == (1, "kept")
+
+
+@given(
+    ours=st.integers(1, 2**62),
+    theirs=st.integers(1, 2**62),
+    epochs=st.tuples(st.integers(0, 2**15 - 1), st.integers(0, 2**15 - 1)),
+)
+def test_what_was_learned_is_the_same_there_and_back(
+    ours: int, theirs: int, epochs: tuple[int, int]
+) -> None:
+    world = World(topology({}), Names(prefix="p-"))
+    _learn(world, "InitProducerId", 4, INIT, _init(ours, epochs[0]), _init(theirs, epochs[1]))
+    sent = _produce({"p-a": (0, 3)})
+    _learn(world, "Produce", 8, sent, _produced({"a": (0, ours)}), _produced({"p-a": (0, theirs)}))
+    scope = Scope(topic="a", partition=0, producer_id=ours, producer_epoch=epochs[0])
+    for role, captured, live in (
+        (Role.PRODUCER_ID, ours, theirs),
+        (Role.PRODUCER_EPOCH, *epochs),
+        (Role.OFFSET, ours + 2, theirs + 2),
+        (Role.TOPIC, "a", "p-a"),
+    ):
+        assert world.live(role, captured, scope)[0] == live
+        assert world.captured(role, live, scope) == captured
+    there = Scope(topic="p-a", partition=0, producer_id=theirs, producer_epoch=epochs[1])
+    back = world.captured_scope(there)
+    assert all(getattr(back, name) == getattr(scope, name) for name in SCOPED)
+
+
+def test_ends_of_transactions_are_counted() -> None:
+    world = World(topology({}))
+    sent = {"transactional_id": "t", "producer_id": 9, "producer_epoch": 0}
+    _learn(world, "EndTxn", 3, sent, {}, {"error_code": 51})
+    _learn(world, "EndTxn", 3, sent, {}, {})
+    assert world.ended == 1

@@ -1,0 +1,139 @@
+"""Offsets of the capture and of the target."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replay.mapping import offset_map as offsets_module
+from replay.mapping.offset_map import NEVER, Offsets
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 9)), max_size=8))
+def test_what_was_learned_goes_both_ways(steps: list[tuple[int, int, int]]) -> None:
+    offsets = Offsets()
+    captured = live = 0
+    known: list[tuple[int, int]] = []
+    for gap, live_gap, count in steps:
+        captured, live = captured + gap, live + live_gap
+        offsets.learn("t", 0, captured, live, count)
+        known += [(captured + i, live + i) for i in range(count)]
+        captured, live = captured + count, live + count
+    for ours, theirs in known:
+        assert offsets.live("t", 0, ours) == (theirs, "translated")
+        assert offsets.captured("t", 0, theirs) == ours
+        assert offsets.knows("t", 0, ours)
+
+
+@given(st.permutations(list(range(6))))
+def test_the_order_of_learning_does_not_matter(order: list[int]) -> None:
+    offsets = Offsets()
+    for block in order:
+        offsets.learn("t", 0, 10 * block, 1000 + 20 * block, 10)
+    for block in range(6):
+        assert offsets.live("t", 0, 10 * block + 3) == (1003 + 20 * block, "translated")
+        assert offsets.captured("t", 0, 1003 + 20 * block) == 10 * block + 3
+
+
+def test_what_follows_on_both_sides_is_one_stretch() -> None:
+    offsets = Offsets()
+    for at in range(100):
+        offsets.learn("t", 0, at, 50 + at, 1)
+    offsets.learn("t", 0, 40, 90, 1)
+    assert len(offsets._logs["t", 0].live.starts) == 1
+    assert offsets.live("t", 0, 99) == (149, "translated")
+
+
+def test_between_stretches_is_counted() -> None:
+    offsets = Offsets()
+    offsets.learn("t", 0, 10, 0, 5)
+    assert offsets.live("t", 0, 15) == (5, "translated")
+    assert offsets.live("t", 0, 17) == (7, "counted")
+    assert not offsets.knows("t", 0, 17)
+
+
+@pytest.mark.parametrize(("policy", "expected"), [("kept", 3), ("earliest", 20), ("latest", 90)])
+def test_a_policy_decides_where_nothing_is_known(
+    policy: offsets_module.Policy, expected: int
+) -> None:
+    offsets = Offsets(policy)
+    assert offsets.live("t", 0, 3) == (3, "kept")
+    offsets.know("t", 0, 20, 90)
+    assert offsets.live("t", 0, 3) == (expected, policy)
+    offsets.learn("t", 0, 100, 50, 1)
+    assert offsets.live("t", 0, 3) == (expected, policy)
+    assert offsets.live("t", 0, 60) == (10, "counted")
+
+
+@pytest.mark.parametrize("offset", [-1, -2, NEVER])
+def test_what_is_no_offset_is_no_offset(offset: int) -> None:
+    offsets = Offsets()
+    offsets.learn("t", 0, offset, 3, 1)
+    offsets.learn("t", 0, 3, offset, 1)
+    offsets.learn("t", 0, 3, 9, 1)
+    assert offsets.live("t", 0, offset) == (offset, "")
+    assert offsets.captured("t", 0, offset) == offset
+
+
+def test_a_better_position_replaces_one_at_the_same_place() -> None:
+    offsets = Offsets()
+    offsets.learn("t", 0, 10, 5)
+    offsets.learn("t", 0, 10, 10, 3)
+    assert offsets.live("t", 0, 11) == (11, "translated")
+
+
+@given(st.permutations(list(range(8))))
+def test_neighbours_are_joined_whoever_comes_first(order: list[int]) -> None:
+    offsets = Offsets()
+    for at in order:
+        offsets.learn("t", 0, at, 50 + at, 1)
+    assert offsets._logs["t", 0].live.starts == [0]
+    assert offsets._logs["t", 0].captured.starts == [50]
+
+
+def test_records_prove_a_position_wrong() -> None:
+    offsets = Offsets()
+    offsets.learn("t", 0, 100, 20)
+    offsets.learn("t", 0, 90, 90, 20)
+    assert offsets.live("t", 0, 100) == (100, "translated")
+    assert offsets.live("t", 0, 105) == (105, "translated")
+
+
+def test_the_oldest_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offsets_module, "MOST_STRETCHES", 10)
+    offsets = Offsets()
+    for at in range(0, 100, 2):
+        offsets.learn("t", 0, at, 2 * at, 1)
+    assert len(offsets._logs["t", 0].live.starts) <= 10
+    assert offsets.live("t", 0, 98) == (196, "translated")
+
+
+runs = st.tuples(
+    st.integers(0, 30), st.integers(0, 30), st.lists(st.integers(1, 4), min_size=1, max_size=4)
+)
+
+
+@given(st.lists(runs, max_size=6))
+def test_records_in_a_row_may_be_learned_at_once(learned: list[tuple[int, int, list[int]]]) -> None:
+    one_by_one, at_once = Offsets(), Offsets()
+    for captured, live, counts in learned:
+        is_last = at_once.log("t", 0).ends_before(captured, live)
+        if is_last:
+            at_once.learn("t", 0, captured, live, sum(counts))
+        for at, count in enumerate(counts):
+            before = sum(counts[:at])
+            one_by_one.learn("t", 0, captured + before, live + before, count)
+            if not is_last:
+                at_once.learn("t", 0, captured + before, live + before, count)
+    for offset in range(60):
+        assert at_once.live("t", 0, offset) == one_by_one.live("t", 0, offset)
+        assert at_once.captured("t", 0, offset) == one_by_one.captured("t", 0, offset)
+
+
+def test_a_mere_position_takes_nothing_from_where_records_are() -> None:
+    offsets = Offsets()
+    offsets.learn("t", 0, 3, 0, 3)
+    offsets.learn("t", 0, 0, 0)
+    assert [offsets.captured("t", 0, live) for live in range(4)] == [3, 4, 5, 6]
+    assert offsets.live("t", 0, 4) == (1, "translated")

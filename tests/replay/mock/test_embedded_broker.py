@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from dissector.errors import ReplayError
+from dissector.protocol.apis import KEYS
+from dissector.protocol.records import Record, new_batch
+from replay import Plan, replay
+from replay.client.broker_connection import Link
+from replay.client.cluster import Cluster
+from replay.mock.embedded_broker import Embedded
+
+DEMO = Path(__file__).parents[3] / "captures/demo.pcap"
+
+JOINS = {
+    "group_id": "g",
+    "session_timeout_ms": 6000,
+    "rebalance_timeout_ms": 6000,
+    "member_id": "",
+    "group_instance_id": None,
+    "protocol_type": "consumer",
+    "protocols": [{"name": "range", "metadata": b""}],
+}
+
+
+def with_link(do: Callable[[Link], Awaitable[None]]) -> None:
+    async def main(address: str) -> None:
+        host, _, port = address.rpartition(":")
+        link = await Link.open(host, int(port), timeout_s=20)
+        try:
+            await do(link)
+        finally:
+            link.close()
+
+    with Embedded(topics={"orders": 1}) as embedded:
+        asyncio.run(main(embedded.addresses[0]))
+
+
+def produce(acks: int) -> dict[str, object]:
+    data = new_batch([Record(value=b"lamp")]).to_bytes()
+    topic = {"name": "orders", "partition_data": [{"index": 0, "records": data}]}
+    return {"transactional_id": None, "acks": acks, "timeout_ms": 1000, "topic_data": [topic]}
+
+
+def test_its_brokers_are_where_it_says() -> None:
+    async def main(addresses: list[str]) -> None:
+        cluster = await Cluster.connect(addresses[:1], timeout_s=20)
+        shown = [f"{broker.host}:{broker.port}" for _, broker in sorted(cluster.brokers.items())]
+        cluster.close()
+        assert shown == addresses
+
+    with Embedded(brokers=3, topics={"orders": 6}) as embedded:
+        asyncio.run(main(embedded.addresses))
+
+
+def test_answers_of_the_front_keep_their_place_among_those_of_the_mock() -> None:
+    metadata = {"topics": None, "allow_auto_topic_creation": False}
+
+    async def do(link: Link) -> None:
+        asked = [
+            link.send(*each)
+            for each in (
+                (KEYS["Metadata"], 4, metadata),
+                (KEYS["JoinGroup"], 5, JOINS),
+                (KEYS["ListOffsets"], 1, {"replica_id": -1, "topics": []}),
+                (KEYS["JoinGroup"], 4, JOINS),
+                (KEYS["Metadata"], 4, metadata),
+            )
+        ]
+        answers = [await each.answer() for each in asked]
+        assert [answer.get("error_code") for answer in answers if answer] == [
+            None,
+            79,
+            None,
+            79,
+            None,
+        ]
+
+    with_link(do)
+
+
+@pytest.mark.parametrize("version", [2, 5, 7])
+def test_it_can_be_produced_to_in_any_version_and_without_an_answer(version: int) -> None:
+    async def do(link: Link) -> None:
+        assert await link.ask(KEYS["Produce"], version, produce(acks=0), due=False) is None
+        answer = await link.ask(KEYS["Produce"], version, produce(acks=1))
+        assert answer is not None
+        (partition,) = answer.responses[0].partition_responses
+        assert (partition.error_code, partition.base_offset) == (0, 1)
+
+    with_link(do)
+
+
+def test_who_asks_for_no_answer_and_leaves_has_said_it() -> None:
+    partition = {"partition_index": 0, "timestamp": -1}
+    asked = {"replica_id": -1, "topics": [{"name": "orders", "partitions": [partition]}]}
+
+    async def main(port: int) -> None:
+        staying = await Link.open("127.0.0.1", port, timeout_s=20)
+        for _ in range(20):
+            leaving = await Link.open("127.0.0.1", port, timeout_s=20)
+            for _ in range(5):
+                await leaving.ask(KEYS["Produce"], 7, produce(acks=0), due=False)
+            leaving.close()
+        async with asyncio.timeout(20):
+            told = None
+            while told is None or told.topics[0].partitions[0].offset < 100:
+                told = await staying.ask(KEYS["ListOffsets"], 1, asked)
+        staying.close()
+
+    with Embedded(topics={"orders": 1}) as embedded:
+        asyncio.run(main(int(embedded.addresses[0].rpartition(":")[2])))
+
+
+def test_all_offsets_of_a_group_may_be_asked_for() -> None:
+    async def do(link: Link) -> None:
+        body = {"group_id": "g", "topics": None, "require_stable": False}
+        answer = await link.ask(KEYS["OffsetFetch"], 6, body)
+        assert answer is not None
+        assert (answer.error_code, answer.topics) == (0, [])
+
+    with_link(do)
+
+
+def test_no_heartbeat_ends_the_process() -> None:
+    beats: dict[str, object] = {
+        "group_id": "g",
+        "instance_id": None,
+        "rack_id": None,
+        "rebalance_timeout_ms": 6000,
+        "server_assignor": None,
+        "topic_partitions": [],
+    }
+
+    async def do(link: Link) -> None:
+        epoch = 0
+        for member, names, pattern, error in (
+            ("", ["orders"], None, 42),
+            ("m", ["orders"], None, 0),
+            ("m", None, "", 0),
+            ("m", None, None, 0),
+        ):
+            of_member = {"member_id": member, "member_epoch": epoch}
+            asks = {"subscribed_topic_names": names, "subscribed_topic_regex": pattern}
+            answer = await link.ask(KEYS["ConsumerGroupHeartbeat"], 1, beats | of_member | asks)
+            assert answer is not None
+            assert answer.error_code == error
+            epoch = answer.member_epoch
+
+    with_link(do)
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_a_member_leaves_in_any_version(version: int) -> None:
+    member = {"member_id": "m", "group_instance_id": None, "reason": None}
+
+    async def do(link: Link) -> None:
+        body = {"group_id": "g", "member_id": "m", "members": [member]}
+        answer = await link.ask(KEYS["LeaveGroup"], version, body)
+        assert answer is not None
+        assert answer.error_code == 69
+        assert [each.member_id for each in answer.get("members", [])] == ["m"] * (version > 2)
+
+    with_link(do)
+
+
+@pytest.mark.parametrize("name", ["JoinGroup", "SyncGroup"])
+def test_groups_speak_flexible_versions_too(name: str) -> None:
+    syncs = {
+        "group_id": "g",
+        "generation_id": 1,
+        "member_id": "m",
+        "group_instance_id": None,
+        "assignments": [],
+    }
+
+    async def do(link: Link) -> None:
+        body, error = (JOINS, 79) if name == "JoinGroup" else (syncs, 69)
+        answer = await link.ask(KEYS[name], link.versions[KEYS[name]][1], body)
+        assert answer is not None
+        assert answer.error_code == error
+
+    with_link(do)
+
+
+def test_the_shipped_capture_is_answered_as_captured() -> None:
+    with Plan.of(DEMO) as plan:
+        report = replay(plan, "mock", noise=["ApiVersions"], timeout_s=20)
+    assert report.passed, str(report)
+
+
+def test_it_is_gone_at_the_end_also_for_who_is_connected() -> None:
+    with Embedded() as embedded:
+        host, _, port = embedded.addresses[0].rpartition(":")
+        client = socket.create_connection((host, int(port)), timeout=20)
+        client.sendall(bytes((0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 255, 255)))
+        assert client.recv(8)[4:] == bytes((0, 0, 0, 1))
+    with client:
+        while client.recv(4096):
+            pass
+    with pytest.raises(ReplayError, match="refused"):
+        asyncio.run(Cluster.connect(embedded.addresses))
+
+
+def test_what_can_not_be_started_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = threading.active_count()
+    with pytest.raises(ReplayError, match="with 0 brokers"), Embedded(0):
+        pass
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
+    with pytest.raises(ReplayError, match=r"can not be started: .*install confluent"), Embedded():
+        pass
+    assert threading.active_count() == before

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import asyncio
+import ctypes
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from dissector.errors import ReplayError
+from dissector.protocol.apis import KEYS
+from replay.client.cluster import Cluster
+from replay.client.topic_admin import LATEST, offsets
+from replay.mock.librdkafka_mock import Mock
+
+
+def with_mock(
+    mock: Mock, do: Callable[[Mock, Cluster], Awaitable[None]], timeout_s: float = 20
+) -> None:
+    async def main() -> None:
+        cluster = await Cluster.connect(mock.addresses, timeout_s=timeout_s)
+        try:
+            await do(mock, cluster)
+        finally:
+            cluster.close()
+
+    with mock:
+        asyncio.run(main())
+
+
+def test_topics_have_their_partitions() -> None:
+    async def do(mock: Mock, cluster: Cluster) -> None:
+        assert len(mock.addresses) == len(cluster.brokers) == 3
+        shown = {name: len(topic.leaders) for name, topic in cluster.topics.items()}
+        assert shown == {"orders": 5, "payments": 1}
+        assert {cluster.leader("orders", each) is None for each in range(5)} == {False}
+        mock.create_topic("late", 2)
+        await cluster.refresh()
+        assert len(cluster.topics["late"].leaders) == 2
+        assert await offsets(cluster, [("orders", 4)], LATEST) == {("orders", 4): 0}
+
+    with_mock(Mock(3, {"orders": 5, "payments": 1}), do)
+
+
+def test_it_does_on_purpose_what_a_test_wants() -> None:
+    async def do(mock: Mock, cluster: Cluster) -> None:
+        mock.set_leader("orders", 0, 2)
+        await cluster.refresh(["orders"])
+        leader = cluster.leader("orders", 0)
+        assert leader is not None
+        assert leader.node == 2
+        mock.fail_topic("orders", 29)
+        await cluster.refresh(["orders"])
+        assert "orders" not in cluster.topics
+        mock.fail_topic("orders", 0)
+        mock.set_versions(KEYS["Metadata"], 0, 5)
+        link = await cluster.open(1)
+        assert link.versions[KEYS["Metadata"]] == (0, 5)
+        link.close()
+        mock.set_down(1)
+        with pytest.raises(ReplayError, match="refused"):
+            await cluster.open(1)
+        mock.set_up(1)
+        (await cluster.open(1)).close()
+
+    with_mock(Mock(2, {"orders": 1}), do)
+
+
+def test_errors_are_answered_in_their_order() -> None:
+    async def do(mock: Mock, cluster: Cluster) -> None:
+        mock.fail_next(KEYS["FindCoordinator"], 15, 53)
+        link = await cluster.open(1)
+        body = {"key": "readers", "key_type": 0}
+        answers = [await link.ask(KEYS["FindCoordinator"], 2, body) for _ in range(3)]
+        assert [answer.error_code for answer in answers if answer] == [15, 53, 0]
+        link.close()
+
+    with_mock(Mock(), do)
+
+
+def test_it_is_gone_at_the_end() -> None:
+    with Mock() as mock:
+        addresses = mock.addresses
+    with pytest.raises(ReplayError, match="refused"):
+        asyncio.run(Cluster.connect(addresses))
+
+
+def test_what_it_can_not_do_is_told() -> None:
+    with pytest.raises(ReplayError, match="with 0 brokers"), Mock(0):
+        pass
+    with Mock(topics={"twice": 1}) as mock, pytest.raises(ReplayError, match="topic 'twice'"):
+        mock.create_topic("twice", 1)
+    with Mock(topics={"orders": 1}) as mock, pytest.raises(ReplayError, match="orders-9"):
+        mock.set_leader("orders", 9, 1)
+
+
+def test_without_librdkafka_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
+    with pytest.raises(ReplayError, match=r"can not be started: .*install confluent-kafka"), Mock():
+        pass

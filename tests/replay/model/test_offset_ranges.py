@@ -1,0 +1,48 @@
+"""Ranges hold what a set of offsets holds."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replay.model.offset_ranges import Range, Ranges
+
+ranges = st.tuples(st.integers(0, 40), st.integers(0, 8)).map(lambda x: Range(x[0], x[0] + x[1]))
+
+
+def offsets(of: Ranges) -> set[int]:
+    return {offset for each in of for offset in range(*each)}
+
+
+@given(st.lists(st.tuples(st.booleans(), ranges), max_size=30), ranges)
+def test_they_are_a_set(changes: list[tuple[bool, Range]], asked: Range) -> None:
+    found, expected = Ranges(), set[int]()
+    for is_added, each in changes:
+        if is_added:
+            found.add(*each)
+            expected |= set(range(*each))
+        else:
+            found.remove(*each)
+            expected -= set(range(*each))
+        assert offsets(found) == expected
+    made = list(found)
+    assert all(one.end < other.start for one, other in itertools.pairwise(made))
+    assert found.size == len(expected)
+    inside, outside = Ranges(found.within(*asked)), Ranges(found.lacks(*asked))
+    assert offsets(inside) == expected & set(range(*asked))
+    assert offsets(outside) == set(range(*asked)) - expected
+
+
+@given(st.lists(ranges, min_size=1, max_size=20), st.integers(1, 5))
+def test_thinned_out_they_hold_as_much_or_more(given: list[Range], most: int) -> None:
+    found = Ranges(given)
+    before = offsets(found)
+    found.thin_out(most)
+    assert len(found) <= most
+    assert before <= offsets(found)
+
+
+def test_nothing_is_within_a_range_that_ends_before_it_begins() -> None:
+    assert list(Ranges([Range(0, 10)]).within(6, 4)) == []

@@ -1,0 +1,112 @@
+"""Differences that are accepted, by a file and by an upgrade."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dissector.errors import UsageError
+from replay.model.outcome import Outcome, Verdict
+from replay.options.difference_baseline import Accepted, accepted_lines
+from replay.options.pass_criteria import Criteria
+from tests.replay.support.outcomes import outcome
+from tests.replay.support.reports import created, made, outcomes
+
+_, DIFFERS, ERROR, MISSING = outcomes()[:4]
+
+
+def _accepting(file: Path, *of: Outcome, upgrade: bool = False) -> Criteria:
+    file.write_text("\n".join(accepted_lines(made(*of).acceptable())))
+    return Criteria(accepted=Accepted.read(file, upgrade))
+
+
+def test_what_is_accepted_is_the_field_and_both_errors(tmp_path: Path) -> None:
+    criteria = _accepting(tmp_path / "accepted", DIFFERS, ERROR)
+    report = made(DIFFERS, ERROR, criteria=criteria)
+    assert report.passed
+    assert report.verdicts[Verdict.ACCEPTED] == 2
+    other = outcome("Heartbeat", 3, {}, {"error_code": 25})
+    same_field = outcome("Heartbeat", 3, {}, {"error_code": 22})
+    criteria = _accepting(tmp_path / "accepted", other)
+    assert made(other, criteria=criteria).passed
+    assert not made(same_field, criteria=criteria).passed
+
+
+def test_a_request_without_an_answer_is_accepted_by_its_api(tmp_path: Path) -> None:
+    criteria = _accepting(tmp_path / "accepted", MISSING)
+    assert criteria.accepted.lines == ("Produce: no answer",)
+    assert made(MISSING, criteria=criteria).passed
+
+
+def test_what_is_accepted_and_not_found_is_told(tmp_path: Path) -> None:
+    criteria = _accepting(tmp_path / "accepted", DIFFERS, MISSING)
+    report = made(DIFFERS, criteria=criteria)
+    assert report.stale_rows() == [{"stale": "Produce: no answer"}]
+    assert made(DIFFERS, criteria=criteria, ended="interrupted").stale_rows() == []
+    assert made(DIFFERS, criteria=criteria, captured=2).stale_rows() == []
+
+
+def test_an_upgrade_brings_apis_and_changed_defaults() -> None:
+    criteria = Criteria(accepted=Accepted(upgrade=True))
+    offered = [{"api_key": 0, "min_version": 0, "max_version": most} for most in (9, 13)]
+    apis = [{"api_keys": [each]} for each in offered]
+    brought = [
+        outcome("ApiVersions", 3, *apis),
+        outcome("CreateTopics", 5, created("1"), created("2")),
+        outcome("CreateTopics", 5, created("1"), {"topics": [{"name": "orders", "configs": []}]}),
+        outcome("CreateTopics", 5, created("1"), created("1", source=3)),  # KIP-966
+        _described(is_default=True),
+    ]
+    for each in brought:
+        assert made(each, criteria=criteria).passed
+        assert not made(each).passed
+    real = [
+        outcome("ApiVersions", 3, apis[0], {"error_code": 35}),
+        outcome("CreateTopics", 5, created("1", source=4), created("2", source=4)),
+        outcome("CreateTopics", 5, created("1"), created("2", source=4)),
+        outcome("CreateTopics", 5, created("1"), created("2", source=3)),
+        _described(is_default=False),
+        outcome("CreateTopics", 5, created("1"), {"topics": []}),
+    ]
+    for each in real:
+        assert not made(each, criteria=criteria).passed
+
+
+def _described(is_default: bool) -> Outcome:
+    """An answer of a broker from before KIP-226, and that of another."""
+    sides = [
+        {
+            "results": [
+                {
+                    "resource_name": "t",
+                    "configs": [{"name": "x", "value": value, "is_default": is_default}],
+                }
+            ]
+        }
+        for value in "ab"
+    ]
+    return outcome("DescribeConfigs", 0, *sides)
+
+
+def test_each_setting_is_accepted_by_its_name(tmp_path: Path) -> None:
+    changed = outcome("CreateTopics", 5, created("1", source=1), created("2", source=1))
+    criteria = _accepting(tmp_path / "accepted", changed)
+    setting = "CreateTopics.topics[*].configs[min.insync.replicas].value"
+    assert criteria.accepted.lines == (setting,)
+    assert list(made(changed).places) == ["CreateTopics.topics[*].configs[*].value"]
+
+
+def test_an_upgrade_is_not_in_the_file(tmp_path: Path) -> None:
+    criteria = Criteria(accepted=Accepted(upgrade=True))
+    changed = outcome("CreateTopics", 5, created("1"), created("2"))
+    (place,) = made(changed, DIFFERS, criteria=criteria).acceptable()
+    assert place.pattern.startswith("Produce.")
+
+
+def test_a_file_that_can_not_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="can not be read"):
+        Accepted.read(tmp_path / "nowhere")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="no UTF-8"):
+        Accepted.read(tmp_path / "binary")

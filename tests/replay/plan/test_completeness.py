@@ -1,0 +1,52 @@
+"""How much of a connection was captured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replay.plan.plan import Plan
+from tests.packets import Wire
+from tests.replay.plan.test_plan import beat
+from tests.replay.support.captures import exchange, saved
+
+
+def test_a_whole_connection(tmp_path: Path) -> None:
+    wire = Wire()
+    exchange(wire.talk().syn(), *beat(1)).fin()
+    with Plan.of(saved(tmp_path, wire)) as plan:
+        (known,) = plan.connections.values()
+    assert known.score == 1
+    assert (known.client, known.broker) == ("10.0.0.1:50000", "10.0.0.2:9092")
+
+
+def test_one_that_was_entered_midway(tmp_path: Path) -> None:
+    wire = Wire()
+    talk = wire.talk()
+    for number in range(3):
+        exchange(talk, *beat(number))
+    with Plan.of(saved(tmp_path, wire)) as plan:
+        (known,) = plan.connections.values()
+    assert known.is_midway
+    assert 0 < known.score < 1
+
+
+def test_what_is_not_answered_counts(tmp_path: Path) -> None:
+    wire = Wire()
+    talk = exchange(wire.talk().syn(), *beat(1))
+    talk.client(beat(2)[0])
+    with Plan.of(saved(tmp_path, wire)) as plan:
+        (known,) = plan.connections.values()
+    assert (known.unanswered, known.score) == (1, 0.5)
+
+
+def test_lost_packets_count(tmp_path: Path) -> None:
+    wire = Wire()
+    talk = wire.talk().syn()
+    for number in range(8):
+        exchange(talk, *beat(number))
+    with_data = [at for at, packet in enumerate(wire.packets) if packet.data]
+    del wire.packets[with_data[5]]
+    with Plan.of(saved(tmp_path, wire)) as plan:
+        (known,) = plan.connections.values()
+    assert known.gap_bytes > 0
+    assert known.score < 1

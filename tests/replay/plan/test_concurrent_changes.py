@@ -1,0 +1,88 @@
+"""Answers that overlapped a change of what they tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from replay.model.outcome import Verdict
+from replay.plan.concurrent_changes import overlaps
+from replay.plan.read_write_sets import Footprint, Thing
+from tests.replay.plan.test_dependencies import Exchanges
+from tests.replay.support.compared import found
+from tests.replay.support.worlds import uuid
+
+PARTITION: Thing = ("partition", "orders", 0)
+GROUP: Thing = ("group", "g")
+
+
+def told(it: Exchanges) -> dict[int, dict[Thing, bool]]:
+    return overlaps(it.causes, it, {uuid(1): "orders"}.get)
+
+
+def asks(thing: Thing = PARTITION) -> Footprint:
+    return Footprint(reads={thing}, observes={thing})
+
+
+@pytest.mark.parametrize(
+    ("begun", "done", "met"),
+    [(0, 9, False), (5, 11, True), (12, 13, True), (18, 30, True), (20, 25, False)],
+)
+def test_a_write_is_met_while_it_is_under_way(begun: int, done: int, met: bool) -> None:
+    it = Exchanges()
+    it.add(0, 10, 20, Footprint(writes={PARTITION}, wrote={("orders", 0): 5}))
+    it.add(1, begun, done, asks(("partition", uuid(1), 0)))
+    it.add(2, begun, done, asks(("partition", "orders", 1)))
+    assert told(it) == ({1: {PARTITION: True}} if met else {})
+
+
+def test_a_transaction_may_end_behind_its_answer_until_the_next_one_does() -> None:
+    it = Exchanges()
+    producer = {("producer", 7)}
+    it.add(0, 0, 1, Footprint(reads=producer, writes={PARTITION}, wrote={("orders", 0): 5}))
+    it.add(1, 2, 3, Footprint(ended=7))
+    it.add(2, 4, 5, asks())
+    it.add(0, 6, 7, Footprint(reads=producer, writes={GROUP}, commits=True))
+    it.add(1, 8, 9, Footprint(ended=7))
+    it.add(2, 10, 11, asks())
+    it.add(2, 12, 13, asks(GROUP))
+    assert told(it) == {2: {PARTITION: False}, 6: {GROUP: False}}
+
+
+def ends(offset: int) -> dict[str, Any]:
+    partition = {"partition_index": 0, "offset": offset}
+    return {"topics": [{"name": "orders", "partitions": [partition]}]}
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "live", "verdict"),
+    [
+        (None, 6, Verdict.DIFFERS),
+        (True, 6, Verdict.EQUIVALENT),
+        (True, 4, Verdict.EQUIVALENT),
+        (False, 6, Verdict.EQUIVALENT),
+        (False, 4, Verdict.DIFFERS),
+    ],
+)
+def test_an_answer_may_be_of_before_or_after(
+    meanwhile: bool | None, live: int, verdict: Verdict
+) -> None:
+    changed = {} if meanwhile is None else {PARTITION: meanwhile}
+    assert found("ListOffsets", 5, ends(5), ends(live), overlaps=changed)[0] is verdict
+
+
+def committed(offset: int, error: int = 0) -> dict[str, Any]:
+    partition = {"partition_index": 0, "committed_offset": offset, "error_code": error}
+    return {"topics": [{"name": "orders", "partitions": [partition]}]}
+
+
+def test_committed_offsets_may_be_either_and_errors_may_not() -> None:
+    asked = {"group_id": "g"}
+    either: dict[str, Any] = {"asked": asked, "overlaps": {GROUP: True}}
+    assert found("OffsetFetch", 5, committed(-1), committed(7), **either)[0] is Verdict.EQUIVALENT
+    assert found("OffsetFetch", 5, committed(7), {"topics": []}, **either)[0] is Verdict.EQUIVALENT
+    assert found("OffsetFetch", 5, {"topics": []}, committed(7), **either)[0] is Verdict.EQUIVALENT
+    refused = found("OffsetFetch", 5, committed(7), committed(-1, 30), **either)
+    assert refused[0] is Verdict.ERROR_CHANGED
+    assert found("OffsetFetch", 5, committed(-1), committed(7), asked=asked)[0] is Verdict.DIFFERS

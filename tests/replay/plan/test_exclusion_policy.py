@@ -1,0 +1,120 @@
+"""Every API is sent, or left out for a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from dissector.errors import UsageError
+from dissector.protocol.apis import KEYS, NAMES
+from dissector.protocol.messages import decode_request
+from replay.plan.exclusion_policy import (
+    KINDS,
+    allowed,
+    changes,
+    is_between_brokers,
+    why_left_out,
+    why_unheard_of,
+    why_unsettled,
+)
+from tests import frames
+from tests.replay.support.worlds import request, response
+
+
+def test_the_table_names_apis_once() -> None:
+    names = [name for listed in KINDS.values() for name in listed.split()]
+    assert len(names) == len(set(names))
+    assert set(names) <= set(NAMES.values())
+
+
+def test_clients_are_played_and_brokers_are_not() -> None:
+    assert why_left_out(request("Produce", 9, {}), frozenset()) == ""
+    assert why_left_out(request("Fetch", 11, {"replica_id": -1}), frozenset()) == ""
+    assert is_between_brokers(request("Fetch", 11, {"replica_id": 2}))
+    assert is_between_brokers(request("Fetch", 17, {"replica_state": {"replica_id": 2}}))
+    assert not is_between_brokers(request("Fetch", 17, {}))
+    assert is_between_brokers(request("AddPartitionsToTxn", 4, {}))
+    assert not is_between_brokers(request("AddPartitionsToTxn", 3, {}))
+    assert "brokers" in why_left_out(request("Vote", 0, {}), frozenset())
+
+
+def test_what_destroys_wants_to_be_named() -> None:
+    message = request("DeleteTopics", 1, {})
+    assert "not allowed" in why_left_out(message, frozenset())
+    assert why_left_out(message, allowed(["deletetopics"])) == ""
+    assert "telemetry" in why_left_out(request("PushTelemetry", 0, {}), frozenset())
+
+
+def test_what_was_changed() -> None:
+    asked = request("CreateAcls", 2, {})
+    done, denied = {"error_code": 0, "error_message": None}, {"error_code": 31}
+    assert changes(asked, None) == {"CreateAcls"}
+    assert changes(asked, response("CreateAcls", 2, {"results": [denied, done]}))
+    assert not changes(asked, response("CreateAcls", 2, {"results": [denied]}))
+    assert not changes(request("CreateTopics", 4, {}), None)
+
+
+def test_which_settings_were_changed() -> None:
+    configs = [{"name": "retention.ms", "value": "1"}, {"name": "cleanup.policy", "value": "x"}]
+    body = {"resources": [{"resource_type": 2, "resource_name": "t", "configs": configs}]}
+    told = changes(request("AlterConfigs", 1, body), None)
+    assert told == {"AlterConfigs of retention.ms", "AlterConfigs of cleanup.policy"}
+    assert not changes(request("AlterConfigs", 1, body | {"validate_only": True}), None)
+
+
+@pytest.mark.parametrize("name", ["Nothing", "Produce", "SaslHandshake", "Vote"])
+def test_only_what_is_left_out_can_be_allowed(name: str) -> None:
+    with pytest.raises(UsageError, match=name):
+        allowed([name])
+
+
+def test_authentication_is_our_own() -> None:
+    assert "authentication" in why_left_out(request("SaslAuthenticate", 2, {}), frozenset())
+
+
+def test_what_can_not_be_read_can_not_be_rewritten() -> None:
+    message = request("Heartbeat", 0, {})
+    message.body = None
+    message.problem("bytes are missing", "", 0)
+    assert why_left_out(message, frozenset()) == "can not be decoded: bytes are missing"
+
+
+def test_a_version_that_is_not_known_yet_is_left_out() -> None:
+    frame = bytearray(frames.request(KEYS["ApiVersions"], 5, 1)[4:])
+    frame[2:4] = (6).to_bytes(2, "big")
+    why = why_left_out(decode_request(bytes(frame)), frozenset())
+    assert why == "version 6 of ApiVersions is not known, and not sent as a guess"
+    why = why_left_out(decode_request(bytes(frame[:-8])), frozenset())
+    assert why == "can not be decoded: version 6 of ApiVersions is not known (known: 0-5)"
+
+
+def test_momentary_refusals_are_not_played() -> None:
+    refused = response("InitProducerId", 4, {"error_code": 14})
+    assert "COORDINATOR_LOAD_IN_PROGRESS" in why_unsettled("InitProducerId", refused)
+    assert why_unsettled("InitProducerId", response("InitProducerId", 4, {})) == ""
+    assert why_unsettled("InitProducerId", None) == ""
+    assert why_unsettled("InitProducerId", response("InitProducerId", 4, {"error_code": 53})) == ""
+
+
+def test_what_was_refused_in_part_is_played() -> None:
+    parts = [{"index": 0, "error_code": 6}, {"index": 1, "error_code": 0, "base_offset": 4}]
+    body = {"responses": [{"name": "orders", "partition_responses": parts}]}
+    assert why_unsettled("Produce", response("Produce", 9, body)) == ""
+    body["responses"][0]["partition_responses"] = parts[:1]
+    assert why_unsettled("Produce", response("Produce", 9, body)) != ""
+
+
+def test_a_new_partition_may_lack_replicas() -> None:
+    refused = {"responses": [{"name": "t", "partition_responses": [{"error_code": 19}]}]}
+    assert "NOT_ENOUGH_REPLICAS" in why_unheard_of("Produce", response("Produce", 7, refused))
+
+
+def test_only_what_is_written_may_be_unheard_of() -> None:
+    refused = response(
+        "Produce", 13, {"responses": [{"partition_responses": [{"error_code": 100}]}]}
+    )
+    assert "UNKNOWN_TOPIC_ID" in why_unheard_of("Produce", refused)
+    assert why_unsettled("Produce", refused) == ""
+    assert why_unheard_of("Produce", None) == ""
+    assert (
+        why_unheard_of("Metadata", response("Metadata", 9, {"topics": [{"error_code": 3}]})) == ""
+    )

@@ -1,0 +1,219 @@
+"""Requests of a group that overlapped: which of them its coordinator took first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dissector.protocol.messages import Message
+from replay.plan.group_order import REBALANCES, Part, Turn, Turns, turn_of
+from tests.replay.support.worlds import request, response
+
+GROUP = {"group_id": "g", "member_id": "m"}
+
+
+def joins(turn: int, member: str = "m", *members: str) -> Turn:
+    return Turn("g", member, Part.JOINS, turn, turn > 0, members=members)
+
+
+def stays(turn: int = -1, member: str = "m", error: int = 0) -> Turn:
+    return Turn("g", member, Part.STAYS, turn, not error, rebalances=error == REBALANCES)
+
+
+def commits() -> Turn:
+    return stays()._replace(settles=False)
+
+
+def leaves(member: str = "m") -> Turn:
+    return Turn("g", "", Part.LEAVES, 0, False, members=(member,))
+
+
+def given(turn: Turn, some: bool = False) -> Turn:
+    return turn._replace(assigns=some)
+
+
+def turns(*told: Turn) -> Turns:
+    found = Turns()
+    for number, turn in enumerate(told):
+        found.add(number, turn)
+    return found
+
+
+def waits(earlier: Turn, later: Turn, done: int | None = 20, connection: int = 1) -> bool:
+    """Tell whether a request that was sent at 10 waits for one that was sent at 0."""
+    times = [(0, done), (10, 30)]
+    steps, connections = np.arange(2, dtype=np.int32), np.array([0, connection], np.int32)
+    causes = list(turns(earlier, later).causes(steps, connections, times.__getitem__))
+    assert causes in ([], [(1, 0)])
+    return bool(causes)
+
+
+def test_who_joins_a_later_generation_waits() -> None:
+    assert waits(joins(1), joins(2))
+    assert not waits(joins(2), joins(2))
+    assert not waits(joins(2), joins(1))
+    assert not waits(joins(1), joins(0))
+
+
+def test_who_is_told_that_all_is_well_is_asked_first() -> None:
+    assert waits(stays(), joins(2))
+    assert waits(stays(), leaves())
+    assert waits(stays(1), joins(2))
+    assert waits(stays(1), leaves())
+    assert not waits(stays(2), joins(2))
+
+
+def test_a_member_may_go_while_another_joins() -> None:
+    assert not waits(joins(1), leaves())
+
+
+def test_what_tells_nothing_is_not_waited_for() -> None:
+    assert not waits(stays(error=REBALANCES or 0), joins(2))
+    assert not waits(stays(), stays())
+    assert not waits(stays(), joins(2), done=None)
+    assert not waits(stays(), joins(2), connection=0)
+    assert not waits(stays(), joins(2)._replace(group="h"))
+
+
+def test_what_was_answered_before_is_left_to_others() -> None:
+    assert not waits(joins(1), joins(2), done=9)
+
+
+def test_only_what_is_sent_counts() -> None:
+    found = turns(joins(1, "a"), joins(2, "b"))
+    steps, times = np.array([-1, 0], np.int32), [(0, 20), (10, 30)]
+    assert not list(found.causes(steps, np.zeros(1, np.int32), times.__getitem__))
+
+
+def test_the_size_of_a_generation_is_that_of_those_who_are_seen_to_join() -> None:
+    found = turns(joins(1, "a", "a"), joins(2, "b"), joins(2, "a", "a", "b", "never seen"))
+    assert found.groups(np.arange(3, dtype=np.int32)).sizes == {("g", 1): 1, ("g", 2): 2}
+    assert found.groups(np.array([0, -1, 1], np.int32)).sizes == {("g", 1): 1, ("g", 2): 1}
+
+
+def test_what_comes_before_a_rebalance_is_told() -> None:
+    told = REBALANCES or 0
+    found = turns(
+        stays(), stays(member="other"), stays(), stays(error=told), stays(error=told), stays()
+    )
+    assert found.groups(np.arange(6, dtype=np.int32)).unsettled == {2}
+    assert not found.groups(np.array([0, 1, 2, -1, -1, 3], np.int32)).unsettled
+
+
+def test_who_joins_meanwhile_is_told_anew() -> None:
+    found = turns(stays(), joins(2), stays(error=REBALANCES or 0))
+    assert found.groups(np.arange(3, dtype=np.int32)).unsettled == {0, 1}
+
+
+def test_offsets_are_committed_while_a_group_rebalances() -> None:
+    told = stays(error=REBALANCES or 0)
+    found = turns(stays(), commits(), stays(), commits(), told, commits(), joins(2), commits())
+    assert found.groups(np.arange(8, dtype=np.int32)).unsettled == {2, 3, 5}
+    found = turns(stays(), commits(), commits()._replace(rebalances=True, is_steady=False))
+    assert found.groups(np.arange(3, dtype=np.int32)).unsettled == {0, 1}
+
+
+def test_where_members_ask_for_their_parts_is_told() -> None:
+    found = turns(joins(1, "a"), stays(1, "a"), stays(-1, "a"), stays(2, "a"), stays(2, "b"))
+    steps = np.array([0, 1, 2, 3, -1], np.int32)
+    assert found.groups(steps).parts == {("g", "a", 1): 1, ("g", "a", 2): 3}
+    assert not turns(given(stays(2))).groups(np.arange(1, dtype=np.int32)).parts
+
+
+def test_the_last_step_of_a_member_is_where_it_joins_speaks_or_leaves() -> None:
+    found = turns(joins(1, "a"), stays(member="b"), joins(2, "a"), leaves("b"), stays(member="c"))
+    steps = np.array([0, 1, 2, 3, -1], np.int32)
+    assert found.groups(steps).last == {("g", "a"): 2, ("g", "b"): 3}
+
+
+def beats(member: str, assigns: bool, joins: bool = False) -> Turn:
+    part = Part.JOINS if joins else Part.STAYS
+    return Turn("g", member, part, 1, True, assigns=assigns)
+
+
+def test_who_joins_has_nothing_until_it_is_given_partitions() -> None:
+    found = turns(
+        beats("a", False, joins=True),
+        beats("b", False, joins=True),
+        beats("a", False),
+        beats("a", True),
+        beats("a", False),
+        beats("b", False),
+        joins(1, "c"),
+        stays(member="c"),
+    )
+    steps = np.arange(8, dtype=np.int32)
+    assert found.groups(steps).unassigned == {0, 2}
+
+
+def told(
+    api: str, version: int, asked: dict[str, Any], answer: dict[str, Any] | None
+) -> Turn | None:
+    answered: Message | None = None if answer is None else response(api, version, answer)
+    return turn_of(request(api, version, GROUP | asked), answered)
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "asked", "answer", "expected"),
+    [
+        ("JoinGroup", 5, {}, {"generation_id": 3, "member_id": "m"}, joins(3)),
+        ("JoinGroup", 5, {}, {"error_code": 16, "generation_id": 3}, joins(0)),
+        ("JoinGroup", 5, {}, None, joins(0)),
+        (
+            "JoinGroup",
+            5,
+            {},
+            {"generation_id": 3, "member_id": "m", "members": [{"member_id": "m"}]},
+            joins(3, "m", "m"),
+        ),
+        ("LeaveGroup", 1, {}, {}, leaves()),
+        ("SyncGroup", 3, {"generation_id": 2}, {}, stays(2)),
+        ("SyncGroup", 3, {"generation_id": 2}, {"error_code": 27}, stays(2, error=27)),
+        ("Heartbeat", 3, {"generation_id": 2}, {}, stays()),
+        ("Heartbeat", 3, {"generation_id": 2}, {"error_code": 27}, stays(error=27)),
+        ("OffsetCommit", 0, {}, {}, commits()._replace(member="")),
+        ("OffsetCommit", 5, {}, {}, commits()),
+        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 0}, {"member_epoch": 1}, given(joins(1))),
+        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 1}, {"member_epoch": 2}, given(stays(2))),
+        ("ConsumerGroupHeartbeat", 0, {"member_epoch": 1}, None, given(stays(0, error=1))),
+        (
+            "ConsumerGroupHeartbeat",
+            0,
+            {"member_epoch": 1},
+            {"member_epoch": 1, "assignment": {"topic_partitions": []}},
+            given(stays(1, error=1)),
+        ),
+        (
+            "ConsumerGroupHeartbeat",
+            0,
+            {"member_epoch": 1},
+            {"member_epoch": 1, "assignment": {"topic_partitions": [{"partitions": [0]}]}},
+            given(stays(1, error=1), True),
+        ),
+        (
+            "ConsumerGroupHeartbeat",
+            0,
+            {"member_epoch": -1},
+            {"member_epoch": -1},
+            given(Turn("g", "m", Part.LEAVES, -1, False)),
+        ),
+        ("Metadata", 9, {}, {}, None),
+    ],
+)
+def test_what_an_exchange_tells(
+    api: str,
+    version: int,
+    asked: dict[str, Any],
+    answer: dict[str, Any] | None,
+    expected: Turn | None,
+) -> None:
+    assert told(api, version, asked, answer) == expected
+
+
+def test_a_refused_commit_tells_nothing() -> None:
+    partition = {"partition_index": 0, "error_code": 27}
+    answer = {"topics": [{"name": "orders", "partitions": [partition]}]}
+    refused = commits()._replace(is_steady=False, rebalances=True)
+    assert told("OffsetCommit", 5, {}, answer) == refused

@@ -1,0 +1,91 @@
+"""What steps lack of what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dissector.protocol.apis import KEYS
+from replay.plan.dependencies import Causes
+from replay.plan.missing_prerequisites import Lacking, lacking
+from replay.plan.read_write_sets import CLUSTER, TOPICS, Footprint, Thing
+from tests.frames import request, response
+from tests.packets import Wire
+from tests.replay.run.test_runner import at_script
+from tests.replay.support.captures import exchange, saved
+from tests.replay.support.scripted import Answers
+from tests.replay.support.worlds import uuid
+
+Touched = tuple[Sequence[Thing], Sequence[Thing]]
+"""What an exchange reads, and what it writes."""
+
+ACLS, QUOTAS = ("settings", "acls"), ("settings", "quotas")
+
+
+def found(exchanges: list[Touched], changing: dict[int, str], *unsent: int) -> list[set[str]]:
+    causes = Causes()
+    for reads, writes in exchanges:
+        causes.add(Footprint(set(reads), set(writes)))
+    order = range(len(exchanges))
+    changes = {number: frozenset({api}) for number, api in changing.items()}
+    told = lacking(order, changes, unsent, causes, {uuid(1): "orders"}.get)
+    return [set(told.of(step)) for step in order]
+
+
+def topic(name: object) -> Thing:
+    return ("topic", name)
+
+
+def test_who_asks_for_what_was_not_made_lacks_it() -> None:
+    exchanges: list[Touched] = [([ACLS], []), ([], [ACLS]), ([ACLS], []), ([QUOTAS], [])]
+    assert found(exchanges, {1: "CreateAcls"}, 1) == [set(), set(), {"CreateAcls"}, set()]
+
+
+def test_nothing_is_lacked_that_is_sent() -> None:
+    exchanges: list[Touched] = [([], [ACLS]), ([ACLS], [])]
+    assert found(exchanges, {0: "CreateAcls"}) == [set(), set()]
+    assert found(exchanges, {}, 0) == [set(), set()]
+
+
+def test_it_is_lacked_through_others_too() -> None:
+    commit: Touched = ([topic("orders")], [("group", "g")])
+    exchanges: list[Touched] = [([], [topic("orders")]), commit, ([("group", "g")], [])]
+    named = {"CreatePartitions"}
+    assert found(exchanges, {0: "CreatePartitions"}, 0) == [set(), named, named]
+    assert found(exchanges, {0: "CreatePartitions"}, 0, 1) == [set(), named, set()]
+
+
+def test_several_are_lacked() -> None:
+    exchanges: list[Touched] = [([], [ACLS]), ([], [topic("a")]), ([ACLS, topic("a")], [])]
+    changing = {0: "CreateAcls", 1: "AlterConfigs", 2: "DeleteAcls"}
+    assert found(exchanges, changing, 0, 1)[2] == {"AlterConfigs", "CreateAcls"}
+
+
+def test_topics_are_the_same_by_name_and_by_id() -> None:
+    exchanges: list[Touched] = [([], [topic("orders")]), ([topic(uuid(1))], [])]
+    assert found(exchanges, {0: "AlterConfigs"}, 0)[1] == {"AlterConfigs"}
+
+
+def test_a_list_is_lacked_by_those_who_ask_for_it_and_not_by_those_who_add_to_it() -> None:
+    exchanges: list[Touched] = [
+        ([], [TOPICS, topic("a"), CLUSTER]),
+        ([], [TOPICS, topic("b"), CLUSTER]),
+        ([topic("b"), CLUSTER], []),
+        ([TOPICS], []),
+    ]
+    told = found(exchanges, {0: "DeleteTopics"}, 0)
+    assert told == [set(), set(), set(), {"DeleteTopics"}]
+
+
+def test_by_default_nothing_is_lacked() -> None:
+    assert not Lacking().of(7)
+
+
+def test_what_can_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    wire = Wire()
+    create, describe = KEYS["CreateAcls"], KEYS["DescribeAcls"]
+    talk = exchange(wire.talk().syn(), request(create, 2, 1), response(create, 2, 1))
+    resource = {"resource_type": 2, "resource_name": "orders", "pattern_type": 3, "acls": []}
+    exchange(talk, request(describe, 2, 2), response(describe, 2, 2, resources=[resource]))
+    answers: Answers = {"DescribeAcls": lambda _: {"resources": []}}
+    assert len(at_script(saved(tmp_path, wire), answers).asked) == 1

@@ -1,0 +1,37 @@
+"""What is put aside comes back as it was."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replay.model.step import Captured
+from replay.plan.spill import Spool
+
+captured = st.builds(
+    Captured,
+    connection=st.integers(0, 5),
+    client=st.just("c:1"),
+    broker=st.just("b:2"),
+    api_key=st.integers(-1, 100),
+    api_version=st.integers(-1, 100),
+    correlation_id=st.integers(-(2**31), 2**31 - 1),
+    client_id=st.none() | st.text(max_size=3),
+    request=st.binary(max_size=30),
+    response=st.none() | st.binary(max_size=30),
+    is_due=st.booleans(),
+    request_time_ns=st.integers(0, 2**62),
+    response_time_ns=st.none() | st.integers(0, 2**62),
+)
+
+
+@given(st.lists(captured, max_size=8))
+def test_exchanges_come_back(exchanges: list[Captured]) -> None:
+    spool = Spool()
+    assert [spool.add(each) for each in exchanges] == list(range(len(exchanges)))
+    for number in reversed(range(len(exchanges))):
+        assert spool.get(number) == exchanges[number]
+        assert spool.connection(number) == exchanges[number].connection
+        assert spool.times_ns(number)[1] == exchanges[number].response_time_ns
+    assert len(spool) == len(exchanges)
+    spool.close()

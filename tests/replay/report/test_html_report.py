@@ -1,0 +1,98 @@
+"""Reports as a page."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from replay.report.html_report import _duration, html_lines
+from replay.report.report import Report
+from tests.replay.support.outcomes import outcome
+from tests.replay.support.reports import full, made, outcomes, produced
+
+_EMPTY = {"meta", "path", "polyline"}
+
+
+class _Page(HTMLParser):
+    """Checks that elements end in their order, and keeps the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in _EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def _page(report: Report, shown: int = 500) -> _Page:
+    page = _Page()
+    page.feed("\n".join(html_lines(report, shown)))
+    page.close()
+    assert not page.open
+    return page
+
+
+def test_shows_what_a_report_has() -> None:
+    page = _page(made())
+    for text in ("3 of 4 answers differ", "MESSAGE_TOO_LARGE", "is telemetry", "x-orders", "p99"):
+        assert text in page.text
+    assert page.tags.count("details") == 3
+    assert page.tags.count("svg") == 1
+
+
+def test_needs_nothing_beside_it() -> None:
+    text = "\n".join(html_lines(made()))
+    assert not re.search(r"(src|href)=|url\(|@import|<script", text)
+
+
+def test_tells_the_first_differences_only() -> None:
+    page = _page(made(), shown=1)
+    assert page.tags.count("details") == 1
+    assert "the first 1 of 3" in page.text
+
+
+def test_nothing_of_a_capture_becomes_markup() -> None:
+    evil = outcome("Produce", 7, produced(topic="<script>"), produced(topic='"><img>'))
+    assert not {"script", "img"} & set(_page(made(evil)).tags)
+
+
+def test_a_replay_as_captured() -> None:
+    page = _page(made(outcomes()[0]))
+    assert "details" not in page.tags
+    assert "answers as captured" in page.text
+
+
+def test_says_how_late_requests_were() -> None:
+    late = _page(made(outcomes()[0])).text
+    assert "How much later than planned requests were sent" in late
+    assert re.search(r"p50 ms\s*p95 ms\s*p99 ms\s*max ms\s*(3\.0\d+\s*){3}3\.000", late)
+    assert "later than planned" not in _page(made(outcomes()[1])).text
+
+
+def test_latencies_stand_side_by_side_and_differences_before_the_plots() -> None:
+    text = _page(full()).text
+    assert re.search(r"p50 captured\s*p50 replayed\s*p95 captured\s*p95 replayed", text)
+    headings = ["Answers", "Latency in ms", "Differences by field", "Differences, 3", "How long"]
+    places = [text.index(heading) for heading in headings]
+    assert places == sorted(places)
+    for fact in ("cluster c-1", "Kafka 4.1", "answered in another version", "the upgrade"):
+        assert fact in text
+
+
+def test_an_axis_has_room_for_its_label() -> None:
+    labels = [_duration(ms) for ms in (0.0123, 0.5, 42.4242, 999.4, 999.9, 2360.0, 5e6)]
+    assert labels == ["0.0123 ms", "0.5 ms", "42.4 ms", "999 ms", "1 s", "2.36 s", "5,000 s"]
+    assert max(map(len, labels)) <= 9

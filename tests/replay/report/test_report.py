@@ -1,0 +1,199 @@
+"""What a report counts."""
+
+from __future__ import annotations
+
+from replay.model.outcome import Change, Difference, Verdict
+from replay.options.difference_baseline import Accepted
+from replay.options.pass_criteria import Criteria
+from replay.options.play_options import Manner
+from replay.report.counters import OTHER, Reasons
+from tests.replay.support.outcomes import outcome
+from tests.replay.support.reports import NOT_THERE, every_kind, full, made, outcomes, produced
+
+OFFSET = "Produce.responses[*].partition_responses[*].base_offset"
+
+
+def test_counts_verdicts() -> None:
+    report = made()
+    assert report.verdicts == {
+        Verdict.SAME: 1,
+        Verdict.EQUIVALENT: 0,
+        Verdict.ACCEPTED: 0,
+        Verdict.DIFFERS: 1,
+        Verdict.ERROR_CHANGED: 1,
+        Verdict.MISSING: 1,
+        Verdict.INCOMPLETE: 0,
+        Verdict.EXTRA: 0,
+        Verdict.NOT_JUDGED: 0,
+        Verdict.LEFT_OUT: 3,
+    }
+    assert report.failing == 3
+    assert not report.passed
+    assert made(outcomes()[0]).passed
+
+
+def test_one_that_ended_early_has_not_passed() -> None:
+    assert not made(outcomes()[0], ended="interrupted").passed
+
+
+def test_differences_are_told_with_their_requests() -> None:
+    report = made()
+    offset, error, missing = report.differences()
+    assert (offset["step"], offset["verdict"]) == (1, "differs")
+    assert (offset["captured"], offset["replayed"]) == (0, 5)
+    assert (error["captured"], error["replayed"]) == ("NONE", "MESSAGE_TOO_LARGE")
+    assert (error["api_version"], error["version_sent"]) == (7, 6)
+    assert missing["replayed"] == f"none: {NOT_THERE}"
+    assert list(report.differences(1)) == [offset]
+    report.add(*_differing(9))
+    assert [row["step"] for row in report.differences()] == [1, 2, 3, 9]
+
+
+def _differing(number: int):  # type: ignore[no-untyped-def]
+    from replay.compare.step_verdict import compare
+    from replay.mapping.id_map import World
+
+    differing = outcome("Produce", 7, produced(), produced(base_offset=5), number=number)
+    return differing, *compare(differing, World())
+
+
+def test_what_may_follow_from_what_was_left_out_is_told() -> None:
+    lacking = outcomes()
+    for each in lacking:
+        each.step.lacks = frozenset({"IncrementalAlterConfigs", "AlterConfigs"})
+    report = made(*lacking)
+    assert report.lacking == report.failing == report.summary()["lacking"] == 3
+    (named,) = {tuple(row["lacks"]) for row in report.differences()}
+    assert named == ("AlterConfigs", "IncrementalAlterConfigs")
+    assert made().lacking == 0
+
+
+def test_differences_are_counted_by_field() -> None:
+    report = made()
+    for number in range(10, 14):
+        report.add(*_differing(number))
+    first = report.place_rows()[0]
+    assert (first["place"], first["count"]) == (OFFSET, 5)
+    assert [row["step"] for row in first["examples"]] == [1, 10]
+
+
+def test_says_what_was_left_out_and_why() -> None:
+    assert made().left_out_rows() == [
+        {"by": "plan", "reason": "is telemetry", "count": 2, "apis": {"PushTelemetry": 2}},
+        {"by": "replay", "reason": "can't be", "count": 1, "apis": {"CreateTopics": 1}},
+    ]
+
+
+def test_what_was_sent_counts_also_where_nobody_waited_for_the_answer() -> None:
+    stopped = outcome(
+        "Produce", 7, produced(), None, failure="ended", is_refused=True, latency_ns=None
+    )
+    report = made(stopped)
+    assert report.verdicts[Verdict.NOT_JUDGED] == report.answers == report.sent == 1
+    assert report.passed
+    assert report.not_judged_rows() == [{"reason": "ended", "count": 1, "apis": {"Produce": 1}}]
+    assert not report.left_out_rows()
+
+
+def test_says_what_was_substituted_and_sent_otherwise() -> None:
+    report = made()
+    (change,) = report.change_rows()
+    assert change == {
+        "role": "topic",
+        "rule": "",
+        "count": 1,
+        "path": "Produce.topic_data[0].name",
+        "captured": "orders",
+        "sent": "x-orders",
+    }
+    (version,) = report.version_rows()
+    assert (version["captured_version"], version["version_sent"]) == (7, 6)
+
+
+def test_tokens_are_not_shown() -> None:
+    token = Change("hmac", "token", b"secret", b"other")
+    (change,) = made(outcome("Produce", 7, {}, {}, changes=[token])).change_rows()
+    assert change["captured"] == change["sent"] == "***"
+
+
+def test_latencies_stand_side_by_side() -> None:
+    row = next(row for row in made().api_rows() if row["api"] == "Produce")
+    assert row["captured_p50_ms"] == 2.0
+    assert row["replayed_p50_ms"] == 1.0
+    assert made().summary()["lag_max_ms"] == 3.0
+
+
+def test_how_complete_connections_are() -> None:
+    (row,) = made().connection_rows()
+    assert (row["connection"], row["score"], row["unanswered"]) == (3, 0.75, 1)
+
+
+def test_kinds_of_failures_are_bounded() -> None:
+    reasons = Reasons()
+    for number in range(3000):
+        reasons.add(str(number), "Produce")
+    rows = reasons.rows()
+    assert len(rows) <= 1001
+    assert (rows[0]["reason"], rows[0]["count"]) == (OTHER, 2000)
+
+
+def test_captured_is_sent_and_left_out_and_never_reached() -> None:
+    row = made(*every_kind(), captured=20).summary()
+    assert (row["captured"], row["sent"], row["left_out"], row["never_reached"]) == (20, 8, 3, 9)
+    sent = ("same", "equivalent", "accepted", "differs", "error_changed", "missing", "extra")
+    assert sum(row[name] for name in sent) + row["not_judged"] == row["sent"]
+    report = made(*every_kind(), captured=20)
+    assert sum(each["count"] for each in report.left_out_rows()) == row["left_out"]
+    for name in (*sent, "not_judged", "left_out"):
+        assert sum(each[name] for each in report.api_rows()) == row[name]
+
+
+def test_passes_count_each() -> None:
+    manner = Manner(loop=3)
+    assert made(outcomes()[0], captured=20, manner=manner).summary()["never_reached"] == 59
+
+
+def test_why_answers_are_equivalent_is_counted_and_told_of_each() -> None:
+    report = full()
+    (reason,) = report.reason_rows()
+    assert reason["reason"] == "answered in another version"
+    assert reason["apis"] == {"Produce": 1}
+    (row,) = report.equivalents()
+    assert (row["step"], row["reasons"]) == (7, ["answered in another version"])
+
+
+def test_the_end_of_a_pass_may_show_that_an_answer_differs() -> None:
+    same, differs = outcomes()[:2]
+    report = made(same, differs)
+    for each in (same, same, differs):
+        report.revise(each.step, 0, Difference("lost", "a record", None))
+    assert (report.verdicts[Verdict.SAME], report.verdicts[Verdict.DIFFERS]) == (0, 2)
+    assert [(row["step"], row["path"]) for row in report.differences()][1:] == [
+        (0, "lost"),
+        (0, "lost"),
+        (1, "lost"),
+    ]
+    (row,) = report.api_rows()
+    assert (row["same"], row["differs"]) == (0, 2)
+    accepting = made(same, criteria=Criteria(accepted=Accepted(["Produce.lost"])))
+    accepting.revise(same.step, 0, Difference("lost", "a record", None))
+    assert accepting.verdicts[Verdict.ACCEPTED] == 1
+    assert accepting.passed
+
+
+def test_reasons_of_an_answer_that_the_end_of_the_pass_revises_are_taken_back() -> None:
+    equivalents = [
+        outcome("Produce", 7, produced(), produced(), number=number, live_version=6)
+        for number in (4, 7)
+    ]
+    report = made(*equivalents)
+    (reason,) = report.reason_rows()
+    assert reason["count"] == 2
+    for _ in range(2):
+        report.revise(equivalents[0].step, 0, Difference("lost", "a record", None))
+    (reason,) = report.reason_rows()
+    assert (reason["count"], reason["apis"]) == (1, {"Produce": 1})
+    assert [row["step"] for row in report.equivalents()] == [7]
+    report.revise(equivalents[1].step, 0, Difference("lost", "a record", None))
+    assert not report.reason_rows()
+    assert report.verdicts[Verdict.DIFFERS] == 2

@@ -1,0 +1,15 @@
+"""Rows that are kept."""
+
+from __future__ import annotations
+
+from replay.report.row_spill import Kept
+
+
+def test_rows_are_read_as_they_were_added_also_between_additions() -> None:
+    kept = Kept()
+    for number in range(3):
+        kept.add({"number": number, "bytes": b"\x00\xff"})
+        assert [row["number"] for row in kept.rows()] == list(range(number + 1))
+    assert list(kept.rows(1)) == [{"number": 0, "bytes": "00ff"}]
+    kept.add({"number": 3})
+    assert len(kept) == len(list(kept.rows())) == 4

@@ -1,0 +1,40 @@
+"""What is under way may be waited for."""
+
+from __future__ import annotations
+
+import asyncio
+
+from replay.run.concurrency_limit import UnderWay
+
+
+def test_who_waits_goes_on_when_there_is_less() -> None:
+    async def main() -> None:
+        under_way: UnderWay[str] = UnderWay()
+        await under_way.until(0)
+        for number, name in enumerate("abc"):
+            under_way.begin(number, name)
+        assert list(under_way) == ["a", "b", "c"]
+        waiting = asyncio.create_task(under_way.until(1))
+        under_way.end(1)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        under_way.end(0)
+        await waiting
+        assert len(under_way) == 1
+
+    asyncio.run(main())
+
+
+def test_who_waits_may_give_up() -> None:
+    async def main() -> None:
+        under_way: UnderWay[str] = UnderWay()
+        under_way.begin(0, "a")
+        waiting = asyncio.create_task(under_way.until(0))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        under_way.end(0)
+        assert not len(under_way)
+
+    asyncio.run(main())

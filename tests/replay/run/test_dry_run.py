@@ -1,0 +1,52 @@
+"""What a rehearsal tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replay.options.play_options import Manner
+from replay.options.target_settings import Setting
+from replay.plan.plan import Plan
+from replay.run.dry_run import offered, rehearse
+
+CAPTURES = Path(__file__).parents[3] / "captures"
+
+
+def _lines(capture: str, setting: Setting) -> list[str]:
+    with Plan.of(CAPTURES / capture) as plan:
+        return list(rehearse(plan, setting))
+
+
+def test_says_whom_a_request_goes_to_and_what_changes() -> None:
+    lines = _lines("demo.pcap", Setting("", prefix="x-"))
+    (produce, *_) = [line for line in lines if "Produce" in line]
+    assert produce.endswith("-> leader of x-demo.orders-0; topic demo.orders -> x-demo.orders")
+    (sync, *_) = [line for line in lines if "SyncGroup" in line]
+    assert "-> coordinator of group x-billing; group billing -> x-billing" in sync
+    assert sync.endswith("generation member from the target")
+    (create,) = [line for line in lines if "CreateTopics" in line]
+    assert "-> controller" in create
+    assert "  3  x-demo.orders" in lines
+
+
+def test_says_what_is_left_out_and_why() -> None:
+    lines = _lines("kafka4-librdkafka-admin.pcap", Setting(""))
+    (deleted, *_) = [line for line in lines if "DeleteTopics" in line]
+    assert deleted.endswith("left out: destroys or reconfigures, and is not allowed")
+    assert any(line.endswith("  destroys or reconfigures, and is not allowed") for line in lines)
+
+
+def test_ends_where_the_replay_would() -> None:
+    lines = _lines("demo.pcap", Setting("", manner=Manner(limit=3)))
+    assert lines.index("") == 3
+
+
+def test_says_what_the_target_is_and_takes() -> None:
+    with Plan.of(CAPTURES / "demo.pcap") as plan:
+        lines = list(offered(plan, Setting("mock")))
+    assert lines[0] == "brokers of mock"
+    assert lines[1].startswith("  1  127.0.0.1:")
+    newest = [line for line in lines if line.startswith("  ApiVersions v4")]
+    assert newest == ["  ApiVersions v4 -> v4"]
+    others = [line for line in lines if " -> v" in line and "ApiVersions" not in line]
+    assert any(line.split()[1] != line.split()[3] for line in others)

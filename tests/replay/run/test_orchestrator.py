@@ -1,0 +1,87 @@
+"""A replay from the connection to the report."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from dissector.protocol.apis import KEYS
+from dissector.protocol.messages import Message
+from replay.options.pacing import Pace
+from replay.options.play_options import Manner
+from replay.options.target_settings import Setting
+from replay.plan.plan import Plan
+from replay.report.report import Report
+from replay.run.orchestrator import _drive, drive
+from tests.frames import request, response
+from tests.packets import Wire
+from tests.replay.support.captures import exchange, left_open, saved
+from tests.replay.support.scripted import Answers, alone, offers, scripted
+
+HEARTBEAT, DELETE_TOPICS = KEYS["Heartbeat"], KEYS["DeleteTopics"]
+
+
+def at_script(path: str, answers: Answers, timeout_s: float = 60) -> Report:
+    async def main() -> Report:
+        ports: list[int] = []
+        async with scripted({**alone(ports), **answers}) as broker:
+            ports.append(broker.port)
+            setting = Setting(
+                f"127.0.0.1:{broker.port}", manner=Manner(Pace(0), timeout_s=timeout_s)
+            )
+            with Plan.of(path) as plan:
+                return await _drive(plan, setting, [setting.to], None)
+
+    return asyncio.run(main())
+
+
+def test_what_is_left_behind_is_in_the_report(tmp_path: Path) -> None:
+    began = {"producer_id": 9, "producer_epoch": 0}
+    given = [began, {"error_code": 53}]
+    report = at_script(
+        left_open(tmp_path),
+        {"InitProducerId": lambda _: given.pop(0), "AddPartitionsToTxn": lambda _: {}},
+    )
+    (left,) = report.remains
+    assert "'t'" in left
+    assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in left
+    assert not report.ended
+
+
+def at_mock(path: str, chosen: str | None = None) -> Report:
+    with Plan.of(path, filter=chosen) as plan:
+        return drive(plan, Setting("mock"))
+
+
+def test_who_sends_nothing_has_not_passed(tmp_path: Path) -> None:
+    """Else a filter that matches nothing would be a target that does all."""
+    wire = Wire()
+    asked = request(DELETE_TOPICS, 1, 1, topic_names=["t"])
+    exchange(wire.talk().syn(), asked, response(DELETE_TOPICS, 1, 1))
+    path = saved(tmp_path, wire)
+    for chosen, why in (("api == Produce", "no Kafka request was"), (None, "none of 1 requests")):
+        report = at_mock(path, chosen)
+        assert why in report.ended
+        assert not report.passed
+
+
+def test_a_target_that_falls_silent_ends_the_run(tmp_path: Path) -> None:
+    wire = Wire()
+    talk = wire.talk().syn()
+    for number in range(20):
+        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(talk, asked, response(HEARTBEAT, 3, number))
+    offer, beats = offers(), list[Message]()
+
+    def beat(asked: Message) -> None:
+        beats.append(asked)
+
+    silent: Answers = {
+        "ApiVersions": lambda asked: None if beats else offer(asked),
+        "Heartbeat": beat,
+    }
+    report = at_script(saved(tmp_path, wire), silent, timeout_s=0.2)
+    assert "did not answer ApiVersions" in report.ended
+    assert len(beats) == 1
+    assert 0 < sum(report.verdicts.values()) < 20
+    assert not report.passed

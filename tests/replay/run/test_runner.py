@@ -1,0 +1,394 @@
+"""Plans are played: at librdkafka's mock cluster, and at brokers that answer what a test wants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from construct import Container
+
+from dissector.protocol.apis import KEYS
+from dissector.protocol.messages import Message
+from replay.client import broker_connection, transport
+from replay.client.cluster import Cluster
+from replay.mapping.id_map import World
+from replay.mapping.resource_names import Names
+from replay.mock.librdkafka_mock import Mock
+from replay.model.outcome import Outcome
+from replay.options.pacing import SECOND_NS, Pace
+from replay.options.play_options import Manner
+from replay.plan.plan import Plan
+from replay.run.pass_context import AHEAD_NS
+from replay.run.player import STOPPED
+from replay.run.runner import Run
+from tests.frames import request, response
+from tests.packets import Wire
+from tests.replay.support.captures import SHIPPED, exchange, left_open, saved
+from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, offers, scripted
+from tests.replay.support.seen import Seen
+
+Watch = Callable[[Run, Outcome], None]
+
+FAST = Manner(Pace(0), timeout_s=60)
+HEARTBEAT = KEYS["Heartbeat"]
+
+
+@dataclass
+class Played:
+    outcomes: list[Outcome] = field(default_factory=list)
+    run: Run | None = None
+    asked: list[Message] = field(default_factory=list)
+
+    @property
+    def failures(self) -> dict[int, str]:
+        return {each.step.number: each.failure for each in self.outcomes if each.failure}
+
+
+async def play(
+    plan: Plan,
+    addresses: list[str],
+    manner: Manner = FAST,
+    each: Watch = lambda run, outcome: None,
+) -> Played:
+    cluster = await Cluster.connect(addresses, timeout_s=manner.timeout_s)
+    try:
+
+        def take(outcome: Outcome) -> None:
+            played.outcomes.append(outcome)
+            each(run, outcome)
+
+        run = Run(plan, cluster, lambda copy: World(cluster, Names(copy=copy)), Seen(take), manner)
+        played = Played(run=run)
+        async with asyncio.timeout(60):
+            await run.play()
+        return played
+    finally:
+        cluster.close()
+
+
+def answer(outcome: Outcome) -> Container:
+    assert outcome.response is not None
+    return outcome.response
+
+
+def at_mock(name: str, manner: Manner = FAST, brokers: int = 1, **options: Any) -> Played:
+    with Plan.of(SHIPPED / name, **options) as plan:
+        names = [Names(copy=copy) for copy in range(manner.loop)]
+        topics = {each.topic(name): count for each in names for name, count in plan.topics.items()}
+        with Mock(brokers, topics) as mock:
+            return asyncio.run(play(plan, mock.addresses, manner))
+
+
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_what_was_produced_is_fetched(brokers: int) -> None:
+    played = at_mock("librdkafka-consume-assigned.pcap", brokers=brokers)
+    assert not played.failures
+    assert len(played.outcomes) == 27
+    fetched = [each for each in played.outcomes if each.step.captured.api == "Fetch"]
+    records = [
+        partition.records
+        for outcome in fetched
+        for topic in answer(outcome).responses
+        for partition in topic.partitions
+        if partition.records
+    ]
+    assert records
+    assert all(each.latency_ns for each in fetched)
+
+
+def test_producers_get_ids_of_the_target() -> None:
+    played = at_mock("librdkafka-idempotent.pcap")
+    assert not played.failures
+    produced = [each for each in played.outcomes if each.step.captured.api == "Produce"]
+    errors = [
+        partition.error_code
+        for outcome in produced
+        for topic in answer(outcome).responses
+        for partition in topic.partition_responses
+    ]
+    assert errors
+    assert set(errors) == {0}
+
+
+def test_groups_that_the_broker_assigns() -> None:
+    played = at_mock("librdkafka-group-848.pcap", Manner(Pace(0), timeout_s=10))
+    assert not played.failures
+    beats = [each for each in played.outcomes if each.step.captured.api == "ConsumerGroupHeartbeat"]
+    assert {each.response.error_code for each in beats if each.response} == {0}
+
+
+def test_passes_have_names_of_their_own() -> None:
+    chosen = "api == Produce or api == ApiVersions or api == Metadata"
+    played = at_mock("librdkafka-acks.pcap", Manner(Pace(0), loop=3), filter=chosen)
+    assert {each.copy for each in played.outcomes} == {0, 1, 2}
+    named = {
+        (each.copy, topic.name)
+        for each in played.outcomes
+        if each.step.captured.api == "Produce"
+        for topic in each.parts[0].request.topic_data
+    }
+    assert len(named) == 3
+    assert played.run is not None
+    progress = played.run.progress
+    assert progress.done == progress.sent == progress.total == len(played.outcomes)
+
+
+def test_a_limit_counts_what_is_sent() -> None:
+    played = at_mock("librdkafka-consume-assigned.pcap", Manner(Pace(0), limit=7))
+    assert [each.step.number for each in sorted(played.outcomes, key=lambda o: o.step.number)] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    ]
+
+
+def test_it_may_be_stopped() -> None:
+    async def main() -> Played:
+        slowly = Manner(Pace(0.001))
+        with (
+            Plan.of(SHIPPED / "librdkafka-consume-assigned.pcap") as plan,
+            Mock(1, plan.topics) as mock,
+        ):
+            return await play(plan, mock.addresses, slowly, lambda run, _: run.stop())
+
+    played = asyncio.run(main())
+    assert 0 < len(played.outcomes) < 27
+
+
+def test_it_takes_no_longer_than_allowed() -> None:
+    manner = Manner(Pace(0.001), duration_s=0.2)
+    assert len(at_mock("librdkafka-consume-assigned.pcap", manner).outcomes) < 27
+
+
+def test_the_time_runs_from_when_the_first_request_is_due() -> None:
+    manner = Manner(Pace(0.001), duration_s=AHEAD_NS / SECOND_NS / 2)
+    assert at_mock("librdkafka-consume-assigned.pcap", manner).outcomes
+
+
+def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:
+    def stops_at_first(run: Run, outcome: Outcome) -> None:
+        run.stop()
+
+    wire = Wire()
+    talk = wire.talk().syn()
+    asked = [request(HEARTBEAT, 3, number, group_id="g", member_id="m") for number in range(3)]
+    for each in asked:
+        talk.client(each)
+    for number in range(3):
+        talk.broker(response(HEARTBEAT, 3, number))
+    answers = one_after_another(beat(0), None, None)
+    path = saved(tmp_path, wire)
+    played = at_script(path, {"Heartbeat": answers}, each=stops_at_first)
+    assert len(played.outcomes) == 3
+    first, *others = played.outcomes
+    assert not first.failure
+    assert {(each.failure, each.is_refused, len(each.parts)) for each in others} == {
+        (STOPPED, True, 1)
+    }
+    assert played.run is not None
+    assert played.run.progress.done == played.run.progress.sent == 3
+
+
+def at_script(
+    path: str, answers: Answers, manner: Manner = FAST, each: Watch = lambda run, outcome: None
+) -> Played:
+    """Play at one broker, which leads all and coordinates all."""
+
+    async def main() -> Played:
+        ports: list[int] = []
+        async with scripted({**alone(ports), **answers}) as broker:
+            ports.append(broker.port)
+            with Plan.of(path) as plan:
+                played = await play(plan, [f"127.0.0.1:{broker.port}"], manner, each)
+            played.asked = [message for message in broker.asked if message.api in answers]
+            return played
+
+    return asyncio.run(main())
+
+
+def one_after_another(*answers: Answer) -> Callable[[Message], Answer]:
+    left = list(answers)
+    return lambda _: left.pop(0)
+
+
+def beats(folder: Path, *errors: int) -> str:
+    wire = Wire()
+    talk = wire.talk().syn()
+    for number, error in enumerate(errors):
+        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(talk, asked, response(HEARTBEAT, 3, number, error_code=error))
+    return saved(folder, wire)
+
+
+def beat(error: int) -> Answer:
+    return {"throttle_time_ms": 0, "error_code": error}
+
+
+def test_a_rebalance_that_was_captured_is_waited_for(tmp_path: Path) -> None:
+    answers = one_after_another(beat(0), beat(0), beat(27))
+    played = at_script(beats(tmp_path, 27), {"Heartbeat": answers})
+    (outcome,) = played.outcomes
+    assert outcome.response is not None
+    assert outcome.response.error_code == 27
+    assert len(played.asked) == 3
+
+
+def test_a_new_member_takes_the_id_that_it_is_given(tmp_path: Path) -> None:
+    wire = Wire()
+    key = KEYS["JoinGroup"]
+    asked = request(key, 3, 1, group_id="g", protocol_type="consumer")
+    exchange(wire.talk().syn(), asked, response(key, 3, 1, member_id="captured"))
+    joined = {"throttle_time_ms": 0, "generation_id": 1, "protocol_name": "", "leader": "live"}
+    joined |= {"member_id": "live", "members": [], "error_code": 0}
+    answers = one_after_another(joined | {"error_code": 79}, joined)
+    played = at_script(saved(tmp_path, wire), {"JoinGroup": answers})
+    assert not played.failures
+    assert [each.body.member_id for each in played.asked if each.body] == ["", "live"]
+    assert played.run is not None
+    assert played.run.world is not None
+    assert played.run.world.members.live("g", "captured") == "live"
+
+
+def test_a_member_that_is_to_be_assigned_asks_as_the_one_that_it_became(tmp_path: Path) -> None:
+    wire = Wire()
+    key = KEYS["ConsumerGroupHeartbeat"]
+    joins: dict[str, Any] = {"group_id": "g", "member_id": "", "member_epoch": 0}
+    told: dict[str, Any] = {"member_epoch": 1, "heartbeat_interval_ms": 60_000}
+    some = {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}
+    captured = response(key, 0, 1, member_id="captured", assignment=some, **told)
+    exchange(wire.talk().syn(), request(key, 0, 1, **joins), captured)
+    live = told | {"member_id": "live", "error_code": 0}
+    none: dict[str, Any] = {"topic_partitions": []}
+    answers = one_after_another(live | {"assignment": none}, live | {"assignment": some})
+    played = at_script(saved(tmp_path, wire), {"ConsumerGroupHeartbeat": answers})
+    assert not played.failures
+    assert [each.body.member_id for each in played.asked if each.body] == ["", "live"]
+
+
+def test_a_connection_stays_as_long_as_the_captured_one(tmp_path: Path) -> None:
+    wire = Wire()
+    first, second = wire.talk(50000).syn(), wire.talk(50001).syn()
+    for number, talk in enumerate([first, *[second] * 5]):
+        asked = request(HEARTBEAT, 3, number, group_id="g", member_id="m")
+        exchange(talk, asked, response(HEARTBEAT, 3, number))
+    first.fin()
+    open_then: list[int] = []
+
+    async def main() -> None:
+        ports: list[int] = []
+
+        def answer(_: Message) -> Answer:
+            open_then.append(broker.open)
+            return beat(0)
+
+        async with scripted({**alone(ports), "Heartbeat": answer}) as broker:
+            ports.append(broker.port)
+            with Plan.of(saved(tmp_path, wire)) as plan:
+                await play(plan, [f"127.0.0.1:{broker.port}"])
+
+    asyncio.run(main())
+    ours = open_then[-1]
+    assert open_then[1:] == [ours] * 5
+    assert ours > 2
+
+
+def test_sessions_live_while_time_is_stretched(tmp_path: Path) -> None:
+    wire = Wire()
+    join = KEYS["JoinGroup"]
+    asked = request(join, 3, 1, group_id="g", protocol_type="consumer", session_timeout_ms=60)
+    talk = exchange(wire.talk().syn(), asked, response(join, 3, 1, member_id="m", generation_id=1))
+    asked = request(HEARTBEAT, 3, 2, group_id="g", member_id="m", generation_id=1)
+    exchange(talk, asked, response(HEARTBEAT, 3, 2))
+    joined = {"generation_id": 5, "protocol_name": "", "leader": "live", "member_id": "live"}
+    answers: Answers = {"JoinGroup": lambda _: joined, "Heartbeat": lambda _: beat(0)}
+    played = at_script(saved(tmp_path, wire), answers, Manner(Pace(0.01), timeout_s=60))
+    assert not played.failures
+    _, *beats, last = played.asked
+    assert beats
+    bodies = [each.body for each in (*beats, last) if each.body]
+    assert {(each.member_id, each.generation_id) for each in bodies} == {("live", 5)}
+    assert len(played.outcomes) == 2
+
+
+def test_a_broker_that_hangs_up_is_told_and_the_rest_is_played(tmp_path: Path) -> None:
+    answers = one_after_another(HANG_UP, beat(0))
+    played = at_script(beats(tmp_path, 0, 0), {"Heartbeat": answers})
+    assert "closed the connection" in played.failures[0]
+    assert "Heartbeat" in played.failures[0]
+    assert list(played.failures) == [0]
+
+
+def test_a_broker_that_says_nothing_ends_no_run(tmp_path: Path) -> None:
+    manner = Manner(Pace(0), timeout_s=0.1)
+    played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: None}, manner)
+    assert "did not answer Heartbeat" in played.failures[0]
+
+
+def test_garbage_is_told(tmp_path: Path) -> None:
+    played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: b"GET / HTTP/1.1\r\n\r\n"})
+    assert list(played.failures) == [0]
+
+
+def test_a_version_that_the_target_lacks_is_another_or_none(tmp_path: Path) -> None:
+    path = beats(tmp_path, 0)
+    usual = {
+        "Metadata": (0, 8),
+        "FindCoordinator": (0, 4),
+        "ApiVersions": (0, 3),
+    }
+    answers = {"Heartbeat": lambda _: beat(0)}
+    played = at_script(path, {"ApiVersions": offers(**usual, Heartbeat=(0, 2)), **answers})
+    assert [each.version for each in played.outcomes] == [2]
+    played = at_script(path, {"ApiVersions": offers(**usual), **answers})
+    assert played.failures == {0: "the target offers no version of Heartbeat that we know"}
+
+
+def test_nothing_is_ever_sent_to_an_address_of_the_capture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connected: list[str] = []
+
+    async def connect(its: Any, host: str, port: int, *further: Any) -> None:
+        connected.append(f"{host}:{port}")
+        await really(its, host, port, *further)
+
+    really = transport.connect
+    monkeypatch.setattr(broker_connection, "connect", connect)
+    played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: beat(0)})
+    assert not played.failures
+    assert played.outcomes[0].step.captured.broker == "10.0.0.2:9092"
+    assert len(set(connected)) == 1
+    assert connected[0].startswith("127.0.0.1:")
+
+
+def test_an_open_transaction_is_aborted_in_the_end(tmp_path: Path) -> None:
+    given = {"throttle_time_ms": 0, "error_code": 0, "producer_id": 9, "producer_epoch": 0}
+    added = {"throttle_time_ms": 0, "error_code": 0, "results_by_topic_v3_and_below": []}
+    state = {"error_code": 0, "transactional_id": "t", "transaction_state": "Ongoing"}
+    since = {"transaction_timeout_ms": 1, "transaction_start_time_ms": 1}
+    state |= since | {"producer_id": 9, "producer_epoch": 0, "topics": []}
+    answers: Answers = {
+        "InitProducerId": lambda _: given,
+        "AddPartitionsToTxn": lambda _: added,
+        "DescribeTransactions": lambda _: {"throttle_time_ms": 0, "transaction_states": [state]},
+    }
+    played = at_script(left_open(tmp_path), answers)
+    assert not played.failures
+    assert [each.api for each in played.asked] == [
+        "InitProducerId",
+        "AddPartitionsToTxn",
+        "DescribeTransactions",
+        "InitProducerId",
+    ]
+    body = played.asked[1].body
+    assert body is not None
+    assert body.v3_and_below_producer_id == 9

@@ -1,0 +1,264 @@
+"""By stencils or without: the target is asked the same, and the report says the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dissector.protocol.apis import KEYS
+from dissector.protocol.messages import Message
+from replay.client.broker_connection import Link
+from replay.client.pending_request import Asked
+from replay.options.pacing import Pace
+from replay.options.play_options import Manner
+from replay.options.target_settings import Setting
+from replay.plan.plan import Plan
+from replay.public import AS_FAST_AS_ANSWERED
+from replay.report.report import Report
+from replay.run.orchestrator import _drive
+from replay.run.runner import Run
+from replay.run.template_player import Traced, Tracer
+from replay.templates import step_arrays
+from tests.frames import request, response, sized
+from tests.packets import Wire
+from tests.replay.support.captures import exchange, saved
+from tests.replay.support.produced import PRODUCE, Written, asked, told
+from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, scripted
+
+VERSION, REQUESTS, AT_ONCE = 9, 40, 4
+
+NOT_LEADER, TOO_LARGE = 6, 10
+
+Turn = Callable[[int], int | bytes | dict[str, Any] | None]
+"""
+Gives what becomes of a Produce by its turn: an error code, fields beside it, or the very bytes of
+the answer.
+"""
+
+
+def capture(folder: Path, since: int = 0) -> str:
+    """A producer that writes to a partition, some requests at once; idempotent since so many."""
+    wire = Wire()
+    talk = wire.talk().syn()
+    init = KEYS["InitProducerId"]
+    given = response(init, 3, 1, producer_id=4, producer_epoch=2)
+    exchange(talk, request(init, 3, 1, transaction_timeout_ms=1000), given)
+    for start in range(0, REQUESTS, AT_ONCE):
+        numbers = range(start, start + AT_ONCE)
+        for number in numbers:
+            producer = (4, 2, 100 + number) if number >= since else (-1, -1, -1)
+            written = Written("orders", 0, (b"%d" % number,), producer)
+            talk.client(sized(asked(VERSION, [written], number + 2)))
+        for number in numbers:
+            talk.broker(sized(told(VERSION, [("orders", 0, 500 + number)], number + 2)))
+    return saved(folder, wire)
+
+
+def script(turn: Turn) -> Answers:
+    turns = iter(range(10 * REQUESTS))
+
+    def produce(_: Message) -> Answer:
+        number = next(turns)
+        does = turn(number)
+        if does is None or isinstance(does, bytes):
+            return does
+        more, error = (does, 0) if isinstance(does, dict) else ({}, does)
+        partition = {"index": 0, "error_code": error, "base_offset": -1 if error else number}
+        return {"responses": [{"name": "orders", "partition_responses": [partition]}], **more}
+
+    began = {"producer_id": 9, "producer_epoch": 0}
+    return {"InitProducerId": lambda _: began, "Produce": produce}
+
+
+def played(
+    path: str, turn: Turn, timeout_s: float = 5, pace: Pace = AS_FAST_AS_ANSWERED
+) -> tuple[Report, list[Any]]:
+    async def main() -> tuple[Report, list[Any]]:
+        ports: list[int] = []
+        async with scripted({**alone(ports), **script(turn)}) as broker:
+            ports.append(broker.port)
+            manner = Manner(pace, timeout_s=timeout_s)
+            setting = Setting(f"127.0.0.1:{broker.port}", manner=manner)
+            with Plan.of(path) as plan:
+                report = await _drive(plan, setting, [setting.to], None)
+            bodies = [each.frame[8:] for each in broker.asked if each.api_key == PRODUCE]
+            return report, bodies
+
+    return asyncio.run(main())
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch) -> Counter[bool]:
+    """How many answers were taken by stencils, and how many were given up."""
+    seen: Counter[bool] = Counter()
+    really, given_up = Traced.take_many, Tracer.give_up
+
+    def take(its: Traced, *arguments: Any) -> tuple[int, int]:
+        found = really(its, *arguments)
+        seen[True] += found[0]
+        return found
+
+    def give_up(its: Tracer, *arguments: Any) -> None:
+        seen[False] += 1
+        given_up(its, *arguments)
+
+    monkeypatch.setattr(Traced, "take_many", take)
+    monkeypatch.setattr(Tracer, "give_up", give_up)
+    return seen
+
+
+def outcome(report: Report) -> dict[str, Any]:
+    row = report.summary()
+    times = {name for name in row if name.endswith(("_s", "_ms", "_per_s")) or name == "target"}
+    numbers = {name: value for name, value in row.items() if name not in times}
+    changes = {key: seen.count for key, seen in report.changes.items()}
+    places = {place: seen.count for place, seen in report.places.items()}
+    failures = {why.partition(": ")[2]: count for why, count in report.failures.items()}
+    return numbers | {"changes": changes, "places": places, "failures": failures}
+
+
+@pytest.mark.parametrize(
+    ("turn", "least"),
+    [
+        (lambda number: 0, REQUESTS - 2 * AT_ONCE),
+        (lambda number: TOO_LARGE if number == 20 else 0, REQUESTS - 2 * AT_ONCE - 1),
+        (lambda number: NOT_LEADER if number == 21 else 0, REQUESTS - 4 * AT_ONCE),
+        (lambda number: sized(b"\0\0\0\7"), 0),
+    ],
+    ids=["all well", "an error", "led by another", "garbage"],
+)
+def test_both_ways_come_to_the_same(
+    tmp_path: Path,
+    traced: Counter[bool],
+    monkeypatch: pytest.MonkeyPatch,
+    turn: Turn,
+    least: int,
+) -> None:
+    path = capture(tmp_path)
+    report, bodies = played(path, turn)
+    assert traced[True] >= least
+    with monkeypatch.context() as patch:
+        patch.setattr(Tracer, "send", lambda its, first: 0)
+        other, other_bodies = played(path, turn)
+    assert sorted(bodies) == sorted(other_bodies)
+    assert outcome(report) == outcome(other)
+    assert sum(len(known.replayed) for known in report.apis.values()) == sum(
+        len(known.replayed) for known in other.apis.values()
+    )
+    assert len(report.lags) == len(other.lags)
+    assert len(report.apis["Produce"].captured) == REQUESTS
+
+
+def test_what_no_model_has_replaced_goes_the_general_way(
+    tmp_path: Path, traced: Counter[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = capture(tmp_path, since=20)
+    report, bodies = played(path, lambda number: 0)
+    assert traced[True] >= REQUESTS - 4 * AT_ONCE
+    monkeypatch.setattr(Tracer, "send", lambda its, first: 0)
+    other, other_bodies = played(path, lambda number: 0)
+    assert sorted(bodies) == sorted(other_bodies)
+    assert outcome(report) == outcome(other)
+    assert report.change_rows() == other.change_rows()
+
+
+@pytest.mark.parametrize("pace", [Pace(1), Pace(0, rate=5000)], ids=["as captured", "at a rate"])
+def test_what_has_a_time_is_sent_by_stencils_too(
+    tmp_path: Path, traced: Counter[bool], pace: Pace
+) -> None:
+    report, bodies = played(capture(tmp_path), lambda number: 0, pace=pace)
+    assert traced[True] >= REQUESTS - 2 * AT_ONCE
+    assert len(report.lags) == REQUESTS + 1
+    _, at_once = played(capture(tmp_path), lambda number: 0)
+    assert bodies == at_once
+
+
+def test_a_target_that_wants_quiet_gets_it(
+    tmp_path: Path, traced: Counter[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    really = asyncio.sleep
+
+    async def sleep(delay: float, *more: Any) -> None:
+        waits.append(delay)
+        await really(0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    throttled = {"throttle_time_ms": 100}
+    report, bodies = played(capture(tmp_path), lambda number: throttled if number == 20 else 0)
+    assert report.passed
+    assert len(bodies) == REQUESTS
+    assert any(0 < wait <= 0.1 for wait in waits)
+    assert traced[False] == 1
+    assert traced[True] >= REQUESTS - 3 * AT_ONCE
+
+
+def test_so_many_bytes_are_sent_together_and_no_more(
+    tmp_path: Path, traced: Counter[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    really = Link.trace
+
+    def trace(its: Link, asked: Asked, count: int, data: bytes) -> None:
+        sizes.append(count)
+        really(its, asked, count, data)
+
+    monkeypatch.setattr(Link, "trace", trace)
+    path = capture(tmp_path)
+    report, _ = played(path, lambda number: 0)
+    assert report.passed
+    assert max(sizes) == AT_ONCE
+    sizes.clear()
+    monkeypatch.setattr(step_arrays, "_ROOM_BYTES", 1)
+    report, _ = played(path, lambda number: 0)
+    assert report.passed
+    assert set(sizes) == {1}
+
+
+def test_a_target_that_hangs_up_is_told_and_the_rest_is_played(
+    tmp_path: Path, traced: Counter[bool]
+) -> None:
+    report, _ = played(capture(tmp_path), lambda number: HANG_UP if number == 20 else 0)
+    assert traced[True] > AT_ONCE
+    row = report.summary()
+    assert 1 <= row["missing"] <= AT_ONCE
+    assert row["missing"] + row["same"] == len(report.plan)
+    assert all("closed the connection" in why for why in report.failures)
+
+
+def test_a_target_that_says_nothing_ends_no_run(tmp_path: Path, traced: Counter[bool]) -> None:
+    report, _ = played(capture(tmp_path), lambda number: None if number >= 36 else 0, 0.3)
+    assert traced[True] > AT_ONCE
+    assert report.summary()["missing"] == AT_ONCE
+    assert all("did not answer Produce v9" in why for why in report.failures)
+
+
+def test_what_is_under_way_when_it_ends_has_its_outcome(
+    tmp_path: Path, traced: Counter[bool]
+) -> None:
+    async def main() -> Report:
+        ports: list[int] = []
+        answers = script(lambda number: None if number >= 20 else 0)
+        async with scripted({**alone(ports), **answers}) as broker:
+            ports.append(broker.port)
+            setting = Setting(f"127.0.0.1:{broker.port}", manner=Manner(Pace(0)))
+            with Plan.of(capture(tmp_path)) as plan:
+                return await _drive(plan, setting, [setting.to], stop)
+
+    def stop(run: Run, report: Report) -> None:
+        if run.progress.sent == 1 + 20 + AT_ONCE:
+            run.stop()
+
+    report = asyncio.run(main())
+    assert traced[True] > AT_ONCE
+    row = report.summary()
+    assert row["not_judged"] == AT_ONCE
+    assert row["left_out"] == 0
+    assert row["sent"] == len(report.plan) - row["never_reached"] == 21 + AT_ONCE
+    assert row["same"] == 21
+    assert row["requests_sent"] == 21 + AT_ONCE

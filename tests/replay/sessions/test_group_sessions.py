@@ -1,0 +1,82 @@
+"""Whoever leads the group of the target sends what the captured leader assigned."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from construct import Container
+
+from dissector.protocol.messages import Message
+from replay.mapping.id_map import World
+from replay.model.step import Captured, Step
+from replay.plan.group_order import Shown
+from replay.plan.plan import Plan
+from replay.sessions.group_sessions import Groups
+from tests.replay.support.worlds import request, topology, whole
+
+ASSIGNED = [{"member_id": each, "assignment": each.encode()} for each in ("one", "two")]
+
+
+def sync(member: str, assignments: list[dict[str, Any]]) -> Message:
+    body = {
+        "group_id": "g",
+        "generation_id": 3,
+        "member_id": member,
+        "assignments": assignments,
+    }
+    return request("SyncGroup", 3, body)
+
+
+def groups(leader: str) -> Groups:
+    captured = SimpleNamespace(asked=lambda: sync("one", ASSIGNED))
+    plan = SimpleNamespace(
+        assignments={("g", 3): 8},
+        step=lambda number: SimpleNamespace(captured=captured),
+        groups=Shown(),
+    )
+    world = World(topology({}))
+    for name in ("one", "two"):
+        world.members.learn("g", name, f"live-{name}")
+    found = Groups(cast(Plan, plan), world)
+    answer = whole("JoinGroup", 5, {"leader": f"live-{leader}"}, "response")
+    joins = SimpleNamespace(
+        api="JoinGroup",
+        asked=lambda: request("JoinGroup", 5, {"group_id": "g"}),
+        answered=lambda: None,
+    )
+    found.answered(Step(0, cast(Captured, joins)), answer, never)
+    return found
+
+
+async def never(number: int, member: str) -> Container | None:
+    raise AssertionError("nobody joins again here")
+
+
+def assigned(message: Message) -> list[str]:
+    assert message.body is not None
+    return [each.member_id for each in message.body.assignments]
+
+
+def test_the_same_leader_assigns_as_captured() -> None:
+    leads, follows = sync("one", ASSIGNED), sync("two", [])
+    assert groups("one").assign(leads) == groups("one").assign(follows) == []
+    assert (assigned(leads), assigned(follows)) == (["one", "two"], [])
+
+
+def test_another_leader_takes_over() -> None:
+    was, now = sync("one", ASSIGNED), sync("two", [])
+    found = groups("two")
+    (told,) = found.assign(was)
+    assert (told.path, told.captured, told.sent) == ("assignments", 2, 0)
+    assert len(found.assign(now)) == 1
+    assert (assigned(was), assigned(now)) == ([], ["one", "two"])
+
+
+def test_a_group_that_is_not_known_is_left_alone() -> None:
+    found = groups("two")
+    message = sync("one", ASSIGNED)
+    assert message.body is not None
+    message.body.group_id = "other"
+    assert found.assign(message) == []
+    assert assigned(message) == ["one", "two"]

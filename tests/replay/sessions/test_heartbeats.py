@@ -1,0 +1,304 @@
+"""We speak for members that the capture shows to be there, and for no others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+from construct import Container
+
+from dissector.errors import ReplayError
+from dissector.protocol.error_codes import error_code
+from replay.client.cluster import Cluster
+from replay.mapping.id_map import World
+from replay.mapping.resource_names import Names
+from replay.model.step import Step
+from replay.plan.group_order import has_partitions
+from replay.sessions.heartbeats import Heartbeats
+from tests.replay.support.worlds import response, step, topology, whole
+
+MS = 1_000_000
+SOON_MS = 3
+"""A session so short that we speak at once."""
+
+ASSIGNED: dict[str, Any] = {"topic_partitions": []}
+
+
+@dataclass
+class Asked:
+    """A target that notes what it is asked."""
+
+    answers: list[Any] = field(default_factory=list)
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    signed: list[str | None] = field(default_factory=list)
+    forgotten: int = 0
+    _more: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def coordinator(self, kind: Any, key: str) -> int:
+        return 7
+
+    def forget_coordinator(self, kind: Any, key: str) -> None:
+        self.forgotten += 1
+
+    async def ask(
+        self, node: int, name: str, body: dict[str, Any], client_id: str | None
+    ) -> Container:
+        assert node == 7
+        self.signed.append(client_id)
+        self.asked.append((name, dict(body)))
+        self._more.set()
+        answer = self.answers.pop(0) if self.answers else {"error_code": 0}
+        if isinstance(answer, Exception):
+            raise answer
+        version = 1 if name == "ConsumerGroupHeartbeat" else 4
+        return whole(name, version, answer, "response")
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(20):
+            while len(self.asked) < count:
+                self._more.clear()
+                await self._more.wait()
+
+
+def world() -> World:
+    found = World(topology({}), Names(prefix="x-"))
+    found.members.learn("g", "captured", "m")
+    found.members.learn_turn("g", "captured", 4, 1)
+    return found
+
+
+def at(name: str, at_ms: int = 0, is_unassigned: bool = False) -> Step:
+    made = step(name, 1)
+    captured = replace(made.captured, client_id="me", request_time_ns=at_ms * MS)
+    return replace(made, captured=captured, is_unassigned=is_unassigned)
+
+
+def joined(beats: Heartbeats, session_ms: int = SOON_MS, at_ms: int = 0) -> None:
+    asked = whole("JoinGroup", 5, {"group_id": "x-g", "session_timeout_ms": session_ms})
+    answer = whole("JoinGroup", 5, {"generation_id": 6, "member_id": "m"}, "response")
+    beats.sent("JoinGroup", asked)
+    beats.answered(at("JoinGroup", at_ms), None, asked, answer)
+
+
+def said(beats: Heartbeats, name: str, at_ms: int = 0, **answer: Any) -> Container:
+    body = whole(name, 1, {"group_id": "x-g", "member_id": "m"})
+    beats.sent(name, body)
+    told = whole(name, 1, answer, "response")
+    beats.answered(at(name, at_ms), None, body, told)
+    return told
+
+
+Play = Callable[[Heartbeats, Asked, World], Awaitable[None]]
+Rebalances = Callable[[str, str], Awaitable[bool]]
+
+
+async def goes_on(group: str, member: str) -> bool:
+    return True
+
+
+def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> Asked:
+    async def main() -> Asked:
+        target = Asked(list(answers))
+        known = world()
+        beats = Heartbeats(cast(Cluster, target), known, rebalances)
+        try:
+            await play(beats, target, known)
+        finally:
+            beats.stop()
+        assert not beats._members
+        return target
+
+    return asyncio.run(main())
+
+
+def test_a_member_that_is_silent_is_spoken_for() -> None:
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats)
+        await target.until(3)
+
+    target = run(play, {"error_code": 0}, {"error_code": 27})
+    name, body = target.asked[2]
+    assert name == "Heartbeat"
+    assert set(target.signed) == {"me"}
+    assert body == {
+        "group_id": "x-g",
+        "generation_id": 6,
+        "member_id": "m",
+        "group_instance_id": None,
+    }
+
+
+@pytest.mark.parametrize("error", ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"])
+def test_one_that_is_out_is_not(error: str) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats)
+        await target.until(1)
+        await asyncio.gather(*beats._tasks)
+        assert not beats._members
+
+    assert len(run(play, {"error_code": error_code(error)}).asked) == 1
+
+
+@pytest.mark.parametrize("is_member", [True, False])
+def test_a_rebalance_that_only_we_are_told_of_is_passed_on(is_member: bool) -> None:
+    told: list[tuple[str, str]] = []
+
+    async def rebalances(group: str, member: str) -> bool:
+        told.append((group, member))
+        return is_member
+
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats)
+        await target.until(1)
+        await asyncio.gather(*beats._tasks)
+        assert bool(beats._members) is is_member
+
+    run(play, {"error_code": error_code("REBALANCE_IN_PROGRESS")}, rebalances=rebalances)
+    assert told == [("g", "captured")]
+
+
+def test_a_coordinator_that_moved_is_looked_for() -> None:
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats)
+        await target.until(3)
+
+    moved = {"error_code": error_code("NOT_COORDINATOR")}
+    assert run(play, moved, ReplayError("a:1", "is gone")).forgotten == 1
+
+
+def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left() -> None:
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats)
+        (member,) = beats._members.values()
+        beats.sent("SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"}))
+        assert member.timer is None
+        said(beats, "Heartbeat")
+        assert member.timer is not None
+        beats.sent("LeaveGroup", whole("LeaveGroup", 1, {"group_id": "x-g", "member_id": "m"}))
+        assert member.timer.cancelled()
+        assert not beats._members
+
+    assert not run(play).asked
+
+
+def test_members_of_a_group_may_be_urged_to_speak() -> None:
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats, session_ms=60_000)
+        beats.urge({"others"})
+        assert not beats._tasks
+        beats.urge({"x-g"})
+        await target.until(1)
+        await asyncio.gather(*beats._tasks)
+        (member,) = beats._members.values()
+        assert member.timer is not None
+        beats.sent("SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"}))
+        beats.urge({"x-g"})
+
+    assert len(run(play).asked) == 1
+
+
+def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
+    """Else it waits until they are told, at the end of a third of their sessions."""
+
+    def due(beats: Heartbeats) -> float:
+        ((_, member),) = beats._members.items()
+        assert member.timer is not None
+        return member.timer.when() - asyncio.get_running_loop().time()
+
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats, session_ms=600_000)
+        elsewhere = whole("JoinGroup", 5, {"group_id": "x-h"})
+        beats.sent("JoinGroup", elsewhere)
+        assert due(beats) > 100
+        asks = whole("JoinGroup", 5, {"group_id": "x-g"})
+        beats.sent("JoinGroup", asks)
+        assert due(beats) < 1
+        await target.until(2)
+        told = whole("JoinGroup", 5, {"error_code": error_code("MEMBER_ID_REQUIRED")}, "response")
+        beats.answered(at("JoinGroup"), None, asks, told)
+        said(beats, "Heartbeat")
+        assert due(beats) > 100
+
+    assert {name for name, _ in run(play).asked} == {"Heartbeat"}
+
+
+def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats, at_ms=100)
+        (member,) = beats._members.values()
+        beats.awaits(0, 102 * MS)
+        beats._speak(member)
+        await target.until(1)
+        assert beats._members
+        beats.reaches(103 * MS)
+        beats._speak(member)
+        assert not beats._members
+
+    assert run(play).asked
+
+
+def test_a_member_that_its_own_connection_keeps_waiting_too_long_is_let_go() -> None:
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        joined(beats)
+        (member,) = beats._members.values()
+        beats.awaits(0, SOON_MS * MS)
+        beats._speak(member)
+        assert not beats._members
+
+    assert not run(play).asked
+
+
+def test_what_only_we_are_told_the_member_is_told_later() -> None:
+    news = {"member_epoch": 2, "heartbeat_interval_ms": 60_000, "assignment": ASSIGNED}
+    name = "ConsumerGroupHeartbeat"
+    told: list[Container] = []
+
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=1)
+        await target.until(1)
+        await asyncio.gather(*beats._tasks)
+        assert known.members.turn("g", "captured", 4) == 2
+        for assignment in (None, ASSIGNED, ASSIGNED):
+            before = response(name, 1, {"assignment": assignment})
+            body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
+            live = {"member_epoch": 2, "heartbeat_interval_ms": 60_000}
+            told.append(whole(name, 1, live, "response"))
+            beats.answered(at(name), before, body, told[-1])
+
+    (_, body), *_ = run(play, news).asked
+    assert (body["member_epoch"], body["rebalance_timeout_ms"]) == (1, -1)
+    assert body["topic_partitions"] is body["subscribed_topic_names"] is None
+    assert [each.assignment is not None for each in told] == [False, True, False]
+
+
+def test_what_is_told_sooner_than_captured_the_member_is_told_later_too() -> None:
+    name = "ConsumerGroupHeartbeat"
+    some = {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}
+    told: list[Container] = []
+
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        steps = [(None, some, True), (ASSIGNED, None, True), (some, None, False)]
+        for before, now, is_unassigned in steps:
+            body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
+            live = {"member_epoch": 2, "heartbeat_interval_ms": 60_000, "assignment": now}
+            told.append(whole(name, 1, live, "response"))
+            shown = response(name, 1, {"assignment": before})
+            beats.answered(at(name, is_unassigned=is_unassigned), shown, body, told[-1])
+
+    assert not run(play).asked
+    assert [has_partitions(each) for each in told] == [True, False, True]
+
+
+def test_who_leaves_by_its_epoch_has_left() -> None:
+    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+        name = "ConsumerGroupHeartbeat"
+        said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=60_000)
+        body = {"group_id": "x-g", "member_id": "m", "member_epoch": -1}
+        beats.sent(name, whole(name, 1, body))
+        assert not beats._members
+
+    assert not run(play).asked

@@ -1,0 +1,74 @@
+"""Members of groups whose join the capture does not show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dissector.protocol.apis import KEYS
+from dissector.protocol.messages import Message
+from replay.sessions.missing_members import JOINED
+from tests.frames import request, response
+from tests.packets import Wire
+from tests.replay.run.test_runner import at_script
+from tests.replay.support.captures import exchange, saved
+from tests.replay.support.scripted import Answers
+
+HEARTBEAT = KEYS["Heartbeat"]
+
+
+def beating(folder: Path, *members: str) -> str:
+    wire = Wire()
+    talk = wire.talk()
+    for number, name in enumerate(members):
+        asked = request(HEARTBEAT, 3, number, group_id="g", generation_id=7, member_id=name)
+        exchange(talk, asked, response(HEARTBEAT, 3, number))
+    return saved(folder, wire)
+
+
+def coordinator() -> Answers:
+    """A group that all members join at once."""
+    joined: list[str] = []
+
+    def join(asked: Message) -> dict[str, Any]:
+        assert asked.body is not None
+        name = asked.body.member_id or f"live-{len(joined)}"
+        if name not in joined:
+            joined.append(name)
+        told = [{"member_id": each, "metadata": b""} for each in joined]
+        return {
+            "generation_id": len(joined),
+            "protocol_type": "consumer",
+            "protocol_name": "range",
+            "leader": joined[0],
+            "member_id": name,
+            "members": told if name == joined[0] else [],
+        }
+
+    def beat(asked: Message) -> dict[str, Any]:
+        assert asked.body is not None
+        is_one = asked.body.member_id in joined and asked.body.generation_id == len(joined)
+        return {"error_code": 0 if is_one else 25}
+
+    return {
+        "JoinGroup": join,
+        "SyncGroup": lambda _: {"assignment": b""},
+        "Heartbeat": beat,
+    }
+
+
+def test_members_whose_join_is_not_there_join_together(tmp_path: Path) -> None:
+    found = at_script(beating(tmp_path, "one", "two"), coordinator())
+    assert not found.failures
+    assert [each.response.error_code for each in found.outcomes if each.response] == [0, 0]
+    rules = {change.why for each in found.outcomes for change in each.changes}
+    assert JOINED in rules
+    first = next(each.api for each in found.asked)
+    assert first == "JoinGroup"
+
+
+def test_who_can_not_join_is_left_out(tmp_path: Path) -> None:
+    denied = {"JoinGroup": lambda _: {"error_code": 30, "protocol_name": "", "members": []}}
+    found = at_script(beating(tmp_path, "one"), coordinator() | denied)
+    assert [each.is_refused for each in found.outcomes] == [True]
+    assert "GROUP_AUTHORIZATION_FAILED" in found.outcomes[0].failure

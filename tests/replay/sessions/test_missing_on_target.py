@@ -1,0 +1,85 @@
+"""What a target lacks is waited for once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from dissector.protocol.apis import KEYS
+from dissector.protocol.error_codes import error_code
+from dissector.protocol.messages import Message
+from replay.options.play_options import Manner
+from tests.frames import request
+from tests.packets import Wire
+from tests.replay.run.test_runner import Played, at_script
+from tests.replay.sessions.test_transaction_compat import answered_in, batch, produce
+from tests.replay.support.captures import exchange, saved
+
+PRODUCE = KEYS["Produce"]
+UNKNOWN = error_code("UNKNOWN_TOPIC_OR_PARTITION")
+SOON = Manner(timeout_s=0.3)
+
+
+def writing(folder: Path, times: int, talks: int = 1) -> str:
+    wire = Wire()
+    for port in range(talks):
+        talk = wire.talk(50000 + port).syn()
+        for number in range(times):
+            answer = answered_in(9, number, {"index": 0, "base_offset": number})
+            exchange(talk, request(PRODUCE, 9, number, **produce(None, records()), acks=1), answer)
+    return saved(folder, wire)
+
+
+def records() -> bytes:
+    return batch(-1).replace((9).to_bytes(8, "big"), b"\xff" * 8)
+
+
+def refusing(*errors: int) -> Any:
+    """Answer Produce requests with these errors, and with the last one from then on."""
+    left = list(errors)
+
+    def answer(_: Message) -> dict[str, Any]:
+        error = left.pop(0) if len(left) > 1 else left[0]
+        partition = {"index": 0, "error_code": error, "base_offset": -1 if error else 3}
+        return {"responses": [{"name": "t", "partition_responses": [partition]}]}
+
+    return answer
+
+
+def notices(played: Played) -> list[str]:
+    assert played.run is not None
+    return played.run.progress.notices
+
+
+def test_a_missing_topic_is_waited_for_once_on_all_connections(tmp_path: Path) -> None:
+    path = writing(tmp_path, 4, talks=3)
+    played = at_script(path, {"Produce": refusing(UNKNOWN)}, SOON)
+    asked = Counter(each.api for each in played.asked)
+    # Those that wait when the time is over may ask once more; all others ask once.
+    waited = asked["Produce"] - 12
+    assert waited > 0
+    assert notices(played) == [
+        "the target lacks topic 't' (--create-topics creates it); it is not waited for again"
+    ]
+    errors = [
+        each.response.responses[0].partition_responses[0].error_code
+        for each in played.outcomes
+        if each.response
+    ]
+    assert errors == [UNKNOWN] * 12
+
+
+def test_a_right_that_is_lacking_is_not_waited_for(tmp_path: Path) -> None:
+    denied = error_code("TOPIC_AUTHORIZATION_FAILED")
+    played = at_script(writing(tmp_path, 3), {"Produce": refusing(denied)}, SOON)
+    assert [each.api for each in played.asked] == ["Produce"] * 3
+    assert notices(played) == [
+        "the target refuses 't': TOPIC_AUTHORIZATION_FAILED; it is not waited for again"
+    ]
+
+
+def test_what_comes_in_time_is_not_reported(tmp_path: Path) -> None:
+    played = at_script(writing(tmp_path, 3), {"Produce": refusing(UNKNOWN, UNKNOWN, 0)})
+    assert not notices(played)
+    assert len(played.asked) == 5

@@ -1,0 +1,112 @@
+"""Captures that begin midway: what their clients did before is done for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dissector.protocol.apis import KEYS
+from replay.sessions.missing_producers import MADE_UP, NO_BEGINNING
+from tests.frames import request, response
+from tests.packets import Wire
+from tests.replay.run.test_runner import Played, at_script
+from tests.replay.sessions.test_transaction_compat import answered_in, batch, produce
+from tests.replay.support.captures import exchange, saved
+from tests.replay.support.scripted import Answers
+
+PRODUCE, END, ADD = (KEYS[name] for name in ("Produce", "EndTxn", "AddPartitionsToTxn"))
+
+
+def midway(folder: Path, *steps: str) -> str:
+    """Requests of a producer that goes on: `add`, `write`, `end`."""
+    wire = Wire()
+    talk = wire.talk()
+    sequence = 40
+    for number, step in enumerate(steps):
+        if step == "add":
+            named = {
+                "v3_and_below_transactional_id": "x",
+                "v3_and_below_producer_id": 9,
+                "v3_and_below_producer_epoch": 3,
+                "v3_and_below_topics": [{"name": "t", "partitions": [0]}],
+            }
+            results = [{"partition_index": 0, "partition_error_code": 0}]
+            told = [{"name": "t", "results_by_partition": results}]
+            answer = response(ADD, 3, number, results_by_topic_v3_and_below=told)
+            exchange(talk, request(ADD, 3, number, **named), answer)
+        elif step == "write":
+            body = produce("x", batch(3, 1, sequence))
+            answer = answered_in(9, number, {"index": 0, "base_offset": 500 + number})
+            exchange(talk, request(PRODUCE, 9, number, **body, acks=-1), answer)
+            sequence += 1
+        else:
+            named = {"transactional_id": "x", "producer_id": 9, "producer_epoch": 3}
+            asked = request(END, 3, number, **named, committed=True)
+            exchange(talk, asked, response(END, 3, number))
+    return saved(folder, wire)
+
+
+def target() -> Answers:
+    results = [{"partition_index": 0, "partition_error_code": 0}]
+    added = {"results_by_topic_v3_and_below": [{"name": "t", "results_by_partition": results}]}
+    written = {
+        "responses": [{"name": "t", "partition_responses": [{"index": 0, "base_offset": 7}]}]
+    }
+    state = {"transactional_id": "x", "transaction_state": "Empty", "topics": []}
+    return {
+        "InitProducerId": lambda _: {"producer_id": 70, "producer_epoch": 0},
+        "AddPartitionsToTxn": lambda _: added,
+        "Produce": lambda _: written,
+        "EndTxn": lambda _: {},
+        "DescribeTransactions": lambda _: {"transaction_states": [state]},
+    }
+
+
+def played(path: str) -> Played:
+    return at_script(path, target())
+
+
+def apis(found: Played) -> list[str]:
+    wanted = ("InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn")
+    return [each.api for each in found.asked if each.api in wanted]
+
+
+def rules(found: Played) -> list[Any]:
+    return [
+        change.sent for each in found.outcomes for change in each.changes if change.why == MADE_UP
+    ]
+
+
+def test_a_producer_gets_its_id_under_its_transactional_id(tmp_path: Path) -> None:
+    found = played(midway(tmp_path, "add", "write", "end"))
+    assert apis(found) == ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"]
+    assert found.asked[0].body is not None
+    assert found.asked[0].body.transactional_id == "x"
+    assert rules(found) == ["InitProducerId"]
+
+
+def test_a_transaction_without_its_beginning_is_begun(tmp_path: Path) -> None:
+    found = played(midway(tmp_path, "write", "end"))
+    assert apis(found) == ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"]
+
+
+def test_the_end_of_a_transaction_that_is_not_there_is_left_out(tmp_path: Path) -> None:
+    found = played(midway(tmp_path, "end", "add", "write", "end"))
+    assert apis(found) == ["InitProducerId", "AddPartitionsToTxn", "Produce", "EndTxn"]
+    assert [each.failure for each in found.outcomes if each.is_refused] == [NO_BEGINNING]
+
+
+def test_a_transaction_without_its_end_is_committed_before_the_next(tmp_path: Path) -> None:
+    found = played(midway(tmp_path, "add", "write", "add", "write", "end"))
+    once = ["AddPartitionsToTxn", "Produce", "EndTxn"]
+    assert apis(found) == ["InitProducerId", *once, *once]
+    assert all(each.body.committed for each in found.asked if each.api == "EndTxn" and each.body)
+    assert rules(found) == ["InitProducerId", "EndTxn"]
+
+
+def test_what_a_capture_lacks_of_sequences_is_not_missed(tmp_path: Path) -> None:
+    """A client of a whole connection, too, but for a gap."""
+    found = played(midway(tmp_path, "add", "write", "write"))
+    sent = [each.body for each in found.asked if each.api == "Produce" and each.body]
+    records = [body.topic_data[0].partition_data[0].records for body in sent]
+    assert [int.from_bytes(each[53:57], "big") for each in records] == [0, 1]

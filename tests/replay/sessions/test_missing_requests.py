@@ -1,0 +1,44 @@
+"""What a dry run says of a capture that lacks requests: the same that a replay does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from replay.options.target_settings import Setting
+from replay.plan.plan import Plan
+from replay.run.dry_run import rehearse
+from replay.sessions.missing_producers import NO_BEGINNING
+from tests.replay.sessions.test_missing_producers import midway
+
+ID = "InitProducerId for producer 9"
+ADDED = "AddPartitionsToTxn of t-0 for x"
+ENDED = "EndTxn, a commit, for x"
+
+
+@pytest.mark.parametrize(
+    ("steps", "before"),
+    [
+        (("add", "write", "end"), [[ID], [], []]),
+        (("write", "end"), [[ID, ADDED], []]),
+        (("add", "write", "add", "write", "end"), [[ID], [], [ENDED], [], []]),
+        (("write", "write"), [[ID, ADDED], []]),
+    ],
+)
+def test_what_would_be_sent_before(
+    tmp_path: Path, steps: tuple[str, ...], before: list[list[str]]
+) -> None:
+    with Plan.of(midway(tmp_path, *steps)) as plan:
+        lines = list(rehearse(plan, Setting("")))
+    told = [line.partition("; after ")[2].partition(", which the capture")[0] for line in lines]
+    assert told[: len(steps)] == [", ".join(each) for each in before]
+    assert lines[len(steps) + 1] == f"{len(steps)} requests would be sent, 0 left out"
+
+
+def test_what_would_be_left_out(tmp_path: Path) -> None:
+    with Plan.of(midway(tmp_path, "end", "add", "write", "end")) as plan:
+        lines = list(rehearse(plan, Setting("")))
+    assert lines[0].endswith(f"left out: {NO_BEGINNING}")
+    assert lines[5] == "3 requests would be sent, 1 left out"
+    assert lines[6] == f"  1  {NO_BEGINNING}"

@@ -1,0 +1,97 @@
+"""No transaction stays open on the target."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+from construct import Container
+
+from dissector.errors import ReplayError
+from dissector.protocol.apis import KEYS
+from replay.client.cluster import Cluster
+from replay.sessions.open_transactions import Transactions
+from tests.replay.support.worlds import whole
+
+
+class Coordinator:
+    """Answers InitProducerId with what a test wants."""
+
+    def __init__(self, *errors: int, state: str = "") -> None:
+        self.errors = list(errors)
+        self.state = state
+        self.versions = {KEYS["DescribeTransactions"]: (0, 0)} if state else {}
+        self.asked: list[str] = []
+
+    async def coordinator(self, kind: int, key: str) -> int:
+        return 1
+
+    def forget_coordinator(self, kind: int, key: str) -> None:
+        pass
+
+    async def ask(self, node: int, name: str, body: dict[str, Any]) -> Container:
+        if name == "DescribeTransactions":
+            told = Container(error_code=0, transaction_state=self.state)
+            return Container(transaction_states=[told])
+        self.asked.append(f"{name} {body['transactional_id']}")
+        if not self.errors:
+            raise ReplayError("b:1", "is gone")
+        return Container(error_code=self.errors.pop(0))
+
+
+def begun() -> Transactions:
+    found = Transactions()
+    found.sent("AddPartitionsToTxn", whole("AddPartitionsToTxn", 3, NAMED))
+    return found
+
+
+NAMED = {"v3_and_below_transactional_id": "t"}
+
+
+def abort(found: Transactions, coordinator: Coordinator, timeout_s: float = 5) -> list[str]:
+    return asyncio.run(found.abort(cast(Cluster, coordinator), timeout_s))
+
+
+def test_what_is_open_is_aborted() -> None:
+    found, coordinator = begun(), Coordinator(51, 0)
+    assert abort(found, coordinator) == []
+    assert coordinator.asked == ["InitProducerId t"] * 2
+    assert not found.open
+
+
+def test_what_ended_is_left_alone() -> None:
+    found, coordinator = begun(), Coordinator()
+    body = whole("EndTxn", 3, {"transactional_id": "t"})
+    found.answered("EndTxn", body, whole("EndTxn", 3, {"error_code": 47}, "response"))
+    found.added["t"].add(("orders", 0))
+    assert found.open
+    found.answered("EndTxn", body, whole("EndTxn", 3, {}, "response"))
+    assert not found.added
+    assert abort(found, coordinator) == []
+    assert not coordinator.asked
+
+
+@pytest.mark.parametrize("state", ["Empty", "CompleteCommit", "CompleteAbort", "Ongoing"])
+def test_only_what_the_target_has_open_is_aborted(state: str) -> None:
+    coordinator = Coordinator(0, state=state)
+    assert abort(begun(), coordinator) == []
+    assert coordinator.asked == ["InitProducerId t"] * (state == "Ongoing")
+
+
+def test_produce_without_a_transaction_begins_none() -> None:
+    found = Transactions()
+    found.sent("Produce", whole("Produce", 9, {"transactional_id": None}))
+    assert not found.open
+    found.sent("Produce", whole("Produce", 9, {"transactional_id": "t"}))
+    assert list(found.open) == ["t"]
+
+
+def test_what_can_not_be_aborted_is_told() -> None:
+    (told,) = abort(begun(), Coordinator())
+    assert "'t'" in told
+    assert "is gone" in told
+    (told,) = abort(begun(), Coordinator(53))
+    assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in told
+    (told,) = abort(begun(), Coordinator(*[51] * 50), timeout_s=0.05)
+    assert "0.05 s" in told

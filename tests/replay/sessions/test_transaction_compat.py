@@ -1,0 +1,166 @@
+"""Transactions of clients that leave it to the broker to add what they write to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dissector.protocol.apis import KEYS, all_apis
+from dissector.protocol.messages import Message
+from dissector.protocol.records import Record, new_batch
+from replay.sessions.transaction_compat import ADDED, addition
+from tests.frames import request, response
+from tests.packets import Wire
+from tests.replay.run.test_runner import Played, at_script, one_after_another
+from tests.replay.support.captures import exchange, saved
+from tests.replay.support.scripted import Answer, Answers, offers
+from tests.replay.support.worlds import whole
+
+INIT, PRODUCE, COMMIT, END = (
+    KEYS[name] for name in ("InitProducerId", "Produce", "TxnOffsetCommit", "EndTxn")
+)
+CONCURRENT, NOT_COORDINATOR, FENCED = 51, 16, 90
+
+
+def batch(epoch: int, records: int = 1, sequence: int = 0) -> bytes:
+    made = [Record(0, 0, at, None, b"v", (), at, 0) for at in range(records)]
+    wrote = {"producer_id": 9, "producer_epoch": epoch, "base_sequence": sequence}
+    return new_batch(made, transactional=True, **wrote).to_bytes()
+
+
+def produce(title: str | None, *records: bytes | None) -> dict[str, Any]:
+    partitions = [{"index": at, "records": each} for at, each in enumerate(records)]
+    return {"transactional_id": title, "topic_data": [{"name": "t", "partition_data": partitions}]}
+
+
+@pytest.mark.parametrize(
+    ("captured", "version", "title", "expected"),
+    [
+        (12, 11, "x", True),
+        (13, 9, "x", True),
+        (12, 12, "x", False),
+        (11, 9, "x", False),
+        (12, 11, None, False),
+    ],
+)
+def test_who_does_not_add_itself_any_more(
+    captured: int, version: int, title: str | None, expected: bool
+) -> None:
+    body = whole("Produce", version, produce(title, batch(0)))
+    assert (addition("Produce", captured, version, body) is not None) is expected
+    assert addition("Fetch", captured, version, body) is None
+
+
+def test_partitions_are_added_as_their_producer() -> None:
+    body = whole("Produce", 11, produce("x", None, batch(3)))
+    found = addition("Produce", 12, 11, body)
+    assert found is not None
+    assert (found.title, found.api, found.version) == ("x", "AddPartitionsToTxn", 3)
+    asked = whole("AddPartitionsToTxn", 3, found.body)
+    assert (asked.v3_and_below_producer_id, asked.v3_and_below_producer_epoch) == (9, 3)
+    assert found.what == {("t", 0), ("t", 1)}
+    assert addition("Produce", 12, 11, whole("Produce", 11, produce("x", None))) is None
+
+
+def test_offsets_are_added_with_their_group() -> None:
+    body = {"transactional_id": "x", "group_id": "g", "producer_id": 9, "producer_epoch": 3}
+    found = addition("TxnOffsetCommit", 5, 4, whole("TxnOffsetCommit", 4, body))
+    assert found is not None
+    assert found.api == "AddOffsetsToTxn"
+    assert dict(whole("AddOffsetsToTxn", 4, found.body)) == body
+    assert found.what == {"g"}
+
+
+def two_transactions(folder: Path) -> str:
+    """Two batches in a transaction and one in the next, by a client that adds nothing."""
+    wire = Wire()
+    talk = wire.talk().syn()
+    began = response(INIT, 3, 1, producer_id=9, producer_epoch=0)
+    exchange(talk, request(INIT, 3, 1, transactional_id="x", transaction_timeout_ms=9), began)
+    named = {"transactional_id": "x", "producer_id": 9}
+    ended = response(END, 5, 4, producer_id=9, producer_epoch=1)
+    steps = [(2, batch(0, 2)), (3, batch(0, 1, 2)), (4, None), (5, batch(1))]
+    for number, records in steps:
+        if records is None:
+            exchange(talk, request(END, 5, number, **named, committed=True), ended)
+            continue
+        told = {"index": 0, "base_offset": number}
+        answer = answered_in(12, number, told)
+        exchange(talk, request(PRODUCE, 12, number, **produce("x", records), acks=-1), answer)
+    return saved(folder, wire)
+
+
+def answered_in(version: int, number: int, partition: dict[str, Any]) -> bytes:
+    body = {"responses": [{"name": "t", "partition_responses": [partition]}]}
+    filled_in = whole("Produce", version, body, "response")
+    return response(PRODUCE, version, number, **filled_in)
+
+
+def of_old(*added: int) -> Answers:
+    """Answer as a broker of before does; additions with these errors, one after the other."""
+    known = {
+        each.name: (each.request.versions.low, each.request.versions.high) for each in all_apis()
+    }
+    partition = {"index": 0, "base_offset": 7}
+    told = {"responses": [{"name": "t", "partition_responses": [partition]}]}
+
+    def addition_answered(error: int) -> Answer:
+        results = [{"partition_index": 0, "partition_error_code": error}]
+        topics = [{"name": "t", "results_by_partition": results}]
+        return {"results_by_topic_v3_and_below": topics}
+
+    state = {"transactional_id": "x", "transaction_state": "Empty", "topics": []}
+    return {
+        "ApiVersions": offers(**known | {"Produce": (0, 11), "EndTxn": (0, 4)}),
+        "InitProducerId": lambda _: {"producer_id": 70, "producer_epoch": 0},
+        "AddPartitionsToTxn": one_after_another(*map(addition_answered, added)),
+        "Produce": lambda _: told,
+        "EndTxn": lambda _: {},
+        "DescribeTransactions": lambda _: {"transaction_states": [state]},
+    }
+
+
+def asked(played: Played) -> list[Message]:
+    return [
+        each for each in played.asked if each.api in ("AddPartitionsToTxn", "Produce", "EndTxn")
+    ]
+
+
+def test_each_transaction_is_told_once_what_is_written_to(tmp_path: Path) -> None:
+    played = at_script(two_transactions(tmp_path), of_old(0, 0))
+    assert not played.failures
+    once = ["AddPartitionsToTxn", "Produce"]
+    assert [each.api for each in asked(played)] == [*once, "Produce", "EndTxn", *once]
+    added = asked(played)[0]
+    assert added.api_version == 3
+    assert added.body is not None
+    assert added.body.v3_and_below_producer_id == 70
+    rules = [change.why for each in played.outcomes for change in each.changes]
+    assert rules.count(ADDED) == 2
+    assert played.run is not None
+    assert not played.run.remains
+
+
+def test_the_next_transaction_goes_on_with_the_sequence(tmp_path: Path) -> None:
+    played = at_script(two_transactions(tmp_path), of_old(0, 0))
+    sent = [each.body for each in asked(played) if each.api == "Produce" and each.body]
+    batches = [body.topic_data[0].partition_data[0].records for body in sent]
+    assert [int.from_bytes(each[53:57], "big") for each in batches] == [0, 2, 3]
+
+
+def test_additions_are_asked_again_while_the_target_is_not_ready(tmp_path: Path) -> None:
+    played = at_script(two_transactions(tmp_path), of_old(CONCURRENT, NOT_COORDINATOR, 0, 0))
+    assert not played.failures
+    assert [each.api for each in asked(played)[:4]] == ["AddPartitionsToTxn"] * 3 + ["Produce"]
+
+
+def test_what_the_target_refuses_it_tells_itself(tmp_path: Path) -> None:
+    played = at_script(two_transactions(tmp_path), of_old(FENCED, FENCED, FENCED))
+    assert [each.api for each in asked(played)] == [
+        *["AddPartitionsToTxn", "Produce"] * 2,
+        "EndTxn",
+        *["AddPartitionsToTxn", "Produce"],
+    ]
+    assert not any(change.why == ADDED for each in played.outcomes for change in each.changes)

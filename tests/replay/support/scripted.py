@@ -1,0 +1,179 @@
+"""A broker on loopback that answers what a test wants it to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from construct import Container
+
+from dissector.engine.correlation.framer import MAX_FRAME_BYTES
+from dissector.protocol.apis import KEYS, all_apis, api
+from dissector.protocol.headers import response_header_version
+from dissector.protocol.messages import Message, decode_request
+from dissector.protocol.schema import Field
+
+Answer = Mapping[str, Any] | bytes | None
+"""A body, or the very bytes of an answer with its size, or silence."""
+
+Answers = Mapping[str, Callable[[Message], Answer | Awaitable[Answer]]]
+"""API -> what it is answered; nothing else on the connection is heard until then."""
+
+PATIENCE_S = 120.0
+
+HANG_UP = b"hang up"
+"""Given as bytes: closes the connection."""
+
+
+@dataclass
+class Scripted:
+    """A running one: where, what it was asked, connections so far and those that are open."""
+
+    port: int
+    asked: list[Message] = field(default_factory=list)
+    connections: int = 0
+    open: int = 0
+    server: asyncio.Server | None = None
+    accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None] | None = None
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+
+    def die(self) -> Answer:
+        """End all connections, and take no more; return what ends the one that asked."""
+        assert self.server is not None
+        self.server.close()
+        for writer in self.writers:
+            writer.transport.abort()
+        return HANG_UP
+
+    async def live_again(self) -> None:
+        """Take connections again, at the same place."""
+        assert self.accept is not None
+        self.server = await asyncio.start_server(self.accept, "127.0.0.1", self.port)
+
+
+@contextlib.asynccontextmanager
+async def scripted(answers: Answers, tls: ssl.SSLContext | None = None) -> AsyncIterator[Scripted]:
+    """Serve until the block ends; ApiVersions is answered with all that is known by default."""
+    script = {"ApiVersions": offers(), **answers}
+    tasks: list[asyncio.Task[None]] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        broker.connections += 1
+        broker.writers.append(writer)
+        broker.open += 1
+        try:
+            while True:
+                size = int.from_bytes(await reader.readexactly(4), "big")
+                if size > MAX_FRAME_BYTES:
+                    break  # as Kafka does
+                message = decode_request(await reader.readexactly(size))
+                broker.asked.append(message)
+                told = script[message.api or ""](message)
+                answer = await told if isinstance(told, Awaitable) else told
+                if answer == HANG_UP:
+                    break
+                if answer is not None:
+                    writer.write(answer if isinstance(answer, bytes) else framed(message, answer))
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # the client is gone
+        finally:
+            broker.open -= 1
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.append(asyncio.create_task(serve(reader, writer)))
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    broker = Scripted(server.sockets[0].getsockname()[1], server=server, accept=accept)
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            yield broker
+    finally:
+        assert broker.server is not None
+        broker.server.close()
+        for task in tasks:
+            task.cancel()
+        for end in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(end, Exception):
+                raise end
+
+
+def offers(**versions: tuple[int, int]) -> Callable[[Message], Answer]:
+    """Answer ApiVersions: with all that is declared, or with these."""
+    offered = {KEYS[name]: range_ for name, range_ in versions.items()} or {
+        each.key: (each.request.versions.low, each.request.versions.high) for each in all_apis()
+    }
+    keys = [
+        {"api_key": key, "min_version": low, "max_version": high}
+        for key, (low, high) in offered.items()
+    ]
+    return lambda _: {"error_code": 0, "api_keys": keys, "throttle_time_ms": 0}
+
+
+def alone(ports: list[int]) -> Answers:
+    """Answer as one broker, at the first of the ports; all transactions are open."""
+    return {
+        "Metadata": lambda _: _metadata(ports[0]),
+        "FindCoordinator": lambda _: _coordinator(ports[0]),
+        "ListOffsets": lambda _: {"topics": []},
+        "Fetch": lambda _: {"responses": []},
+        "DescribeTransactions": lambda _: {
+            "transaction_states": [{"transaction_state": "Ongoing"}]
+        },
+    }
+
+
+def _metadata(port: int) -> Answer:
+    known: dict[str, Any] = {
+        "error_code": 0,
+        "partition_index": 0,
+        "leader_id": 1,
+        "leader_epoch": 0,
+    }
+    known |= {"replica_nodes": [1], "isr_nodes": [1], "offline_replicas": []}
+    topic = {"error_code": 0, "name": "orders", "topic_id": UUID(int=1), "partitions": [known]}
+    return {
+        "throttle_time_ms": 0,
+        "brokers": [{"node_id": 1, "host": "127.0.0.1", "port": port}],
+        "controller_id": 1,
+        "topics": [topic],
+    }
+
+
+def _coordinator(port: int) -> Answer:
+    found = {"key": "g", "node_id": 1, "host": "127.0.0.1", "port": port, "error_code": 0}
+    return {"throttle_time_ms": 0, "coordinators": [found]}
+
+
+def framed(message: Message, body: Mapping[str, Any]) -> bytes:
+    """Write the answer to a request."""
+    assert message.api_key is not None
+    assert message.api_version is not None
+    assert message.correlation_id is not None
+    found = api(message.api_key)
+    assert found is not None
+    tags = b"\0" * response_header_version(message.api_key, message.api_version)
+    frame = message.correlation_id.to_bytes(4, "big") + tags
+    filled_in = filled(found.response.fields, message.api_version, body)
+    frame += found.response.codec(message.api_version).build(filled_in)
+    return len(frame).to_bytes(4, "big") + frame
+
+
+def filled(fields: tuple[Field, ...], version: int, body: Mapping[str, Any]) -> Container:
+    """Complete a body with zeros, so that a test says only what it is about."""
+    out = Container()
+    for each in fields:
+        if version in each.versions:
+            value = body.get(each.name, ...)
+            value = each.zero(version) if value is ... else value
+            if each.fields and isinstance(value, list):
+                value = [filled(each.fields, version, element) for element in value]
+            out[each.name] = value
+    return out

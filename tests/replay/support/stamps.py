@@ -1,0 +1,51 @@
+"""Produce requests of one shape, and what writes them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dissector.protocol.messages import decode_request
+from replay.fields.batch_rewriter import PRODUCER_ROLES
+from replay.mapping.producer_ids import Producers
+from replay.plan.request_shapes import Request, request_of
+from replay.templates.request_writer import Stamp, Written
+from replay.templates.step_arrays import Arrays
+from tests.replay.support import produced
+
+VERSION = 9
+PLACE = ("orders", 1)
+
+NOBODY = (-1, -1, -1)
+
+
+def asked(*producers: tuple[int, int, int], value: bytes = b"v") -> list[bytes]:
+    return [
+        produced.asked(VERSION, [produced.Written(*PLACE, (value,), each)], number)
+        for number, each in enumerate(producers)
+    ]
+
+
+def request(frame: bytes) -> Request:
+    found = request_of(frame, decode_request(frame).body_start)
+    assert found is not None
+    return found
+
+
+def stamp(frame: bytes, replaced: frozenset[str] = frozenset(PRODUCER_ROLES)) -> Stamp:
+    return Stamp(0, request(frame), request(frame), [PLACE], replaced)
+
+
+def write(
+    made: Stamp,
+    arrays: Arrays,
+    first: int = 0,
+    correlation_id: int = 7,
+    now_ns: int = 0,
+    known: Producers | None = None,
+) -> Written | None:
+    steps = np.arange(len(arrays.places), dtype=np.int32)
+    return made.write(arrays, steps, first, correlation_id, now_ns, known or Producers())
+
+
+def count(found: Written | None) -> int:
+    return 0 if found is None else len(found.told)

@@ -1,0 +1,62 @@
+"""What was answered as captured is reported, however much at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from replay.model.outcome import Alike
+from replay.templates import batched_report as unreported_module
+from replay.templates.batched_report import GIVEN_UP, Unreported
+from replay.templates.request_kernel import CHANGED, COUNT, LAG, LATENCY, PER_HOLE, STEP
+from replay.templates.template import Stencil
+
+
+def stencil(replaced: frozenset[str] = frozenset()) -> Stencil:
+    parts: dict[str, Any] = dict.fromkeys(Stencil._fields)
+    return cast(
+        Stencil,
+        Stencil(**parts)._replace(changes=Counter({("topic", "prefix"): 2}), replaced=replaced),
+    )
+
+
+def told(first: int, changed: tuple[int, ...]) -> Any:
+    rows = np.zeros((len(changed), COUNT + PER_HOLE), np.int64)
+    rows[:, STEP] = first + np.arange(len(changed))
+    rows[:, LAG], rows[:, LATENCY], rows[:, CHANGED] = 5, 7, changed
+    return rows
+
+
+def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unreported_module, "_AT_ONCE", 4)
+    reports: list[Alike] = []
+    waiting = Unreported(reports.append)
+    waiting.add(told(0, (0, 0, 0)), 3, stencil())
+    assert not reports
+    waiting.add(told(3, (0, 0)), 2, stencil())
+    waiting.add(told(5, (0,)), 1, stencil())
+    waiting.flush()
+    waiting.flush()
+    assert [each.numbers.tolist() for each in reports] == [[0, 1, 2, 3, 4], [5]]
+    assert [each.lags_ns.tolist() for each in reports] == [[5] * 5, [5]]
+    assert [each.latencies_ns.tolist() for each in reports] == [[7] * 5, [7]]
+    assert [each.changes for each in reports] == [{("topic", "prefix"): n} for n in (10, 2)]
+
+
+def test_what_was_given_up_is_reported_by_others() -> None:
+    reports: list[Alike] = []
+    waiting = Unreported(reports.append)
+    rows = told(0, (1, 5, 4))
+    rows[1, LATENCY] = GIVEN_UP
+    waiting.add(rows, 2, stencil(frozenset({"producer_id", "sequence"})))
+    waiting.flush()
+    (report,) = reports
+    assert report.numbers.tolist() == [0, 2]
+    assert report.changes == {
+        ("topic", "prefix"): 4,
+        ("producer_id", ""): 1,
+        ("sequence", ""): 1,
+    }

@@ -1,0 +1,91 @@
+"""Requests are written as long as they are ready, and alike."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+
+import pytest
+
+from replay.client.pending_request import LAST_CORRELATION_ID
+from replay.templates import request_writer as stamp_module
+from replay.templates.request_kernel import COUNT, LAG, PER_HOLE, STEP
+from replay.templates.request_writer import MOST
+from replay.templates.step_arrays import Arrays
+from tests.frames import sized
+from tests.replay.support.modes import MODES, run_as
+from tests.replay.support.produced import arrays_of, plan_of
+from tests.replay.support.stamps import NOBODY, asked, count, stamp, write
+
+
+@pytest.fixture(scope="module", params=MODES, autouse=True)
+def mode(request: pytest.FixtureRequest) -> Iterator[None]:
+    with run_as(stamp_module, "stamp", request.param):
+        yield
+
+
+def test_all_that_are_ready_are_written() -> None:
+    frames = asked(*[NOBODY] * 3)
+    found = write(stamp(frames[0]), arrays_of([(each, b"") for each in frames]), 1)
+    assert found is not None
+    expected = [
+        sized(frame[:4] + (7 + number).to_bytes(4, "big") + frame[8:])
+        for number, frame in enumerate(frames[1:])
+    ]
+    assert found.data == b"".join(expected)
+    assert found.told[:, COUNT].tolist() == [1, 1]
+    assert found.told.shape == (2, COUNT + PER_HOLE)
+    assert found.told[:, STEP].tolist() == [1, 2]
+    assert found.told[:, LAG].tolist() == [0, 0]
+
+
+def test_what_is_told_stays_when_others_are_written() -> None:
+    frames = asked(*[NOBODY] * 2)
+    arrays = arrays_of([(each, b"") for each in frames])
+    first = write(stamp(frames[0]), arrays)
+    assert count(write(stamp(frames[0]), arrays, 1)) == 1
+    assert first is not None
+    assert first.told[:, STEP].tolist() == [0, 1]
+
+
+def test_it_ends_before_another_shape() -> None:
+    frames = asked(*[NOBODY] * 3)
+    arrays = arrays_of([(each, b"") for each in frames], (0, 0, 1))
+    assert count(write(stamp(frames[0]), arrays)) == 2
+    assert count(write(stamp(frames[0]), arrays, 2)) == 0
+
+
+def test_it_ends_before_what_must_wait() -> None:
+    frames = asked(*[NOBODY] * 3)
+    plan = plan_of([(each, b"") for each in frames])
+    plan.causes.append(0)
+    plan.cause_ends = array("q", [0, 0, 0, 1])
+    arrays = Arrays(plan, bytearray(3), array("q"))
+    assert count(write(stamp(frames[0]), arrays)) == 2
+    arrays.is_done[0] = 1
+    assert count(write(stamp(frames[0]), arrays)) == 3
+
+
+def test_it_ends_before_what_is_not_due() -> None:
+    frames = asked(*[NOBODY] * 3)
+    plan = plan_of([(each, b"") for each in frames])
+    arrays = Arrays(plan, bytearray(3), array("q", [0, 5, 9]))
+    found = write(stamp(frames[0]), arrays, now_ns=8)
+    assert found is not None
+    assert found.told[:, LAG].tolist() == [8, 3]
+
+
+def test_so_many_at_once_and_no_more() -> None:
+    frames = asked(*[NOBODY] * (MOST + 1))
+    arrays = arrays_of([(each, b"") for each in frames])
+    assert count(write(stamp(frames[0]), arrays)) == MOST
+
+
+def test_correlation_ids_begin_again() -> None:
+    frames = asked(*[NOBODY] * 2)
+    arrays = arrays_of([(each, b"") for each in frames])
+    found = write(stamp(frames[0]), arrays, correlation_id=LAST_CORRELATION_ID)
+    assert found is not None
+    half = len(found.data) // 2
+    ids = [int.from_bytes(data[8:12], "big") for data in (found.data, found.data[half:])]
+    assert ids == [LAST_CORRELATION_ID, 1]

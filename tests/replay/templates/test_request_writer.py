@@ -1,0 +1,97 @@
+"""Requests are written for the producers of the target, whatever their size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dissector.protocol.messages import decode_request
+from dissector.protocol.records import parse_records
+from replay.mapping.producer_ids import Producers
+from replay.templates import request_writer as stamp_module
+from replay.templates.request_writer import Written
+from tests.replay.support.modes import MODES, run_as
+from tests.replay.support.produced import arrays_of
+from tests.replay.support.stamps import NOBODY, asked, count, request, stamp, write
+
+
+@pytest.fixture(scope="module", params=MODES, autouse=True)
+def mode(request: pytest.FixtureRequest) -> Iterator[None]:
+    with run_as(stamp_module, "stamp", request.param):
+        yield
+
+
+def test_one_that_is_large_goes_alone() -> None:
+    frames = asked(NOBODY, NOBODY, value=b"v" * (1 << 16))
+    arrays = arrays_of([(each, b"") for each in frames])
+    found = write(stamp(frames[0]), arrays)
+    assert count(found) == 1
+    assert found is not None
+    assert found.data[12:] == frames[0][8:]
+
+
+def producers_of(found: Written | None) -> list[tuple[int, int, int]]:
+    assert found is not None
+    out, data = [], found.data
+    while data:
+        end = 4 + int.from_bytes(data[:4], "big")
+        body = decode_request(data[4:end]).body
+        assert body is not None
+        (batch,) = parse_records(body.topic_data[0].partition_data[0].records)
+        assert batch.crc_ok
+        out.append((batch.producer_id, batch.producer_epoch, batch.base_sequence))
+        data = data[end:]
+    return out
+
+
+def test_producers_take_turns() -> None:
+    known = Producers()
+    known.learn((4, 2), (9, 0))
+    known.learn((5, 0), (8, 1))
+    frames = asked((4, 2, 100), (4, 2, 101), (5, 0, 7), (4, 2, 2**31 - 1), (4, 3, 0))
+    made, arrays = stamp(frames[0]), arrays_of([(each, b"") for each in frames])
+    assert producers_of(write(made, arrays, known=known)) == [(9, 0, 0), (9, 0, 1)]
+    assert producers_of(write(made, arrays, 2, known=known)) == [(8, 1, 0)]
+    assert producers_of(write(made, arrays, 3, known=known)) == [(9, 0, 2**31 - 101)]
+    assert producers_of(write(made, arrays, 4, known=known)) == [(9, 1, 0)]
+    known.learn((4, 2), (6, 6))
+    assert producers_of(write(made, arrays, 0, known=known))[0] == (6, 6, 0)
+
+
+@pytest.mark.parametrize("size", [0, 700, 800, 5000])
+def test_crcs_follow_in_batches_of_any_size(size: int) -> None:
+    known = Producers()
+    known.learn((4, 2), (9, 0))
+    frames = asked((4, 2, 100), (4, 2, 101), value=b"v" * size)
+    arrays = arrays_of([(each, b"") for each in frames])
+    assert producers_of(write(stamp(frames[0]), arrays, known=known)) == [(9, 0, 0), (9, 0, 1)]
+
+
+def test_who_writes_without_sequences_keeps_to_that() -> None:
+    known = Producers()
+    known.learn((4, 2), (9, 0))
+    frames = asked((4, 2, -1), (4, 2, 5))
+    made, arrays = stamp(frames[0]), arrays_of([(each, b"") for each in frames])
+    assert producers_of(write(made, arrays, known=known)) == [(9, 0, -1)]
+    assert producers_of(write(made, arrays, 1, known=known)) == [(9, 0, 0)]
+
+
+def test_what_the_general_way_must_do() -> None:
+    known = Producers()
+    frames = asked((4, 2, 100))
+    arrays = arrays_of([(frames[0], b"")])
+    assert write(stamp(frames[0]), arrays, known=known) is None
+    known.learn((4, 2), (9, 2))
+    assert write(stamp(frames[0], frozenset({"producer_id"})), arrays, known=known) is None
+    assert count(write(stamp(frames[0]), arrays, known=known)) == 1
+    known.learn((4, 2), (9, 1 << 15))
+    assert write(stamp(frames[0]), arrays, known=known) is None
+
+
+def test_a_batch_without_a_whole_header_is_for_the_general_way() -> None:
+    frame = asked(NOBODY)[0]
+    literals = request(frame).literals
+    short = frame[:8] + literals[0] + b"\x3b" + bytes(58) + literals[-1]
+    arrays = arrays_of([(short, b"")])
+    assert write(stamp(frame), arrays) is None

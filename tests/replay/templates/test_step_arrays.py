@@ -1,0 +1,64 @@
+"""Steps as arrays, and numbers in their bytes."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replay.templates import step_arrays as arrays_module
+from replay.templates.step_arrays import Arrays, number_at, put_number
+from tests.replay.support.produced import arrays_of, plan_of
+
+
+@given(st.integers(1, 8), st.data())
+def test_numbers_come_back(size: int, data: st.DataObject) -> None:
+    edge = 1 << 8 * size - 1
+    value = data.draw(st.integers(-edge, edge - 1))
+    room = bytearray(size + 2)
+    put_number(room, 1, value, size)
+    assert room == b"\0" + value.to_bytes(size, "big", signed=True) + b"\0"
+    assert number_at(room, 1, size) == value
+
+
+def test_frames_stand_behind_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays_module, "_KEPT_BYTES", 3)
+    found = arrays_of([(b"0009ask", b"tell"), (b"0009more", b"")], (3, -1))
+    assert found.frames.tobytes() == b"0009asktell0009more"
+    found.have_read(4)
+    assert found.frames.tobytes() == b"0009asktell0009more"
+    assert found.places.tolist() == [0, 11]
+    assert found.sizes.tolist() == [7, 8]
+    assert found.shapes.tolist() == [3, -1]
+    assert found.cause_ends.tolist() == [0, 0, 0]
+
+
+def test_what_is_noted_is_seen_by_all_who_share_it() -> None:
+    is_done = bytearray(1)
+    found = Arrays(plan_of([(b"0009", b"")]), is_done, array("q", [5]))
+    found.is_done[0] = 1
+    assert is_done == b"\1"
+    assert found.due_ns.tolist() == [5]
+
+
+def test_tables_lie_where_the_last_one_lay() -> None:
+    found = arrays_of([])
+    large = found.table(3, 2)
+    large[:] = 1
+    small = found.table(1, 4)
+    small[:] = 2
+    assert large.tolist() == [[2, 2], [2, 2], [1, 1]]
+    assert found.table(4, 2).shape == (4, 2)
+
+
+def test_kernels_know_the_types() -> None:
+    found = arrays_of([(b"0009", b"")])
+    for each in (*vars(found).values(), found.table(1, 1)):
+        if isinstance(each, np.ndarray):
+            assert each.dtype in (np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64))
+            assert each.dtype is np.dtype(each.dtype.name)
+    empty = arrays_of([])
+    assert len(empty.frames) == len(empty.places) == 0

@@ -1,0 +1,191 @@
+"""A stencil writes the bytes that the general way writes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dissector.protocol.messages import decode_request, decode_response
+from replay.client.pending_request import shape_of as written_as
+from replay.fields.batch_rewriter import PRODUCER_ROLES
+from replay.mapping.id_map import World
+from replay.mapping.request_rewriter import Rewritten, rewrite
+from replay.mapping.resource_names import Names
+from replay.model.outcome import Outcome, Part
+from replay.model.step import Captured, Step
+from replay.plan.request_shapes import shape_of
+from replay.templates import request_writer as stamp_module
+from replay.templates import response_matcher as match_module
+from replay.templates.request_kernel import CHANGED, COUNT, PER_HOLE
+from replay.templates.template import Stencil, stencil_of
+from tests.frames import sized
+from tests.replay.support.modes import MODES, run_as
+from tests.replay.support.produced import ID_OF, PRODUCE, Written, arrays_of, asked, told
+from tests.replay.support.worlds import topology, uuid
+
+HEADER = b"\0\x03own"
+NO_TIME = {"log_append_time_ms": -1}
+
+
+@pytest.fixture(scope="module", params=MODES, autouse=True)
+def mode(request: pytest.FixtureRequest) -> Iterator[None]:
+    how = request.param
+    with run_as(stamp_module, "stamp", how), run_as(match_module, "match", how):
+        yield
+
+
+def world(names: Names) -> World:
+    known = World(topology({name: number for name, number in ID_OF.items() if number > 10}), names)
+    known.captured_topics.learn({uuid(ID_OF[name]): name for name in ("orders", "audit")})
+    known.producers.learn((4, 2), (9, 0))
+    return known
+
+
+def header(version: int) -> bytes:
+    return HEADER + b"\0" * (version >= 9)
+
+
+def general(frame: bytes, version: int, known: World) -> tuple[Rewritten, bytes]:
+    out = rewrite(decode_request(frame), version, known)
+    assert not out.refused
+    return out, header(version) + written_as(PRODUCE, version).request.build(out.body)
+
+
+def stencil(frame: bytes, answer: bytes, version: int, known: World, live: bytes) -> Stencil | None:
+    asked_, told_ = decode_request(frame), decode_response(answer, PRODUCE, version)
+    shape = shape_of(asked_, told_)
+    assert shape is not None
+    out, _ = general(frame, version, known)
+    captured = Captured(0, "c", "b", PRODUCE, version, 0, "tester", frame, answer, True, 0, 0)
+    parts = [Part(1, version, out.body)]
+    outcome = Outcome(Step(0, captured), parts=parts, version=version, changes=out.changes)
+    return stencil_of(0, shape, outcome, header(version), live, 3, known)
+
+
+places = st.lists(
+    st.tuples(st.sampled_from(["orders", "audit"]), st.integers(0, 1)),
+    min_size=1,
+    max_size=3,
+    unique=True,
+)
+producers = st.tuples(st.just(4), st.just(2), st.integers(0, 2**31 - 1))
+
+
+@given(data=st.data(), version=st.integers(3, 13), at=places)
+def test_its_bytes_are_those_of_the_general_way(
+    data: st.DataObject, version: int, at: list[tuple[str, int]]
+) -> None:
+    names = data.draw(st.sampled_from([Names(prefix="p-"), Names({"orders": "p-orders"}, "p-")]))
+    known, more = world(names), data.draw(st.sampled_from([{}, {"transactional_id": "t"}]))
+
+    def drawn() -> list[Written]:
+        return [
+            Written(
+                *place,
+                data.draw(st.lists(st.binary(max_size=200), min_size=1, max_size=3)),
+                data.draw(st.just((-1, -1, -1)) | producers),
+                data.draw(st.sampled_from(["none", "gzip"])),
+            )
+            for place in at
+        ]
+
+    captured = told(version, [(*place, 5) for place in at])
+    live = told(version, [("p-" + topic, number, 8) for topic, number in at])
+    made = stencil(asked(version, drawn(), **more), captured, version, known, live)
+    assert made is not None
+    assert made.transactional_id == ("p-t" if more else "")
+    written = [drawn() for _ in range(3)]
+    frames = [asked(version, each, number, **more) for number, each in enumerate(written)]
+    arrays = arrays_of([(frame, captured) for frame in frames])
+    first = 0
+    while first < 3:
+        expected = [general(frame, version, known) for frame in frames[first:]]
+        steps = np.arange(3, dtype=np.int32)
+        found = made.stamp.write(arrays, steps, first, 7, 0, known.producers)
+        if found is None:
+            roles = {change.role for change in expected[0][0].changes} & set(PRODUCER_ROLES)
+            assert roles - made.replaced
+            first += 1
+            continue
+        data = b""
+        for number, row in enumerate(found.told.tolist()):
+            out, body = expected[number]
+            head = frames[first + number][:4] + (7 + number).to_bytes(4, "big")
+            data += sized(head + body)
+            each = written[first + number]
+            assert row[COUNT::PER_HOLE] == [len(one.values) for one in each]
+            changes = Counter((change.role, change.why) for change in out.changes)
+            assert made.changes + replaced_by(row) == changes
+        assert found.data == data
+        first += len(found.told)
+
+
+def replaced_by(row: list[int]) -> Counter[tuple[str, str]]:
+    return Counter(
+        (role, "")
+        for changed in row[CHANGED::PER_HOLE]
+        for at, role in enumerate(PRODUCER_ROLES)
+        if changed >> at & 1
+    )
+
+
+def test_it_knows_whom_to_ask_and_what_answers_look_like() -> None:
+    request, captured = asked(9, [Written("orders", 1)]), told(9, [("orders", 1, 0)])
+    known = world(Names(prefix="p-"))
+    made = stencil(request, captured, 9, known, told(9, [("p-orders", 1, 40)]))
+    assert made is not None
+    assert (made.node, made.age, made.version, made.patience_s) == (1, 3, 9, 0.1)
+    answer = sized(told(9, [("p-orders", 1, 50)]))
+    arrays = arrays_of([(request, captured)])
+    rows = made.stamp.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+    assert rows is not None
+    taken = made.match.take(arrays, answer, 0, 0, rows.told, 0, 1)
+    assert taken == (1, len(answer))
+    assert known.offsets.live("orders", 1, 0) == (50, "translated")
+
+
+def test_what_is_no_model() -> None:
+    request, captured = asked(13, [Written("orders", 1)]), told(13, [("orders", 1, 0)])
+    known = world(Names(prefix="p-"))
+    assert stencil(request, captured, 13, known, told(13, [("p-orders", 1, 0)])) is not None
+    refused = told(13, [("p-orders", 1, 0)], error_code=3)
+    assert stencil(request, captured, 13, known, refused) is None
+    throttled = told(13, [("p-orders", 1, 0)], throttle_time_ms=3)
+    assert stencil(request, captured, 13, known, throttled) is None
+
+
+@pytest.mark.parametrize("version", [9, 13])
+def test_partitions_of_answers_may_stand_in_another_order(version: int) -> None:
+    at = [("orders", 1), ("audit", 0)]
+    request = asked(version, [Written(*place, [b"v"] * 2) for place in at])
+    captured = told(version, [("orders", 1, 10), ("audit", 0, 20)])
+    known = world(Names(prefix="p-"))
+    known.live_topics.learn({uuid(ID_OF[name]): name for name in ("p-orders", "p-audit")})
+    turned = [("p-audit", 0, 60), ("p-orders", 1, 50)]
+    made = stencil(request, captured, version, known, told(version, turned))
+    assert made is not None
+    arrays = arrays_of([(request, captured)])
+    rows = made.stamp.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+    assert rows is not None
+    answer = sized(told(version, [("p-audit", 0, 65), ("p-orders", 1, 55)]))
+    assert made.match.take(arrays, answer, 0, 0, rows.told, 0, 1) == (1, len(answer))
+    for (topic, partition), before, now in zip(at, (10, 20), (55, 65), strict=True):
+        assert known.offsets.live(topic, partition, before) == (now, "translated")
+
+
+def test_a_time_that_is_set_once_and_once_not_is_noticed() -> None:
+    request, captured = asked(9, [Written("orders", 1)]), told(9, [("orders", 1, 0)], **NO_TIME)
+    known = world(Names(prefix="p-"))
+    made = stencil(request, captured, 9, known, told(9, [("p-orders", 1, 40)], **NO_TIME))
+    assert made is not None
+    for more, taken in ((NO_TIME, 1), ({"log_append_time_ms": 5}, 0)):
+        answer = sized(told(9, [("p-orders", 1, 50)], **more))
+        arrays = arrays_of([(request, captured)])
+        rows = made.stamp.write(arrays, np.zeros(1, np.int32), 0, 0, 0, known.producers)
+        assert rows is not None
+        assert made.match.take(arrays, answer, 0, 0, rows.told, 0, 1)[0] == taken

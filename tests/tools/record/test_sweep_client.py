@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from dissector.protocol.apis import api
+from dissector.protocol.messages import decode_request
+from tests.frames import response
+from tools.record.sweep.bodies import body_of
+from tools.record.sweep.client import DisagreementError, Speaker
+
+API_VERSIONS, HEARTBEAT, METADATA = 18, 12, 3
+
+
+class Broker:
+    """Answers ApiVersions rightly, Heartbeat as told; hangs up on all else."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.listener = listener
+        self.address = f"127.0.0.1:{listener.getsockname()[1]}"
+        self.cut, self.extra = 0, b""
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as stream:
+            while size := stream.read(4):
+                asked = decode_request(stream.read(int.from_bytes(size, "big")))
+                answer = self._answer(asked.api_key, asked.api_version, asked.correlation_id)
+                if answer is None:
+                    return
+                connection.sendall(len(answer).to_bytes(4, "big") + answer)
+
+    def _answer(self, key: int | None, version: int | None, number: int | None) -> bytes | None:
+        assert version is not None
+        assert number is not None
+        if key == API_VERSIONS:
+            offered = [(HEARTBEAT, 0, 99), (METADATA, 3, 4)]
+            keys = [{"api_key": k, "min_version": a, "max_version": b} for k, a, b in offered]
+            return response(key, version, number, api_keys=keys)[4:]
+        if key != HEARTBEAT:
+            return None
+        frame = response(key, version, number)[4:]
+        return frame[: len(frame) - self.cut] + self.extra
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield Broker(listener)
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_only_what_is_declared_and_offered_is_said(broker: Broker) -> None:
+    with Speaker(broker.address) as speaker:
+        assert list(speaker.versions(HEARTBEAT)) == [0, 1, 2, 3, 4]
+        assert list(speaker.versions(METADATA)) == [3, 4]
+        assert list(speaker.versions(77)) == []
+        speaker.every(HEARTBEAT, group_id="g", group_instance_id="i")
+        assert {(HEARTBEAT, version) for version in range(5)} <= speaker.answered
+
+
+def test_a_closed_connection_costs_one_api_only(
+    broker: Broker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Speaker(broker.address) as speaker:
+        assert speaker.newest(METADATA) is None
+        assert speaker.newest(HEARTBEAT) is not None
+        assert speaker.unanswered == {(METADATA, 4): "the broker closed the connection"}
+    assert "Metadata v4" in capsys.readouterr().err
+
+
+def test_a_response_that_is_not_as_declared_fails_the_sweep(broker: Broker) -> None:
+    broker.extra = b"\x00"
+    with (
+        pytest.raises(DisagreementError, match="1 bytes are left over"),
+        Speaker(broker.address) as speaker,
+    ):
+        speaker.newest(HEARTBEAT)
+
+
+def test_a_tagged_field_that_nobody_declared_fails_the_sweep(broker: Broker) -> None:
+    broker.cut, broker.extra = 1, b"\x01\x63\x01\xff"  # one field, tag 99, one byte
+    with pytest.raises(DisagreementError, match="not declared"), Speaker(broker.address) as speaker:
+        speaker.newest(HEARTBEAT)
+
+
+def test_bodies_have_what_the_version_has() -> None:
+    heartbeat = api(HEARTBEAT)
+    assert heartbeat is not None
+    fields = {"group_id": "g", "generation_id": 7, "group_instance_id": "i"}
+    assert body_of(heartbeat.request, 0, fields) == b"\0\1g" + b"\0\0\0\7" + b"\0\0"
+    assert body_of(heartbeat.request, 3, fields) == b"\0\1g" + b"\0\0\0\7" + b"\0\0" + b"\0\1i"
+
+
+def test_a_null_where_there_can_be_none_is_the_zero() -> None:
+    metadata = api(METADATA)
+    assert metadata is not None
+    assert body_of(metadata.request, 0, {"topics": None}) == b"\0\0\0\0"
+    assert body_of(metadata.request, 1, {"topics": None}) == b"\xff\xff\xff\xff"
+
+
+def test_a_field_that_no_version_has_is_a_mistake() -> None:
+    heartbeat = api(HEARTBEAT)
+    assert heartbeat is not None
+    with pytest.raises(AssertionError, match="no_such"):
+        body_of(heartbeat.request, 0, {"no_such": 1})

@@ -1,0 +1,276 @@
+"""A client that says one request at a time, at any version, and holds every answer to account."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from construct import Container
+
+from dissector.protocol.apis import api, api_name
+from dissector.protocol.carried import record_problems
+from dissector.protocol.headers import RequestHeader, request_header_version
+from dissector.protocol.messages import Message, decode_response, expects_response
+from tools.record.scenario import until
+from tools.record.sweep.bodies import body_of, errors_of, unknown_tags
+
+T = TypeVar("T")
+
+CLIENT_ID = "kafkashark-sweep"
+SOFTWARE = {"client_software_name": CLIENT_ID, "client_software_version": "1"}
+"""What ApiVersions wants to know of a client."""
+
+PATIENCE_S = 15.0
+_POLL_S = 0.1
+API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE = 18, 17, 36
+
+NOT_YET = {
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "NOT_COORDINATOR",
+    "CONCURRENT_TRANSACTIONS",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_LEADER_OR_FOLLOWER",
+    "DELEGATION_TOKEN_NOT_FOUND",
+}
+"""Errors of a broker that will know better in a moment."""
+
+
+class DisagreementError(Exception):
+    """Kafka's bytes are not what our declarations say."""
+
+
+class Speaker:
+    """
+    A client of one listener, with a connection for each API.
+
+    A connection that the broker closes, or does not answer on, costs only that API's turn: it is
+    noted in `unanswered`.
+
+    Attributes:
+        offered: The versions that the listener's ApiVersions response tells, by API key.
+        answered: Every (API key, version) that was answered.
+        unanswered: Every other one that was asked, and what happened.
+    """
+
+    def __init__(self, address: str, login: tuple[str, str] | None = None) -> None:
+        """Ask what the listener at host:port offers; `login` is a name and password for PLAIN."""
+        host, _, port = address.rpartition(":")
+        self._place = (host, int(port))
+        self._login = login
+        self._open: dict[int, socket.socket] = {}
+        self._correlation_id = 0
+        self._wrong: list[str] = []
+        self.offered: dict[int, range] = {API_VERSIONS: range(4)}
+        self.answered: set[tuple[int, int]] = set()
+        self.unanswered: dict[tuple[int, int], str] = {}
+        hello = self.say(API_VERSIONS, 3, **SOFTWARE)
+        assert hello is not None, f"nobody answers at {address}"
+        self.offered = {
+            each.api_key: range(each.min_version, each.max_version + 1) for each in hello.api_keys
+        }
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
+        """Close the connections; raise what disagreed, say what was not answered."""
+        for connection in self._open.values():
+            connection.close()
+        for (key, version), what in sorted(self.unanswered.items()):
+            if (key, version) not in self.answered:
+                print(f"  {api_name(key)} v{version}: {what}", file=sys.stderr)
+        if self._wrong:
+            raise DisagreementError("\n".join(self._wrong))
+
+    def versions(self, key: int) -> range:
+        """Give the versions of an API that are offered and declared; none at all, perhaps."""
+        found = api(key)
+        offered = self.offered.get(key, range(0))
+        if found is None:
+            return range(0)
+        known = found.request.versions
+        return range(max(offered.start, known.low), min(offered.stop, known.high + 1))
+
+    def rounds(self, *keys: int) -> range:
+        """Count from 0 so far that `turn` walks through all versions of each of these APIs."""
+        return range(max(len(self.versions(key)) for key in keys))
+
+    def turn(self, key: int, number: int, /, **fields: Any) -> Container | None:
+        """Say an API at the version whose turn it is: the newest where there is none left."""
+        versions = self.versions(key)
+        if not versions:
+            return None
+        return self.say(key, versions[min(number, len(versions) - 1)], **fields)
+
+    def each(self, key: int, /, **fields: Any) -> Iterator[tuple[int, Container | None]]:
+        """Say an API at each version; yield versions with answers."""
+        for version in self.versions(key):
+            yield version, self.say(key, version, **fields)
+
+    def every(self, key: int, /, **fields: Any) -> None:
+        """Say an API at each version with the same fields."""
+        for _ in self.each(key, **fields):
+            pass
+
+    def newest(self, key: int, /, **fields: Any) -> Container | None:
+        """Say an API at its newest version."""
+        return self.turn(key, sys.maxsize, **fields)
+
+    def rest(self, keys: Iterable[int]) -> None:
+        """Say what is offered of these APIs and was not asked yet, with nothing in it."""
+        for key in keys:
+            for version in self.versions(key):
+                if (key, version) not in self.answered and (key, version) not in self.unanswered:
+                    self.say(key, version)
+
+    def say(self, key: int, version: int, /, **fields: Any) -> Container | None:
+        """
+        Say a request and wait for its answer, again while the broker is not ready to tell.
+
+        Args:
+            key: Of the API, offered or not.
+            version: One that is declared.
+            fields: What the version does not have is left out; what is not given is at its zero.
+
+        Returns:
+            The body of the response; None where none came or none is due.
+        """
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            message = self._exchange(key, version, fields)
+            if message is None or message.body is None:
+                return None
+            if not errors_of(message) & NOT_YET or time.monotonic() > deadline:
+                return message.body
+            time.sleep(_POLL_S)
+
+    def say_new(self, key: int, version: int) -> Container | None:
+        """Say an API at a version above all known, in the shape of the newest offered."""
+        request = self._request(key, self.versions(key)[-1], SOFTWARE)
+        answer = self._send(key, version, request[:2] + version.to_bytes(2, "big") + request[4:])
+        if answer is None:
+            return None
+        message = decode_response(answer, key, version)
+        self._check(message, 0)
+        return message.body
+
+    def token(self, key: int, data: bytes) -> bytes | None:
+        """Say raw bytes, as SASL does after SaslHandshake v0, on the connection of an API."""
+        return self._send(key, 0, data)
+
+    @contextlib.contextmanager
+    def together(self, *keys: int) -> Iterator[None]:
+        """Let APIs share a new connection of their own for a while."""
+        for key in keys:
+            self._forget(key)
+        connection = self._connect()
+        self._open |= dict.fromkeys(keys, connection)
+        try:
+            yield
+        finally:
+            for key in keys:
+                self._forget(key)
+
+    def _forget(self, key: int) -> None:
+        if key in self._open:
+            self._open.pop(key).close()
+
+    def _exchange(self, key: int, version: int, fields: Mapping[str, Any]) -> Message | None:
+        frame = self._request(key, version, fields)
+        answer = self._send(key, version, frame)
+        if answer is None:
+            return None
+        message = decode_response(answer, key, version)
+        self._check(message, version)
+        return message
+
+    def _request(self, key: int, version: int, fields: Mapping[str, Any]) -> bytes:
+        found = api(key)
+        assert found is not None
+        self._correlation_id += 1
+        header = {
+            "request_api_key": key,
+            "request_api_version": version,
+            "correlation_id": self._correlation_id,
+            "client_id": CLIENT_ID,
+        }
+        head = RequestHeader.codec(request_header_version(key, version)).build(header)
+        return head + body_of(found.request, version, fields)
+
+    def _send(self, key: int, version: int, frame: bytes) -> bytes | None:
+        try:
+            if key not in self._open:
+                self._open[key] = self._connect()
+            connection = self._open[key]
+            connection.sendall(len(frame).to_bytes(4, "big") + frame)
+            if not expects_response(frame):
+                return None
+            answer = _read(connection, int.from_bytes(_read(connection, 4), "big"))
+        except TimeoutError:
+            self.unanswered[key, version] = f"no answer in {PATIENCE_S:.0f} s"
+        except OSError:
+            self.unanswered[key, version] = "the broker closed the connection"
+        else:
+            self.answered.add((key, version))
+            return answer
+        self._forget(key)
+        return None
+
+    def _connect(self) -> socket.socket:
+        connection = socket.create_connection(self._place, PATIENCE_S)
+        if self._login is not None:
+            name, password = self._login
+            token = f"\0{name}\0{password}".encode()
+            for key, fields in (
+                (SASL_HANDSHAKE, {"mechanism": "PLAIN"}),
+                (SASL_AUTHENTICATE, {"auth_bytes": token}),
+            ):
+                frame = self._request(key, 1, fields)
+                connection.sendall(len(frame).to_bytes(4, "big") + frame)
+                _read(connection, int.from_bytes(_read(connection, 4), "big"))
+        return connection
+
+    def _check(self, message: Message, version: int) -> None:
+        """Hold an answer against its declaration: each byte read, known, and written alike."""
+        name = f"{message.api} v{version} response"
+        self._wrong += [f"{name}: {each}" for each in message.problems + record_problems(message)]
+        schema = message.schema
+        if message.body is None or schema is None or message.problems:
+            return
+        body = message.frame[message.body_start :]
+        if schema.codec(message.api_version or 0).build(message.body) != body:
+            self._wrong.append(f"{name}: is not written as it was read: {body.hex()}")
+        unknown = list(unknown_tags(message.body))
+        if unknown:
+            self._wrong.append(f"{name}: has tagged fields that are not declared: {unknown}")
+
+
+def patiently(what: str, attempt: Callable[[], T | None]) -> T:
+    """Do as `until` does, with a moment between the attempts: each of them is in the capture."""
+
+    def paced() -> T | None:
+        result = attempt()
+        if not result:
+            time.sleep(_POLL_S)
+        return result
+
+    return until(what, paced)
+
+
+def _read(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        more = connection.recv(count - len(data))
+        if not more:
+            raise ConnectionError("closed")
+        data += more
+    return data

@@ -1,0 +1,155 @@
+"""The sweep's first part: topics, Produce, Fetch, offsets."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from construct import Container
+
+from dissector.protocol.records import LegacyRecord, build_records, new_batch, new_message_set
+from tools.record.scenario import orders
+from tools.record.sweep.client import Speaker, patiently
+
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, CREATE_TOPICS = 0, 1, 2, 3, 19
+DELETE_RECORDS, OFFSET_FOR_LEADER_EPOCH, DESCRIBE_TOPIC_PARTITIONS = 21, 23, 75
+KEYS = (
+    PRODUCE,
+    FETCH,
+    LIST_OFFSETS,
+    METADATA,
+    DELETE_RECORDS,
+    OFFSET_FOR_LEADER_EPOCH,
+    DESCRIBE_TOPIC_PARTITIONS,
+)
+
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_ZSTD_SINCE = 7
+_TIMESTAMP_MS = 1_700_000_000_000
+_LATEST, _EARLIEST = -1, -2
+_NEW_MARKS = {7: -3, 8: -4, 9: -5, 11: -6}
+"""Other marks of ListOffsets and the version that brought them: by time, local, tiered."""
+
+
+def records(magic: int = 2, codec: str = "none", count: int = 2, **of_producer: Any) -> bytes:
+    """Make the records of a Produce request in any message format."""
+    made = [
+        LegacyRecord(offset=index, timestamp=_TIMESTAMP_MS + index, key=key, value=value)
+        for index, (key, value) in enumerate(orders(count))
+    ]
+    if magic == 2:
+        return build_records([new_batch(made, codec=codec, **of_producer)])
+    return build_records(new_message_set(made, magic=magic, codec=codec))
+
+
+def produce(
+    speaker: Speaker,
+    version: int,
+    name: str,
+    topic_id: UUID,
+    data: bytes,
+    transactional_id: str | None = None,
+) -> None:
+    """Produce to partition 0."""
+    partitions = [{"index": 0, "records": data}]
+    topic = {"name": name, "topic_id": topic_id, "partition_data": partitions}
+    speaker.say(
+        PRODUCE,
+        version,
+        transactional_id=transactional_id,
+        acks=-1,
+        timeout_ms=5000,
+        topic_data=[topic],
+    )
+
+
+def create_topics(speaker: Speaker, *names: str, partitions: int = 1) -> dict[str, UUID]:
+    """Create topics, wait until each partition has a leader, give their ids."""
+    topics = [
+        {"name": name, "num_partitions": partitions, "replication_factor": 1} for name in names
+    ]
+    speaker.newest(CREATE_TOPICS, topics=topics, timeout_ms=5000)
+    wanted = [{"name": name} for name in names]
+
+    def led() -> list[Container] | None:
+        body = speaker.newest(METADATA, topics=wanted, allow_auto_topic_creation=False)
+        assert body is not None
+        ready = all(
+            len(topic.partitions) == partitions
+            and all(each.leader_id >= 0 for each in topic.partitions)
+            for topic in body.topics
+        )
+        return body.topics if ready else None
+
+    return {topic.name: topic.topic_id for topic in patiently("leaders", led)}
+
+
+def data(speaker: Speaker) -> None:
+    """Say every version of what moves and finds records."""
+    names = ("sweep.data.written", "sweep.data.read")
+    ids = create_topics(speaker, *names)
+    _produce_all(speaker, names[0], ids[names[0]])
+    produce(speaker, speaker.versions(PRODUCE)[-1], names[1], ids[names[1]], records(count=3))
+    _fetch_all(speaker, names[1], ids[names[1]])
+    for version in speaker.versions(LIST_OFFSETS):
+        _list_offsets(speaker, version, names[1])
+    for version in speaker.versions(METADATA):
+        asked: list[dict[str, Any]] = [{"name": names[0]}, {"name": "sweep.unknown"}]
+        if version >= 12:
+            asked = [{"topic_id": ids[names[0]], "name": None}, {"topic_id": UUID(int=9)}]
+        speaker.say(
+            METADATA,
+            version,
+            topics=asked,
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=True,
+            include_topic_authorized_operations=True,
+        )
+    epochs = [{"partition": 0, "leader_epoch": 0}, {"partition": 7, "leader_epoch": 0}]
+    speaker.every(OFFSET_FOR_LEADER_EPOCH, topics=[{"topic": names[0], "partitions": epochs}])
+    asked = [{"name": name} for name in (*names, "sweep.unknown")]
+    speaker.every(DESCRIBE_TOPIC_PARTITIONS, topics=asked, response_partition_limit=1)
+    for version in speaker.versions(DELETE_RECORDS):
+        partitions = [{"partition_index": 0, "offset": version + 1}]
+        topics = [{"name": names[1], "partitions": partitions}]
+        speaker.say(DELETE_RECORDS, version, topics=topics, timeout_ms=5000)
+    speaker.rest(KEYS)
+
+
+def _produce_all(speaker: Speaker, name: str, topic_id: UUID) -> None:
+    for version in speaker.versions(PRODUCE):
+        magic = 2 if version > 2 else int(version == 2)
+        codecs = _CODECS if version >= _ZSTD_SINCE else _CODECS[:4]
+        # Many versions look alike: let the codecs differ.
+        codec = codecs[version % len(codecs)]
+        produce(speaker, version, name, topic_id, records(magic, codec))
+    newest = speaker.versions(PRODUCE)[-1]
+    produce(speaker, newest, "sweep.unknown", UUID(int=9), records())
+
+
+def _fetch_all(speaker: Speaker, name: str, topic_id: UUID) -> None:
+    partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 10_000}
+    beyond = {"partition": 0, "fetch_offset": 1000, "partition_max_bytes": 10_000}
+    there = {"topic": name, "topic_id": topic_id}
+    waits = {"replica_id": -1, "max_wait_ms": 100, "min_bytes": 1, "max_bytes": 20_000}
+    for version in speaker.versions(FETCH):
+        speaker.say(FETCH, version, topics=[{**there, "partitions": [partition]}], **waits)
+    newest = speaker.versions(FETCH)[-1]
+    speaker.say(FETCH, newest, topics=[{**there, "partitions": [beyond]}], **waits)
+    nowhere = {"topic": "sweep.unknown", "topic_id": UUID(int=9), "partitions": [partition]}
+    speaker.say(FETCH, newest, topics=[nowhere], **waits)
+    whole = {**waits, "topics": [{**there, "partitions": [partition]}], "session_epoch": 0}
+    session = speaker.say(FETCH, newest, **whole)
+    if session is not None:
+        of_session = {**waits, "session_id": session.session_id}
+        speaker.say(FETCH, newest, **of_session, session_epoch=1)
+        forgotten = [{**there, "partitions": [0]}]
+        speaker.say(FETCH, newest, **of_session, session_epoch=2, forgotten_topics_data=forgotten)
+
+
+def _list_offsets(speaker: Speaker, version: int, name: str) -> None:
+    marks = [_LATEST, _EARLIEST, *(mark for since, mark in _NEW_MARKS.items() if version >= since)]
+    for timestamp in (marks[-1], _TIMESTAMP_MS + 1):
+        asked = {"partition_index": 0, "timestamp": timestamp, "max_num_offsets": 2}
+        topics = [{"name": name, "partitions": [{**asked, "current_leader_epoch": -1}]}]
+        speaker.say(LIST_OFFSETS, version, replica_id=-1, topics=topics, timeout_ms=1000)
