@@ -13,7 +13,8 @@ import construct
 
 from benchmarks.timing import Row, call_us
 from dissector import codec
-from dissector.protocol.apis import Kind
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import api
 from dissector.protocol.schema import Field, split
 
 _TARGETS = {"plain Construct": 5.0, "kafka-python": 1.0}
@@ -94,13 +95,14 @@ _MESSAGES: tuple[tuple[str, int, int, Kind, dict[str, Any], str], ...] = (
 def rows() -> Iterator[Row]:
     """Time the parsing and the building of a few messages."""
     for name, key, version, kind, body, kafka_name in _MESSAGES:
-        ours = codec(key, version, kind)
+        ours, declared = codec(key, version, kind), api(key)
+        assert declared is not None
         data = ours.build(body)
         value = ours.parse(data)
         own = partial(ours.parse, data), partial(ours.build, value)
         own_us = [call_us(call) for call in own]
         for peer, calls in (
-            ("plain Construct", _plain(ours.schema.fields, version, data)),
+            ("plain Construct", _plain(declared.schema(kind).fields, version, data)),
             ("kafka-python", _kafka_python(kafka_name, version, data)),
             ("kio", _kio(key, version, kind, data)),
         ):

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from conform.public import conform
-    from conform.registry.rule import Severity
+    from conform.registry.rank import Severity
     from conform.registry.verdict import Finding, Verdict
 
 __all__ = ["Finding", "Severity", "Verdict", "conform"]
 
 _PLACES = {
     "Finding": "registry.verdict",
-    "Severity": "registry.rule",
+    "Severity": "registry.rank",
     "Verdict": "registry.verdict",
     "conform": "public",
 }

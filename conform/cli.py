@@ -17,7 +17,8 @@ from dissector.view.text.escape import escaped
 from replay.options import security_options
 
 if TYPE_CHECKING:
-    from conform.registry.rule import Rule, Severity
+    from conform.registry.rank import Severity
+    from conform.registry.rule import Rule
     from conform.registry.verdict import Verdict
     from dissector.engine.reading.reader import Reading
 
@@ -101,7 +102,7 @@ def conform(
     where an error is found (--fail-on), and 2 where no rule could be judged (--require-judged).
     """
     from conform.public import chosen_rules, judged
-    from conform.registry.rule import Severity
+    from conform.registry.rank import Severity
     from conform.report.verdict_text import rule_lines
     from conform.rule_selection import known, ordered
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from conform.judge import Judge
 from conform.probe import probes  # noqa: F401  (adds its rules to the registry)
-from conform.registry.rule import Rule, Severity
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
 from conform.report.baseline import apply, read_baseline
 from conform.rule_selection import chosen

@@ -20,7 +20,8 @@ from dissector.errors import (
     UnknownCodec,
     UsageError,
 )
-from dissector.protocol.apis import Api, Kind, all_apis, api
+from dissector.protocol.api import Api, Kind
+from dissector.protocol.apis import all_apis, api
 from dissector.protocol.codec import Codec
 from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.messages import Message, decode_request, decode_response

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         ReplayError,
         UsageError,
     )
-    from dissector.protocol.apis import Kind
+    from dissector.protocol.api import Kind
     from dissector.public import (
         Api,
         Capture,

@@ -20,7 +20,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from dissector.protocol.apis import Api, Kind, all_apis, api_name
+from dissector.protocol.api import Api, Kind
+from dissector.protocol.apis import all_apis, api_name
 from dissector.protocol.compiled import UNKNOWN_TAGS
 from dissector.protocol.schema import Field, Schema, split
 from tests.strategies import values

@@ -6,6 +6,8 @@ import ast
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,32 @@ def test_the_public_face_is_what_it_says() -> None:
         dissector.MAX_FRAME_BYTES  # noqa: B018  (that public module uses it does not publish it)
     for name in dissector.__all__:
         assert getattr(dissector, name).__doc__, f"{name} says nothing of itself"
+
+
+def test_imports_go_one_way() -> None:
+    """Between files too, those for types and those inside functions as well."""
+    names = {name_of(module): ROOT / module for module in MODULES}
+    graph = {
+        name: {found for found in imports_of(path) if found in names}
+        for name, path in names.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle of imports: {' -> '.join(error.args[1])}")
+
+
+def name_of(module: Path) -> str:
+    return ".".join(module.with_suffix("").parts)
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
 
 
 def test_files_are_short() -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dissector.protocol.apis import Api, all_apis
+from dissector.protocol.api import Api
+from dissector.protocol.apis import all_apis
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- apis -->\n", "<!-- /apis -->"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conform.evidence.observation import Closing, Turn, span_of
-from conform.registry.rule import Rule, Severity, Side
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule, Side
 from conform.registry.verdict import PARTICULARS, Finding, Verdict, finding_key
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.protocol.embedded.sasl_tokens import MASK

@@ -10,7 +10,8 @@ from typing import TypeAlias
 from conform.probe.probe_fixtures import Own
 from conform.probe.probe_reporter import LiveSay
 from conform.probe.probe_target import Gone, Target
-from conform.registry.rule import Severity, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conform.evidence.observation import span_of
 from conform.probe.raw_exchange import Said
-from conform.registry.rule import Rule, Severity, Side
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule, Side
 from conform.registry.verdict import Finding, Verdict, finding_key
 from dissector.protocol.error_codes import error_code, error_name
 

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from conform.registry.rule import Severity
 
 
 class Rank(StrEnum):
@@ -50,3 +46,16 @@ def rank_of(rule: str, severity: Severity) -> Rank:
     """Return the rank of a rule by its id and severity: only an error breaks clients."""
     is_mild = severity.value != "error" or rule in _CODES_OF_KAFKA
     return Rank.DIFFERS if is_mild else Rank.BREAKS
+
+
+class Severity(StrEnum):
+    """
+    Severity of a violation.
+
+    What Kafka rejects, or what corrupts a peer, is an error; what Kafka tolerates is a warning;
+    advice is a note.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from conform.registry.rank import Rank, rank_of
+from conform.registry.rank import Rank, Severity, rank_of
 
 On: TypeAlias = Literal["exchange", "batch", "close", "live"]
 """The kind of observation that a rule examines."""
@@ -20,19 +20,6 @@ On: TypeAlias = Literal["exchange", "batch", "close", "live"]
 Call: TypeAlias = Callable[..., Any]
 
 Glance: TypeAlias = Callable[..., int | None]
-
-
-class Severity(StrEnum):
-    """
-    Severity of a violation.
-
-    What Kafka rejects, or what corrupts a peer, is an error; what Kafka tolerates is a warning;
-    advice is a note.
-    """
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
 
 
 class Side(StrEnum):

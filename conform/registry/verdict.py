@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from conform.registry.rank import Rank, rank_of
-from conform.registry.rule import Rule, Severity, Side
+from conform.registry.rank import Rank, Severity, rank_of
+from conform.registry.rule import Rule, Side
 from dissector.errors import mistake_place
 
 SHOWN = 3

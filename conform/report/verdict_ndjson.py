@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from conform.registry.rank import Rank
-from conform.registry.rule import Rule, Severity
+from conform.registry.rank import Rank, Severity
+from conform.registry.rule import Rule
 from conform.registry.verdict import Finding, Kind, Verdict
 from dissector.view.text.value_text import json_text
 

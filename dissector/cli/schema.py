@@ -10,7 +10,8 @@ import typer
 from dissector.cli import options
 from dissector.cli.output import write_lines
 from dissector.errors import UsageError
-from dissector.protocol.apis import Api, Kind, all_apis, api, api_keys
+from dissector.protocol.api import Api, Kind
+from dissector.protocol.apis import all_apis, api, api_keys
 from dissector.protocol.schema import Field
 from dissector.view.tables.row_formats import table_lines
 from dissector.view.text.value_text import json_text

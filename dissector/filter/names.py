@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from dissector.filter import kinds
 from dissector.filter.literals import near
-from dissector.protocol.apis import Kind as Side
+from dissector.protocol.api import Kind as Side
 from dissector.protocol.apis import all_apis
 from dissector.protocol.context import per_schemas
 from dissector.protocol.schema import Field

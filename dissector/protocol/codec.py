@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from construct import Construct, Subconstruct
 
 from dissector.protocol import emit
 from dissector.protocol.compiled import MISFITS, Read, Write, parse_by
-
-if TYPE_CHECKING:
-    from dissector.protocol.schema import Schema
 
 WARM = 30
 """
@@ -30,19 +27,13 @@ class Codec(Subconstruct):  # type: ignore[misc]
     where it stopped); `build(mapping)` gives bytes. A key that is missing in the mapping is written
     at its declared default, if it has one.
 
-    Attributes:
-        schema: The declaration.
-        version: The version.
-
     Raises:
         DecodeError: From `parse`: with the path of the field and the position of the byte.
         EncodeError: From `build`: with the path of the field.
     """
 
-    def __init__(self, construct: Construct, schema: Schema, version: int) -> None:
+    def __init__(self, construct: Construct) -> None:
         super().__init__(construct)
-        self.schema = schema
-        self.version = version
         self._parsed = self._built = 0
         self._read: Read | None = None
         self._write: Write | None = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dissector.protocol.apis import Kind
+from dissector.protocol.api import Kind
 from dissector.protocol.carried import may_be_cut
 from dissector.protocol.context import per_schemas
 from dissector.protocol.facts import ERROR, NOTHING, PAIR_ID, role

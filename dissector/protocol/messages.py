@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dissector.errors import DecodeError, Problem
-from dissector.protocol.apis import Kind, api, api_name, source_of
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import api, api_name, source_of
 from dissector.protocol.context import current, per_schemas, using
 from dissector.protocol.headers import (
     API_VERSIONS,

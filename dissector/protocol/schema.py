@@ -210,7 +210,7 @@ class Schema:
             from dissector.protocol.codec import Codec
 
             construct = _fields(self.fields, version, version in self.flexible)
-            codec = self._codecs[version] = Codec(construct, self, version)
+            codec = self._codecs[version] = Codec(construct)
         return codec
 
     def read_as(self, version: int) -> int | None:

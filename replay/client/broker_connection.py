@@ -13,7 +13,7 @@ from construct import Container
 from dissector.errors import ReplayError
 from replay.client.auth import Security, authenticate
 from replay.client.in_flight import Pulse, Waiting
-from replay.client.pending_request import Asked, next_id, shape_of
+from replay.client.pending_request import Asked, Peer, next_id, shape_of
 from replay.client.transport import Connection, connect, written
 from replay.client.version_negotiation import negotiate
 
@@ -34,6 +34,7 @@ class Link:
 
     Attributes:
         address: `host:port`.
+        peer: The broker, as requests in flight know it.
         versions: The APIs that the broker offers: key -> (lowest, highest version).
         features: The features that the broker supports, with their newest versions (KIP-584).
         failure: Why the connection is unusable; None while it is usable.
@@ -49,6 +50,7 @@ class Link:
         pulse: Pulse,
     ) -> None:
         self.address = written(host, port)
+        self.peer = Peer(self.address, self.room)
         self.versions: dict[int, tuple[int, int]] = {}
         self.features: dict[str, int] = {}
         self.failure: ReplayError | None = None
@@ -90,7 +92,7 @@ class Link:
         link = cls(host, port, security, timeout_s, client_id, pulse or Pulse())
         try:
             await connect(link._connection, host, port, security.tls, timeout_s)
-            link.versions = await negotiate(link)
+            link.versions, link.features = await negotiate(link.address, link.send)
             await link._authenticate()
         except BaseException:
             link._connection.abort()
@@ -138,7 +140,7 @@ class Link:
             EncodeError: The body does not fit the version.
             DecodeError: The version is not known to us.
         """
-        asked = Asked(self, api_key, version, patience_s)
+        asked = Asked(self.peer, api_key, version, patience_s)
         return self._send(asked, body, due, self._held, client_id)
 
     async def ask(
@@ -202,7 +204,7 @@ class Link:
 
     async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
         """Send an authentication request, which is never held back, and return the response."""
-        asked = self._send(Asked(self, api_key, version, 0.0), body, True, None)
+        asked = self._send(Asked(self.peer, api_key, version, 0.0), body, True, None)
         answer = await asked.answer()
         assert answer is not None
         return answer

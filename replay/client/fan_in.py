@@ -8,7 +8,8 @@ from typing import Any
 from construct import Container
 
 from dissector.protocol.schema import Schema
-from replay.fields.roles import Branch, Leaf, Node, Role, plan
+from replay.fields.field_layout import Branch, Leaf, Node, Role
+from replay.fields.roles import plan
 
 
 def merge(schema: Schema, version: int, bodies: Sequence[Container]) -> Container:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from construct import Container
 
@@ -19,10 +19,6 @@ from dissector.protocol.headers import (
     response_header_version,
 )
 from dissector.protocol.messages import Message, decode_response
-
-if TYPE_CHECKING:
-    from replay.client.broker_connection import Link
-
 
 LAST_CORRELATION_ID = 2**31 - 9
 """Java clients reserve the eight ids above for SASL (Kafka, SaslClientAuthenticator.java)."""
@@ -67,6 +63,19 @@ def patience_s(body: Mapping[str, Any]) -> float:
     return max(0, *times) / 1000
 
 
+class Peer(NamedTuple):
+    """
+    The broker of a request.
+
+    Attributes:
+        address: `host:port`.
+        room: Waits until the broker has taken most of the data sent.
+    """
+
+    address: str
+    room: Callable[[], Awaitable[None]]
+
+
 class Asked:
     """
     A request in flight; await `answer()` for the body of its response.
@@ -80,7 +89,7 @@ class Asked:
     """
 
     __slots__ = (
-        "_link",
+        "_peer",
         "answered_ns",
         "api_key",
         "correlation_id",
@@ -91,8 +100,8 @@ class Asked:
         "version",
     )
 
-    def __init__(self, link: Link, api_key: int, version: int, patience_s: float) -> None:
-        self._link = link
+    def __init__(self, peer: Peer, api_key: int, version: int, patience_s: float) -> None:
+        self._peer = peer
         self.api_key = api_key
         self.version = version
         self.patience_s = patience_s
@@ -132,7 +141,7 @@ class Asked:
 
     def alone(self) -> Asked:
         """Return an awaitable copy for one request, if this one stands for several."""
-        one = Asked(self._link, self.api_key, self.version, self.patience_s)
+        one = Asked(self._peer, self.api_key, self.version, self.patience_s)
         one.correlation_id = self.correlation_id
         one.sent_ns, one.answered_ns = self.sent_ns, self.answered_ns
         one.frame = asyncio.get_running_loop().create_future()
@@ -148,7 +157,7 @@ class Asked:
             ReplayError: The connection is lost, timed out, or the response can't be decoded.
         """
         if self.frame is None:
-            await self._link.room()
+            await self._peer.room()
             return None
         frame = await self.frame
         shape = shape_of(self.api_key, self.version)
@@ -160,7 +169,7 @@ class Asked:
                 pass  # message() reports the position
         message = await self.message()
         if message.body is None:
-            raise ReplayError(self._link.address, f"answered garbage: {message.problems[0]}")
+            raise ReplayError(self._peer.address, f"answered garbage: {message.problems[0]}")
         return message.body
 
     async def message(self) -> Message:

@@ -17,7 +17,8 @@ from construct import Container
 from dissector.protocol.apis import NAMES, api
 from dissector.protocol.error_codes import error_code
 from replay.client.cluster import Cluster, Coordinated
-from replay.fields.roles import Branch, Leaf, Node, Role, plan
+from replay.fields.field_layout import Branch, Leaf, Node, Role
+from replay.fields.roles import plan
 
 
 class Way(StrEnum):

@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from importlib.metadata import version as version_of
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from dissector.errors import ReplayError
 from dissector.protocol.apis.data.api_versions import ApiVersionsRequest
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION, decode_response
-
-if TYPE_CHECKING:
-    from replay.client.broker_connection import Link
+from replay.client.pending_request import Asked
 
 _REMEMBERED = 16
 """Size of the cache of ApiVersions responses: one entry for each distinct broker."""
 
 
-async def negotiate(link: Link) -> dict[int, tuple[int, int]]:
+_Send: TypeAlias = Callable[[int, int, Mapping[str, Any]], Asked]
+"""Sends a request of an API key and version with a body."""
+
+
+async def negotiate(address: str, send: _Send) -> tuple[dict[int, tuple[int, int]], dict[str, int]]:
     """
     Request the API versions: in our newest version, else one the refusal offers or v0 (KIP-511).
 
-    A refusal may have any layout; only its error code is relied upon. The broker's features are
-    stored in `link.features`.
+    A refusal may have any layout; only its error code is relied upon.
 
     Returns:
-        API key -> lowest and highest version.
+        API key -> lowest and highest version; feature -> highest version (KIP-584).
 
     Raises:
         ReplayError: The broker does not answer with its versions.
     """
     newest = ApiVersionsRequest.versions.high
-    offer = await _ask(link, newest)
+    offer = await _ask(send, newest)
     if offer.error_code == UNSUPPORTED_VERSION:
         known = offer.versions.get(API_VERSIONS)
-        offer = await _ask(link, min(newest - 1, known[1]) if known else 0)
+        offer = await _ask(send, min(newest - 1, known[1]) if known else 0)
     why = offer.problem or (error_name(offer.error_code) if offer.error_code else "")
     if why:
-        raise ReplayError(link.address, f"ApiVersions failed: {why}")
-    link.features = offer.features
-    return offer.versions
+        raise ReplayError(address, f"ApiVersions failed: {why}")
+    return offer.versions, offer.features
 
 
 class _Offer(NamedTuple):
@@ -53,9 +54,9 @@ class _Offer(NamedTuple):
     problem: str
 
 
-async def _ask(link: Link, version: int) -> _Offer:
+async def _ask(send: _Send, version: int) -> _Offer:
     about = {"client_software_name": "kafkashark", "client_software_version": our_version()}
-    asked = link.send(API_VERSIONS, version, about)
+    asked = send(API_VERSIONS, version, about)
     assert asked.frame is not None
     return _read((await asked.frame)[4:], version)
 

@@ -11,26 +11,12 @@ from dissector.protocol.embedded.membership.group_members import Part, read_memb
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.error_codes import error_name
 from dissector.view.text.value_text import jsonable
-from replay.compare.comparison_policy import (
-    AT_REST,
-    COMPARED,
-    COUNTED,
-    ELSEWHERE,
-    GIVEN,
-    MOVING,
-    OF_A_BROKER,
-    OF_MADE,
-    OF_THE_CLUSTER,
-    PASSING,
-    STATUS,
-    TASKS,
-    TOLD_WHEN_NEW,
-    UNORDERED,
-)
+from replay.compare import comparison_policy as policy
 from replay.compare.config_sources import has_default
 from replay.compare.record_diff import compare_contents, data_offsets
 from replay.compare.tolerances import are_as_many, have_failed, is_given, says_nothing
-from replay.fields.roles import Branch, Leaf, Node, Role, Scope, plan
+from replay.fields.field_layout import Branch, Leaf, Node, Role, Scope
+from replay.fields.roles import plan
 from replay.mapping.element_keys import key_text, keyed
 from replay.mapping.id_map import World
 from replay.mapping.reader_accounts import Given
@@ -115,11 +101,13 @@ class Bodies:
             below = f"{path}.{name}" if path else name
             before, after = captured[name], live[name]
             versions = node.version, other.version
-            has_moved = name in MOVING and before != after and have_failed(node, captured, live)
+            has_moved = (
+                name in policy.MOVING and before != after and have_failed(node, captured, live)
+            )
             if has_moved or says_nothing(member.field, versions, before, after):
                 self.reasons.add(Reason.REFUSED if has_moved else Reason.NULL)
             elif isinstance(member, Leaf):
-                if member.role is Role.CONFIG_VALUE and captured.get("name") in OF_A_BROKER:
+                if member.role is Role.CONFIG_VALUE and captured.get("name") in policy.OF_A_BROKER:
                     continue  # every broker has its own
                 self._leaf(member, before, after, below, scope)
             elif same_extent is not False and isinstance(twin, Branch):
@@ -137,15 +125,15 @@ class Bodies:
         for leaf in node.members:
             if isinstance(leaf, Leaf) and leaf.role is Role.ERROR and leaf.name in captured:
                 errors = captured[leaf.name], live.get(leaf.name, 0)
-                if errors[0] and not errors[1] and error_name(errors[0]) in PASSING:
+                if errors[0] and not errors[1] and error_name(errors[0]) in policy.PASSING:
                     return Reason.READY
-                if errors[0] in ELSEWHERE and errors[1] != errors[0]:
+                if errors[0] in policy.ELSEWHERE and errors[1] != errors[0]:
                     return Reason.ELSEWHERE
-                is_made = tuple(map(error_name, errors)) in OF_MADE
+                is_made = tuple(map(error_name, errors)) in policy.OF_MADE
                 topic = self._world.topic_of(scope)
                 if is_made and (topic in self._made or topic in INTERNAL):
                     return Reason.MADE if topic in self._made else Reason.INTERNAL
-        if captured.get("group_state") in ON_THE_WAY and live.get("group_state") == AT_REST:
+        if captured.get("group_state") in ON_THE_WAY and live.get("group_state") == policy.AT_REST:
             return Reason.AT_REST
         return None
 
@@ -217,7 +205,7 @@ class Bodies:
             after = before if is_there else self._world.captured(role, after, scope)
         if before == after:
             return
-        is_free = role in GIVEN or leaf.name in MOVING
+        is_free = role in policy.GIVEN or leaf.name in policy.MOVING
         if is_free and is_given(role, before) == is_given(role, after):
             return
         if role is not Role.ERROR and self._may_be_either(scope, before, after):
@@ -243,9 +231,9 @@ class Bodies:
         self, leaf: Leaf, before: Sequence[Any], after: Sequence[Any], path: str, scope: Scope
     ) -> None:
         """Compare arrays of scalars, ignoring their order."""
-        if leaf.role in OF_THE_CLUSTER:
+        if leaf.role in policy.OF_THE_CLUSTER:
             return
-        if leaf.role in COUNTED and before != after and len(before) == len(after):
+        if leaf.role in policy.COUNTED and before != after and len(before) == len(after):
             self.reasons.add(Reason.COUNT)
             return
         mapped = [self._world.captured(leaf.role, each, scope) for each in after]
@@ -274,7 +262,7 @@ class Bodies:
             if each.value is None or each.schema is None or each.version is None:
                 self._differ(path, ours.data, theirs.data)
                 return
-            nodes.append(plan(each.schema, each.version, COMPARED))
+            nodes.append(plan(each.schema, each.version, policy.COMPARED))
         assert ours.value is not None
         assert theirs.value is not None
         for one, other in zip(ours.inner, theirs.inner, strict=False):
@@ -286,7 +274,7 @@ class Bodies:
         self, twins: tuple[Branch, Branch], before: Any, after: Any, path: str, scope: Scope
     ) -> None:
         branch, other = twins
-        if branch.name in TASKS and after is not None and are_as_many(before, after):
+        if branch.name in policy.TASKS and after is not None and are_as_many(before, after):
             if before != after:
                 self.reasons.add(Reason.COUNT)
         elif before is None or after is None:
@@ -294,7 +282,7 @@ class Bodies:
                 self._differ(path, before, after)
         elif not branch.is_list:
             self._struct((branch.node, other.node), before, after, path, scope)
-        elif any(key.role in OF_THE_CLUSTER for key in branch.node.keys):
+        elif any(key.role in policy.OF_THE_CLUSTER for key in branch.node.keys):
             if branch.node.keys[0].role is Role.DIRECTORY:
                 # The directory of a replica is the choice of its broker.
                 directories = _without_arrays(branch.node), _without_arrays(other.node)
@@ -316,7 +304,7 @@ class Bodies:
         for at, (old, new) in enumerate(zip(before, after, strict=False)):
             self._struct(nodes, old, new, f"{path}[{at}]", scope)
         for at, old in enumerate(before[len(after) :], len(after)):
-            if path == STATUS:
+            if path == policy.STATUS:
                 self.reasons.add(Reason.READY)
             else:
                 self._differ(f"{path}[{at}]", old, None)
@@ -338,7 +326,7 @@ class Bodies:
         node, other = nodes
         old = keyed(self._world, node, before, scope, is_live=False)
         new = keyed(self._world, other, after, scope, is_live=True)
-        if all(key.role in GIVEN for key in node.keys):
+        if all(key.role in policy.GIVEN for key in node.keys):
             # Live keys without a known mapping are matched by their order.
             lost = [key for key in old if key not in new]
             for key, stranger in zip(lost, [key for key in new if key not in old], strict=False):
@@ -355,7 +343,7 @@ class Bodies:
                 self.reasons.add(Reason.OVERLAP)  # whether anything has been committed yet
             elif element.get("is_internal"):
                 self.reasons.add(Reason.INTERNAL)
-            elif array in self._may_have_more & TOLD_WHEN_NEW and not _fails(element):
+            elif array in self._may_have_more & policy.TOLD_WHEN_NEW and not _fails(element):
                 self.reasons.add(Reason.MORE)  # its records may come with the next poll
                 self._alone(node, element, scope, is_live=False)
             else:
@@ -365,7 +353,7 @@ class Bodies:
                 continue
             may_be_either = self._may_be_either(scope, None, None)
             may_be_more = array in self._may_have_more or may_be_either
-            if may_be_more and not (array in TOLD_WHEN_NEW and _fails(element)):
+            if may_be_more and not (array in policy.TOLD_WHEN_NEW and _fails(element)):
                 self.reasons.add(Reason.OVERLAP if may_be_either else Reason.MORE)
                 self._alone(other, element, scope, is_live=True)
             else:
@@ -386,7 +374,7 @@ def _records_of(node: Node) -> Leaf | None:
 
 def _is_unordered(node: Node) -> bool:
     """Return whether elements are topics or partitions of a Produce, whose order is random."""
-    return any(member.name in UNORDERED for member in node.members)
+    return any(member.name in policy.UNORDERED for member in node.members)
 
 
 def _fails(element: _Body) -> bool:

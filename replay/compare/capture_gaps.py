@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, parse_records
-from replay.fields.roles import Place, Role, walk
+from replay.fields.field_layout import Place, Role
+from replay.fields.roles import walk
 from replay.mapping.id_map import World
 from replay.model.outcome import Difference
 from replay.model.step import Captured

@@ -8,7 +8,7 @@ Source: what a broker gives and what only its clock decides: Kafka's message def
 from __future__ import annotations
 
 from replay.client.router import MISROUTED
-from replay.fields.roles import Role
+from replay.fields.field_layout import Role
 
 IGNORED = frozenset(
     {

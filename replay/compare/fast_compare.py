@@ -14,7 +14,8 @@ from typing import Any
 from dissector.protocol.schema import Schema
 from replay.compare.comparison_policy import COMPARED, GIVEN, MOVING, OF_THE_CLUSTER
 from replay.compare.tolerances import is_given
-from replay.fields.roles import Branch, Leaf, Node, Role, Scope, plan
+from replay.fields.field_layout import Branch, Leaf, Node, Role, Scope
+from replay.fields.roles import plan
 from replay.fields.walker import Code, Scopes
 from replay.mapping.id_map import GIVEN as HANDED_BACK
 from replay.mapping.id_map import World

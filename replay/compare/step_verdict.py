@@ -16,7 +16,8 @@ from replay.compare.comparison_policy import COMPARED, FOLDED, TOLD_WHEN_NEW, TO
 from replay.compare.fast_compare import alike
 from replay.compare.ignore_rules import Noise
 from replay.compare.withheld_records import bounded
-from replay.fields.roles import Branch, Node, Role, Scope, plan
+from replay.fields.field_layout import Branch, Node, Role, Scope
+from replay.fields.roles import plan
 from replay.mapping.id_map import World
 from replay.mapping.reader_accounts import Given
 from replay.model.outcome import REJOINED, Difference, Outcome, Reason, Verdict

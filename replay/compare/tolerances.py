@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dissector.protocol.schema import Field
-from replay.fields.roles import Leaf, Node, Role
+from replay.fields.field_layout import Leaf, Node, Role
 from replay.mapping.resource_names import NO_ID
 
 _Body = Mapping[str, Any]

@@ -14,7 +14,7 @@ from math import inf
 
 from construct import Container
 
-from replay.fields.roles import Scope
+from replay.fields.field_layout import Scope
 from replay.mapping.id_map import World
 from replay.mapping.reader_accounts import Given
 from replay.model.offset_ranges import Ranges

@@ -17,7 +17,7 @@ from dissector.protocol.records import (
 from dissector.protocol.records.batch import with_crc
 from dissector.protocol.records.compression import CODEC_MASK, decompress
 from dissector.protocol.records.layout import CONTROL, TRANSACTIONAL
-from replay.fields.roles import Role
+from replay.fields.field_layout import Role
 from replay.model.refusal import Refused
 
 PRODUCER_ROLES = (Role.PRODUCER_ID, Role.PRODUCER_EPOCH, Role.SEQUENCE)

@@ -7,12 +7,11 @@ A body is walked several times a request, so the way through it is not found ane
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-if TYPE_CHECKING:
-    from replay.fields.roles import Branch, Leaf, Node, Place, Scope
+from replay.fields.field_layout import Branch, Leaf, Node, Place, Scope
 
-Walk = Callable[[Mapping[str, Any], "Scope"], Iterator["Place"]]
+Walk = Callable[[Mapping[str, Any], Scope], Iterator[Place]]
 Values = Callable[[Mapping[str, Any]], Iterator[Any]]
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from replay.fields.roles import Branch, Leaf, Node, Place, Role, Scope
+from replay.fields.field_layout import Branch, Leaf, Node, Place, Role, Scope
 from replay.fields.walker import Code, Scopes
 from replay.mapping.id_map import GIVEN, World
 from replay.mapping.resource_names import NO_ID

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from replay.fields.roles import Node, Role, Scope
+from replay.fields.field_layout import Node, Role, Scope
 from replay.mapping.id_map import World
 from replay.mapping.resource_names import NO_ID
 

@@ -1,4 +1,4 @@
-"""What the target has in the place of what the capture names: both ways, for one run."""
+"""Translation of ids between the capture and the target, both ways, for one run."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from functools import partial
 from typing import Any
 
 from replay.client.broker_metadata import Topology
-from replay.fields.roles import Role, Scope
-from replay.mapping.broker_map import Brokers
-from replay.mapping.member_ids import Members
-from replay.mapping.offset_map import TRANSLATED, Offsets, Policy
-from replay.mapping.producer_ids import Producers
-from replay.mapping.reader_accounts import Readers
-from replay.mapping.resource_names import Names, TopicIds
+from replay.fields.field_layout import Role, Scope
+from replay.mapping.id_state import IdState
+from replay.mapping.offset_map import Policy
+from replay.mapping.resource_names import Names
 from replay.mapping.to_captured import ToCaptured
 from replay.mapping.to_live import Found, ToLive
-from replay.model.refusal import Refused
 
 GIVEN = frozenset(
     {
@@ -40,35 +36,13 @@ _NAMES = frozenset(
     }
 )
 
-_Epochs = dict[tuple[str | None, int | None, int], int]
 
-
-class World:
+class World(IdState):
     """
-    The state of one run of a capture, or of one pass where it is played more than once.
+    The ids of one run of a capture, or of one pass of a loop, and their translation.
 
     Attributes:
-        target: What is known of the target; None where there is none: then all that only it could
-            give stays as it was captured.
-        names: Of topics, groups and transactional ids.
-        captured_topics: Topic ids of the capture, as far as messages told them.
-        live_topics: Topic ids of the target.
-        brokers: Ids of brokers.
-        producers: Producer ids, epochs and sequences.
-        members: Members of groups, their generations and epochs.
-        offsets: Offsets of all partitions.
-        readers: What readers of partitions were given.
-        epochs: Captured topic, partition and leader epoch -> leader epoch of the target.
-        captured_epochs: The reverse.
-        ended: How many transactions were ended.
-        given: What the target gave for values of the roles in `GIVEN`.
-        taken: The reverse.
-        strangers: Group and member, as captured, whose join the capture does not show.
-        guessed_ends: How many transactions were committed whose end the capture does not show.
-        is_partial: Whether the capture lacks packets.
-        committed: Captured group, topic and partition of the offsets that were committed; of a
-            capture that lacks packets.
-        roles: Those whose values may change at all.
+        roles: The roles of fields whose values may change.
     """
 
     def __init__(
@@ -77,24 +51,7 @@ class World:
         names: Names | None = None,
         policy: Policy = "kept",
     ) -> None:
-        self.target = target
-        self.names = names or Names()
-        self.captured_topics = TopicIds()
-        self.live_topics = TopicIds(target)
-        self.brokers = Brokers(target)
-        self.producers = Producers()
-        self.members = Members()
-        self.offsets = Offsets(policy)
-        self.readers = Readers()
-        self.epochs: _Epochs = {}
-        self.captured_epochs: _Epochs = {}
-        self.ended = 0
-        self.given: dict[tuple[Role, Any], Any] = {}
-        self.taken: dict[tuple[Role, Any], Any] = {}
-        self.strangers: set[tuple[str, str]] = set()
-        self.guessed_ends = 0
-        self.is_partial = False
-        self.committed: set[tuple[str, str, int]] = set()
+        super().__init__(target, names, policy)
         self._live: dict[Role, Callable[[Any, Scope], Found]] = _methods(ToLive(self))
         self._captured: dict[Role, Callable[[Any, Scope], Any]] = _methods(ToCaptured(self))
         inside = {Role.RECORDS, Role.EMBEDDED}
@@ -141,64 +98,6 @@ class World:
             if found:
                 there.producer_id, there.producer_epoch = found
         return there
-
-    def topic_of(self, scope: Scope) -> str | None:
-        """Return the captured name of the topic of a scope, also where only its id is there."""
-        if scope.topic or scope.topic_id is None:
-            return scope.topic
-        return self.captured_topics.topic_name(scope.topic_id)
-
-    def live_producer(self, producer_id: int, epoch: int | None) -> tuple[int, int | None]:
-        """
-        Return id and epoch of a captured producer on the target.
-
-        Raises:
-            Refused: The capture does not show where it got its id.
-        """
-        if producer_id < 0:
-            return producer_id, epoch
-        found = self.producers.live(producer_id, epoch)
-        if found is not None:
-            return found
-        if self.target is None:
-            return producer_id, epoch
-        what = f"the capture does not show where producer {producer_id} got its id"
-        raise Refused(what, Role.PRODUCER_ID, (producer_id, epoch))
-
-    def give(self, role: Role, captured: Any, live: Any) -> None:
-        """Take over what the target gave for a captured value of one of the `GIVEN` roles."""
-        self.given[role, captured] = live
-        self.taken[role, live] = captured
-
-    def are_markers(self, scope: Scope, captured: int, live: int) -> bool:
-        """
-        Tell whether only ends of transactions lie between two offsets, both in captured terms.
-
-        They come when they are written; who asks soon after may be told of them, or not yet.
-        """
-        topic, partition = self.topic_of(scope), scope.partition
-        if topic is None or partition is None or not 0 < live - captured <= self.ended:
-            return False
-        between = range(captured, live)
-        return not any(self.offsets.has_record(topic, partition, each) for each in between)
-
-    def is_position(self, scope: Scope, captured: int, live: int) -> bool:
-        """
-        Return whether a captured offset has this one in its place on the target.
-
-        The target may have a record of another offset there: where the capture lacks the first
-        records of a log, its beginning on the target is that of the first record the capture shows.
-        """
-        topic, partition = self.topic_of(scope), scope.partition
-        if topic is None or partition is None or captured < 0:
-            return False
-        return self.offsets.live(topic, partition, captured) == (live, TRANSLATED)
-
-    def learn_epoch(self, topic: str, partition: int, captured: int, live: int) -> None:
-        """Take over which leader epoch of the target stands for one of the capture."""
-        if min(captured, live) >= 0:
-            self.epochs[topic, partition, captured] = live
-            self.captured_epochs[topic, partition, live] = captured
 
 
 def _methods(way: ToLive | ToCaptured) -> dict[Role, Callable[[Any, Scope], Any]]:

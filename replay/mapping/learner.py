@@ -9,13 +9,15 @@ from typing import Any
 
 from construct import Container
 
-from dissector.protocol.apis import Api, api
+from dissector.protocol.api import Api
+from dissector.protocol.apis import api
 from dissector.protocol.facts import Facts, collect, tells_names
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
 from replay.fields.batch_rewriter import count_records, same_records
-from replay.fields.roles import Leaf, Place, Role, Scope, plan, walk
+from replay.fields.field_layout import Leaf, Place, Role, Scope
+from replay.fields.roles import plan, walk
 from replay.mapping.alignment import Pairs, pairs
 from replay.mapping.id_map import GIVEN, World
 from replay.mapping.resource_names import TopicIds

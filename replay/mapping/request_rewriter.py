@@ -11,7 +11,8 @@ from dissector.protocol.embedded.membership.group_members import Part, read_memb
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.messages import Message
 from replay.fields.batch_rewriter import PRODUCER_ROLES, Producer, rewrite_batches
-from replay.fields.roles import Place, Role, Scope, walk
+from replay.fields.field_layout import Place, Role, Scope
+from replay.fields.roles import walk
 from replay.mapping.id_map import World
 from replay.mapping.version_converter import convert, is_by_id
 from replay.model.outcome import Change

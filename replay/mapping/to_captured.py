@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
-from replay.fields.roles import Role, Scope
+from replay.fields.field_layout import Role, Scope
+from replay.mapping.id_state import IdState
 from replay.mapping.resource_names import NO_ID, share_key
 from replay.model.kafka_enums import (
     BROKER,
@@ -17,14 +18,11 @@ from replay.model.kafka_enums import (
     TRANSACTION,
 )
 
-if TYPE_CHECKING:
-    from replay.mapping.id_map import World
-
 
 class ToCaptured:
     """From the target to the capture; a value that nothing stands for stays as it is."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: IdState) -> None:
         self._world = world
 
     def topic(self, name: str, scope: Scope) -> str:

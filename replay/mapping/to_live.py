@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
-from replay.fields.roles import Role, Scope
+from replay.fields.field_layout import Role, Scope
+from replay.mapping.id_state import IdState
 from replay.mapping.resource_names import NO_ID, share_key
 from replay.model.kafka_enums import (
     BROKER,
@@ -18,9 +19,6 @@ from replay.model.kafka_enums import (
 )
 from replay.model.refusal import Refused
 
-if TYPE_CHECKING:
-    from replay.mapping.id_map import World
-
 Found = tuple[Any, str]
 """A value, and which rule chose it where there was a choice."""
 
@@ -31,7 +29,7 @@ UNKNOWN = "unknown"
 class ToLive:
     """From the capture to the target; a value that nothing stands for is `Refused`."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: IdState) -> None:
         self._world = world
 
     def topic(self, name: str, scope: Scope) -> Found:

@@ -9,12 +9,13 @@ from uuid import UUID
 
 from construct import Container
 
-from dissector.protocol.apis import Api
+from dissector.protocol.api import Api
 from dissector.protocol.compiled import UNKNOWN_TAGS
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.schema import Field, Schema, split
 from replay.fields.batch_rewriter import upgraded
-from replay.fields.roles import Role, role_of, title
+from replay.fields.field_layout import Role
+from replay.fields.roles import role_of, title
 from replay.mapping.resource_names import NO_ID, Topics
 from replay.mapping.version_table import BATCHES_FROM, EMPTY_MEANS_ALL, FOLDS, LISTS, NO_LOSS, Fold
 from replay.model.outcome import Change

@@ -15,7 +15,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Self, TypeVar
 
-from dissector.protocol.apis import Kind, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import Message, decode_request, decode_response
 from replay.client.pending_request import shape_of

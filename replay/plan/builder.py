@@ -6,7 +6,6 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import numpy as np
@@ -35,14 +34,12 @@ from replay.plan.exclusion_policy import (
     why_unsettled,
 )
 from replay.plan.missing_prerequisites import lacking
+from replay.plan.planned_steps import PlannedSteps
 from replay.plan.read_write_sets import Footprint, Log, footprint
 from replay.plan.request_shapes import Shapes, producer_at
 from replay.plan.sequence_gaps import HolesSeen, taken
 from replay.plan.session_starts import MIDWAY, SessionsSeen
 from replay.plan.spill import NONE
-
-if TYPE_CHECKING:
-    from replay.plan.plan import Plan
 
 TO_CONTROLLER = "goes to a controller, which is no broker of the target"
 
@@ -57,7 +54,7 @@ class Maker:
     """Makes a plan in one pass over a capture, and one over the data collected in it."""
 
     def __init__(
-        self, plan: Plan, capture: Capture, chosen: Filter | None, allow: frozenset[str]
+        self, plan: PlannedSteps, capture: Capture, chosen: Filter | None, allow: frozenset[str]
     ) -> None:
         self._plan = plan
         self._capture = capture
@@ -76,8 +73,8 @@ class Maker:
         self._assignments: dict[tuple[str, int], int] = {}
         self._counts: Counter[tuple[int, str]] = Counter()
 
-    def plan(self) -> Plan:
-        """Read the capture and return its plan."""
+    def fill(self) -> None:
+        """Read the capture and fill the plan."""
         plan, capture = self._plan, self._capture
         for window in capture.windows():
             self._note_problems(window)
@@ -94,7 +91,6 @@ class Maker:
             if title and title not in INTERNAL:
                 plan.topics[title] = max(plan.topics.get(title, 1), count)
         plan.created = frozenset(self._causes.lacked & plan.topics.keys())
-        return plan
 
     def _unlike(self, window: Window) -> Iterator[Exchange]:
         """Yield the exchanges of a window that need the slow path, and note the others."""

@@ -14,7 +14,8 @@ from dissector.errors import UsageError
 from dissector.protocol.apis import NAMES
 from dissector.protocol.error_codes import error_code, error_name
 from dissector.protocol.messages import Message
-from replay.fields.roles import Role, walk
+from replay.fields.field_layout import Role
+from replay.fields.roles import walk
 
 
 class Kind(StrEnum):

@@ -15,7 +15,8 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.records.layout import CONTROL
 from replay.fields.batch_rewriter import pieces
-from replay.fields.roles import Role, Scope, walk
+from replay.fields.field_layout import Role, Scope
+from replay.fields.roles import walk
 from replay.model.kafka_enums import GROUP, RESOURCES, TOPIC, TRANSACTION
 from replay.plan.exclusion_policy import Kind, kind_of
 from replay.plan.group_order import Turn, turn_of

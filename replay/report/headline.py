@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dissector.view.text.escape import escaped
 from replay.model.row import Row
-from replay.report.report import Report
+from replay.report.results import Results
 
 _REASONS = 2
 """Number of reasons in the headline; the report has all of them."""
@@ -15,12 +15,12 @@ _REASONS = 2
 _NAMED = 4
 
 
-def verdict_line(report: Report) -> str:
+def verdict_line(report: Results) -> str:
     """Return the verdict as one line: the number of differing responses and of unsent requests."""
     return escaped("; ".join([f"{report.target}: {_verdict(report)}", *_unsent(report)]))
 
 
-def _verdict(report: Report) -> str:
+def _verdict(report: Results) -> str:
     if report.ended:
         return f"ended early: {report.ended}"
     told = report.summary()
@@ -45,7 +45,7 @@ def _verdict(report: Report) -> str:
     return found
 
 
-def _unsent(report: Report) -> Iterator[str]:
+def _unsent(report: Results) -> Iterator[str]:
     """Yield the number of requests that were not sent, with the most frequent reasons."""
     rows = report.left_out_rows()
     count = report.captured - report.answers
@@ -61,7 +61,7 @@ def _unsent(report: Report) -> Iterator[str]:
     yield f"{count:,} of {report.captured:,} requests were not sent: {'; '.join(named)}"
 
 
-def about_rows(report: Report) -> list[Row]:
+def about_rows(report: Results) -> list[Row]:
     """Return the capture, clients, target and options of the replay, one row for each fact."""
     about = report.about.row()
     rows = [("capture", text) for text in _captures(about)]
@@ -87,7 +87,7 @@ def _clients(clients: list[Row]) -> str:
     return ", ".join(named + [f"{more:,} more"] * (more > 0)) + ", by connections"
 
 
-def _target(report: Report, target: Row) -> str:
+def _target(report: Results, target: Row) -> str:
     if not target:
         return f"{report.target}, not reached"
     brokers = f"{target['brokers']:,} broker{'s' * (target['brokers'] != 1)}"

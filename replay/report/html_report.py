@@ -13,7 +13,7 @@ from replay.model.row import Row
 from replay.options.difference_baseline import BY_FILE, BY_GAP, BY_UPGRADE
 from replay.report.counters import OfApi
 from replay.report.headline import about_rows, verdict_line
-from replay.report.report import Report
+from replay.report.results import Results
 from replay.report.text_report import (
     ACCEPTED,
     INCOMPLETE,
@@ -64,7 +64,7 @@ _WIDTH, _HEIGHT, _LEFT, _BELOW = 300, 150, 58, 22
 _MARKS = {50: "middle", 90: "end", 99: "middle"}
 
 
-def html_lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
+def html_lines(report: Results, shown: int = SHOWN) -> Iterator[str]:
     """
     Yield the lines of the page.
 
@@ -103,7 +103,7 @@ def html_lines(report: Report, shown: int = SHOWN) -> Iterator[str]:
     yield "</html>"
 
 
-def _summary(report: Report) -> list[Row]:
+def _summary(report: Results) -> list[Row]:
     """Return the summary fields that are not empty or zero, one row for each."""
     told = report.summary()
     names = [name for name in told if name not in _ELSEWHERE and not name.startswith("lag_")]
@@ -114,7 +114,7 @@ def _summary(report: Report) -> list[Row]:
     ]
 
 
-def _lags(report: Report) -> Iterator[str]:
+def _lags(report: Results) -> Iterator[str]:
     late = report.lags.row("lag")
     if late["lag_max_ms"]:
         percentiles = {name.removeprefix("lag_"): value for name, value in late.items()}
@@ -188,7 +188,7 @@ def _value(value: Any) -> str:
             return f"<code>{_text(json_text(value))}</code>"
 
 
-def _differences(report: Report, shown: int) -> Iterator[str]:
+def _differences(report: Results, shown: int) -> Iterator[str]:
     total = report.difference_count - report.accepted_count
     if not total:
         return
@@ -206,7 +206,7 @@ def _side(row: Row, name: str) -> str:
     return f"<div><h3>{name}</h3><pre>{shown}</pre></div>"
 
 
-def _plots(report: Report) -> Iterator[str]:
+def _plots(report: Results) -> Iterator[str]:
     """Yield a latency plot for each API."""
     apis = [(name, known) for name, known in sorted(report.apis.items()) if len(known.replayed)]
     if not apis:

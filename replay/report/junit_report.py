@@ -19,7 +19,7 @@ from replay.compare.step_verdict import FAILING
 from replay.model.outcome import Verdict
 from replay.model.row import Row
 from replay.report.headline import about_rows, verdict_line
-from replay.report.report import Report
+from replay.report.results import Results
 from replay.report.text_report import SHOWN, difference_heading, not_balanced, value_text
 
 _BALANCE = "balance of records"
@@ -28,7 +28,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that XML 1.0 can't represent, not even escaped."""
 
 
-def junit_lines(report: Report) -> Iterator[str]:
+def junit_lines(report: Results) -> Iterator[str]:
     """Yield the lines of the file."""
     told = _told(report)
     rows = [row for row in report.api_rows() if _is_sent(row)]
@@ -75,7 +75,7 @@ def junit_lines(report: Report) -> Iterator[str]:
     yield "</testsuites>"
 
 
-def _case(report: Report, row: Row, differences: list[Row]) -> Iterator[str]:
+def _case(report: Results, row: Row, differences: list[Row]) -> Iterator[str]:
     yield f'<testcase classname="kafkashark.replay" name={_attribute(row["api"])}>'
     if _failing(report, row):
         shown = ", ".join(f"{row[v.value]} {v.value}" for v in sorted(FAILING) if row[v.value])
@@ -97,7 +97,7 @@ def _limit(row: Row) -> Iterator[str]:
     yield "</testcase>"
 
 
-def _skipped(report: Report) -> Iterator[tuple[str, str]]:
+def _skipped(report: Results) -> Iterator[tuple[str, str]]:
     """Yield name and message of the skipped cases: one for each API and reason."""
     for row in report.left_out_rows():
         for api, count in row["apis"].items():
@@ -113,7 +113,7 @@ def _unbalanced(row: Row) -> str:
     return f"{row['count']:,} not balanced ({row['logs']}): {row['reason']}"
 
 
-def _told(report: Report) -> defaultdict[str, list[Row]]:
+def _told(report: Results) -> defaultdict[str, list[Row]]:
     """Return the differences to list for each failing API."""
     told: defaultdict[str, list[Row]] = defaultdict(list)
     failing = {row["api"] for row in report.api_rows() if _failing(report, row)}
@@ -123,7 +123,7 @@ def _told(report: Report) -> defaultdict[str, list[Row]]:
     return told
 
 
-def _failing(report: Report, row: Row) -> int:
+def _failing(report: Results, row: Row) -> int:
     return sum(row[verdict.value] for verdict in report.criteria.verdicts)
 
 

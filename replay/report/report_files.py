@@ -9,10 +9,10 @@ from pathlib import Path
 from dissector.errors import UsageError
 from replay.report.html_report import html_lines
 from replay.report.junit_report import junit_lines
-from replay.report.report import Report
+from replay.report.results import Results
 from replay.report.text_report import ndjson_lines, text_lines
 
-FORMS: Mapping[str, Callable[[Report], Iterable[str]]] = {
+FORMS: Mapping[str, Callable[[Results], Iterable[str]]] = {
     ".txt": text_lines,
     ".ndjson": ndjson_lines,
     ".xml": junit_lines,
@@ -21,7 +21,7 @@ FORMS: Mapping[str, Callable[[Report], Iterable[str]]] = {
 """Suffix -> what writes it."""
 
 
-def form_of(file: str | Path) -> Callable[[Report], Iterable[str]]:
+def form_of(file: str | Path) -> Callable[[Results], Iterable[str]]:
     """
     Return what writes reports of the form that a file's name asks for.
 
@@ -59,7 +59,7 @@ def check_writable(file: str | Path) -> None:
         raise UsageError(f"{file}: can not be written")
 
 
-def write(report: Report, file: str | Path) -> None:
+def write(report: Results, file: str | Path) -> None:
     """
     Write a report.
 

@@ -12,7 +12,7 @@ from replay.model.outcome import Verdict
 from replay.model.row import Row
 from replay.options.difference_baseline import BY_FILE, BY_GAP, BY_UPGRADE
 from replay.report.headline import about_rows, verdict_line
-from replay.report.report import Report
+from replay.report.results import Results
 
 SHOWN = 20
 """In so many fields differences are told one by one to people; ndjson has all."""
@@ -23,7 +23,7 @@ _NAMED = 4
 
 _APIS = 2
 
-SECTIONS: Mapping[str, Callable[[Report], Iterable[Row]]] = {
+SECTIONS: Mapping[str, Callable[[Results], Iterable[Row]]] = {
     "about": lambda report: [report.about.row()],
     "api": lambda report: report.api_rows(),
     "limit": lambda report: report.limit_rows(),
@@ -57,7 +57,7 @@ STALE = "Accepted, and not found any more"
 NOT_BALANCED = "Records not balanced: losses there are not found"
 
 
-def ndjson_lines(report: Report) -> Iterator[str]:
+def ndjson_lines(report: Results) -> Iterator[str]:
     """Yield the report as JSON, a line for each fact: `section` says of what kind it is."""
     yield json_text({"section": "summary", "verdict": verdict_line(report), **report.summary()})
     for section, rows in SECTIONS.items():
@@ -65,13 +65,13 @@ def ndjson_lines(report: Report) -> Iterator[str]:
             yield json_text({"section": section, **row})
 
 
-def places(report: Report, accepted: str = "") -> list[Row]:
+def places(report: Results, accepted: str = "") -> list[Row]:
     """Return the fields that differ and that are accepted by this; by default by nothing."""
     return [row for row in report.place_rows() if row["accepted"] == accepted]
 
 
 def text_lines(
-    report: Report, shown: int = SHOWN, terminal_width: int | None = None
+    report: Results, shown: int = SHOWN, terminal_width: int | None = None
 ) -> Iterator[str]:
     """
     Yield the report for people.
@@ -107,7 +107,7 @@ def text_lines(
     yield from _differences(report, shown)
 
 
-def _summary(report: Report) -> Iterator[str]:
+def _summary(report: Results) -> Iterator[str]:
     told = report.summary()
     yield verdict_line(report)
     yield ""
@@ -148,21 +148,21 @@ def _table(heading: str, rows: Sequence[Row], width: int | None) -> Iterator[str
         yield from table_lines(rows, list(rows[0]), terminal_width=width)
 
 
-def verdict_columns(report: Report) -> list[Row]:
+def verdict_columns(report: Results) -> list[Row]:
     """Return a row for each API with the verdicts that any of them has."""
     rows = report.api_rows()
     names = [each.value for each in Verdict if any(row[each.value] for row in rows)]
     return [{"api": row["api"], **{name: row[name] for name in names}} for row in rows]
 
 
-def _verdicts(report: Report) -> list[Row]:
+def _verdicts(report: Results) -> list[Row]:
     return [
         {name.replace("_", " "): value for name, value in row.items()}
         for row in verdict_columns(report)
     ]
 
 
-def latencies(report: Report, percentiles: Sequence[str] = ("p50", "p95", "p99")) -> list[Row]:
+def latencies(report: Results, percentiles: Sequence[str] = ("p50", "p95", "p99")) -> list[Row]:
     """Return a row for each API that was answered: each percentile as captured and replayed."""
     return [
         {
@@ -202,7 +202,7 @@ def _last(row: Row, name: str) -> Row:
     return {**{each: row[each] for each in row if each != name}, name: row[name]}
 
 
-def _changes(report: Report) -> list[Row]:
+def _changes(report: Results) -> list[Row]:
     return [
         {
             "role": row["role"],
@@ -216,7 +216,7 @@ def _changes(report: Report) -> list[Row]:
     ]
 
 
-def not_balanced(report: Report) -> list[Row]:
+def not_balanced(report: Results) -> list[Row]:
     """Return why logs could not be balanced, with the first of them."""
     return [{**row, "logs": _some(row["logs"])} for row in report.left_open_rows()]
 
@@ -234,7 +234,7 @@ def _places(rows: list[Row]) -> list[Row]:
     ]
 
 
-def _differences(report: Report, shown: int) -> Iterator[str]:
+def _differences(report: Results, shown: int) -> Iterator[str]:
     fields = places(report)
     rows = [row for place in fields[:shown] for row in place["examples"]]
     if not rows:

@@ -16,7 +16,8 @@ from replay.client.broker_connection import Link
 from replay.client.cluster import Coordinated
 from replay.client.pending_request import Asked, patience_s
 from replay.client.router import route
-from replay.fields.roles import Role, walk
+from replay.fields.field_layout import Role
+from replay.fields.roles import walk
 from replay.mapping.request_rewriter import rewrite
 from replay.mapping.version_converter import negotiated
 from replay.model.outcome import Outcome, Part

@@ -15,7 +15,8 @@ from replay.client.transport import written
 from replay.compare.comparison_policy import GIVEN
 from replay.compare.tolerances import is_given
 from replay.fields import batch_rewriter
-from replay.fields.roles import Role, Scope, walk
+from replay.fields.field_layout import Role, Scope
+from replay.fields.roles import walk
 from replay.mapping.id_map import World
 from replay.mapping.request_rewriter import rewrite
 from replay.mapping.version_converter import negotiated

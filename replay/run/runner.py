@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from replay.client.cluster import Cluster
 from replay.compare.log_balance import LeftOpen, balance, not_balanced
-from replay.fields.roles import Role
+from replay.fields.field_layout import Role
 from replay.mapping.id_map import World
 from replay.options.pacing import SECOND_NS
 from replay.options.play_options import Manner

@@ -41,7 +41,7 @@ class Traced(Asked):
     __slots__ = ("_at", "_tracer", "alike", "stencil", "told")
 
     def __init__(self, tracer: Tracer, link: Link, stencil: Stencil, told: Int64s) -> None:
-        super().__init__(link, PRODUCE, stencil.version, stencil.patience_s)
+        super().__init__(link.peer, PRODUCE, stencil.version, stencil.patience_s)
         self._tracer = tracer
         self._at = 0
         self.alike = len(told)

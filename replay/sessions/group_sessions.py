@@ -20,7 +20,7 @@ from construct import Container
 
 from dissector.errors import DissectorError
 from dissector.protocol.messages import Message
-from replay.fields.roles import Role
+from replay.fields.field_layout import Role
 from replay.mapping.id_map import World
 from replay.model.outcome import REJOINED, Change
 from replay.model.refusal import Refused

@@ -18,7 +18,7 @@ from construct import Container
 
 from dissector.protocol.messages import Message
 from replay.client.cluster import Cluster
-from replay.fields.roles import Role, Scope
+from replay.fields.field_layout import Role, Scope
 from replay.mapping.id_map import World
 from replay.model.outcome import Change
 from replay.model.step import Step

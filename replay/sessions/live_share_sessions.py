@@ -9,7 +9,7 @@ from __future__ import annotations
 from construct import Container
 
 from dissector.protocol.messages import Message
-from replay.fields.roles import Role
+from replay.fields.field_layout import Role
 from replay.model.outcome import Change
 
 INITIAL, FINAL = 0, -1

@@ -29,7 +29,7 @@ from dissector.protocol.messages import Message
 from replay.client.broker_connection import Link
 from replay.client.cluster import Cluster, Coordinated
 from replay.client.router import MISROUTED
-from replay.fields.roles import Role
+from replay.fields.field_layout import Role
 from replay.mapping.id_map import World
 from replay.mapping.request_rewriter import rewrite
 from replay.model.outcome import Change

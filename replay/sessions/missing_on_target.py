@@ -15,11 +15,13 @@ from typing import Any
 from construct import Container
 
 from dissector.errors import ReplayError
-from dissector.protocol.apis import Api, api
+from dissector.protocol.api import Api
+from dissector.protocol.apis import api
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.messages import Message
 from replay.client.cluster import Cluster
-from replay.fields.roles import Place, Role, Scope, plan, walk
+from replay.fields.field_layout import Place, Role, Scope
+from replay.fields.roles import plan, walk
 from replay.mapping.id_map import World
 from replay.plan.exclusion_policy import UNHEARD_OF
 from replay.sessions.retry_policy import Again, errors_of

@@ -22,7 +22,7 @@ from dissector.protocol.messages import Message
 from replay.client.broker_connection import Link
 from replay.client.cluster import Cluster
 from replay.fields.batch_rewriter import pieces
-from replay.fields.roles import Role
+from replay.fields.field_layout import Role
 from replay.mapping.id_map import World
 from replay.model.outcome import Change
 from replay.model.refusal import Refused

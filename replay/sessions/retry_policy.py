@@ -19,7 +19,8 @@ from dissector.protocol.records.layout import CONTROL
 from dissector.protocol.schema import Schema
 from replay.client.router import MISROUTED
 from replay.fields.batch_rewriter import pieces
-from replay.fields.roles import Role, Scope, values, walk
+from replay.fields.field_layout import Role, Scope
+from replay.fields.roles import values, walk
 from replay.mapping.id_map import World
 from replay.plan.exclusion_policy import UNHEARD_OF, of_setting
 from replay.plan.group_order import REBALANCES, has_partitions

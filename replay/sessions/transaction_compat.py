@@ -21,7 +21,7 @@ from replay.client.broker_connection import Link
 from replay.client.cluster import Cluster, Coordinated
 from replay.client.router import MISROUTED, route
 from replay.fields.batch_rewriter import Producer, pieces
-from replay.fields.roles import Role
+from replay.fields.field_layout import Role
 from replay.mapping.version_converter import negotiated
 from replay.model.outcome import Change
 from replay.sessions.retry_policy import errors_of

@@ -9,7 +9,7 @@ from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message, decode_response
 from replay.client.pending_request import patience_s, shape_of
 from replay.fields.batch_rewriter import PRODUCER_ROLES
-from replay.fields.roles import Scope
+from replay.fields.field_layout import Scope
 from replay.mapping.id_map import World
 from replay.model.outcome import Outcome
 from replay.plan.request_shapes import Shape, answer_of, partitions, request_of

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from conform.judge import Judge
-from conform.registry.rule import Rule, Severity
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule
 from conform.registry.verdict import Finding, Verdict
 from conform.rules import REGISTRY
 from dissector import Exchange, open_capture

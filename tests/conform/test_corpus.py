@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conform.judge import Judge
-from conform.registry.rule import Severity
+from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
 from dissector import open_capture
 from tests.conform.explained import CLIENTS, FAULTS, MOCK

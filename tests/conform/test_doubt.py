@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conform.judge import Judge
-from conform.registry.rule import Severity
+from conform.registry.rank import Severity
 from dissector import open_capture
 from tests.conform.scene import Scene, SceneTalk, broken, capture_rules
 from tests.dissector.cli.plays import asked, told

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from conform.registry.rule import Rule, Severity, Side
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule, Side
 from conform.registry.verdict import Finding, Verdict
 from conform.rules import REGISTRY
 

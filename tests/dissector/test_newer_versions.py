@@ -15,7 +15,8 @@ from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.fields.field_predicates import any_value
 from dissector.engine.fields.field_reader import Fields
 from dissector.filter import parse
-from dissector.protocol.apis import KEYS, Api, api
+from dissector.protocol.api import Api
+from dissector.protocol.apis import KEYS, api
 from dissector.protocol.embedded.masking import carries_secrets
 from dissector.protocol.messages import decode_request, decode_response
 from dissector.protocol.records import Record, build_records, new_batch

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from dissector.protocol.apis import KEYS, NAMES, Kind, all_apis, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import KEYS, NAMES, all_apis, api
 from dissector.protocol.headers import (
     RequestHeader,
     ResponseHeader,

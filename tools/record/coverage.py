@@ -16,7 +16,8 @@ from typing import Literal
 
 from dissector import dissect
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.protocol.apis import Api, all_apis
+from dissector.protocol.api import Api
+from dissector.protocol.apis import all_apis
 
 PAGE = "COVERAGE.md"
 CAPTURES = Path(__file__).parents[2] / "captures"

@@ -21,7 +21,7 @@ from conform.probe.record_fixtures import (
     to_produce,
     values,
 )
-from conform.registry.rule import Severity
+from conform.registry.rank import Severity
 from dissector.protocol.records import layout
 from dissector.protocol.records.batch import with_crc
 

@@ -10,7 +10,7 @@ from conform.probe.probe_target import NotJudged, Target, errors_of
 from conform.probe.raw_exchange import Said
 from conform.probe.request_catalog import CHANGES_CLUSTER, Asked, always, reading, writing
 from conform.registry.kafka_releases import OPTIONAL
-from conform.registry.rule import Severity
+from conform.registry.rank import Severity
 from dissector.protocol.apis import NAMES, api
 from dissector.protocol.carried import record_problems
 

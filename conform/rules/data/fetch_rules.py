@@ -9,7 +9,8 @@ from construct import Container
 from conform.evidence.fetch_history import FIRST_WITH_IDS, fetching_of, partitions
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.carried import Carried
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Batch, RecordBatch, UnreadBatch

@@ -12,7 +12,8 @@ from conform.evidence.fetch_history import (
 )
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 
 _WRONG_EPOCH = 71
 _MARGIN_MS = 1000

@@ -8,7 +8,8 @@ from conform.evidence.fetch_history import replica_of
 from conform.evidence.log_extent import Bound, Claim, Logs, Range
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.records import RecordBatch
 
 _TOPICS_CHANGE = ("CreateTopics", "DeleteTopics")

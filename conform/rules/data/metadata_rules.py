@@ -9,7 +9,8 @@ from construct import Container
 from conform.evidence.bounded_memory import Newest
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 
 NO_ID = UUID(int=0)
 

@@ -12,7 +12,8 @@ from construct import Container
 from conform.evidence.bounded_memory import Newest
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 
 _FIRST_OF_GROUPS = 8
 _UNSTABLE = 88

@@ -8,7 +8,8 @@ from typing import Any
 from conform.evidence.bounded_memory import Newest
 from conform.evidence.observation import BatchTurn, Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from conform.rules.data.record_batches import say_of, sound
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.records import RecordBatch, UnreadBatch

@@ -18,7 +18,8 @@ from conform.evidence.producer_appends import (
     appends,
 )
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.records import RecordBatch
 
 _OUT_OF_ORDER = 45

@@ -9,7 +9,8 @@ from typing import Any
 from conform.evidence.batch_faults import LIMIT, batch_faults, has_place, place_of
 from conform.evidence.observation import BatchTurn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.records import LegacyBatch, RecordBatch, UnreadBatch
 from dissector.protocol.records.compression import CODEC_MASK
 

@@ -13,7 +13,8 @@ from conform.evidence.batch_summaries import (
 )
 from conform.evidence.observation import BatchTurn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import rule
 from conform.rules.data.record_batches import (
     doubt_of,
     is_batch,

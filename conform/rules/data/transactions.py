@@ -12,7 +12,8 @@ from conform.evidence.transaction_history import (
     Produced,
     ending,
 )
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.records import RecordBatch
 
 _INVALID_TXN_STATE = 48

@@ -9,7 +9,8 @@ from construct import Container
 from conform.evidence.bounded_memory import Newest
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 
 _JOINS, _LEAVES, _LEAVES_FOR_A_WHILE = 0, -1, -2
 _FIRST_WITH_OWN_IDS = 1

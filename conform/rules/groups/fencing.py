@@ -8,7 +8,8 @@ from conform.evidence.bounded_memory import Newest
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
 from conform.evidence.transaction_history import is_refused
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 
 _MOST = 10_000
 _LAST_OF_CLIENTS = 3

@@ -8,7 +8,8 @@ from conform.evidence.bounded_memory import Newest
 from conform.evidence.group_key import MOST_GROUPS, GroupId, group_of
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.embedded.membership.group_members import Part, read_member
 
 _CONSUMER = "consumer"

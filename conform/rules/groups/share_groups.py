@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 from conform.evidence.bounded_memory import Newest
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from conform.rules.groups.consumer_groups import judge_heartbeat
 from dissector.protocol.records import RecordBatch
 

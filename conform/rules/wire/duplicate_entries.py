@@ -10,7 +10,8 @@ from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
 from conform.evidence.requested_items import COVERS, names
 from conform.evidence.value_ranges import too_low
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import quoted
 

@@ -10,7 +10,8 @@ from weakref import ref
 from conform.evidence.canonical_form import Fault, faults, is_canonical
 from conform.evidence.observation import Turn, lost_bytes
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.messages import Message
 

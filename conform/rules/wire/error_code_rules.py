@@ -7,7 +7,8 @@ from typing import Any
 
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import NO_ID, Facts, collect
 from dissector.protocol.spans import spans

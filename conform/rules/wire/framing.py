@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from conform.evidence.observation import Closing, Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.headers import API_VERSIONS
 
 MOST_REQUEST_BYTES = 100 << 20

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 
 MARGIN_NS = 10_000_000
 """Tolerance: clients count in milliseconds, and the capture may be taken at the other end."""

@@ -8,7 +8,8 @@ from typing import Any
 from conform.evidence.fetch_history import replica_of
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from conform.rules.wire.error_code_rules import structs
 from dissector.protocol.facts import NO_ID
 from dissector.view.text.escape import quoted

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conform.evidence.observation import Closing, Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from dissector.protocol.records import RecordBatch
 

@@ -8,7 +8,8 @@ from uuid import UUID
 from conform.evidence.bounded_memory import Newest
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.facts import NO_ID
 
 _NONE = 0

@@ -9,7 +9,8 @@ from conform.evidence.bounded_memory import Newest
 from conform.evidence.observation import Turn
 from conform.evidence.offered_versions import offer_of
 from conform.evidence.reporter import Say
-from conform.registry.rule import Severity, Side, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Side, rule
 from dissector.protocol.apis import api_name
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
+from dissector.engine.exchanges.fact_columns import Known
 from dissector.engine.facts.topic_table import TopicNames, Topics, may_tell_names
 from dissector.engine.tables.exchange_table import (
     BROKEN_REQUEST,
@@ -22,9 +23,6 @@ from dissector.protocol.carried import record_problems
 from dissector.protocol.context import current, using
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message, decode_request, decode_response
-
-if TYPE_CHECKING:
-    from dissector.engine.exchanges.exchange_facts import Known
 
 TOKEN = "SaslToken"
 """The name under which raw SASL tokens stand, which are no API."""

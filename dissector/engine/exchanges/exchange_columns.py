@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dissector.engine.exchanges.exchange import TOKEN
-from dissector.engine.exchanges.exchange_facts import Known
+from dissector.engine.exchanges.fact_columns import Known
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.column_types import (
     Coded,

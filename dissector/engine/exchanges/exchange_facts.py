@@ -9,7 +9,6 @@ whose codecs know what is wrong.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -17,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
+from dissector.engine.exchanges.fact_columns import Known
 from dissector.engine.facts.fact_collector import CLIENT, ID, NAME
 from dissector.engine.facts.fact_kernel import ERRORS, LEFT, TOPICS, VERSIONS
 from dissector.engine.facts.fact_tables import Facts, gather, kinds_of, seen_kinds
 from dissector.engine.facts.interning import Table
-from dissector.engine.facts.topic_table import Told, TopicNames, Topics, settle, telling_rows
+from dissector.engine.facts.topic_table import Told, TopicNames, settle, telling_rows
 from dissector.engine.records.batch_validation import wrong_fields
-from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
-from dissector.errors import Problem
+from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.context import current
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.headers import API_VERSIONS
@@ -32,32 +31,6 @@ from dissector.protocol.messages import foreign_note
 
 WORTHWHILE = 100
 """Exchanges in a window from which it pays to read them all at once, by programs made for that."""
-
-
-@dataclass(slots=True)
-class Known:
-    """
-    What the bodies of a window's exchanges tell: a row each, as indices into lists.
-
-    Attributes:
-        client_id: Of the client ids; 0 is None.
-        errors: Of the lists of errors in responses, each error once; 0 is the empty one.
-        topics: Of the lists of topics in request and response, each once; likewise.
-        problems: Of the lists of problems; likewise.
-        client_ids: What clients call themselves.
-        error_lists: Names of errors, in wire order.
-        topic_lists: Names and nameless ids of topics, in wire order.
-        problem_lists: Problems of request and response, those of records included.
-    """
-
-    client_id: Ints
-    errors: Ints
-    topics: Ints
-    problems: Ints
-    client_ids: list[str | None]
-    error_lists: list[tuple[str, ...]]
-    topic_lists: list[Topics]
-    problem_lists: list[tuple[Problem, ...]]
 
 
 class Gleaned(NamedTuple):

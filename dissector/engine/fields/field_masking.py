@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tape.tape import Tape
-from dissector.protocol.apis import Kind, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
 from dissector.protocol.embedded.masking import entry_name
 from dissector.protocol.embedded.secrecy.credentials import holds_credential

@@ -21,7 +21,8 @@ from dissector.engine.facts.fact_tables import kinds_of, seen_kinds
 from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
-from dissector.protocol.apis import Kind, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import api
 from dissector.protocol.compiled import BOOLEANS
 from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import API_VERSIONS

@@ -27,7 +27,8 @@ from dissector.engine.fields.field_frame import Messages, Names, field_frame, sp
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
-from dissector.protocol.apis import Kind, api, source_of
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import api, source_of
 from dissector.protocol.context import per_schemas
 from dissector.protocol.embedded.masking import carries_messages
 from dissector.protocol.headers import API_VERSIONS

@@ -20,7 +20,7 @@ from dissector.engine.tables.column_types import (
     distinct,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.protocol.apis import Kind
+from dissector.protocol.api import Kind
 
 if TYPE_CHECKING:
     from dissector.engine.reading.capture import Capture, Window

@@ -16,13 +16,13 @@ from uuid import UUID
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
 from dissector.engine.exchanges.exchange_facts import (
-    Known,
     checked,
     glean,
     is_worthwhile,
     read_names,
     settled,
 )
+from dissector.engine.exchanges.fact_columns import Known
 from dissector.engine.exchanges.topic_resolution import named
 from dissector.engine.facts.fact_tables import Facts, gather
 from dissector.engine.facts.topic_table import TopicNames

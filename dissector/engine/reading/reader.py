@@ -19,7 +19,8 @@ from dissector.engine.correlation.connection_dispatcher import Conversations
 from dissector.engine.correlation.exchange_rows import columns
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_facts import Gleaned, Known
+from dissector.engine.exchanges.exchange_facts import Gleaned
+from dissector.engine.exchanges.fact_columns import Known
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.prefetch import ahead, side_by_side
 from dissector.engine.reading.segment_source import Feed, FileProblems, Files

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dissector.engine.records.produce_results import latest, produce_answers
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.engine.tape import tape
-from dissector.protocol.apis import Kind
+from dissector.protocol.api import Kind
 from dissector.protocol.carried import may_be_cut
 from dissector.protocol.context import per_schemas
 from dissector.protocol.program import Place, programs

@@ -9,16 +9,11 @@ Source: Kafka, clients/src/main/resources/common/message (0.8.0 to 4.4).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Literal
 
+from dissector.protocol.api import Api, Kind
 from dissector.protocol.context import current, per_schemas
-from dissector.protocol.schema import Schema
-
-Kind = Literal["request", "response"]
 
 _DECLARATIONS = {
     0: "data.Produce",
@@ -123,30 +118,6 @@ NAMES = {key: place.rpartition(".")[2] for key, place in _DECLARATIONS.items()}
 """API key -> name, in key order."""
 
 KEYS = {name: key for key, name in NAMES.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Api:
-    """
-    One API: its key, its name, and what goes over the wire.
-
-    Attributes:
-        key: Its key.
-        name: Its name.
-        request: The declaration of the request.
-        response: Of the response.
-        sources: By kind and version, the JAR or folder of a definition that is not built in.
-    """
-
-    key: int
-    name: str
-    request: Schema
-    response: Schema
-    sources: Mapping[tuple[Kind, int], str] = field(default_factory=dict, hash=False)
-
-    def schema(self, kind: Kind) -> Schema:
-        """Return the declaration of the request or the response."""
-        return self.request if kind == "request" else self.response
 
 
 def module_name(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dissector.protocol.apis import Api, Kind
+from dissector.protocol.api import Api, Kind
 from dissector.protocol.definitions.overlay import overlaid, renames
 from dissector.protocol.definitions.schemas import Schemas
 

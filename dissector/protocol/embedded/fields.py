@@ -15,7 +15,7 @@ from typing import Any
 
 from construct import Container
 
-from dissector.protocol.apis import Kind
+from dissector.protocol.api import Kind
 from dissector.protocol.embedded.membership.group_members import Part, read_member
 from dissector.protocol.embedded.principal import DefaultPrincipalData
 from dissector.protocol.embedded.reading import Embedded, read_versioned

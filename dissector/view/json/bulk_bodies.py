@@ -23,7 +23,7 @@ from dissector.engine.records.record_decoder import check
 from dissector.engine.records.record_locator import RecordFields, record_fields
 from dissector.engine.tables.column_types import Buffers, Columns, JsonTexts, part_of
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
-from dissector.protocol.apis import Kind
+from dissector.protocol.api import Kind
 from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.view.json import body_kernel as loop

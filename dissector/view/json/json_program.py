@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dissector.engine.records.record_locator import CARRIERS
-from dissector.protocol.apis import Kind, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
 from dissector.protocol.embedded.masking import carries_secrets
 from dissector.protocol.headers import (

@@ -11,7 +11,8 @@ import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
 from conform.probe import probe_target
 from conform.probe.probe_runner import Outcome, probe_broker
 from conform.probe.probe_target import Target
-from conform.registry.rule import REGISTRY, Severity
+from conform.registry.rank import Severity
+from conform.registry.rule import REGISTRY
 from replay.client.auth import Security
 from tests.broker import artifacts
 from tests.broker.conform.lies import LIES

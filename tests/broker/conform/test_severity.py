@@ -10,7 +10,8 @@ from __future__ import annotations
 import pytest
 
 import tests.conform.rules.test_cases  # noqa: F401  (imports all cases)
-from conform.registry.rule import Severity, Side
+from conform.registry.rank import Severity
+from conform.registry.rule import Side
 from dissector import Exchange
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import decode_response, expects_response

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conform.evidence.canonical_form import faults, is_canonical
-from dissector.protocol.apis import Kind, all_apis
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import all_apis
 from dissector.protocol.messages import Message, decode_request, decode_response
 from tests import frames
 from tests.strategies import values

@@ -5,7 +5,8 @@ from __future__ import annotations
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
 from conform.registry.kafka_releases import ranges
-from conform.registry.rule import Rule, Severity
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule
 from tests.conform.scene import Scene
 
 API_VERSIONS = 18

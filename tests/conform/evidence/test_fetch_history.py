@@ -8,7 +8,8 @@ from weakref import ref
 from conform.evidence.fetch_history import LAST_EPOCH, Session, fetching_of
 from conform.evidence.observation import Talk, Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import Rule, Severity
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule
 from tests.conform.fetch_scenes import SESSION, ask, tell
 from tests.conform.scene import Scene, SceneTalk
 

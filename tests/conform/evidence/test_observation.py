@@ -8,7 +8,8 @@ import pytest
 
 from conform.evidence.observation import BatchTurn, Closing, Turn, span_of
 from conform.evidence.reporter import Say
-from conform.registry.rule import Rule, Severity
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule
 from dissector.protocol.messages import decode_request
 from dissector.protocol.records import Record, build_records, new_batch
 from tests.conform.scene import Scene

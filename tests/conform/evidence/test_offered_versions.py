@@ -6,7 +6,8 @@ from conform.evidence.observation import Turn
 from conform.evidence.offered_versions import Offer, offer_of, release_of
 from conform.evidence.reporter import Say
 from conform.registry.kafka_releases import ranges
-from conform.registry.rule import Rule, Severity
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule
 from tests.conform.scene import Scene
 
 API_VERSIONS = 18

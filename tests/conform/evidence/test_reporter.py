@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conform.evidence.observation import Turn
 from conform.evidence.reporter import Say
-from conform.registry.rule import REGISTRY, Rule, Severity, Side
+from conform.registry.rank import Severity
+from conform.registry.rule import REGISTRY, Rule, Side
 from conform.registry.verdict import Finding, Verdict
 from tests.conform.scene import Scene, findings
 

@@ -12,8 +12,7 @@ from conform.cli import conform
 from conform.probe import probe_target as targets
 from conform.probe.probe_runner import Outcome, probe_broker
 from conform.probe.probe_target import Target
-from conform.registry.rank import Rank
-from conform.registry.rule import Severity
+from conform.registry.rank import Rank, Severity
 from conform.report.verdict_text import text_lines
 from dissector.cli.app import main
 from dissector.protocol.apis import NAMES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conform.probe.probe_reporter import LiveSay, start_of
 from conform.probe.raw_exchange import Said, request_frame
-from conform.registry.rule import Severity
+from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
 from tests.conform.probe.scripts import LIVE
 from tests.dissector.cli.plays import told

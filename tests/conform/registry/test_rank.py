@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conform.registry.rank import _CODES_OF_KAFKA, Rank, rank_of
-from conform.registry.rule import Severity, Side
+from conform.registry.rank import _CODES_OF_KAFKA, Rank, Severity, rank_of
+from conform.registry.rule import Side
 from conform.registry.verdict import Finding
 from tests.conform.probe.scripts import LIVE
 from tests.conform.verdicts import F03, V03

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from conform.registry.rule import Rule, Severity, rule
+from conform.registry.rank import Severity
+from conform.registry.rule import Rule, rule
 from conform.rules import REGISTRY
 from dissector.protocol.apis import NAMES
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conform.registry import verdict as verdicts
-from conform.registry.rule import Severity, Side
+from conform.registry.rank import Severity
+from conform.registry.rule import Side
 from conform.registry.verdict import SHOWN, Verdict, finding_key
 from tests.conform.verdicts import F03, F15, V03, add, finding, verdict
 

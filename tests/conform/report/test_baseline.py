@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conform.registry.rule import Severity, Side
+from conform.registry.rank import Severity
+from conform.registry.rule import Side
 from conform.registry.verdict import Verdict, finding_key
 from conform.report.baseline import apply, baseline_lines, line_of, read_baseline
 from dissector.errors import UsageError

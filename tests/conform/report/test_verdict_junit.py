@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from conform.registry.rule import Severity
+from conform.registry.rank import Severity
 from conform.report.verdict_junit import junit_lines
 from tests.conform.verdicts import verdict
 

@@ -7,7 +7,8 @@ import json
 from importlib.metadata import version
 from pathlib import Path
 
-from conform.registry.rule import Severity, Side
+from conform.registry.rank import Severity
+from conform.registry.rule import Side
 from conform.registry.verdict import Verdict
 from conform.report.verdict_sarif import sarif_lines
 from tests.conform.mutations import judged_file

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from conform.registry.rule import Severity, Side
+from conform.registry.rank import Severity
+from conform.registry.rule import Side
 from conform.report.verdict_text import place_text, rule_lines, summary_line, text_lines, who_text
 from tests.conform.verdicts import F03, finding, verdict
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conform.judge import Judge
-from conform.registry.rule import Severity, Side
+from conform.registry.rank import Severity
+from conform.registry.rule import Side
 from conform.registry.verdict import Finding, Verdict
 from dissector import open_capture
 from dissector.protocol.messages import Message

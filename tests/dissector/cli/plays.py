@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from dissector.protocol.apis import Kind, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import api
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 from dissector.protocol.schema import Field
 from tests import frames

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector import DecodeError, EncodeError, codec
-from dissector.protocol.apis import NAMES, Api, api, api_module, api_name
+from dissector.protocol.api import Api
+from dissector.protocol.apis import NAMES, api, api_module, api_name
 from dissector.protocol.schema import Versions
 from dissector.protocol.spans import spans
 from tests.dissector.protocol.protocol_facts import facts

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.protocol.apis import Kind, all_apis, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import all_apis, api
 from dissector.protocol.carried import carried, may_be_cut, record_problems
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.records import Record, new_batch, new_message_set

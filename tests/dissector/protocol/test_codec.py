@@ -25,7 +25,7 @@ def codec(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Co
     found = api(12)
     assert found is not None
     fresh = found.request.codec(4)
-    return Codec(fresh.subcon, fresh.schema, fresh.version)
+    return Codec(fresh.subcon)
 
 
 def test_the_api_is_the_same(codec: Codec) -> None:
@@ -84,7 +84,7 @@ def test_few_messages_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     found = api(12)
     assert found is not None
     fresh = found.request.codec(4)
-    codec = Codec(fresh.subcon, fresh.schema, fresh.version)
+    codec = Codec(fresh.subcon)
     for _ in range(module.WARM):
         assert codec.parse(DATA) == BODY
     assert made == []

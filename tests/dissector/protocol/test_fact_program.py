@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dissector.engine.facts.fact_kernel import KEYS, VERSIONS
-from dissector.protocol.apis import Kind, all_apis
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import all_apis
 from dissector.protocol.fact_program import CLIENT_ID, RECORDS, RECORDS_CUT, FactPrograms
 from dissector.protocol.facts import ERROR, NOTHING, PAIR_ID, PAIR_NAME, TOPIC, TOPIC_ID, role
 from dissector.protocol.program import (

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dissector.protocol.apis import Kind, all_apis, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import all_apis, api
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import Facts, collect, plan, tells_names
 from dissector.protocol.schema import Field, Schema, split

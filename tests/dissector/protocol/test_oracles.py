@@ -25,7 +25,8 @@ from kio.index import UnknownAPIKey, UnknownEntity, load_request_schema, load_re
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 
-from dissector.protocol.apis import Api, api_name
+from dissector.protocol.api import Api
+from dissector.protocol.apis import api_name
 from dissector.protocol.schema import Field, split
 from tests.sources import (
     DRAWN,

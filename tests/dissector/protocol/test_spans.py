@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector.errors import DecodeError
-from dissector.protocol.apis import Kind, all_apis, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import all_apis, api
 from dissector.protocol.headers import RequestHeader
 from dissector.protocol.schema import (
     Array,

@@ -9,12 +9,14 @@ from construct import Container
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.protocol.apis import KEYS, NAMES, Api, all_apis, api
+from dissector.protocol.api import Api
+from dissector.protocol.apis import KEYS, NAMES, all_apis, api
 from replay.client.broker_metadata import Broker, Leader, Topic
 from replay.client.cluster import Cluster, Coordinated
 from replay.client.fan_in import merge
 from replay.client.router import WAYS, Way, route, way_of
-from replay.fields.roles import Role, walk
+from replay.fields.field_layout import Role
+from replay.fields.roles import walk
 from tests.replay.support.scripted import filled
 
 NODES = (1, 2, 3)

@@ -12,7 +12,8 @@ from dissector.protocol.schema import Schema
 from replay.compare.body_diff import Bodies
 from replay.compare.comparison_policy import COMPARED
 from replay.compare.fast_compare import alike
-from replay.fields.roles import Scope, plan
+from replay.fields.field_layout import Scope
+from replay.fields.roles import plan
 from replay.mapping.id_map import World
 from replay.mapping.resource_names import Names
 from tests.examples import examples

@@ -8,7 +8,8 @@ import pytest
 
 from dissector.protocol.apis import KEYS, api
 from replay.compare.tolerances import are_as_many, have_failed, is_given, says_nothing
-from replay.fields.roles import Branch, Node, Role, plan
+from replay.fields.field_layout import Branch, Node, Role
+from replay.fields.roles import plan
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
 )
 from dissector.protocol.schema import Schema
 from replay.fields import role_table
-from replay.fields.roles import Leaf, Node, Place, Role, plan, title, walk
+from replay.fields.field_layout import Leaf, Node, Place, Role
+from replay.fields.roles import plan, title, walk
 from tests.strategies import values
 
 SCHEMAS = [

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.protocol.apis import KEYS, all_apis, api
-from replay.fields.roles import Role, Scope, values, walk
+from replay.fields.field_layout import Role, Scope
+from replay.fields.roles import values, walk
 from tests.examples import examples
 from tests.frames import body
 from tests.strategies import values as bodies

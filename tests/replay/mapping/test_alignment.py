@@ -7,8 +7,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.protocol.apis import KEYS, Api, all_apis, api
-from replay.fields.roles import Branch, Node, Scope, plan
+from dissector.protocol.api import Api
+from dissector.protocol.apis import KEYS, all_apis, api
+from replay.fields.field_layout import Branch, Node, Scope
+from replay.fields.roles import plan
 from replay.mapping.alignment import align, pairs
 from replay.mapping.id_map import World
 from replay.mapping.resource_names import Names

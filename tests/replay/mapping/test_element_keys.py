@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dissector.protocol.apis import KEYS, api
-from replay.fields.roles import Branch, Node, Scope, plan
+from replay.fields.field_layout import Branch, Node, Scope
+from replay.fields.roles import plan
 from replay.mapping.element_keys import key_text, keyed
 from replay.mapping.id_map import World
 from replay.mapping.resource_names import Names

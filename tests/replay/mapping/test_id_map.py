@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.fields.roles import Role, Scope
+from replay.fields.field_layout import Role, Scope
 from replay.mapping.broker_map import Brokers
 from replay.mapping.id_map import GIVEN, World
 from replay.mapping.resource_names import Names

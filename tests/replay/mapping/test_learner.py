@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.protocol.records import Record, new_batch
-from replay.fields.roles import SCOPED, Role, Scope
+from replay.fields.field_layout import SCOPED, Role, Scope
 from replay.mapping.id_map import World
 from replay.mapping.learner import learn
 from replay.mapping.request_rewriter import rewrite

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dissector.protocol.apis import KEYS, all_apis, api
 from dissector.protocol.records import LegacyRecord, RecordBatch, new_message_set, parse_records
 from dissector.protocol.schema import Schema
-from replay.fields.roles import Role
+from replay.fields.field_layout import Role
 from replay.mapping import version_table
 from replay.mapping.resource_names import TopicIds
 from replay.mapping.version_converter import convert, is_by_id, nearest, negotiated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from conform.registry.rule import Severity
+from conform.registry.rank import Severity
 from conform.registry.verdict import Finding
 from tests.conform.scene import Scene, SceneTalk, breaks, findings, keeps
 

@@ -17,7 +17,8 @@ from dissector.engine.correlation.exchange_rows import Row, columns
 from dissector.engine.correlation.framer import Frame
 from dissector.engine.exchanges import exchange_facts as module
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_facts import Known, is_worthwhile, read_known, read_names
+from dissector.engine.exchanges.exchange_facts import is_worthwhile, read_known, read_names
+from dissector.engine.exchanges.fact_columns import Known
 from dissector.engine.facts.fact_kernel import LEFT, read_facts
 from dissector.engine.facts.fact_tables import gather
 from dissector.engine.facts.topic_table import TopicNames
@@ -28,7 +29,8 @@ from dissector.engine.tables.exchange_table import (
     UNANSWERED,
     Exchanges,
 )
-from dissector.protocol.apis import Api, all_apis, api
+from dissector.protocol.api import Api
+from dissector.protocol.apis import all_apis, api
 from dissector.protocol.records import Record, new_batch
 from tests.corpus import CAPTURES, each_capture
 from tests.examples import examples

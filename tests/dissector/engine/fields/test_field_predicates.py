@@ -15,7 +15,8 @@ from dissector.engine.fields.field_predicates import any_value
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape import tape
 from dissector.filter.evaluate import values_at
-from dissector.protocol.apis import Kind, all_apis, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import all_apis, api
 from dissector.protocol.schema import Field
 from tests.dissector.engine.exchanges.test_exchange_facts import (
     ANSWERED,

@@ -29,7 +29,8 @@ from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape import tape
 from dissector.errors import Problem
-from dissector.protocol.apis import Api, all_apis, api
+from dissector.protocol.api import Api
+from dissector.protocol.apis import all_apis, api
 from dissector.protocol.embedded.sasl_tokens import MASK
 from tests.corpus import each_capture
 from tests.dissector.engine.exchanges.test_exchange_facts import (

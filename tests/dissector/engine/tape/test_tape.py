@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector.engine.tape import tape, tape_interpreter
-from dissector.protocol.apis import Api
+from dissector.protocol.api import Api
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.program import UNKNOWN_TAG, Place, Programs, programs
 from dissector.protocol.spans import Span, spans

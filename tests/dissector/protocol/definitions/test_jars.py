@@ -12,7 +12,8 @@ import pytest
 
 from dissector import Schemas, open_capture
 from dissector.protocol import apis
-from dissector.protocol.apis import Api, all_apis
+from dissector.protocol.api import Api
+from dissector.protocol.apis import all_apis
 from dissector.protocol.context import using
 from dissector.protocol.definitions.apis import overlaid_api
 from dissector.protocol.embedded.own_topics import _TOPICS, _kinds_of

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dissector.protocol.apis import Kind, api
+from dissector.protocol.api import Kind
+from dissector.protocol.apis import api
 from dissector.protocol.embedded.fields import _READERS, decode_field, embedded
 from dissector.protocol.embedded.principal import DefaultPrincipalData
 from dissector.protocol.embedded.reading import Embedded

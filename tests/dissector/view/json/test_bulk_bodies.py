@@ -13,7 +13,8 @@ from dissector import open_capture
 from dissector.engine.correlation.exchange_rows import Row, columns
 from dissector.engine.records import batch_scanner, checksum, decompressor, record_decoder
 from dissector.engine.tape import tape
-from dissector.protocol.apis import Api, all_apis, api
+from dissector.protocol.api import Api
+from dissector.protocol.apis import all_apis, api
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.json import body_kernel, bulk_bodies
 from dissector.view.json.json_program import END, LEAVE, TAGS, BodyPrograms

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.protocol.apis import Api, Kind, api
+from dissector.protocol.api import Api, Kind
+from dissector.protocol.apis import api
 from dissector.protocol.embedded.log_records.cluster_metadata import UserScramCredentialRecord
 from dissector.protocol.embedded.log_records.group_coordinator import (
     OffsetCommitKey,

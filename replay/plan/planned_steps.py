@@ -1,0 +1,195 @@
+"""The steps of a replay in capture order, with their dependencies."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from mmap import mmap
+from typing import Any, Self
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dissector.capture.columns import Int64s
+from replay.model.plan_source import Source
+from replay.model.step import Step
+from replay.plan.completeness import Completeness
+from replay.plan.group_order import Shown
+from replay.plan.missing_prerequisites import Lacking
+from replay.plan.read_write_sets import Thing
+from replay.plan.request_shapes import Shape
+from replay.plan.sequence_gaps import Holes, Written
+from replay.plan.spill import Spool
+
+_NOTHING: dict[Thing, bool] = {}
+
+
+class PlannedSteps:
+    """
+    The steps of a replay: a sequence of `Step`, each read on access.
+
+    Attributes:
+        left_out: Reason -> number of requests left out.
+        orphans: Number of responses without requests.
+        filtered: Number of exchanges that the filter rejected.
+        connections: The completeness of each captured connection with steps.
+        topics: Topic -> number of partitions seen in the capture, at least 1.
+        topic_ids: Captured topic ids and their names.
+        assignments: Group and generation -> the step in which the leader sends its assignment.
+        created: Topics created automatically, because a request named them.
+        groups: Group events seen in the capture.
+        overlaps: Steps whose responses overlapped a change, with the things that changed.
+        lacking: The missing prerequisites of steps.
+        brokers: `address:port` of captured brokers -> node id, from Metadata responses.
+        connected: The same from the node ids in clients' requests (ApiVersions v5).
+        cluster_id: The captured cluster's id, if Metadata or clients name it.
+        problems: Problems in the files.
+        group_topics: Group -> topics whose offsets it commits or fetches.
+        holes: Holes in the sequences of producers.
+        source: The files, and the choices made for them.
+        clients: Connection -> software of its client, if the client names it (KIP-511).
+        shapes: Shapes shared by exchanges, by number.
+        causes: The dependencies of all steps, concatenated.
+        cause_ends: For each step the end of its dependencies in `causes`; begins with 0.
+    """
+
+    def __init__(self) -> None:
+        self.left_out: Counter[str] = Counter()
+        self.orphans = 0
+        self.filtered = 0
+        self.connections: dict[int, Completeness] = {}
+        self.topics: dict[str, int] = {}
+        self.topic_ids: dict[UUID, str] = {}
+        self.assignments: dict[tuple[str, int], int] = {}
+        self.created: frozenset[str] = frozenset()
+        self.groups = Shown()
+        self.overlaps: dict[int, dict[Thing, bool]] = {}
+        self.lacking = Lacking()
+        self.brokers: dict[str, int] = {}
+        self.connected: dict[str, int] = {}
+        self.cluster_id: str | None = None
+        self.problems: list[str] = []
+        self.group_topics: dict[str, set[str]] = {}
+        self.holes: dict[Written, Holes] = {}
+        self.source = Source()
+        self.clients: dict[int, str] = {}
+        self.shapes: list[Shape] = []
+        self._spool = Spool()
+        self._reasons: dict[int, str] = {}
+        self.causes = array("i")
+        self.cause_ends = array("q", [0])
+        self._by_connection: dict[int, array[int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._spool)
+
+    def __iter__(self) -> Iterator[Step]:
+        return map(self.step, range(len(self)))
+
+    def step(self, number: int) -> Step:
+        """Return a step, read anew each time."""
+        return Step(
+            number,
+            self._spool.get(number),
+            tuple(self.after(number)),
+            self._reasons.get(number, ""),
+            number in self.groups.unsettled,
+            number in self.groups.unassigned,
+            self.lacking.of(number),
+            self.overlaps.get(number, _NOTHING),
+        )
+
+    def by_connection(self) -> Iterator[tuple[str, array[int], int]]:
+        """Yield each captured connection's broker, steps, and the first step after its end."""
+        for connection, numbers in self._by_connection.items():
+            known = self.connections.get(connection)
+            end = self.first_after(known.last_ns) if known else numbers[-1] + 1
+            yield self._spool.ends[connection][1], numbers, end
+
+    @cached_property
+    def is_partial(self) -> bool:
+        """Whether packets are missing: connections were open before the capture, or have gaps."""
+        return any(known.is_partial for known in self.connections.values())
+
+    @property
+    def connection_numbers(self) -> list[int]:
+        """The captured connections with steps."""
+        return list(self._by_connection)
+
+    @property
+    def begin_ns(self) -> int:
+        """The time of the first captured request; 0 if there is none."""
+        return self.times_ns(0)[0] if len(self) else 0
+
+    @property
+    def alike(self) -> int:
+        """The number of steps with a shape, which can take the fast path."""
+        return sum(number >= 0 for number in self.shape_of)
+
+    def end_of(self, limit: int | None) -> int:
+        """Return the number after the last step if at most `limit` steps are sent."""
+        if limit is None:
+            return len(self)
+        sent = (number for number in range(len(self)) if number not in self._reasons)
+        return next(islice(sent, limit, None), len(self))
+
+    @property
+    def shape_of(self) -> array[int]:
+        """For each step the number of its shape; -1 if it has none."""
+        return self._spool.columns["shape"]
+
+    @property
+    def request_times_ns(self) -> array[int]:
+        """For each step the capture time of its request."""
+        return self._spool.columns["request_time_ns"]
+
+    def first_after(self, time_ns: int) -> int:
+        """Return the number of the first step captured after a time."""
+        return bisect_right(self.request_times_ns, time_ns)
+
+    def after(self, number: int) -> array[int]:
+        """Return the numbers of the steps that must be answered before a step is sent."""
+        return self.causes[self.cause_ends[number] : self.cause_ends[number + 1]]
+
+    def asked_at(self, number: int) -> tuple[int, int]:
+        """Return the captured connection and the capture time of a step's request."""
+        return self._spool.connection(number), self._spool.times_ns(number)[0]
+
+    def latencies_ns(self, numbers: Int64s) -> Int64s:
+        """Return the captured latencies of steps that all have responses."""
+        begun_ns, done_ns = self.columns("request_time_ns", "response_time_ns")
+        latencies: Int64s = done_ns[numbers] - begun_ns[numbers]
+        return latencies
+
+    def columns(self, *names: str) -> tuple[NDArray[Any], ...]:
+        """Return columns over all steps, by their names in the spool."""
+        columns = (self._spool.columns[name] for name in names)
+        # array's type codes would give other dtype objects for the same types, unknown to kernels.
+        return tuple(np.frombuffer(column, f"i{column.itemsize}") for column in columns)
+
+    def view(self) -> mmap | bytes:
+        """Return all requests, each followed by its response."""
+        return self._spool.view()
+
+    def is_sent(self, number: int) -> bool:
+        """Return whether a step is sent at all."""
+        return number not in self._reasons
+
+    def times_ns(self, number: int) -> tuple[int, int | None]:
+        """Return the capture times of a step's request and response."""
+        return self._spool.times_ns(number)
+
+    def close(self) -> None:
+        """Close the spool."""
+        self._spool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
