@@ -119,7 +119,7 @@ def conform(
     if target is not None:
         if captures:
             raise UsageError("--target asks a broker: no capture goes with it")
-        from conform.probe.probe_command import probed, release_lines
+        from conform.probe.probe_command import probe_with_progress, release_lines
         from replay.client.auth import Security
 
         security = Security.read(
@@ -131,7 +131,7 @@ def conform(
             certificate_file=tls_certificate,
             key_file=tls_key,
         )
-        outcome = probed(target, rules, security, timeout, allow_writes, _say)
+        outcome = probe_with_progress(target, rules, security, timeout, allow_writes, _say)
         return _written(outcome.verdict, target, wanted, None, release_lines(outcome.match, form))
     if not captures:
         raise UsageError("what shall be judged? CAPTURE..., --target HOST:PORT, or --list")

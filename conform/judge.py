@@ -21,7 +21,7 @@ from conform.evidence.reporter import Say, Seen, where_text
 from conform.registry.rule import Call, Glance, Rule
 from conform.registry.verdict import Tally, Verdict
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_facts import read_names
+from dissector.engine.exchanges.exchange_facts import read_topic_names
 from dissector.engine.reading.capture import Capture, Reading, Window
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.apis import api_name
@@ -69,7 +69,7 @@ class Judge:
         for number in self._connections(window):
             self._note_losses(reading, number)
         self._note_repeats(table)
-        capture.names.learn(read_names(table))
+        capture.names.learn(read_topic_names(table))
         plain = PlainBatches(table)
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
             talk = self._talks[exchange.connection]
@@ -97,9 +97,9 @@ class Judge:
         """Record why a connection is partial, as soon as it is; it never becomes whole again."""
         talk = self._talks.get(number)
         if talk is None:
-            known = reading.conversations.get(number)
+            known = reading.correlator.state_of(number)
             client = known.client if known and known.client is not None else 0
-            talk = self._talks[number] = Talk(number, *reading.sides(number, client))
+            talk = self._talks[number] = Talk(number, *reading.client_and_broker(number, client))
         talk.torn = talk.torn or torn(reading, number)
         if not talk.partial:
             talk.partial = losses(reading, number)
@@ -229,7 +229,7 @@ def _timed(call: Call, tally: Tally) -> Call:
 
 def losses(reading: Reading, number: int) -> str:
     """Return why messages of a connection were not captured; empty: all were."""
-    if not reading.streams.connections.knows_beginnings(number):
+    if not reading.streams.connections.has_both_syns(number):
         return "the capture begins in the middle of the connection"
     return torn(reading, number)
 
@@ -246,7 +246,7 @@ def torn(reading: Reading, number: int) -> str:
 
 def _skipped(reading: Reading, number: int) -> tuple[tuple[int, int], str]:
     """Return the skipped bytes of client and broker, which are not frames, and the reason."""
-    known = reading.conversations.get(number)
+    known = reading.correlator.state_of(number)
     if known is None or not any(known.skipped):
         return (0, 0), ""
     skipped = known.skipped if known.client != 1 else (known.skipped[1], known.skipped[0])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipeline.jobs.job import Request, make_tables
     from pipeline.jobs.query import read, views
-    from pipeline.jobs.session import open_session, told
+    from pipeline.jobs.session import open_session, spark_errors
     from pipeline.jobs.summaries import make_summaries
     from pipeline.registration import register
     from pipeline.tables.table_builder import Wanted
@@ -29,7 +29,7 @@ __all__ = [
     "open_session",
     "read",
     "register",
-    "told",
+    "spark_errors",
     "views",
 ]
 
@@ -41,7 +41,7 @@ _PLACES = {
     "read": "jobs.query",
     "register": "registration",
     "open_session": "jobs.session",
-    "told": "jobs.session",
+    "spark_errors": "jobs.session",
     "views": "jobs.query",
 }
 

@@ -99,7 +99,7 @@ def pipeline(
     except ImportError:
         raise UsageError("Spark is not installed: pip install 'kafkashark[spark]'") from None
     wanted = _wanted(tables, fields, ports, max_frame_bytes, show_secrets)
-    from pipeline.jobs.job import Request, make_tables, may_start
+    from pipeline.jobs.job import Request, check_request, make_tables
     from pipeline.jobs.job_progress import Progress
     from pipeline.jobs.session import has_reader, open_session
     from pipeline.jobs.summaries import make_summaries
@@ -112,7 +112,7 @@ def pipeline(
         _watch(taking, master, settings, once)
         return
     # Before Java is started, which takes seconds.
-    may_start(request)
+    check_request(request)
     summaries = summaries and "exchanges" in wanted.tables
     with open_session(master, settings) as spark, Progress(spark.sparkContext) as progress:
         if summaries and not has_reader(spark, out):
@@ -120,9 +120,9 @@ def pipeline(
                 f"summaries need a reader of Spark's own, which it lacks, for {out}: "
                 "--no-summaries makes the tables alone"
             )
-        made = make_tables(spark, request, progress.say)
+        made = make_tables(spark, request, progress.set_stage)
         if summaries:
-            progress.say("summing up")
+            progress.set_stage("summing up")
             make_summaries(spark, out)
     for table, rows in made.items():
         print(f"{table:12}{rows:>14,} rows")

@@ -118,7 +118,9 @@ class PlainBatches:
         self._told: list[list[int]] = []
         if total < WORTHWHILE_BYTES:
             return
-        found = find_batches(table.data, table.held, fields.start, fields.length, fields.may_be_cut)
+        found = find_batches(
+            table.data, table.carry_over, fields.start, fields.length, fields.may_be_cut
+        )
         told = _tell(table, found)
         numbers = np.arange(len(fields.row))
         plain = found.state == RIGHT
@@ -172,8 +174,8 @@ def _tell(table: Exchanges, found: Batches) -> Ints:
     """Return the columns of all batches; fields with values that no column can hold become LEFT."""
     told = np.zeros((4, len(found)), np.int64)
     told[_DENSE] = told[_ASCENDING] = 1
-    for these in payloads(table.data, table.held, found, found.field, MOST_RECORDS):
-        records = record_decoder.read(table.data, table.held, found, these)
+    for these in payloads(table.data, table.carry_over, found, found.field, MOST_RECORDS):
+        records = record_decoder.read(table.data, table.carry_over, found, these)
         if not len(records):
             continue
         first = np.flatnonzero(np.diff(records.batch, prepend=-1))

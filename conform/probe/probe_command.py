@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-from conform.probe.probe_runner import Outcome, probe_broker
+from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.registry.kafka_releases import Match
 from conform.registry.rule import Rule
 from dissector.view.text.escape import escaped
@@ -14,14 +14,14 @@ from dissector.view.text.value_text import json_text
 from replay.client.auth import Security
 
 
-def probed(
+def probe_with_progress(
     target: str,
     rules: Iterable[Rule],
     security: Security,
     timeout_s: float,
     allow_writes: bool,
-    warn: Callable[[str], None],
-) -> Outcome:
+    on_warning: Callable[[str], None],
+) -> ProbeResult:
     """
     Probe a running broker; on a terminal, stderr shows the current rule.
 
@@ -45,8 +45,8 @@ def probed(
                 security=security,
                 timeout_s=timeout_s,
                 allow_writes=allow_writes,
-                tell=tell,
-                warn=warn,
+                on_progress=tell,
+                on_warning=on_warning,
             )
         )
     finally:
@@ -57,7 +57,7 @@ def probed(
 def release_lines(match: Match, form: str) -> Iterator[str]:
     """Yield the best matching release, in the formats that support it."""
     if form == "text":
-        yield from _text(match)
+        yield from _text_lines(match)
     elif form == "ndjson":
         yield json_text(
             {
@@ -77,7 +77,7 @@ def release_lines(match: Match, form: str) -> Iterator[str]:
         )
 
 
-def _text(match: Match) -> Iterator[str]:
+def _text_lines(match: Match) -> Iterator[str]:
     how = "are those of" if match.exact else "are most like those of"
     yield ""
     yield f"The versions that it offers {how} Kafka {' or '.join(match.releases)}"

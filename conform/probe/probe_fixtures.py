@@ -8,19 +8,19 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from conform.probe.probe_target import NotJudged, Target, answered
-from conform.probe.raw_exchange import Said
+from conform.probe.probe_target import NotJudged, Target, require_response
+from conform.probe.raw_exchange import RawExchange
 from dissector.errors import ReplayError
 from dissector.protocol.error_codes import error_code, error_name
 from replay.client.cluster import Coordinated
 
 NO_ID = UUID(int=0)
 
-GONE = frozenset(
+ABSENT_ERRORS = frozenset(
     error_code(name)
     for name in ("NONE", "UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_ID")
 )
-_UNKNOWN = frozenset(
+_NOT_LED_ERRORS = frozenset(
     error_code(name) for name in ("UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER")
 )
 _EARLIEST = -2
@@ -35,15 +35,15 @@ class Topic:
     Attributes:
         name: Its name.
         topic_id: Its id; zeros where the broker returns none.
-        node: Node id of the leader.
+        leader_id: Node id of the leader.
     """
 
     name: str
     topic_id: UUID
-    node: int | None
+    leader_id: int | None
 
 
-class Own:
+class Fixtures:
     """
     Our objects on a target.
 
@@ -52,7 +52,7 @@ class Own:
         topics: Names of topics that may have been created.
         groups: Ids of groups that may have been created.
         transactional_ids: Transactional ids in use; only the broker removes them, by expiry.
-        filled: Names of topics that already hold the records that probes expect there.
+        filled_topics: Names of topics that already hold the records that probes expect there.
     """
 
     def __init__(self, target: Target) -> None:
@@ -60,37 +60,37 @@ class Own:
         self.topics: dict[str, None] = {}
         self.groups: dict[str, None] = {}
         self.transactional_ids: dict[str, None] = {}
-        self.filled: set[str] = set()
+        self.filled_topics: set[str] = set()
         self._target = target
-        self._made: dict[str, Topic] = {}
-        self._lives = 1
-        self._refusal = ""
+        self._created: dict[str, Topic] = {}
+        self._generation = 1
+        self._create_failure = ""
 
-    def renew(self) -> None:
+    def forget_topics(self) -> None:
         """Create new topics at the next use: the broker may have lost the old ones."""
-        self._made.clear()
-        self._lives += 1
+        self._created.clear()
+        self._generation += 1
 
-    def name(self, what: str) -> str:
+    def absent_name(self, suffix: str) -> str:
         """Return a name of an object that is never created, for requests about unknown objects."""
-        return self.prefix + what
+        return self.prefix + suffix
 
-    def new_topic(self, what: str) -> str:
+    def topic_name(self, suffix: str) -> str:
         """Return a name for a topic that may be created."""
-        self.topics[self.prefix + what] = None
-        return self.prefix + what
+        self.topics[self.prefix + suffix] = None
+        return self.prefix + suffix
 
-    def group(self, what: str) -> str:
+    def group_id(self, suffix: str) -> str:
         """Return a name for a group that may be created."""
-        self.groups[self.prefix + what] = None
-        return self.prefix + what
+        self.groups[self.prefix + suffix] = None
+        return self.prefix + suffix
 
-    def transactional_id(self, what: str) -> str:
+    def transactional_id(self, suffix: str) -> str:
         """Return a transactional id that may be used."""
-        self.transactional_ids[self.prefix + what] = None
-        return self.prefix + what
+        self.transactional_ids[self.prefix + suffix] = None
+        return self.prefix + suffix
 
-    async def topic(self, what: str, configs: Mapping[str, str] | None = None) -> Topic:
+    async def topic(self, suffix: str, configs: Mapping[str, str] | None = None) -> Topic:
         """
         Return a topic of one partition with a leader; the first call creates it.
 
@@ -98,19 +98,21 @@ class Own:
             Unanswered: The broker does not respond.
             NotJudged: The broker does not create it.
         """
-        if what not in self._made:
-            name = self.new_topic(what if self._lives == 1 else f"{what}-{self._lives}")
+        if suffix not in self._created:
+            name = self.topic_name(
+                suffix if self._generation == 1 else f"{suffix}-{self._generation}"
+            )
             if self._target.versions("CreateTopics"):
                 await self._create(name, configs or {})
             elif configs:
                 raise NotJudged("the broker offers no CreateTopics")
-            self._made[what] = await self._led(name)
-        return self._made[what]
+            self._created[suffix] = await self._wait_for_leader(name)
+        return self._created[suffix]
 
     async def _create(self, name: str, configs: Mapping[str, str]) -> None:
-        if self._refusal:
-            raise NotJudged(self._refusal)
-        version = self._target.newest("CreateTopics")
+        if self._create_failure:
+            raise NotJudged(self._create_failure)
+        version = self._target.newest_version("CreateTopics")
         wanted = {
             "name": name,
             "num_partitions": 1,
@@ -118,16 +120,16 @@ class Own:
             "replication_factor": -1 if version >= 4 else 1,
             "configs": [{"name": key, "value": value} for key, value in configs.items()],
         }
-        said = await self._target.ask(
+        said = await self._target.request(
             "CreateTopics", {"topics": [wanted], "timeout_ms": int(self._target.timeout_s * 1000)}
         )
-        if said.is_silence:  # each further rule would wait for the timeout
-            self._refusal = f"{said}: {said.nothing}"
-        error = answered(said).at("topics[0].error_code", -1)
+        if said.is_timeout:  # each further rule would wait for the timeout
+            self._create_failure = f"{said}: {said.failure}"
+        error = require_response(said).field("topics[0].error_code", -1)
         if error:
             raise NotJudged(f"the broker makes no topic: {error_name(error)}")
 
-    async def _led(self, name: str) -> Topic:
+    async def _wait_for_leader(self, name: str) -> Topic:
         """Wait for a topic's leader; without CreateTopics, the Metadata request creates it."""
         wanted = {
             "topics": [{"topic_id": NO_ID, "name": name}],
@@ -136,28 +138,28 @@ class Own:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._target.timeout_s
         while loop.time() < deadline:
-            said = answered(await self._target.ask("Metadata", wanted))
-            leader = said.at("topics[0].partitions[0].leader_id", -1)
-            if leader >= 0 and not said.at("topics[0].error_code"):
-                for each in said.at("brokers") or ():
+            said = require_response(await self._target.request("Metadata", wanted))
+            leader = said.field("topics[0].partitions[0].leader_id", -1)
+            if leader >= 0 and not said.field("topics[0].error_code"):
+                for each in said.field("brokers") or ():
                     self._target.nodes.setdefault(each.node_id, (each.host, each.port))
-                topic = Topic(name, said.at("topics[0].topic_id") or NO_ID, leader)
-                if await self._leads(topic):
+                topic = Topic(name, said.field("topics[0].topic_id") or NO_ID, leader)
+                if await self._leader_serves(topic):
                     return topic
             await asyncio.sleep(_PAUSE_S)
         raise NotJudged(f"the topic that was made got no leader in {self._target.timeout_s:g} s")
 
-    async def _leads(self, topic: Topic) -> bool:
+    async def _leader_serves(self, topic: Topic) -> bool:
         """Return whether the leader itself knows the topic, which may take a moment longer."""
         versions = self._target.versions("ListOffsets", since=1)
         if not versions:
             return True
         partition = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": _EARLIEST}
         fields = {"replica_id": -1, "topics": [{"name": topic.name, "partitions": [partition]}]}
-        said = await self._target.ask("ListOffsets", fields, versions[-1], topic.node)
-        return said.at("topics[0].partitions[0].error_code") not in _UNKNOWN
+        said = await self._target.request("ListOffsets", fields, versions[-1], topic.leader_id)
+        return said.field("topics[0].partitions[0].error_code") not in _NOT_LED_ERRORS
 
-    def all_left(self, why: str) -> list[str]:
+    def list_leftovers(self, why: str) -> list[str]:
         """Return everything of ours as left behind, where nothing can be removed."""
         named = [f"group {name}" for name in self.groups] + [f"topic {n}" for n in self.topics]
         return [f"{what}: {why}" for what in named]
@@ -166,12 +168,12 @@ class Own:
         """Remove everything of ours; return what is left behind, and why."""
         left: list[str] = []
         for group in self.groups:
-            await self._try(left, f"group {group}", self._remove_group(group))
+            await self._try_removal(left, f"group {group}", self._remove_group(group))
         for topic in self.topics:
-            await self._try(left, f"topic {topic}", self._remove_topic(topic))
+            await self._try_removal(left, f"topic {topic}", self._remove_topic(topic))
         return left
 
-    async def _try(self, left: list[str], what: str, removal: Awaitable[str]) -> None:
+    async def _try_removal(self, left: list[str], what: str, removal: Awaitable[str]) -> None:
         try:
             error = await removal
         except (NotJudged, ReplayError) as why:
@@ -181,8 +183,8 @@ class Own:
                 left.append(f"{what}: {error}")
 
     async def _remove_topic(self, name: str) -> str:
-        version = self._target.newest("DeleteTopics")
-        said = await self._target.ask(
+        version = self._target.newest_version("DeleteTopics")
+        said = await self._target.request(
             "DeleteTopics",
             {
                 "topic_names": [name],
@@ -191,17 +193,17 @@ class Own:
             },
             version,
         )
-        return _refusal(said, "responses[0].error_code")
+        return _removal_error(said, "responses[0].error_code")
 
     async def _remove_group(self, name: str) -> str:
-        self._target.newest("DeleteGroups")
+        self._target.newest_version("DeleteGroups")
         node = await self._target.coordinator(Coordinated.GROUP, name)
-        said = await self._target.ask("DeleteGroups", {"groups_names": [name]}, node=node)
-        return _refusal(said, "results[0].error_code")
+        said = await self._target.request("DeleteGroups", {"groups_names": [name]}, node=node)
+        return _removal_error(said, "results[0].error_code")
 
 
-def _refusal(said: Said, path: str) -> str:
-    if said.nothing:
-        return said.nothing
-    error = said.at(path, -1)
-    return "" if error in GONE else error_name(error)
+def _removal_error(said: RawExchange, path: str) -> str:
+    if said.failure:
+        return said.failure
+    error = said.field(path, -1)
+    return "" if error in ABSENT_ERRORS else error_name(error)

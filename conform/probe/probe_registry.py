@@ -7,27 +7,27 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TypeAlias
 
-from conform.probe.probe_fixtures import Own
-from conform.probe.probe_reporter import LiveSay
-from conform.probe.probe_target import Gone, Target
+from conform.probe.probe_fixtures import Fixtures
+from conform.probe.probe_reporter import ProbeReporter
+from conform.probe.probe_target import BrokerLost, Target
 from conform.registry.rank import Severity
 from conform.registry.rule import rule
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
+class ProbeContext:
     """
     The context of a probe.
 
     Attributes:
         target: The broker.
-        own: Our objects on it; a probe must not touch any others.
+        fixtures: Our objects on it; a probe must not touch any others.
     """
 
     target: Target
-    own: Own
+    fixtures: Fixtures
 
-    async def survives(self, say: LiveSay, request: bytes, what: str) -> bool:
+    async def check_still_serving(self, say: ProbeReporter, request: bytes, what: str) -> bool:
         """
         Check that the broker still serves others after a request; else wait for its return.
 
@@ -39,19 +39,19 @@ class Probed:
         Raises:
             Gone: It did not come back.
         """
-        why = await self.target.why_gone()
+        why = await self.target.unavailable_reason()
         if not why:
             return True
-        say.went_away(why, request, what)
-        if not await self.target.comes_back():
-            raise Gone("the broker went away and did not come back")
-        self.own.renew()
+        say.broker_lost(why, request, what)
+        if not await self.target.wait_for_return():
+            raise BrokerLost("the broker went away and did not come back")
+        self.fixtures.forget_topics()
         return False
 
 
-Probe: TypeAlias = Callable[[Probed, LiveSay], Awaitable[None]]
+Probe: TypeAlias = Callable[[ProbeContext, ProbeReporter], Awaitable[None]]
 
-NOT_ALLOWED = "it writes, which --allow-writes did not allow"
+WRITES_NOT_ALLOWED = "it writes, which --allow-writes did not allow"
 
 
 def probe(
@@ -80,9 +80,9 @@ def probe(
 
     def register(call: Probe) -> Probe:
         @wraps(call)
-        async def asked(probed: Probed, say: LiveSay) -> None:
+        async def asked(probed: ProbeContext, say: ProbeReporter) -> None:
             if writes and not probed.target.allow_writes:
-                say.unjudged(NOT_ALLOWED)
+                say.unjudged(WRITES_NOT_ALLOWED)
             else:
                 await call(probed, say)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conform.evidence.observation import span_of
-from conform.probe.raw_exchange import Said
+from conform.probe.raw_exchange import RawExchange
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule, Side
 from conform.registry.verdict import Finding, Verdict, finding_key
@@ -12,7 +12,7 @@ from dissector.protocol.error_codes import error_code, error_name
 _SHOWN_BYTES = 24
 
 
-class LiveSay:
+class ProbeReporter:
     """Records the results of one probe of one broker."""
 
     def __init__(self, rule: Rule, verdict: Verdict, broker: str, software: str = "") -> None:
@@ -42,7 +42,7 @@ class LiveSay:
     def broken(
         self,
         found: str,
-        said: Said | None = None,
+        said: RawExchange | None = None,
         path: str = "",
         severity: Severity | None = None,
         request: bytes = b"",
@@ -65,7 +65,7 @@ class LiveSay:
         kind = self._verdict.kind(key, said.version if said else None)
         if kind is None:
             return
-        message = said.answer if said else None
+        message = said.response if said else None
         kind.findings.append(
             Finding(
                 self._rule,
@@ -85,72 +85,74 @@ class LiveSay:
             )
         )
 
-    def went_away(self, why: str, request: bytes, what: str) -> None:
+    def broker_lost(self, why: str, request: bytes, what: str) -> None:
         """Record that the broker no longer serves anyone, and since which request."""
         self.judged()
         found = f"the broker went away when it was sent {what}: {why}"
         cause = f"the broker goes away when it is sent {what}"
         self.broken(found, severity=Severity.ERROR, request=request, cause=cause)
 
-    def unanswered(self, said: Said) -> None:
+    def unanswered(self, said: RawExchange) -> None:
         """Record that a request got no response, on which the rest of the rule depends."""
         self.judged()
-        self.broken(f"{said}: {said.nothing}", said, severity=Severity.ERROR)
+        self.broken(f"{said}: {said.failure}", said, severity=Severity.ERROR)
 
     def failed(self, error: Exception) -> None:
         """Record that the rule itself raised an exception."""
         self._verdict.fault(self._rule.id, error, self._broker)
 
-    def holds(
+    def check(
         self,
-        holds: bool,
+        is_right: bool,
         found: str,
-        said: Said | None = None,
+        said: RawExchange | None = None,
         path: str = "",
         severity: Severity | None = None,
         request: bytes = b"",
     ) -> bool:
         """Judge one case: whether a condition holds, and what was found otherwise."""
         self.judged()
-        if not holds:
+        if not is_right:
             self.broken(found, said, path, severity, request)
-        return holds
+        return is_right
 
-    def answers(self, said: Said) -> bool:
+    def check_readable(self, said: RawExchange) -> bool:
         """Return whether there is a readable response; if there is none, the rule is broken."""
         if said.body is not None:
             return True
         self.judged()
-        if said.answer is None:
-            self.broken(f"{said}: {said.nothing}", said)
+        if said.response is None:
+            self.broken(f"{said}: {said.failure}", said)
         else:
-            what = f"can't be read: {said.answer.problems[0]}"
-            self.broken(f"{said}: the answer {start_of(said)} {what}", said)
+            what = f"can't be read: {said.response.problems[0]}"
+            self.broken(f"{said}: the answer {response_prefix(said)} {what}", said)
         return False
 
-    def error(self, said: Said, path: str, *names: str, severity: Severity | None = None) -> bool:
+    def check_error(
+        self, said: RawExchange, path: str, *names: str, severity: Severity | None = None
+    ) -> bool:
         """Judge one case: whether a response has one of these errors (also `NONE`) at a path."""
-        if not self.answers(said):
+        if not self.check_readable(said):
             return False
-        code = said.at(path)
+        code = said.field(path)
         if code is None:
-            return self.holds(False, f"{said}: there is no {path} in the answer", said)
+            return self.check(False, f"{said}: there is no {path} in the answer", said)
         wanted = " or ".join(names)
         found = f"{said}: answered {error_name(code)} ({code}), not {wanted}"
         fine = code in {error_code(name) for name in names}
-        return self.holds(fine, found, said, path, severity)
+        return self.check(fine, found, said, path, severity)
 
 
-def _cause(said: Said | None) -> str:
+def _cause(said: RawExchange | None) -> str:
     """Return the common cause of findings without a response; empty for other findings."""
-    if said is None or not said.nothing:
+    if said is None or not said.failure:
         return ""
-    return "the broker does not answer" if said.is_silence else "the broker closes the connection"
+    return "the broker does not answer" if said.is_timeout else "the broker closes the connection"
 
 
-def start_of(said: Said) -> str:
+def response_prefix(said: RawExchange) -> str:
     """Return the first bytes of a response, quoted because they vary from run to run."""
-    return bytes_text(said.answer.frame if said.answer else b"")
+    return bytes_text(said.response.frame if said.response else b"")
 
 
 def bytes_text(frame: bytes) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from conform.evidence.offered_versions import release_of
-from conform.probe.probe_fixtures import Own
-from conform.probe.probe_registry import Probed
-from conform.probe.probe_reporter import LiveSay
-from conform.probe.probe_target import Gone, NotJudged, Target, Unanswered
-from conform.probe.raw_exchange import request_text
+from conform.probe.probe_fixtures import Fixtures
+from conform.probe.probe_registry import ProbeContext
+from conform.probe.probe_reporter import ProbeReporter
+from conform.probe.probe_target import BrokerLost, NoResponse, NotJudged, Target
+from conform.probe.raw_exchange import describe_request
 from conform.registry.kafka_releases import Match, best_match
 from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
@@ -22,22 +22,22 @@ TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProbeResult:
     """
     Result of probing a broker.
 
     Attributes:
         verdict: The verdict of the rules.
         match: The releases that the broker matches best.
-        left: Topics and groups of ours that could not be removed, each with the reason.
+        leftovers: Topics and groups of ours that could not be removed, each with the reason.
     """
 
     verdict: Verdict
     match: Match
-    left: tuple[str, ...]
+    leftovers: tuple[str, ...]
 
 
-def _nobody(text: str) -> None:
+def _discard(text: str) -> None:
     """Discard a message."""
 
 
@@ -48,9 +48,9 @@ async def probe_broker(
     security: Security = Security(),  # noqa: B008 (frozen)
     timeout_s: float = TIMEOUT_S,
     allow_writes: bool = False,
-    tell: Callable[[str], None] = _nobody,
-    warn: Callable[[str], None] = _nobody,
-) -> Outcome:
+    on_progress: Callable[[str], None] = _discard,
+    on_warning: Callable[[str], None] = _discard,
+) -> ProbeResult:
     """
     Probe a running broker.
 
@@ -60,8 +60,8 @@ async def probe_broker(
         security: How connections are encrypted and authenticated.
         timeout_s: How long a response may take.
         allow_writes: Whether to create topics, groups and transactions of our own meanwhile.
-        tell: Receives the current rule.
-        warn: Receives what could not be removed, also where the probe is interrupted.
+        on_progress: Receives the current rule.
+        on_warning: Receives what could not be removed, also where the probe is interrupted.
 
     Raises:
         UsageError: The target is not an address.
@@ -70,7 +70,7 @@ async def probe_broker(
     chosen = sorted((rule for rule in rules if rule.on == "live"), key=lambda rule: rule.order)
     verdict = Verdict(chosen)
     broker = await Target.connect(target, security, timeout_s, allow_writes)
-    own = Own(broker)
+    own = Fixtures(broker)
     left: list[str] = []
     gone = ""
     try:
@@ -78,28 +78,28 @@ async def probe_broker(
             if gone:
                 verdict.tallies[rule.id].unjudged[gone] += 1
                 continue
-            tell(f"{rule.id} {rule.title}")
-            if not await _ask(rule, Probed(broker, own), verdict):
+            on_progress(f"{rule.id} {rule.title}")
+            if not await _run_probe(rule, ProbeContext(broker, own), verdict):
                 gone = f"the broker did not come back after {rule.id}"
     finally:
         if allow_writes:
-            tell("removing what was made")
-            left = own.all_left(gone) if gone else await own.remove()
+            on_progress("removing what was made")
+            left = own.list_leftovers(gone) if gone else await own.remove()
             for each in left:
-                warn(f"left behind: {each}")
+                on_warning(f"left behind: {each}")
         broker.close()
-    return Outcome(verdict, best_match(broker.offered), tuple(left))
+    return ProbeResult(verdict, best_match(broker.offered), tuple(left))
 
 
-async def _ask(rule: Rule, probed: Probed, verdict: Verdict) -> bool:
+async def _run_probe(rule: Rule, probed: ProbeContext, verdict: Verdict) -> bool:
     """Run one probe; return whether the broker is still there, or has come back."""
     target, tally = probed.target, verdict.tallies[rule.id]
-    say = LiveSay(rule, verdict, target.shown, release_of(target.offered))
-    target.begin()
+    say = ProbeReporter(rule, verdict, target.address, release_of(target.offered))
+    target.reset_counters()
     begun_ns = time.perf_counter_ns()
     try:
-        await _survived(rule, probed, say)
-    except Gone as why:
+        await _run_and_check(rule, probed, say)
+    except BrokerLost as why:
         say.unjudged(str(why))
         return False
     finally:
@@ -109,24 +109,26 @@ async def _ask(rule: Rule, probed: Probed, verdict: Verdict) -> bool:
     return True
 
 
-async def _survived(rule: Rule, probed: Probed, say: LiveSay) -> None:
+async def _run_and_check(rule: Rule, probed: ProbeContext, say: ProbeReporter) -> None:
     """Run one probe, and check whether the broker is still there if it closed a connection."""
     target, refused = probed.target, ""
     try:
         await rule.call(probed, say)
-    except Gone:
+    except BrokerLost:
         raise
-    except Unanswered as why:
-        say.unanswered(why.said)
+    except NoResponse as why:
+        say.unanswered(why.exchange)
     except NotJudged as why:
         say.unjudged(str(why))
     except ReplayError as why:
         refused = str(why)
     except Exception as error:
         say.failed(error)
-    if not (refused or target.losses):
+    if not (refused or target.closed_connections):
         return
-    if not await probed.survives(say, target.sent, request_text(target.sent)):
+    if not await probed.check_still_serving(
+        say, target.last_sent, describe_request(target.last_sent)
+    ):
         say.unjudged("the rest of the rule was not asked: the broker went away")
     elif refused:
         say.unjudged(refused)

@@ -8,38 +8,38 @@ from typing import Any, Self
 
 from construct import Container
 
-from conform.probe.raw_exchange import Said, request_frame
+from conform.probe.raw_exchange import RawExchange, encode_request
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api_name
 from replay.client.auth import Security, authenticate
 from replay.client.transport import Connection, connect, written
 
-_FIRST_ID = 1
+_FIRST_CORRELATION_ID = 1
 
 
-class Line:
+class RawConnection:
     """
     One connection to a broker, created by `Line.open`.
 
     Attributes:
         address: `host:port`.
         versions: The offered versions, as far as authentication needs them.
-        lost: Why the connection ended; empty while it is open.
+        end_reason: Why the connection ended; empty while it is open.
         timeout_s: How long a response may take.
         on_sent: Receives the sent data, after authentication; a frame without its size.
-        on_lost: Called when the peer ends the connection.
+        on_end: Called when the peer ends the connection.
     """
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         self.address = written(host, port)
         self.versions: dict[int, tuple[int, int]] = {}
-        self.lost = ""
+        self.end_reason = ""
         self.timeout_s = timeout_s
         self.on_sent: Callable[[bytes], None] = lambda _: None
-        self.on_lost: Callable[[], None] = lambda: None
-        self._arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._connection = Connection(self._arrived.put_nowait, self._lose)
-        self._next_id = _FIRST_ID
+        self.on_end: Callable[[], None] = lambda: None
+        self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._transport = Connection(self._frames.put_nowait, self._handle_end)
+        self._next_correlation_id = _FIRST_CORRELATION_ID
 
     @classmethod
     async def open(
@@ -66,7 +66,7 @@ class Line:
         line = cls(host, port, timeout_s)
         line.versions = dict(versions or {})
         try:
-            await connect(line._connection, host, port, security.tls, timeout_s)
+            await connect(line._transport, host, port, security.tls, timeout_s)
             if security.mechanism:
                 await authenticate(line, security)
         except BaseException:
@@ -76,74 +76,76 @@ class Line:
 
     def close(self) -> None:
         """Abort the connection."""
-        self._connection.abort()
-        self.lost = self.lost or "we closed the connection"
+        self._transport.abort()
+        self.end_reason = self.end_reason or "we closed the connection"
 
     def write(self, data: bytes) -> None:
         """Send bytes as they are."""
         is_frame = int.from_bytes(data[:4], "big") == len(data) - 4
         self.on_sent(data[4:] if is_frame else data)
-        self._connection.send_bytes(data)
+        self._transport.send_bytes(data)
 
     def send(self, frame: bytes) -> None:
         """Send a frame, with its size."""
         self.on_sent(frame)
-        self._connection.send(frame)
+        self._transport.send(frame)
 
-    async def flushed(self) -> None:
+    async def drain(self) -> None:
         """Wait until the peer has taken most of the sent bytes, or the connection is lost."""
-        await self._connection.room()
+        await self._transport.room()
 
-    async def frame(self, patience_s: float | None = None) -> bytes | None:
+    async def receive_frame(self, timeout_s: float | None = None) -> bytes | None:
         """
         Wait for the next frame; None where the connection ends instead.
 
         Raises:
             TimeoutError: Neither happens in time.
         """
-        if self.lost and self._arrived.empty():
+        if self.end_reason and self._frames.empty():
             return None
-        async with asyncio.timeout(self.timeout_s if patience_s is None else patience_s):
-            return await self._arrived.get()
+        async with asyncio.timeout(self.timeout_s if timeout_s is None else timeout_s):
+            return await self._frames.get()
 
-    def next_id(self) -> int:
+    def next_correlation_id(self) -> int:
         """Return a correlation id that is unique on this connection."""
-        self._next_id += 1
-        return self._next_id - 1
+        self._next_correlation_id += 1
+        return self._next_correlation_id - 1
 
-    def put(self, name: str, version: int, fields: Mapping[str, Any]) -> Said:
-        """Send a request without waiting for its response; `hear` waits."""
-        said = request_frame(name, version, fields, self.next_id())
+    def send_request(self, name: str, version: int, fields: Mapping[str, Any]) -> RawExchange:
+        """Send a request without waiting for its response; `receive_response` waits."""
+        said = encode_request(name, version, fields, self.next_correlation_id())
         self.send(said.request)
         return said
 
-    async def hear(self, said: Said, patience_s: float | None = None) -> Said:
+    async def receive_response(
+        self, said: RawExchange, timeout_s: float | None = None
+    ) -> RawExchange:
         """Take the next frame as the response to a request; record why where there is none."""
         try:
-            frame = await self.frame(patience_s)
+            frame = await self.receive_frame(timeout_s)
         except TimeoutError:
-            said.stay_silent(self.timeout_s if patience_s is None else patience_s)
+            said.record_timeout(self.timeout_s if timeout_s is None else timeout_s)
             return said
         if frame is None:
-            said.nothing = self.lost
+            said.failure = self.end_reason
         else:
-            said.take(frame)
+            said.set_response(frame)
         return said
 
-    async def ask(
-        self, name: str, version: int, fields: Mapping[str, Any], patience_s: float | None = None
-    ) -> Said:
+    async def request(
+        self, name: str, version: int, fields: Mapping[str, Any], timeout_s: float | None = None
+    ) -> RawExchange:
         """Send a request and wait for its response."""
-        return await self.hear(self.put(name, version, fields), patience_s)
+        return await self.receive_response(self.send_request(name, version, fields), timeout_s)
 
     async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
         """Send a request of the authentication; see `replay.client.auth.Asks`."""
-        said = await self.ask(api_name(api_key), version, body)
+        said = await self.request(api_name(api_key), version, body)
         if said.body is None:
-            raise ReplayError(self.address, said.nothing or f"{said} was answered with garbage")
+            raise ReplayError(self.address, said.failure or f"{said} was answered with garbage")
         return said.body
 
-    def _lose(self, what: str, advice: str) -> None:
-        self.lost = f"{what} ({advice})" if advice else what
-        self._arrived.put_nowait(None)
-        self.on_lost()
+    def _handle_end(self, what: str, advice: str) -> None:
+        self.end_reason = f"{what} ({advice})" if advice else what
+        self._frames.put_nowait(None)
+        self.on_end()

@@ -10,20 +10,20 @@ from typing import Any
 
 from construct import Container
 
-from conform.probe.request_bodies import body_of
+from conform.probe.request_bodies import encode_body
 from dissector.protocol.apis import KEYS, NAMES, api, api_name
 from dissector.protocol.headers import RequestHeader, request_header_version
 from dissector.protocol.messages import Message, decode_response
 
 CLIENT_ID = "kafkashark-conform"
 
-_SILENCE = "did not answer"
+_NO_RESPONSE = "did not answer"
 
-_PART = re.compile(r"(\w+)|\[(\d+)\]")
+_PATH_PART = re.compile(r"(\w+)|\[(\d+)\]")
 
 
 @dataclass(slots=True)
-class Said:
+class RawExchange:
     """
     A request, and its response once received.
 
@@ -32,16 +32,16 @@ class Said:
         version: Version of the request.
         correlation_id: Correlation id of the request.
         request: Its frame, without the size.
-        answer: The response; None before it is received, and where there is none.
-        nothing: Why there is no response; empty where there is one.
+        response: The response; None before it is received, and where there is none.
+        failure: Why there is no response; empty where there is one.
     """
 
     api_key: int
     version: int
     correlation_id: int
     request: bytes
-    answer: Message | None = None
-    nothing: str = ""
+    response: Message | None = None
+    failure: str = ""
 
     def __str__(self) -> str:
         return f"{self.api} v{self.version}"
@@ -54,25 +54,25 @@ class Said:
     @property
     def body(self) -> Container | None:
         """The body of the response; None where there is none that can be decoded."""
-        return None if self.answer is None else self.answer.body
+        return None if self.response is None else self.response.body
 
     @property
-    def is_silence(self) -> bool:
+    def is_timeout(self) -> bool:
         """Whether no response was received on an open connection."""
-        return self.nothing.startswith(_SILENCE)
+        return self.failure.startswith(_NO_RESPONSE)
 
-    def stay_silent(self, waited_s: float) -> None:
+    def record_timeout(self, waited_s: float) -> None:
         """Record that no response was received in time."""
-        self.nothing = f"{_SILENCE} in {waited_s:g} s"
+        self.failure = f"{_NO_RESPONSE} in {waited_s:g} s"
 
-    def take(self, frame: bytes) -> None:
+    def set_response(self, frame: bytes) -> None:
         """Decode a frame as the response."""
-        self.answer = decode_response(frame, self.api_key, self.version)
+        self.response = decode_response(frame, self.api_key, self.version)
 
-    def at(self, path: str, default: Any = None) -> Any:
+    def field(self, path: str, default: Any = None) -> Any:
         """Return the value at a path of the response, such as `topics[0].error_code`."""
         found: Any = self.body
-        for name, index in _PART.findall(path):
+        for name, index in _PATH_PART.findall(path):
             if name:
                 found = found.get(name, default) if isinstance(found, Mapping) else default
             else:
@@ -81,7 +81,7 @@ class Said:
         return found
 
 
-def request_text(frame: bytes) -> str:
+def describe_request(frame: bytes) -> str:
     """Return API and version of a request frame."""
     if len(frame) < 4:
         return "these bytes"
@@ -89,7 +89,7 @@ def request_text(frame: bytes) -> str:
     return f"{api_name(key)} v{version}" if key in NAMES else "these bytes"
 
 
-def request_frame(
+def encode_request(
     name: str,
     version: int,
     fields: Mapping[str, Any],
@@ -98,7 +98,7 @@ def request_frame(
     client_id: str | None = CLIENT_ID,
     header: Mapping[str, Any] | None = None,
     body: bytes | None = None,
-) -> Said:
+) -> RawExchange:
     """
     Encode a request.
 
@@ -122,5 +122,5 @@ def request_frame(
         **(header or {}),
     }
     written = RequestHeader.codec(request_header_version(key, version)).build(head)
-    rest = body_of(found.request, version, fields) if body is None else body
-    return Said(key, version, correlation_id, written + rest)
+    rest = encode_body(found.request, version, fields) if body is None else body
+    return RawExchange(key, version, correlation_id, written + rest)

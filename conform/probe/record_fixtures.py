@@ -7,7 +7,7 @@ from typing import Any
 
 from conform.probe.probe_fixtures import Topic
 from conform.probe.probe_target import Target
-from conform.probe.raw_exchange import Said
+from conform.probe.raw_exchange import RawExchange
 from dissector.protocol.records import (
     Batch,
     LegacyRecord,
@@ -18,7 +18,7 @@ from dissector.protocol.records import (
 )
 
 
-def batch(*values: bytes, key: bytes | None = b"k", **more: Any) -> bytes:
+def encode_batch(*values: bytes, key: bytes | None = b"k", **more: Any) -> bytes:
     """Encode a batch of magic 2 with these values; `more` as for `new_batch`."""
     now_ms = int(time.time() * 1000)
     made = [
@@ -28,15 +28,15 @@ def batch(*values: bytes, key: bytes | None = b"k", **more: Any) -> bytes:
     return build_records([new_batch(made, **more)])
 
 
-def one_batch(value: bytes, magic: int = 2) -> bytes:
+def encode_one_record(value: bytes, magic: int = 2) -> bytes:
     """Encode one record in a batch, or in a message set of magic 0 or 1."""
     if magic == 2:
-        return batch(value)
+        return encode_batch(value)
     record = LegacyRecord(offset=0, timestamp=int(time.time() * 1000), key=b"k", value=value)
     return build_records(new_message_set([record], magic=magic))
 
 
-def to_produce(
+def produce_fields(
     topic: Topic, records: bytes | None, acks: int = -1, transactional_id: str | None = None
 ) -> dict[str, Any]:
     """Return the fields of a Produce request to partition 0."""
@@ -50,11 +50,11 @@ def to_produce(
     }
 
 
-PRODUCED = "responses[0].partition_responses[0]"
+PRODUCE_PARTITION = "responses[0].partition_responses[0]"
 """Path of the partition in a Produce response."""
 
 
-def to_fetch(topic: Topic, offset: int, **more: Any) -> dict[str, Any]:
+def fetch_fields(topic: Topic, offset: int, **more: Any) -> dict[str, Any]:
     """Return the fields of a Fetch request for partition 0, without a session."""
     partition = {
         "partition": 0,
@@ -78,30 +78,34 @@ def to_fetch(topic: Topic, offset: int, **more: Any) -> dict[str, Any]:
     }
 
 
-_MOST_RECORDS = 10_000
+_MAX_RECORDS = 10_000
 """More than any probe produces; bounds the loop for a broker that returns more."""
 
-FETCHED = "responses[0].partitions[0]"
+FETCH_PARTITION = "responses[0].partitions[0]"
 """Path of the partition in a Fetch response."""
 
 
 async def produce(
     target: Target, topic: Topic, records: bytes | None, version: int | None = None, **more: Any
-) -> Said:
-    """Produce to partition 0; `more` as for `to_produce`."""
-    return await target.ask("Produce", to_produce(topic, records, **more), version, topic.node)
+) -> RawExchange:
+    """Produce to partition 0; `more` as for `produce_fields`."""
+    return await target.request(
+        "Produce", produce_fields(topic, records, **more), version, topic.leader_id
+    )
 
 
 async def fetch(
     target: Target, topic: Topic, offset: int, version: int | None = None, **more: Any
-) -> Said:
-    """Fetch from partition 0; `more` as for `to_fetch`."""
-    return await target.ask("Fetch", to_fetch(topic, offset, **more), version, topic.node)
+) -> RawExchange:
+    """Fetch from partition 0; `more` as for `fetch_fields`."""
+    return await target.request(
+        "Fetch", fetch_fields(topic, offset, **more), version, topic.leader_id
+    )
 
 
 async def fetch_all(
     target: Target, topic: Topic, version: int | None = None
-) -> tuple[list[tuple[int, bytes | None]], list[str], Said]:
+) -> tuple[list[tuple[int, bytes | None]], list[str], RawExchange]:
     """
     Fetch partition 0 from its start to its end, with as many requests as necessary.
 
@@ -113,23 +117,23 @@ async def fetch_all(
     while True:
         offset = found[-1][0] + 1 if found else 0
         said = await fetch(target, topic, offset, version, max_wait_ms=0)
-        more = [each for each in values(said) if each[0] >= offset]
-        problems += [str(problem) for each in fetched(said) for problem in each.problems]
-        if not more or problems or len(found) > _MOST_RECORDS:
+        more = [each for each in fetched_values(said) if each[0] >= offset]
+        problems += [str(problem) for each in fetched_batches(said) for problem in each.problems]
+        if not more or problems or len(found) > _MAX_RECORDS:
             return found + more, problems, said
         found += more
 
 
-def fetched(said: Said) -> list[Batch]:
+def fetched_batches(said: RawExchange) -> list[Batch]:
     """Return the batches in a Fetch response."""
-    return parse_records(said.at(f"{FETCHED}.records") or b"", may_be_cut=True)
+    return parse_records(said.field(f"{FETCH_PARTITION}.records") or b"", may_be_cut=True)
 
 
-def values(said: Said) -> list[tuple[int, bytes | None]]:
+def fetched_values(said: RawExchange) -> list[tuple[int, bytes | None]]:
     """Return offsets and values of the records in a Fetch response, without control records."""
     return [
         (record.offset, record.value)
-        for each in fetched(said)
+        for each in fetched_batches(said)
         if not getattr(each, "control", False)
         for record in getattr(each, "records", ())
     ]

@@ -9,7 +9,7 @@ from dissector.protocol.compiled import UNKNOWN_TAGS
 from dissector.protocol.schema import Field, Schema
 
 
-def body_of(schema: Schema, version: int, fields: Mapping[str, Any]) -> bytes:
+def encode_body(schema: Schema, version: int, fields: Mapping[str, Any]) -> bytes:
     """
     Encode a body.
 
@@ -19,10 +19,12 @@ def body_of(schema: Schema, version: int, fields: Mapping[str, Any]) -> bytes:
         fields: Fields of all versions: those that this version lacks are omitted, missing ones are
             zero.
     """
-    return schema.codec(version).build(_whole(schema.fields, version, fields))
+    return schema.codec(version).build(_all_fields(schema.fields, version, fields))
 
 
-def _whole(fields: tuple[Field, ...], version: int, given: Mapping[str, Any]) -> dict[str, Any]:
+def _all_fields(
+    fields: tuple[Field, ...], version: int, given: Mapping[str, Any]
+) -> dict[str, Any]:
     whole = {each.name: _value(each, version, given) for each in fields if version in each.versions}
     if UNKNOWN_TAGS in given:
         whole[UNKNOWN_TAGS] = given[UNKNOWN_TAGS]
@@ -36,5 +38,5 @@ def _value(each: Field, version: int, given: Mapping[str, Any]) -> Any:
     if value is None or not each.fields:
         return value
     if each.type == "struct":
-        return _whole(each.fields, version, value)
-    return [_whole(each.fields, version, one) for one in value]
+        return _all_fields(each.fields, version, value)
+    return [_all_fields(each.fields, version, one) for one in value]

@@ -12,18 +12,18 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
-from conform.probe.probe_fixtures import NO_ID, Own, Topic
-from conform.probe.record_fixtures import one_batch
+from conform.probe.probe_fixtures import NO_ID, Fixtures, Topic
+from conform.probe.record_fixtures import encode_one_record
 
 Fields: TypeAlias = dict[str, Any]
-Asked: TypeAlias = Callable[[int], Fields]
+FieldsByVersion: TypeAlias = Callable[[int], Fields]
 """Returns the fields of a request at a version."""
 
 _TOPIC_RESOURCE, _LITERAL, _ANY = 2, 3, 1
-_NOBODY = 2**31 - 1
+_NO_SUBSCRIPTION = 2**31 - 1
 _METADATA_LOG = "__cluster_metadata"
 
-CHANGES_CLUSTER = frozenset(
+INTER_BROKER_APIS = frozenset(
     {
         "LeaderAndIsr",
         "StopReplica",
@@ -54,12 +54,12 @@ CHANGES_CLUSTER = frozenset(
 """APIs that brokers and controllers use among themselves, and that add or remove them."""
 
 
-def always(fields: Fields) -> Asked:
+def at_every_version(fields: Fields) -> FieldsByVersion:
     """Return the same fields at each version."""
     return lambda _: fields
 
 
-def reading(name: str) -> dict[str, Fields]:
+def read_requests(name: str) -> dict[str, Fields]:
     """Return the requests of APIs that only read, about a name that does not exist."""
     partition = {"partition_index": 0, "partition": 0, "current_leader_epoch": -1, "timestamp": -1}
     here = {"topic": name, "name": name, "topic_id": UUID(int=9)}
@@ -110,20 +110,20 @@ def reading(name: str) -> dict[str, Fields]:
     }
 
 
-READS = frozenset(reading(""))
+READ_APIS = frozenset(read_requests(""))
 """APIs that only read. FindCoordinator does not: it creates a broker's internal topics."""
 
 
-def writing(mine: Own, topic: Topic) -> dict[str, Asked]:
+def write_requests(fixtures: Fixtures, topic: Topic) -> dict[str, FieldsByVersion]:
     """
     Return the requests of the other APIs, by version.
 
     Args:
-        mine: Creates names, and records those of objects that may be created.
+        fixtures: Creates names, and records those of objects that may be created.
         topic: A topic of ours.
     """
     here = {"name": topic.name, "topic": topic.name, "topic_id": topic.topic_id}
-    nothing, member = mine.name("nothing"), "no-such-member"
+    nothing, member = fixtures.absent_name("nothing"), "no-such-member"
     resource = {"resource_type": _TOPIC_RESOURCE, "resource_name": topic.name}
     producer = {"producer_id": 2**62, "producer_epoch": 0}
     in_group = {"group_id": nothing, "generation_id": 1, "member_id": member}
@@ -133,7 +133,7 @@ def writing(mine: Own, topic: Topic) -> dict[str, Asked]:
     share = {"group_id": nothing, "member_id": str(uuid4()), "share_session_epoch": -1}
     own: dict[str, Fields] = {
         "OffsetCommit": {
-            "group_id": mine.group("committed"),
+            "group_id": fixtures.group_id("committed"),
             "generation_id_or_member_epoch": -1,
             "topics": [{**here, "partitions": [offset]}],
         },
@@ -183,7 +183,7 @@ def writing(mine: Own, topic: Topic) -> dict[str, Asked]:
         "AlterUserScramCredentials": {},
         "UpdateFeatures": {"timeout_ms": 1000, "validate_only": True},
         "ConsumerGroupHeartbeat": heartbeat,
-        "PushTelemetry": {"client_instance_id": NO_ID, "subscription_id": _NOBODY},
+        "PushTelemetry": {"client_instance_id": NO_ID, "subscription_id": _NO_SUBSCRIPTION},
         "ShareGroupHeartbeat": heartbeat,
         "ShareFetch": share,
         "ShareAcknowledge": share,
@@ -195,20 +195,20 @@ def writing(mine: Own, topic: Topic) -> dict[str, Asked]:
 
     def produced(version: int) -> Fields:
         magic = 2 if version > 2 else int(version == 2)
-        partition = {"index": 0, "records": one_batch(b"form", magic=magic)}
+        partition = {"index": 0, "records": encode_one_record(b"form", magic=magic)}
         data = [{**here, "partition_data": [partition]}]
         return {"acks": -1, "timeout_ms": 5000, "topic_data": data}
 
     def created(version: int) -> Fields:
         made = {
-            "name": mine.new_topic(f"made-{version}"),
+            "name": fixtures.topic_name(f"made-{version}"),
             "num_partitions": 1,
             "replication_factor": 1,
         }
         return {"topics": [made], "timeout_ms": 5000}
 
     def deleted(version: int) -> Fields:
-        gone = mine.new_topic(f"made-{version}")
+        gone = fixtures.topic_name(f"made-{version}")
         return {"topic_names": [gone], "topics": [{"name": gone}], "timeout_ms": 5000}
 
     def added(version: int) -> Fields:
@@ -222,7 +222,7 @@ def writing(mine: Own, topic: Topic) -> dict[str, Asked]:
         }
 
     return {
-        **{api: always(fields) for api, fields in own.items()},
+        **{api: at_every_version(fields) for api, fields in own.items()},
         "Produce": produced,
         "CreateTopics": created,
         "DeleteTopics": deleted,

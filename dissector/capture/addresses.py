@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 
-MAPPED = 0xFFFF_0000_0000
+IPV4_MAPPED = 0xFFFF_0000_0000
 """Low 64 bits of `::ffff:0.0.0.0`, where IPv4 lives; the high ones are 0. RFC 4291 2.5.5.2."""
 
 
 @lru_cache(maxsize=1 << 16)
 def address_text(high: int, low: int) -> str:
     """Return the address as it is usually written: `10.0.0.1`, `fd00::1`."""
-    if high == 0 and low >> 32 == MAPPED >> 32:
+    if high == 0 and low >> 32 == IPV4_MAPPED >> 32:
         return str(IPv4Address(low & 0xFFFF_FFFF))
     return IPv6Address(high << 64 | low).compressed
 

@@ -26,8 +26,8 @@ DATA = 0
 GAP = 1
 END = 2
 
-IN_DATA = 0
-IN_HELD = 1
+IN_WINDOW = 0
+IN_CARRY_OVER = 1
 
 NEVER = 2**63 - 1
 """The horizon of a side on which nothing waits: a packet number that never comes."""
@@ -51,7 +51,7 @@ class Packets:
             file and what is wrong, with the position in the (decompressed) file.
         base: Offset of `data` in the (decompressed) file.
         is_live: Whether these are of a pipe that may give more at any time.
-        taken: Bytes of all files that were read up to here, compressed or not.
+        file_bytes: Bytes of all files that were read up to here, compressed or not.
     """
 
     data: Bytes
@@ -65,7 +65,7 @@ class Packets:
     problems: list[tuple[str, Problem]] = field(default_factory=list)
     base: int = 0
     is_live: bool = False
-    taken: int = 0
+    file_bytes: int = 0
 
     def __len__(self) -> int:
         return len(self.start)
@@ -132,7 +132,7 @@ class Chunks:
 
     Attributes:
         data: The bytes of the window.
-        held: Bytes kept back from earlier windows.
+        carry_over: Bytes kept back from earlier windows.
         connection: Number of the connection: index into `Streams.connections`.
         side: 0 for sent by endpoint `a`, 1 for sent by `b`; of END, who caused it.
         kind: DATA, GAP (bytes that were sent and not captured) or END (the connection was closed or
@@ -143,12 +143,12 @@ class Chunks:
         packet: The packet that carried the bytes, or showed that others are missing.
         time_ns: When that packet was captured.
         release: The packet at whose arrival this row could be told; never falls.
-        horizon: [n, 2] for side 0 and 1: after this row, the lowest number of the packets of that
+        barrier: [n, 2] for side 0 and 1: after this row, the lowest number of the packets of that
             side whose bytes still wait behind a hole; NEVER where none do.
     """
 
     data: Bytes
-    held: Bytes
+    carry_over: Bytes
     connection: Int64s
     side: Int8s
     kind: Int8s
@@ -158,7 +158,7 @@ class Chunks:
     packet: Int64s
     time_ns: Int64s
     release: Int64s
-    horizon: Int64s
+    barrier: Int64s
 
     def __len__(self) -> int:
         return len(self.connection)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Int64s
-from dissector.kernel import part
+from dissector.kernel import device_function
 
 _WORDS = 12
 _MASK = (1 << 63) - 1
@@ -31,8 +31,8 @@ SECRET: Int64s = _new_secret()
 """For the hashes below, in this process."""
 
 
-@part
-def scatter_ends(
+@device_function
+def hash_endpoints(
     secret: Any,
     network: int,
     high: int,
@@ -53,8 +53,8 @@ def scatter_ends(
     return spread
 
 
-@part
-def scatter(secret: Any, key: int) -> int:
+@device_function
+def hash_key(secret: Any, key: int) -> int:
     """Return a hash, of 32 bits, of a number of 64."""
     mixed = (secret[0] + (key & _LOW) * secret[1] + (key >> 32 & _LOW) * secret[2]) & _MASK
     spread: int = ((mixed ^ mixed >> 32) * secret[11] & _MASK) >> 31

@@ -6,11 +6,11 @@ IPV4, IPV6 = 0x0800, 0x86DD
 VLAN_TYPES = (0x8100, 0x88A8, 0x9100, 0x9200)
 MPLS_TYPES = (0x8847, 0x8848)
 PPPOE_SESSION = 0x8864
-ETHERNET_TYPE = 0x6558
-MAX_LENGTH_TYPE = 1535
+TRANSPARENT_ETHERNET = 0x6558
+MAX_8023_LENGTH = 1535
 """An ethertype up to this is the length of an IEEE 802.2 frame."""
 
-ETHERNET, COOKED, COOKED_2 = 1, 113, 276
+ETHERNET, LINUX_SLL, LINUX_SLL2 = 1, 113, 276
 LOOPBACK = (0, 108)
 RAW = (12, 14, 101)
 RAW_IPV4, RAW_IPV6 = 228, 229
@@ -20,14 +20,14 @@ FAMILIES_IPV6 = (10, 24, 28, 30)
 """Address families of IPv6, as the systems number them; that of IPv4 is 2 everywhere."""
 
 TCP, UDP = 6, 17
-CARRIERS = (4, 41, 47, 97, 137)
+ENCAPSULATING_PROTOCOLS = (4, 41, 47, 97, 137)
 """IP protocols that carry packets: IPv4, IPv6, GRE, EtherIP, MPLS."""
 
 HOP_BY_HOP, FRAGMENT, AUTHENTICATION = 0, 44, 51
-EXTENSIONS = (HOP_BY_HOP, 43, FRAGMENT, AUTHENTICATION, 60, 135, 139, 140)
+IPV6_EXTENSION_HEADERS = (HOP_BY_HOP, 43, FRAGMENT, AUTHENTICATION, 60, 135, 139, 140)
 """IPv6 extension headers. Source: IANA, IPv6 extension header types; RFC 8200, RFC 4302."""
 
-JUMBO = 0xC204
+JUMBO_PAYLOAD_OPTION = 0xC204
 """Type and length of the jumbo payload option. Source: RFC 2675."""
 
 VXLAN_PORTS = (4789, 8472)

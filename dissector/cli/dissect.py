@@ -14,10 +14,10 @@ import typer
 
 from dissector.cli import options
 from dissector.cli.output import check_parquet, write_frames, write_lines, write_rows
-from dissector.engine.reading.live_requests import Early
-from dissector.engine.reading.packet_order import Heard, InOrder
+from dissector.engine.reading.live_requests import LiveRequests
+from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
 from dissector.engine.tables.exchange_table import NONE
-from dissector.engine.tables.frames import Part
+from dissector.engine.tables.frames import TablePart
 from dissector.errors import FilterError, UsageError
 from dissector.filter import UnknownName, resolve, values_of
 from dissector.filter.names import Name
@@ -96,19 +96,19 @@ def _write_fields(source: options.Source, output: str | None, show_secrets: bool
     write_frames(source.field_frames(show_secrets), field_schema(), output)
 
 
-def _parts(source: options.Source, show_secrets: bool) -> Iterator[Part]:
+def _parts(source: options.Source, show_secrets: bool) -> Iterator[TablePart]:
     """Yield the rows of messages in the order of the capture's packets."""
-    from dissector.engine.reading.packet_order_buffer import Told, Waiting
+    from dissector.engine.reading.packet_order_buffer import OrderedBatch, PacketOrderBuffer
     from dissector.view.json.message_rows import AnyWindow, ObjectWindow, TableWindow, message_rows
 
-    def rows(some: Iterator[Told[AnyWindow]]) -> Iterator[Part]:
+    def rows(some: Iterator[OrderedBatch[AnyWindow]]) -> Iterator[TablePart]:
         return (
             message_rows(told, lambda heard: _row(heard, show_secrets), show_secrets)
             for told in some
         )
 
-    names, waiting = source.capture.names, Waiting[AnyWindow]()
-    early = Early(source.passes)
+    names, waiting = source.capture.names, PacketOrderBuffer[AnyWindow]()
+    early = LiveRequests(source.passes)
     for each in source.tables():
         window: AnyWindow
         if isinstance(each, tuple):
@@ -119,24 +119,24 @@ def _parts(source: options.Source, show_secrets: bool) -> Iterator[Part]:
             window = ObjectWindow(list(each))
         if early:
             window.packets[window.shown_by(early), REQUEST] = NONE
-        yield from rows(waiting.take(window, window.packets))
+        yield from rows(waiting.add(window, window.packets))
         requests = ObjectWindow(list(early.to_show(source.waiting())))
-        yield from rows(waiting.take(requests, requests.packets))
+        yield from rows(waiting.add(requests, requests.packets))
         yield from rows(waiting.ready(source.low_water))
-    yield from rows(waiting.rest())
+    yield from rows(waiting.drain())
 
 
-def _in_order(source: options.Source) -> Iterator[Heard]:
+def _in_order(source: options.Source) -> Iterator[OrderedMessage]:
     """Yield the messages of a capture in the order of its packets."""
-    order, early = InOrder(), Early(source.passes)
+    order, early = PacketOrder(), LiveRequests(source.passes)
     for window in source.passing():
         for exchange in window:
             shown = early.has_shown(exchange.connection, exchange.request_offset)
-            yield from order.take(exchange, shown=shown)
+            yield from order.add(exchange, request_shown=shown)
         for exchange in early.to_show(source.waiting()):
-            yield from order.take(exchange)
+            yield from order.add(exchange)
         yield from order.ready(source.low_water)
-    yield from order.rest()
+    yield from order.drain()
 
 
 def _text_lines(
@@ -158,7 +158,7 @@ def _text_lines(
             yield ""
 
 
-def _hidden(each: Heard, show_secrets: bool) -> list[tuple[int, int]]:
+def _hidden(each: OrderedMessage, show_secrets: bool) -> list[tuple[int, int]]:
     if show_secrets:
         return []
     if each.exchange.is_token:
@@ -167,7 +167,7 @@ def _hidden(each: Heard, show_secrets: bool) -> list[tuple[int, int]]:
     return secret_ranges(each.message, request)
 
 
-def _seen(each: Heard) -> Seen:
+def _seen(each: OrderedMessage) -> Seen:
     exchange, message = each.exchange, each.message
     ends = exchange.client, exchange.broker
     asked = message.kind == "request"
@@ -188,7 +188,7 @@ def _seen(each: Heard) -> Seen:
     )
 
 
-def _row(each: Heard, show_secrets: bool) -> dict[str, Any]:
+def _row(each: OrderedMessage, show_secrets: bool) -> dict[str, Any]:
     exchange, message = each.exchange, each.message
     seen = _seen(each)
     request = exchange.request if message.kind == "response" else None
@@ -226,7 +226,9 @@ def _names(fields: list[str]) -> list[Name]:
     return names
 
 
-def _field_lines(heard: Iterator[Heard], names: list[Name], show_secrets: bool) -> Iterator[str]:
+def _field_lines(
+    heard: Iterator[OrderedMessage], names: list[Name], show_secrets: bool
+) -> Iterator[str]:
     for each in heard:
         row = _Side(each, show_secrets)
         cells = [",".join(_cell(value) for value in values_of(row, name)) for name in names]
@@ -236,7 +238,7 @@ def _field_lines(heard: Iterator[Heard], names: list[Name], show_secrets: bool) 
 class _Side:
     """What `-e` may show of one message: its own body, and the columns of its exchange."""
 
-    def __init__(self, each: Heard, show_secrets: bool) -> None:
+    def __init__(self, each: OrderedMessage, show_secrets: bool) -> None:
         self.each = each
         self.show_secrets = show_secrets
 

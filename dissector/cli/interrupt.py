@@ -14,11 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from dissector.capture.formats.byte_source import Stop
+from dissector.capture.formats.byte_source import StopSignal
 
 STATUS = 128 + signal.SIGINT
 
-_stops: list[Stop] = []
+_stops: list[StopSignal] = []
 """What the first Ctrl-C asks; empty where no capture is read."""
 
 _unfinished: set[Path] = set()
@@ -41,9 +41,9 @@ def default() -> None:
     _handle(signal.default_int_handler)
 
 
-def stops() -> Stop:
+def stops() -> StopSignal:
     """Return what Ctrl-C asks for the end from now on."""
-    stop = Stop()
+    stop = StopSignal()
     _stops.append(stop)
     _handle(_ask)
     return stop
@@ -51,7 +51,7 @@ def stops() -> Stop:
 
 def asked() -> bool:
     """Return whether Ctrl-C has ended the reading."""
-    return any(stop.asked for stop in _stops)
+    return any(stop.is_requested for stop in _stops)
 
 
 def renew() -> None:
@@ -78,7 +78,7 @@ def _ask(number: int, frame: FrameType | None) -> None:
                 path.unlink()
         os._exit(STATUS)
     for stop in _stops:
-        stop.ask()
+        stop.request()
 
 
 def _handle(handler: signal._HANDLER) -> None:

@@ -21,11 +21,11 @@ from dissector.cli.output import ROW_FORMATS
 from dissector.cli.progress import Progress
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_facts import is_worthwhile
+from dissector.engine.exchanges.exchange_facts import is_bulk_worthwhile
 from dissector.engine.reading.capture import Capture, Options, Window
 from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
-from dissector.engine.tables.frames import Part, Piece, Row
+from dissector.engine.tables.frames import Row, RowBatch, TablePart
 from dissector.errors import Problem, UsageError
 from dissector.protocol.definitions.sources import VARIABLE, use_sources
 from dissector.view.text.escape import escaped
@@ -166,7 +166,7 @@ class Source:
     @property
     def begin_ns(self) -> int:
         """When the first packet of the capture was captured."""
-        return 0 if self.capture.reading is None else self.capture.reading.feed.begin_ns
+        return 0 if self.capture.reading is None else self.capture.reading.source.begin_ns
 
     def waiting(self) -> Iterator[Exchange] | None:
         """
@@ -201,7 +201,7 @@ class Source:
         selection, rows = chosen
         return map(selection.exchange, rows.tolist())
 
-    def parts(self) -> Iterator[Piece]:
+    def parts(self) -> Iterator[RowBatch]:
         """Yield the rows of `pairs`, window by window; in columns but where a few are filtered."""
         windows = self.each_window(gleaning=True)
         if self.filter is None:
@@ -226,11 +226,11 @@ class Source:
 
     def _is_plain(self, window: Window) -> bool:
         """Tell whether all of a window is wanted, and that is much."""
-        return self.filter is None and is_worthwhile(window.exchanges)
+        return self.filter is None and is_bulk_worthwhile(window.exchanges)
 
     def record_parts(
         self, is_apart: Callable[[str], bool], rows: Callable[[Exchange], Iterable[Row]]
-    ) -> Iterator[Part]:
+    ) -> Iterator[TablePart]:
         """Yield records; see `Capture`."""
         for window in self.each_window(gleaning=self.filter is not None):
             chosen = self._chosen(window)
@@ -258,7 +258,7 @@ class Source:
 
     def _chosen(self, window: Window) -> tuple[Selection, Ints] | None:
         """Return what passes of a window; None without a filter, or for few, better asked each."""
-        if self.filter is None or not is_worthwhile(window.exchanges):
+        if self.filter is None or not is_bulk_worthwhile(window.exchanges):
             return None
         from dissector.engine.fields.window_query import Selection
 
@@ -285,15 +285,15 @@ class Source:
                 progress.clear()
                 for name, problem in window.problems:
                     self._tell(name, problem)
-                self._waiting = window.waiting
+                self._waiting = window.in_flight
                 # All that is shown of a live capture is shown at once.
-                self.low_water = window.low_water if window.waiting is None else NEVER
+                self.low_water = window.low_watermark if window.in_flight is None else NEVER
                 yield window
                 del window  # its memory, while the next one is waited for
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
                 progress.show()
-        if self.explains and not self.capture.options.stop.asked:
+        if self.explains and not self.capture.options.stop.is_requested:
             self._explain()
 
     def _explain(self) -> None:
@@ -301,7 +301,7 @@ class Source:
         reading = self.capture.reading
         if reading is None or not reading.packets:
             return
-        said = [talk.speaks for talk in reading.conversations]
+        said = [talk.speaks for talk in reading.correlator]
         if "kafka" in said:
             return
         what = f"no Kafka in {reading.packets:,} packets and {len(said):,} TCP connections"

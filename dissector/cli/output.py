@@ -14,7 +14,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 from dissector.cli import interrupt
-from dissector.engine.tables.frames import Part
+from dissector.engine.tables.frames import TablePart
 from dissector.errors import UsageError
 from dissector.view.tables.row_stream import csv_text, ndjson_text, table_text
 
@@ -69,7 +69,7 @@ def terminal_width(output: str | None) -> int | None:
 
 
 def write_rows(
-    parts: Iterable[Part],
+    parts: Iterable[TablePart],
     form: str,
     output: str | None,
     columns: Sequence[str],
@@ -153,7 +153,9 @@ def check_parquet(form: str, output: str | None) -> None:
         raise UsageError("-T parquet wants a file: -o FILE")
 
 
-def write_parquet(parts: Iterable[Part], schema: Mapping[str, Any], output: str | None) -> None:
+def write_parquet(
+    parts: Iterable[TablePart], schema: Mapping[str, Any], output: str | None
+) -> None:
     """Write rows as Parquet as they come; `schema` gives the polars type of each column."""
     from dissector.engine.tables.frames import part_frames
 

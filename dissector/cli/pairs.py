@@ -16,7 +16,7 @@ from dissector.cli.output import (
 )
 from dissector.cli.sorting import sort_names, sorted_part
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
-from dissector.engine.tables.frames import Part
+from dissector.engine.tables.frames import TablePart
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 
@@ -64,7 +64,7 @@ def pairs(
     source.explains = True
     columns = COLUMNS + BODIES if bodies else COLUMNS
     names = sort_names(sort, columns) if sort is not None else []
-    parts: Iterable[Part] = source.parts()
+    parts: Iterable[TablePart] = source.parts()
     if bodies:
         parts = _parts_with_bodies(source, form != "ndjson", show_secrets)
     if names:
@@ -76,7 +76,9 @@ def pairs(
         write_rows(parts, form, output, columns, SHOWN, jobs, live=source.is_live)
 
 
-def _parts_with_bodies(source: options.Source, as_text: bool, show_secrets: bool) -> Iterator[Part]:
+def _parts_with_bodies(
+    source: options.Source, as_text: bool, show_secrets: bool
+) -> Iterator[TablePart]:
     """Yield rows with bodies; in columns where there are many."""
     from dissector.view.json.bulk_bodies import with_bodies
 

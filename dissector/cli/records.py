@@ -16,7 +16,13 @@ from dissector.cli.output import (
 from dissector.cli.sorting import sort_names, sorted_part
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS, record_rows
-from dissector.engine.tables.frames import Part, Woven, pieces, record_schema, rows_one_by_one
+from dissector.engine.tables.frames import (
+    MixedRows,
+    TablePart,
+    iter_rows,
+    record_schema,
+    split_mixed,
+)
 from dissector.protocol.embedded.own_topics import is_own_topic
 from dissector.view.json.body import decoded_record, mask_record_row
 from dissector.view.text.value_text import record_json, record_text
@@ -103,15 +109,17 @@ def _rows(exchange: Exchange, chosen: Filter | None, show_secrets: bool) -> Iter
 
 
 def _shown(
-    parts: Iterable[Part], shown: Callable[[Row], Row], *, one_by_one: bool
-) -> Iterator[Part]:
+    parts: Iterable[TablePart], shown: Callable[[Row], Row], *, one_by_one: bool
+) -> Iterator[TablePart]:
     """Yield parts with the rows that no columns have as they are shown; or with all of them."""
     if one_by_one:
-        yield from (map(shown, rows_one_by_one(piece)) for piece in pieces(parts))
+        yield from (map(shown, iter_rows(piece)) for piece in split_mixed(parts))
         return
     for part in parts:
-        if isinstance(part, Woven):
-            yield Woven(part.columns, part.at, [map(shown, rows) for rows in part.between])
+        if isinstance(part, MixedRows):
+            yield MixedRows(
+                part.columns, part.positions, [map(shown, rows) for rows in part.inserted]
+            )
         else:
             yield part if isinstance(part, Mapping) else map(shown, part)
 

@@ -21,11 +21,11 @@ from dissector.engine.tables.column_types import (
     JsonTexts,
     Milliseconds,
     row_count,
-    rows_of,
+    select_rows,
 )
-from dissector.engine.tables.concatenate import Joining
+from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import Part, Row, Woven
+from dissector.engine.tables.frames import MixedRows, Row, TablePart
 from dissector.errors import UsageError
 from dissector.view.text.value_text import json_text
 
@@ -56,21 +56,21 @@ def sorted_rows(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:
     return sorted(rows, key=lambda row: [_sortable(row[name]) for name in names])
 
 
-def sorted_part(parts: Iterable[Part], names: Sequence[str]) -> Part:
+def sorted_part(parts: Iterable[TablePart], names: Sequence[str]) -> TablePart:
     """Return the rows of all parts sorted by columns."""
-    joining, rows = Joining(), list[Row]()
+    joining, rows = ColumnConcatenator(), list[Row]()
     of_columns, of_rows = [_NOWHERE], [_NOWHERE]
     total = 0
     for part in parts:
         at, between, count = _NOWHERE, list[Row](), 0
-        if isinstance(part, (Mapping, Woven)):
-            columns = part.columns if isinstance(part, Woven) else part
+        if isinstance(part, (Mapping, MixedRows)):
+            columns = part.columns if isinstance(part, MixedRows) else part
             joining.add(columns)
             count = row_count(columns)
-        if isinstance(part, Woven):
-            lists = [list(each) for each in part.between]
+        if isinstance(part, MixedRows):
+            lists = [list(each) for each in part.inserted]
             between = [row for each in lists for row in each]
-            at = np.repeat(np.asarray(part.at, np.int64), [len(each) for each in lists])
+            at = np.repeat(np.asarray(part.positions, np.int64), [len(each) for each in lists])
         elif not isinstance(part, Mapping):
             between = list(part)
             at = np.zeros(len(between), np.int64)
@@ -85,7 +85,7 @@ def sorted_part(parts: Iterable[Part], names: Sequence[str]) -> Part:
 _NOWHERE = np.zeros(0, np.int64)
 
 
-def _in_order(columns: Columns, rows: list[Row], names: Sequence[str], number: Ints) -> Part:
+def _in_order(columns: Columns, rows: list[Row], names: Sequence[str], number: Ints) -> TablePart:
     """Sort rows in columns and rows one by one; where they are equal, by their numbers."""
     if not columns:
         return sorted_rows(rows, names)
@@ -95,13 +95,13 @@ def _in_order(columns: Columns, rows: list[Row], names: Sequence[str], number: I
     order = np.lexsort(keys)
     count = row_count(columns)
     alone = order >= count
-    out = rows_of(columns, order[~alone])
+    out = select_rows(columns, order[~alone])
     if not rows:
         return out
     at = np.cumsum(~alone)[alone]
     groups = groupby(zip(at.tolist(), (order[alone] - count).tolist(), strict=True), lambda p: p[0])
     between = [(place, [rows[row] for _, row in group]) for place, group in groups]
-    return Woven(out, [place for place, _ in between], [some for _, some in between])
+    return MixedRows(out, [place for place, _ in between], [some for _, some in between])
 
 
 def _keys(column: Column, more: list[Any]) -> Keys:

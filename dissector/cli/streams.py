@@ -90,7 +90,11 @@ def _written(source: options.Source, folder: Path, show_secrets: bool) -> list[R
         source.capture.tap = files.take
         rows = _rows(source, _passed(source, files.hide))
         # Of a frame that was broken off nobody knows what in it is secret.
-        kept = set() if source.capture.options.stop.asked else {row["connection"] for row in rows}
+        kept = (
+            set()
+            if source.capture.options.stop.is_requested
+            else {row["connection"] for row in rows}
+        )
         files.close(keep=kept)
     return rows
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from dissector.kernel.call import COMPILE_FROM, Kernel
-from dissector.kernel.source import part
+from dissector.kernel.source import device_function
 
-__all__ = ["COMPILE_FROM", "Kernel", "part"]
+__all__ = ["COMPILE_FROM", "Kernel", "device_function"]

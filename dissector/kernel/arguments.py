@@ -32,11 +32,11 @@ Types: TypeAlias = tuple[ArrayType | None, ...]
 """Types of arguments; None for a number."""
 
 
-class Unfit(Exception):
+class SignatureMismatch(Exception):
     """The arguments are not of the types that some code was compiled for."""
 
 
-def view(argument: Any) -> Any:
+def to_python(argument: Any) -> Any:
     """
     Return what stands for an argument in Python: a memoryview, or Python's own number.
 
@@ -51,7 +51,7 @@ def view(argument: Any) -> Any:
     return seen
 
 
-def plain(argument: Any) -> Any:
+def to_native(argument: Any) -> Any:
     """
     Return an argument as compiled code takes it: a plain array or a number.
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dissector.kernel.arguments import Types, Unfit, plain, type_of, view
+from dissector.kernel.arguments import SignatureMismatch, Types, to_native, to_python, type_of
 
 LOAD_FROM = 20_000
 """Work (in steps of some ten nanoseconds when compiled) from which compiled code pays."""
@@ -61,10 +61,10 @@ class Kernel:
         if latest is not None:
             try:
                 return latest(*arguments)
-            except Unfit:
+            except SignatureMismatch:
                 pass  # other types than last time, or something that is no plain array
         found = self._found(arguments, work)
-        return self.uncompiled(*arguments) if found is None else found(*map(plain, arguments))
+        return self.uncompiled(*arguments) if found is None else found(*map(to_native, arguments))
 
     def ready(self, *arguments: Any, work: int) -> bool:
         """
@@ -83,14 +83,14 @@ class Kernel:
 
     def uncompiled(self, *arguments: Any) -> Any:
         """Run over the arguments as Python."""
-        return self.python(*map(view, arguments))
+        return self.python(*map(to_python, arguments))
 
     def _found(self, arguments: tuple[Any, ...], work: int) -> Callable[..., int | None] | None:
         """Count work; return the compiled form for some arguments, if it has come to that."""
         self._work += work
         if self._work < self._enough:
             return None
-        found = self._variant(tuple(type_of(plain(each)) for each in arguments))
+        found = self._variant(tuple(type_of(to_native(each)) for each in arguments))
         if found is None:
             self._enough = COMPILE_FROM
         else:

@@ -17,16 +17,16 @@ import numpy as np
 from numba import types as numba_types
 
 from dissector.kernel.arguments import ArrayType, Types
-from dissector.kernel.crc32c import advance, compiled_advance
-from dissector.kernel.machine import ENTRY, assemble
-from dissector.kernel.memcpy import compiled_move, move
+from dissector.kernel.crc32c import update_crc, update_crc_intrinsic
+from dissector.kernel.machine import ENTRY_POINT, assemble
+from dissector.kernel.memcpy import copy_bytes, copy_bytes_intrinsic
 from dissector.kernel.native_call import (
-    compiled_unpack_by,
-    compiled_unpack_within,
-    unpack_by,
-    unpack_within,
+    call_decompressor,
+    call_decompressor_intrinsic,
+    call_decompressor_with_context,
+    call_decompressor_with_context_intrinsic,
 )
-from dissector.kernel.source import is_part, names
+from dissector.kernel.source import is_device_function, referenced_globals
 
 OTHER_TYPES = -1
 """Status of a call whose arguments are not of the types that the code was made for."""
@@ -42,10 +42,10 @@ _OPTIONS: Any = {
 }
 
 _WRITTEN_BY_HAND: dict[Any, Callable[[], Any]] = {
-    advance: compiled_advance,
-    move: compiled_move,
-    unpack_by: compiled_unpack_by,
-    unpack_within: compiled_unpack_within,
+    update_crc: update_crc_intrinsic,
+    copy_bytes: copy_bytes_intrinsic,
+    call_decompressor: call_decompressor_intrinsic,
+    call_decompressor_with_context: call_decompressor_with_context_intrinsic,
 }
 """Parts that Numba would not compile as well, and what returns them as it takes them, or None."""
 
@@ -62,7 +62,7 @@ _TYPE, _DATA, _NDIM, _SHAPE, _STRIDES, _DTYPE, _FLAGS = (
 _CONTIGUOUS_AND_ALIGNED = 0x101
 
 
-class Compiled(NamedTuple):
+class CompiledKernel(NamedTuple):
     """
     A compiled kernel.
 
@@ -75,7 +75,7 @@ class Compiled(NamedTuple):
     returns: bool
 
 
-def compile_kernel(function: Callable[..., Any], arguments: Types) -> Compiled:
+def compile_kernel(function: Callable[..., Any], arguments: Types) -> CompiledKernel:
     """
     Compile a kernel, and the parts it calls, for some types of arguments.
 
@@ -98,7 +98,7 @@ def compile_kernel(function: Callable[..., Any], arguments: Types) -> Compiled:
     native = dispatcher.overloads[signature.args].fndesc.llvm_func_name
     text = dispatcher.inspect_llvm(signature.args)
     entrance = _entrance(native, arguments, result)
-    return Compiled(assemble(text + entrance), result != numba_types.none)
+    return CompiledKernel(assemble(text + entrance), result != numba_types.none)
 
 
 def _numba_type(kind: ArrayType | None) -> Any:
@@ -111,11 +111,11 @@ def _within_numba(function: Callable[..., Any], known: dict[Any, Any]) -> Any:
     """Hand a function to Numba, behind the parts that it calls."""
     known[function] = None
     namespace: dict[str, Any] = {"__builtins__": __builtins__, "__name__": function.__module__}
-    for name, value in names(function).items():
+    for name, value in referenced_globals(function).items():
         by_hand = _WRITTEN_BY_HAND[value]() if value in _WRITTEN_BY_HAND else None
         if by_hand is not None:
             namespace[name] = by_hand
-        elif not is_part(value):
+        elif not is_device_function(value):
             namespace[name] = value
         else:
             namespace[name] = known[value] if value in known else _within_numba(value, known)
@@ -177,7 +177,7 @@ def _entrance(native: str, arguments: Types, result: Any) -> str:
         body.write(f"store i64 {value}, ptr %result")
     body.write(f"ret i32 {status}")
     return (
-        f"\ndefine i32 @{ENTRY}(ptr %result, ptr %call) {{\n"
+        f"\ndefine i32 @{ENTRY_POINT}(ptr %result, ptr %call) {{\n"
         "%native_result = alloca i64\nstore i64 0, ptr %native_result\n"
         "%native_error = alloca ptr\n" + "\n".join(body.lines) + "\n}\n"
     )

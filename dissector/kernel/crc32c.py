@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dissector.kernel.source import part
+from dissector.kernel.source import device_function
 
 
-@part
-def by_table(crc: int, source: Any, at: int, table: Any) -> int:
+@device_function
+def update_crc_by_table(crc: int, source: Any, at: int, table: Any) -> int:
     """
     Return a CRC eight bytes further.
 
@@ -39,14 +39,14 @@ def by_table(crc: int, source: Any, at: int, table: Any) -> int:
     )
 
 
-@part
-def advance(crc: int, source: Any, at: int, table: Any) -> int:
-    """Return a CRC-32C eight bytes further; see `by_table`."""
-    return by_table(crc, source, at, table)
+@device_function
+def update_crc(crc: int, source: Any, at: int, table: Any) -> int:
+    """Return a CRC-32C eight bytes further; see `update_crc_by_table`."""
+    return update_crc_by_table(crc, source, at, table)
 
 
-def compiled_advance() -> Callable[..., Any] | None:
-    """Return `advance` as kernels are compiled with it; None for a processor without help."""
+def update_crc_intrinsic() -> Callable[..., Any] | None:
+    """Return `update_crc` as kernels are compiled with it; None for a processor without help."""
     import llvmlite.binding as llvm
 
     return _by_instruction() if llvm.get_host_cpu_features().get("sse4.2") else None

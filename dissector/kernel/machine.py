@@ -17,9 +17,9 @@ from llvmlite import __version__ as version
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
-ENTRY = "kernel"
+ENTRY_POINT = "kernel"
 
-KNOWN = frozenset({"memcpy", "memmove", "memset"})
+ALLOWED_EXTERNALS = frozenset({"memcpy", "memmove", "memset"})
 """What compiled code may call: it is in every process, without Python."""
 
 _engines: list[Any] = []
@@ -29,14 +29,14 @@ _NATIVE = ctypes.CFUNCTYPE(ctypes.c_int32)
 """Without types of its arguments, which are arrays and bytes: a call takes a third less."""
 
 
-def host() -> str:
+def host_description() -> str:
     """Describe the processor and the compiler, which machine code depends on."""
     return f"{version} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
 
 
 def assemble(text: str) -> bytes:
     """
-    Return the object file of LLVM's code in text form, with `ENTRY` as its only entrance.
+    Return the object file of LLVM's code in text form, with `ENTRY_POINT` as its only entrance.
 
     Raises:
         TypeError: The code needs functions that are not to be had without Python's runtime.
@@ -44,9 +44,9 @@ def assemble(text: str) -> bytes:
     module = llvm.parse_assembly(text)
     for function in module.functions:
         if not function.is_declaration:
-            if function.name != ENTRY:
+            if function.name != ENTRY_POINT:
                 function.linkage = "internal"
-        elif not function.name.startswith("llvm.") and function.name not in KNOWN:
+        elif not function.name.startswith("llvm.") and function.name not in ALLOWED_EXTERNALS:
             raise TypeError(f"it needs {function.name}, which compiled code has not")
     for variable in module.global_variables:
         if variable.is_declaration:
@@ -70,4 +70,4 @@ def load(code: bytes) -> Callable[..., int]:
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _engines.append(engine)
-    return _NATIVE(engine.get_function_address(ENTRY))
+    return _NATIVE(engine.get_function_address(ENTRY_POINT))

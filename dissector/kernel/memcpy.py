@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dissector.kernel.source import part
+from dissector.kernel.source import device_function
 
 
-@part
-def move(target: Any, at: int, source: Any, start: int, length: int) -> None:
+@device_function
+def copy_bytes(target: Any, at: int, source: Any, start: int, length: int) -> None:
     """Copy bytes from one array of uint8 to another; all of them must be there in both."""
     target[at : at + length] = source[start : start + length]
 
 
-def compiled_move() -> Callable[..., Any]:
-    """Return `move` as kernels are compiled with it."""
+def copy_bytes_intrinsic() -> Callable[..., Any]:
+    """Return `copy_bytes` as kernels are compiled with it."""
     from numba.core import cgutils, types
     from numba.extending import intrinsic
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dissector.kernel.source import part
+from dissector.kernel.source import device_function
 
 NOT_CALLED = -1
 
 
-@part
-def unpack_by(
+@device_function
+def call_decompressor(
     function: int, source: Any, start: int, length: int, target: Any, at: int, room: int
 ) -> int:
     """
@@ -38,8 +38,8 @@ def unpack_by(
     return NOT_CALLED
 
 
-@part
-def unpack_within(
+@device_function
+def call_decompressor_with_context(
     function: int,
     within: int,
     source: Any,
@@ -50,7 +50,7 @@ def unpack_within(
     room: int,
 ) -> int:
     """
-    Do the same as `unpack_by` with a function that needs a context, and tells sizes as `size_t`.
+    Call a decompressor like `call_decompressor`, one with a context and sizes of `size_t`.
 
     Args:
         function: Address of a C function that takes the context, where the output goes, for how
@@ -66,8 +66,8 @@ def unpack_within(
     return NOT_CALLED
 
 
-def compiled_unpack_by() -> Callable[..., Any]:
-    """Return `unpack_by` as kernels are compiled with it."""
+def call_decompressor_intrinsic() -> Callable[..., Any]:
+    """Return `call_decompressor` as kernels are compiled with it."""
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic
@@ -100,8 +100,8 @@ def compiled_unpack_by() -> Callable[..., Any]:
     return compiled
 
 
-def compiled_unpack_within() -> Callable[..., Any]:
-    """Return `unpack_within` as kernels are compiled with it."""
+def call_decompressor_with_context_intrinsic() -> Callable[..., Any]:
+    """Return `call_decompressor_with_context` as kernels are compiled with it."""
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic

@@ -12,18 +12,18 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _parts: set[Callable[..., Any]] = set()
 
 
-def part(function: _Function) -> _Function:
+def device_function(function: _Function) -> _Function:
     """Mark a function that kernels call; it is compiled into them."""
     _parts.add(function)
     return function
 
 
-def is_part(value: Any) -> bool:
+def is_device_function(value: Any) -> bool:
     """Tell whether a value is a function that is marked so."""
     return isinstance(value, FunctionType) and value in _parts
 
 
-def names(function: Callable[..., Any]) -> dict[str, Any]:
+def referenced_globals(function: Callable[..., Any]) -> dict[str, Any]:
     """
     Return what a kernel or part takes from its module: parts, whole numbers and tuples of them.
 
@@ -43,13 +43,13 @@ def names(function: Callable[..., Any]) -> dict[str, Any]:
             raise TypeError(
                 f"kernel {function.__qualname__} may use whole numbers and parts, not {name}"
             )
-        elif isinstance(value, FunctionType) and not is_part(value):
+        elif isinstance(value, FunctionType) and not is_device_function(value):
             raise TypeError(f"kernel {function.__qualname__} calls {name}, which is no part")
         taken[name] = value
     return taken
 
 
-def description(function: Callable[..., Any]) -> str:
+def fingerprint(function: Callable[..., Any]) -> str:
     """Tell all that decides what a kernel does; a change of it makes another kernel."""
     return "\n".join(_described(function, set()))
 
@@ -60,7 +60,7 @@ def _described(function: Callable[..., Any], told: set[Callable[..., Any]]) -> I
     constants = code.co_consts[function.__doc__ is not None :]
     yield repr((code.co_argcount, code.co_varnames, code.co_names, constants))
     yield repr((code.co_code, code.co_exceptiontable, function.__defaults__))
-    for name, value in names(function).items():
+    for name, value in referenced_globals(function).items():
         if not isinstance(value, FunctionType):
             yield f"{name} = {value!r}"
         else:

@@ -24,7 +24,7 @@ _MARK = b"kafkashark kernel\n"
 _HASH_BYTES = 32
 
 
-def folder() -> Path:
+def cache_folder() -> Path:
     """Return where compiled kernels are kept: the environment can move it."""
     own = os.environ.get("KAFKASHARK_CACHE", "")
     if own:
@@ -37,9 +37,9 @@ def folder() -> Path:
 def read(name: str) -> bytes | None:
     """Return what was kept under a name; None if it is not there, damaged, or not ours."""
     try:
-        if not _is_ours(folder().stat()):
+        if not _is_ours(cache_folder().stat()):
             return None
-        with (folder() / name).open("rb") as file:
+        with (cache_folder() / name).open("rb") as file:
             if not _is_ours(os.fstat(file.fileno())):
                 return None
             kept = file.read()
@@ -49,17 +49,17 @@ def read(name: str) -> bytes | None:
     return content if kept == _sealed(content) else None
 
 
-def keep(name: str, content: bytes) -> bool:
+def save(name: str, content: bytes) -> bool:
     """Keep something under a name, all of it or nothing; return whether that was possible."""
     try:
         if not _make_folder():
             return False
-        with tempfile.NamedTemporaryFile(dir=folder(), delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=cache_folder(), delete=False) as file:
             written = Path(file.name)
             try:
                 file.write(_sealed(content))
                 file.close()
-                written.replace(folder() / name)
+                written.replace(cache_folder() / name)
             except OSError:
                 written.unlink()
                 raise
@@ -69,7 +69,7 @@ def keep(name: str, content: bytes) -> bool:
 
 
 @contextmanager
-def turn(name: str) -> Iterator[None]:
+def compile_lock(name: str) -> Iterator[None]:
     """
     Wait until no other process makes what is to be kept under a name, and let others wait.
 
@@ -80,15 +80,15 @@ def turn(name: str) -> Iterator[None]:
             import fcntl  # not on Windows
 
             if _make_folder():
-                file = stack.enter_context((folder() / LOCK).open("ab"))
+                file = stack.enter_context((cache_folder() / LOCK).open("ab"))
                 fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(name.encode()))
         yield
 
 
 def _make_folder() -> bool:
     """Make the folder if there is none; return whether it is ours."""
-    folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    return _is_ours(folder().stat())
+    cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _is_ours(cache_folder().stat())
 
 
 def _sealed(content: bytes) -> bytes:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from dissector.kernel import machine, store
-from dissector.kernel.arguments import Types, Unfit
-from dissector.kernel.source import description
+from dissector.kernel.arguments import SignatureMismatch, Types
+from dissector.kernel.source import fingerprint
 
 _FORMAT = 2
 """To be counted up when what is kept, or how it is called, changes."""
@@ -30,7 +30,7 @@ _loaded: dict[str, tuple[Callable[..., int], bool]] = {}
 _expected: list[Any] = []
 """What the code reads at each call; it stays as the code does."""
 
-_told: set[str] = set()
+_notified: set[str] = set()
 
 
 def variant(
@@ -57,7 +57,7 @@ def variant(
             if kept is None:
                 return None
             _loaded[name] = machine.load(kept[1:]), bool(kept[0])
-        return _callable(*_loaded[name], types, function.__qualname__)
+        return _native_callable(*_loaded[name], types, function.__qualname__)
 
 
 def _compiled(name: str, function: Callable[..., Any], types: Types) -> bytes:
@@ -65,35 +65,40 @@ def _compiled(name: str, function: Callable[..., Any], types: Types) -> bytes:
     from dissector.kernel.compiler import compile_kernel  # this takes half a second
 
     _tell("compiling, once on this machine")
-    with store.turn(name):
+    with store.compile_lock(name):
         kept = store.read(name)
         if kept is not None:
             return kept
         compiled = compile_kernel(function, types)
         content = bytes([compiled.returns]) + compiled.code
-        if not store.keep(name, content):
-            _tell(f"what is compiled can't be kept in {store.folder()}")
+        if not store.save(name, content):
+            _tell(f"what is compiled can't be kept in {store.cache_folder()}")
         return content
 
 
 def _key(function: Callable[..., Any], types: Types) -> str:
     """Tell compiled code from that of other sources, types, compilers and processors."""
-    made_of = [_FORMAT, _makers(), types, description(function)]
+    made_of = [_FORMAT, _toolchain(), types, fingerprint(function)]
     return hashlib.sha256(repr(made_of).encode()).hexdigest()[:32]
 
 
 @cache
-def _makers() -> tuple[str, ...]:
+def _toolchain() -> tuple[str, ...]:
     """Return what compiles, and for what."""
     place = find_spec("numba")
     # Numba says its version there; to ask for it would import Numba.
     numba = (
         Path(place.origin).with_name("_version.py").read_text() if place and place.origin else ""
     )
-    return str(sys.implementation.cache_tag), str(object.__basicsize__), numba, machine.host()
+    return (
+        str(sys.implementation.cache_tag),
+        str(object.__basicsize__),
+        numba,
+        machine.host_description(),
+    )
 
 
-def _callable(
+def _native_callable(
     native: Callable[..., int], returns: bool, types: Types, name: str
 ) -> Callable[..., int | None]:
     """Return what calls the code: it hands over the addresses of the arguments, and the numbers."""
@@ -112,11 +117,11 @@ def _callable(
         try:
             given = words(first, *map(id, arguments), *[arguments[i] for i in numbers])
         except (struct.error, TypeError, IndexError):
-            raise Unfit from None
+            raise SignatureMismatch from None
         status = native(result, given)
         if status:
             if status < 0:
-                raise Unfit
+                raise SignatureMismatch
             raise RuntimeError(f"kernel {name} was broken off")
         return result[0] if returns else None
 
@@ -125,6 +130,6 @@ def _callable(
 
 def _tell(text: str) -> None:
     """Say something once, to a person."""
-    if text not in _told and sys.stderr.isatty():
+    if text not in _notified and sys.stderr.isatty():
         print(f"kafkashark: {text}", file=sys.stderr)
-    _told.add(text)
+    _notified.add(text)

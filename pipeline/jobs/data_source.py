@@ -46,16 +46,16 @@ from dissector.capture.columns import Int64s
 from dissector.engine.reading.segment_source import FileNames
 from dissector.errors import UsageError
 from dissector.protocol.definitions.schemas import Schemas
-from pipeline.jobs.local_job import planned
-from pipeline.jobs.worker import settle
+from pipeline.jobs.local_job import plan_ranges
+from pipeline.jobs.worker import freeze_garbage
 from pipeline.split.byte_ranges import RANGE_BYTES, Range, ranges_of
-from pipeline.split.collection import captured
+from pipeline.split.collection import find_captures
 from pipeline.split.connection_keys import part_of
-from pipeline.split.segment_sources import RangeFeed
-from pipeline.tables.dissect_task import dissect_parcels, dissect_range
-from pipeline.tables.finalize import Finish
-from pipeline.tables.shared_facts import MARK, has_doubts, merged
-from pipeline.tables.table_builder import NAMES, Batch, Wanted
+from pipeline.split.segment_sources import RangeSource
+from pipeline.tables.dissect_task import dissect_range, dissect_shards
+from pipeline.tables.finalize import RowFinisher
+from pipeline.tables.shared_facts import ID_MARK, has_doubts, merge_facts
+from pipeline.tables.table_builder import FACTS, Batch, Wanted
 from pipeline.tables.table_schemas import SCHEMAS
 
 FORMAT = "kafka-capture"
@@ -64,7 +64,7 @@ PARTS = 8
 
 OPTIONS = ("path", "paths", "table", "fields", "ports", "rangemb", "schemas", "showsecrets")
 
-COMPARED = {
+ARROW_COMPARISONS = {
     EqualTo: pc.equal,
     GreaterThan: pc.greater,
     GreaterThanOrEqual: pc.greater_equal,
@@ -149,7 +149,7 @@ def _truth(option: str, text: str) -> bool:
 
 
 @dataclass
-class Piece(InputPartition):
+class CapturePartition(InputPartition):
     """
     What one task reads: a range, or the connections of one part from all ranges.
 
@@ -170,14 +170,14 @@ class Piece(InputPartition):
         """Yield the rows of tables."""
         if self.part < 0:
             return dissect_range(self.ranges[0], self.crossing, 1, wanted)
-        return dissect_parcels(self._parcels(wanted), self.files, wanted)
+        return dissect_shards(self._parcels(wanted), self.files, wanted)
 
     def _parcels(self, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         for each in self.ranges:
-            feed = RangeFeed(each, self.crossing, 1, wanted.window_bytes)
+            feed = RangeSource(each, self.crossing, 1, wanted.window_bytes)
             for _ in feed.windows():
-                yield from feed.packing.take()
-            yield from feed.packing.finish()
+                yield from feed.packer.full_shards()
+            yield from feed.packer.finish()
 
 
 class CaptureReader(DataSourceReader):
@@ -200,29 +200,29 @@ class CaptureReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Read the headers, and say what tasks there are."""
-        plan = planned(ranges_of(captured(self._paths), self._range_bytes))
-        pieces = [Piece([each], plan.crossing, plan.files) for each in plan.ranges]
+        plan = plan_ranges(ranges_of(find_captures(self._paths), self._range_bytes))
+        pieces = [CapturePartition([each], plan.crossing, plan.files) for each in plan.ranges]
         parts = np.array([part_of(key, PARTS) for key in plan.crossing.tolist()], np.int64)
         for part in range(PARTS):
             keys = plan.crossing[parts == part]
             if not len(keys):
                 continue
             number = len(plan.ranges) + part
-            pieces.append(Piece(plan.ranges, keys, plan.files, number))
+            pieces.append(CapturePartition(plan.ranges, keys, plan.files, number))
         return pieces
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task."""
-        assert isinstance(partition, Piece)
-        settle()
+        assert isinstance(partition, CapturePartition)
+        freeze_garbage()
         names: dict[str, str] = {}
         asked = False
         for table, batch in partition.batches(self._wanted):
-            if table == NAMES and not asked and has_doubts(batch):
+            if table == FACTS and not asked and has_doubts(batch):
                 names, asked = self._names(), True
             if table != self._table:
                 continue
-            if not asked and lacks_names(table, batch):
+            if not asked and has_unnamed_topics(table, batch):
                 names, asked = self._names(), True
             rows = self._finished(batch, names)
             for each in self._filters:
@@ -233,29 +233,29 @@ class CaptureReader(DataSourceReader):
     def _names(self) -> dict[str, str]:
         """Read all captures for the names of topics, as the commands do where ids are left."""
         few = replace(self._wanted, tables=frozenset(("exchanges",)))
-        pieces = cast(Sequence[Piece], self.partitions())
+        pieces = cast(Sequence[CapturePartition], self.partitions())
         batches = (each for piece in pieces for each in piece.batches(few))
-        return merged(batch for table, batch in batches if table == NAMES)
+        return merge_facts(batch for table, batch in batches if table == FACTS)
 
     def _finished(self, batch: pa.RecordBatch, names: Mapping[str, str]) -> pa.RecordBatch:
         """Put in names; connections keep the numbers of their first packets."""
-        return Finish(None, names, self._wanted.show_secrets)(self._table, batch)
+        return RowFinisher(None, names, self._wanted.show_secrets)(self._table, batch)
 
 
-def lacks_names(table: str, batch: pa.RecordBatch) -> bool:
+def has_unnamed_topics(table: str, batch: pa.RecordBatch) -> bool:
     """Tell whether there are topics in rows of which only the ids are known."""
     if table == "records":
         unnamed = pc.and_(pc.is_null(batch.column("topic")), pc.is_valid(batch.column("topic_id")))
         return bool(pc.any(unnamed).as_py())
     if "topics" not in batch.schema.names:
         return False
-    return bool(pc.any(pc.starts_with(pc.list_flatten(batch.column("topics")), MARK)).as_py())
+    return bool(pc.any(pc.starts_with(pc.list_flatten(batch.column("topics")), ID_MARK)).as_py())
 
 
 def _is_known(each: Filter) -> bool:
     if isinstance(each, Not):
         return _is_known(each.child)
-    known = (*COMPARED, In, IsNull, IsNotNull)
+    known = (*ARROW_COMPARISONS, In, IsNull, IsNotNull)
     return isinstance(each, known) and len(each.attribute) == 1
 
 
@@ -273,8 +273,8 @@ def _passes(rows: pa.RecordBatch, each: Any) -> pa.Array:
             found = [pc.equal(column, _value(value, column)) for value in each.value]
             return reduce(pc.or_kleene, found)
     if isinstance(each, (StringStartsWith, StringEndsWith, StringContains)):
-        return COMPARED[type(each)](column, each.value)
-    return COMPARED[type(each)](column, _value(each.value, column))
+        return ARROW_COMPARISONS[type(each)](column, each.value)
+    return ARROW_COMPARISONS[type(each)](column, _value(each.value, column))
 
 
 def _value(value: Any, column: pa.Array) -> pa.Scalar:

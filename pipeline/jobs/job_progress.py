@@ -38,7 +38,7 @@ class Progress:
             self._thread.join()
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def say(self, stage: str) -> None:
+    def set_stage(self, stage: str) -> None:
         """Take note of the stage that begins."""
         self._stage = stage
 

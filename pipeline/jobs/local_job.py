@@ -18,15 +18,20 @@ import pyarrow as pa
 
 from dissector.capture.columns import Int64s
 from dissector.engine.reading.segment_source import FileNames
-from pipeline.split.byte_ranges import RANGE_BYTES, Range, prove, proven, ranges_of
+from pipeline.split.byte_ranges import RANGE_BYTES, Range, misplaced, placed_ranges, ranges_of
 from pipeline.split.collection import Collection
-from pipeline.split.connection_index import Indexed, crossing, index, index_whole
-from pipeline.split.split_fragments import made_whole
-from pipeline.tables.dissect_task import PARCELS, dissect_parcels, dissect_range
-from pipeline.tables.finalize import Finish
-from pipeline.tables.incremental import BEGUN
-from pipeline.tables.shared_facts import merged
-from pipeline.tables.table_builder import NAMES, Batch, Wanted
+from pipeline.split.connection_index import (
+    RangeIndex,
+    crossing_keys,
+    index_range,
+    index_reassembled,
+)
+from pipeline.split.split_fragments import add_reassembled
+from pipeline.tables.dissect_task import SHARDS, dissect_range, dissect_shards
+from pipeline.tables.finalize import RowFinisher
+from pipeline.tables.incremental import FIRST_PACKETS
+from pipeline.tables.shared_facts import merge_facts
+from pipeline.tables.table_builder import FACTS, Batch, Wanted
 from pipeline.tables.table_schemas import SCHEMAS
 
 PARTS = 8
@@ -52,7 +57,7 @@ class Plan:
         for each, after in zip(self.ranges, [*self.ranges[1:], None], strict=True):
             # What has no packets holds none.
             if after is None or after.first_packet > each.first_packet:
-                names.note(each.first_packet, each.path)
+                names.add(each.first_packet, each.path)
         return names
 
 
@@ -86,22 +91,22 @@ def dissect_ranges(
     ranges: Sequence[Range], wanted: Wanted, parts: int = PARTS, run: Any = map
 ) -> dict[str, pa.Table]:
     """Return the tables of ranges, which are a collection; `run` is `map`, or works like it."""
-    return _dissected(planned(ranges, run), wanted, parts, run)
+    return _dissected(plan_ranges(ranges, run), wanted, parts, run)
 
 
-def planned(ranges: Sequence[Range], run: Any = map) -> Plan:
+def plan_ranges(ranges: Sequence[Range], run: Any = map) -> Plan:
     """Read the headers of all ranges, some again, until all are proven."""
     if len(ranges) == 1:
         return Plan(list(ranges))
-    found: dict[int, Indexed] = {}
+    found: dict[int, RangeIndex] = {}
     again = list(ranges)
     while again:
-        found.update((each.seen.number, each) for each in run(index, again))
-        seen = {number: each.seen for number, each in found.items()}
-        again = prove(ranges, seen)
-    placed = made_whole(proven(ranges, seen), seen)
+        found.update((each.seen.number, each) for each in run(index_range, again))
+        seen = {number: each.scan for number, each in found.items()}
+        again = misplaced(ranges, seen)
+    placed = add_reassembled(placed_ranges(ranges, seen), seen)
     rows = [found[each.number].rows for each in placed if not each.is_empty]
-    return Plan(placed, crossing([*rows, *index_whole(placed)]))
+    return Plan(placed, crossing_keys([*rows, *index_reassembled(placed)]))
 
 
 def _dissected(plan: Plan, wanted: Wanted, parts: int, run: Any) -> dict[str, pa.Table]:
@@ -109,16 +114,16 @@ def _dissected(plan: Plan, wanted: Wanted, parts: int, run: Any) -> dict[str, pa
     jobs = [_Job(each, plan, parts, wanted) for each in plan.ranges]
     for name, batch in _all(run(_Job.of_range, jobs)):
         tables[name].append(batch)
-    parcels = sorted(tables.pop(PARCELS, []), key=_place)
+    parcels = sorted(tables.pop(SHARDS, []), key=_place)
     jobs = [
         replace(jobs[0], parcels=[each for each in parcels if _place(each)[0] == part])
         for part in sorted({_place(each)[0] for each in parcels})
     ]
     for name, batch in _all(run(_Job.of_parcels, jobs)):
         tables[name].append(batch)
-    columns = [np.asarray(each.column("connection")) for each in tables.pop(BEGUN, [])]
+    columns = [np.asarray(each.column("connection")) for each in tables.pop(FIRST_PACKETS, [])]
     firsts = np.sort(np.concatenate([np.zeros(0, np.int64), *columns]))
-    finish = Finish(firsts, merged(tables.pop(NAMES, [])), wanted.show_secrets)
+    finish = RowFinisher(firsts, merge_facts(tables.pop(FACTS, [])), wanted.show_secrets)
     return {
         name: pa.Table.from_batches([finish(name, each) for each in tables[name]], SCHEMAS[name])
         for name in sorted(wanted.tables)
@@ -148,4 +153,4 @@ class _Job:
         return list(dissect_range(self.each, self.plan.crossing, self.parts, self.wanted))
 
     def of_parcels(self) -> list[Batch]:
-        return list(dissect_parcels(self.parcels, self.plan.files, self.wanted))
+        return list(dissect_shards(self.parcels, self.plan.files, self.wanted))

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
-from pipeline.storage.atomic_files import joined
+from pipeline.storage.atomic_files import join_path
 from pipeline.storage.parquet_store import API, DATE
 from pipeline.tables.table_schemas import SCHEMAS
 
@@ -30,7 +30,7 @@ def read(spark: SparkSession, out: str, table: str) -> DataFrame:
     if API in columns:
         schema = schema.add(API, StringType())
     try:
-        found = spark.read.schema(schema).parquet(joined(out, table))
+        found = spark.read.schema(schema).parquet(join_path(out, table))
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
             raise
@@ -49,10 +49,10 @@ def views(spark: SparkSession, out: str) -> None:
         rows = read(spark, out, table)
         for name in rows.columns:
             if name.endswith("time_ns"):
-                rows = rows.withColumn(name.removesuffix("_ns"), moment(name))
+                rows = rows.withColumn(name.removesuffix("_ns"), timestamp_column(name))
         rows.createOrReplaceTempView(table)
 
 
-def moment(name: str) -> Column:
+def timestamp_column(name: str) -> Column:
     """Return a column of ns since the epoch as a timestamp, which has µs."""
     return F.timestamp_micros(F.floor(F.col(name) / 1000))

@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 from dissector.errors import PipelineError, UsageError
 from pipeline.jobs.java_home import find_java
 from pipeline.storage.filesystems import is_uri
-from pipeline.storage.task_attempts import TRIES, TRIES_SETTING
+from pipeline.storage.task_attempts import MAX_ATTEMPTS, MAX_ATTEMPTS_SETTING
 
 NAME = "kafkashark pipeline"
 
@@ -52,7 +52,7 @@ LOCAL_SETTINGS = {
 }
 """Where all of Spark runs in this process and its Java."""
 
-HASTE = "-XX:TieredStopAtLevel=1"
+FAST_STARTUP_OPTION = "-XX:TieredStopAtLevel=1"
 """Java compiles at once, and not well: it only shares out work, and took half as long again."""
 
 PREFIX = "kafkashark-spark-"
@@ -73,7 +73,7 @@ LED_TO = ("The above exception was", "During handling of")
 TRACE = "Traceback"
 """What is in the line before the lines of a trace of Python's."""
 
-LACKING = "; workers need the package too, see docs/pipeline.md"
+MISSING_PACKAGE_HINT = "; workers need the package too, see docs/pipeline.md"
 
 LOGGING = """\
 rootLogger.level = warn
@@ -105,19 +105,24 @@ def open_session(
     """
     wanted = dict(settings or {})
     if _is_submitted():
-        with told(), _opened(_conf(master, wanted)) as spark:
+        with spark_errors(), _opened(_conf(master, wanted)) as spark:
             spark.sparkContext.setLogLevel("ERROR")
             yield spark
         return
     conf = _conf(master or LOCAL, wanted)
-    sweep()
+    remove_stale_folders()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     if conf.get("spark.master", "").startswith("local"):
         # What Spark writes aside holds bytes of captures.
         conf.setIfMissing("spark.local.dir", str(folder / "spill"))
     log = folder / LOG
     try:
-        with told(log), _java(conf, folder) as java, told(log), _opened(conf, java) as spark:
+        with (
+            spark_errors(log),
+            _java(conf, folder) as java,
+            spark_errors(log),
+            _opened(conf, java) as spark,
+        ):
             yield spark
     except PipelineError:
         raise
@@ -127,7 +132,7 @@ def open_session(
     shutil.rmtree(folder)
 
 
-def sweep() -> None:
+def remove_stale_folders() -> None:
     """
     Remove what sessions left that were killed: their folders, but for the logs.
 
@@ -166,7 +171,7 @@ def has_reader(spark: SparkSession, path: str) -> bool:
 
 
 @contextmanager
-def told(log: Path | None = None) -> Iterator[None]:
+def spark_errors(log: Path | None = None) -> Iterator[None]:
     """
     Turn whatever Spark raises into an error of ours, in one line.
 
@@ -179,7 +184,7 @@ def told(log: Path | None = None) -> Iterator[None]:
         text = _origin_of(error)
         if "JAVA_GATEWAY_EXITED" in text and log is not None:
             text = log.read_text(errors="replace")
-        raise PipelineError(what_failed(text), "" if log is None else str(log)) from None
+        raise PipelineError(error_summary(text), "" if log is None else str(log)) from None
 
 
 def _origin_of(error: Any) -> str:
@@ -196,7 +201,7 @@ def _origin_of(error: Any) -> str:
         return text
 
 
-def what_failed(text: str) -> str:
+def error_summary(text: str) -> str:
     """Return the one line of an error of Spark that says what is wrong."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     traces = [at for at, line in enumerate(lines) if TRACE in line]
@@ -214,7 +219,7 @@ def what_failed(text: str) -> str:
         if at > begin and at not in leading and re.match(r"[\w.]+(: |$)", line)
     )
     said = re.sub(r"^dissector\.errors\.\w+: ", "", next(raised, lines[-1].strip()))
-    return said + (LACKING if said.startswith("ModuleNotFoundError") else "")
+    return said + (MISSING_PACKAGE_HINT if said.startswith("ModuleNotFoundError") else "")
 
 
 def _is_submitted() -> bool:
@@ -225,7 +230,7 @@ def _conf(master: str | None, settings: Mapping[str, str]) -> SparkConf:
     is_local = master is not None and master.startswith("local")
     ours = SETTINGS | (LOCAL_SETTINGS if is_local else {})
     conf = SparkConf().setAppName(NAME).setAll([*{**ours, **settings}.items()])
-    tries = conf.get("spark.task.maxFailures", None) or str(TRIES)
+    tries = conf.get("spark.task.maxFailures", None) or str(MAX_ATTEMPTS)
     if not tries.isdecimal():
         raise UsageError(f"spark.task.maxFailures takes a number, not {tries!r}")
     master = master or conf.get("spark.master", None)
@@ -233,7 +238,7 @@ def _conf(master: str | None, settings: Mapping[str, str]) -> SparkConf:
     if match is not None:
         tries = match["tries"] or tries
         master = f"local[{match['cores'] or 1},{tries}]"
-    conf.set(TRIES_SETTING, tries)
+    conf.set(MAX_ATTEMPTS_SETTING, tries)
     return conf if master is None else conf.setMaster(master)
 
 
@@ -246,7 +251,11 @@ def _java(conf: SparkConf, folder: Path) -> Iterator[Any]:
     is_local = conf.get("spark.master", "").startswith("local")
     option = "spark.driver.extraJavaOptions"
     given = conf.get(option) or ""
-    words = (f"-Dlog4j2.configurationFile={logging.as_uri()}", HASTE if is_local else "", given)
+    words = (
+        f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        FAST_STARTUP_OPTION if is_local else "",
+        given,
+    )
     conf.set(option, " ".join(filter(None, words)))
     environment = {"JAVA_HOME": str(home)}
     # Only spark-submit takes that of the settings.

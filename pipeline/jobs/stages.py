@@ -25,20 +25,26 @@ import pyarrow as pa
 
 from dissector.capture.columns import Int64s
 from dissector.engine.reading.segment_source import FileNames
-from pipeline.jobs.worker import settle
+from pipeline.jobs.worker import freeze_garbage
 from pipeline.split import connection_index as indexing
-from pipeline.split.byte_ranges import Range, Seen
-from pipeline.split.connection_index import Indexed
-from pipeline.split.task_spill import Leaving, Lies, in_bulk, left_parcels, left_rows
-from pipeline.storage.parquet_store import Store
-from pipeline.tables.dissect_task import PARCELS, dissect_parcels, dissect_range
-from pipeline.tables.finalize import Finish
-from pipeline.tables.incremental import BEGUN
-from pipeline.tables.table_builder import NAMES, Batch, Wanted
+from pipeline.split.byte_ranges import Range, RangeScan
+from pipeline.split.connection_index import RangeIndex
+from pipeline.split.task_spill import (
+    BlockLocation,
+    TaskOutputWriter,
+    in_larger_batches,
+    read_rows,
+    read_shards,
+)
+from pipeline.storage.parquet_store import TableWriter
+from pipeline.tables.dissect_task import SHARDS, dissect_range, dissect_shards
+from pipeline.tables.finalize import RowFinisher
+from pipeline.tables.incremental import FIRST_PACKETS
+from pipeline.tables.table_builder import FACTS, Batch, Wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class RangeKeys:
     """
     Connections of one range.
 
@@ -54,27 +60,27 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class TaskOutput:
     """
     What a task has left; or this, with those of its connections that begin in one range.
 
     Attributes:
         source: The number of its range, or of its part behind those of all ranges.
         tables: Those that have rows.
-        firsts: The first packets of its connections.
+        first_packets: The first packets of its connections.
         numbers: Their numbers, once they have some.
     """
 
     source: int
     tables: Sequence[str]
-    firsts: Int64s
+    first_packets: Int64s
     numbers: Int64s | None = None
 
 
-Told: TypeAlias = Left | pa.RecordBatch
+TaskResult: TypeAlias = TaskOutput | pa.RecordBatch
 """What a task tells that the whole collection is asked for: what it has left, or names."""
 
-Note: TypeAlias = Lies | Told
+TaskReport: TypeAlias = BlockLocation | TaskResult
 """What a task tells: where a parcel lies besides. Names are as in `schemas.NAMES`."""
 
 
@@ -108,7 +114,7 @@ class Job:
         for each, after in zip(self.ranges, [*self.ranges[1:], None], strict=True):
             # What has no packets holds none.
             if after is None or after.first_packet > each.first_packet:
-                names.note(each.first_packet, each.path)
+                names.add(each.first_packet, each.path)
         return names
 
     @cached_property
@@ -116,88 +122,88 @@ class Job:
         """The first packets of ranges."""
         return np.array([each.first_packet for each in self.ranges], np.int64)
 
-    def index(self, number: int) -> Indexed:
+    def index(self, number: int) -> RangeIndex:
         """Read the headers of a range."""
-        settle()
-        return indexing.index(self.ranges[number], self.wanted.window_bytes)
+        freeze_garbage()
+        return indexing.index_range(self.ranges[number], self.wanted.window_bytes)
 
-    def dissect(self, number: int, given: Iterable[tuple[int, Keys]]) -> Iterator[Note]:
+    def dissect(self, number: int, given: Iterable[tuple[int, RangeKeys]]) -> Iterator[TaskReport]:
         """Dissect a range; given are the keys that are in others too."""
-        settle()
+        freeze_garbage()
         keys = [np.zeros(0, np.int64), *(each.keys for _, each in given)]
         crossing = np.sort(np.concatenate(keys))
         each = self.ranges[number]
         return self._left(number, dissect_range(each, crossing, max(self.parts, 1), self.wanted))
 
-    def part_of(self, note: Note) -> int:
+    def part_of(self, note: TaskReport) -> int:
         """Return the part that a note goes to, which passes on what is no parcel."""
-        if isinstance(note, Lies):
+        if isinstance(note, BlockLocation):
             return note.part
-        return note.source % self.parts if isinstance(note, Left) else 0
+        return note.source % self.parts if isinstance(note, TaskOutput) else 0
 
-    def gather(self, part: int, given: Iterable[tuple[int, Note]]) -> Iterator[Told]:
+    def gather(self, part: int, given: Iterable[tuple[int, TaskReport]]) -> Iterator[TaskResult]:
         """Dissect a part; given are its parcels, in no order, and what is to be passed on."""
-        settle()
+        freeze_garbage()
         places = []
         for _, note in given:
-            if isinstance(note, Lies):
+            if isinstance(note, BlockLocation):
                 places.append(note)
             else:
                 yield note
         if places:
             places.sort(key=lambda each: (each.source, each.number))
-            parcels = left_parcels(self.work, places)
-            batches = dissect_parcels(parcels, self.files, self.wanted)
+            parcels = read_shards(self.work, places)
+            batches = dissect_shards(parcels, self.files, self.wanted)
             yield from self._left(len(self.ranges) + part, batches)
 
     def _left(self, source: int, batches: Iterable[Batch]) -> Iterator[Any]:
         """Leave what a task made, and tell of it."""
         firsts: list[Any] = [np.zeros(0, np.int64)]
         tables = set()
-        with Leaving(self.work, source) as leaving:
+        with TaskOutputWriter(self.work, source) as leaving:
             for table, batch in batches:
-                if table == PARCELS:
-                    yield leaving.parcel(batch)
-                elif table == NAMES:
+                if table == SHARDS:
+                    yield leaving.write_shard(batch)
+                elif table == FACTS:
                     yield batch
-                elif table == BEGUN:
+                elif table == FIRST_PACKETS:
                     firsts.append(batch.column("connection").to_numpy())
                 else:
                     tables.add(table)
-                    leaving.rows(table, batch)
-        yield Left(source, sorted(tables), np.concatenate(firsts))
+                    leaving.write_rows(table, batch)
+        yield TaskOutput(source, sorted(tables), np.concatenate(firsts))
 
-    def homes(self, told: Told) -> Iterator[tuple[int, Told]]:
+    def by_range(self, told: TaskResult) -> Iterator[tuple[int, TaskResult]]:
         """Yield what a task has left by the ranges in which its connections begin; and names."""
-        if not isinstance(told, Left) or not len(told.firsts):
+        if not isinstance(told, TaskOutput) or not len(told.first_packets):
             yield 0, told
             return
-        firsts = np.sort(told.firsts)
+        firsts = np.sort(told.first_packets)
         homes = np.searchsorted(self.starts, firsts, side="right") - 1
         found, at = np.unique(homes, return_index=True)
         for home, these in zip(found.tolist(), np.split(firsts, at[1:]), strict=True):
-            yield home, replace(told, firsts=these)
+            yield home, replace(told, first_packets=these)
 
-    def finish(self, group: int, given: Iterable[tuple[int, Left]]) -> Iterator[Written]:
+    def finish(self, group: int, given: Iterable[tuple[int, TaskOutput]]) -> Iterator[Written]:
         """Write tables; given is what some tasks have left, with the numbers of connections."""
-        settle()
+        freeze_garbage()
         left = defaultdict(list)
         for _, each in given:
             left[each.source].append(each)
-        with Store(self.out, f"{self.name}{group:06d}") as store:
+        with TableWriter(self.out, f"{self.name}{group:06d}") as store:
             for source in sorted(left):
                 self._finish(left[source], store)
         yield from store.rows.items()
 
-    def _finish(self, left: Sequence[Left], store: Store) -> None:
+    def _finish(self, left: Sequence[TaskOutput], store: TableWriter) -> None:
         """Write what one task has left."""
-        firsts = np.concatenate([each.firsts for each in left])
+        firsts = np.concatenate([each.first_packets for each in left])
         numbers = np.concatenate([each.numbers for each in left])
         order = np.argsort(firsts)
         secrets = self.wanted.show_secrets
-        finish = Finish(firsts[order], self.names, secrets, numbers[order])
+        finish = RowFinisher(firsts[order], self.names, secrets, numbers[order])
         for table in left[0].tables:
-            for batch in in_bulk(left_rows(self.work, table, left[0].source)):
+            for batch in in_larger_batches(read_rows(self.work, table, left[0].source)):
                 store.add(table, finish(table, batch))
 
 
@@ -205,59 +211,61 @@ Written: TypeAlias = tuple[str, int]
 """A table, and how many rows of it were written."""
 
 
-def told_by(found: Indexed, tasks: int) -> Iterator[tuple[int, Seen | Keys]]:
+def index_results(found: RangeIndex, tasks: int) -> Iterator[tuple[int, RangeScan | RangeKeys]]:
     """Yield how a range was found to be, and its connections, divided among so many tasks."""
-    yield found.seen.number % tasks, found.seen
-    yield from keys_of(found.rows, tasks)
+    yield found.scan.number % tasks, found.scan
+    yield from split_keys(found.rows, tasks)
 
 
-def keys_of(rows: pa.RecordBatch, tasks: int) -> Iterator[tuple[int, Keys]]:
+def split_keys(rows: pa.RecordBatch, tasks: int) -> Iterator[tuple[int, RangeKeys]]:
     """Yield the connections of a range, which are rows of the index, divided among tasks."""
     number, key, carried = (rows.column(name) for name in ("range", "key", "bytes"))
     keys, carried = np.asarray(key), np.asarray(carried)
     to = keys % tasks
     for task in np.unique(to).tolist():
         mine = to == task
-        yield task, Keys(number[0].as_py(), keys[mine], carried[mine])
+        yield task, RangeKeys(number[0].as_py(), keys[mine], carried[mine])
 
 
-def range_of(told: tuple[int, Seen | Keys]) -> int:
+def range_of(told: tuple[int, RangeScan | RangeKeys]) -> int:
     """Return of which range something is told."""
     each = told[1]
-    return each.number if isinstance(each, Seen) else each.range
+    return each.number if isinstance(each, RangeScan) else each.range
 
 
-def seen_in(given: Iterable[tuple[int, Seen | Keys]]) -> Iterator[Seen]:
+def scans_in(given: Iterable[tuple[int, RangeScan | RangeKeys]]) -> Iterator[RangeScan]:
     """Yield how ranges were found to be."""
-    settle()
-    return (each for _, each in given if isinstance(each, Seen))
+    freeze_garbage()
+    return (each for _, each in given if isinstance(each, RangeScan))
 
 
-def crossing(given: Iterable[tuple[int, Seen | Keys]]) -> Iterator[tuple[int, Keys]]:
+def crossing(given: Iterable[tuple[int, RangeScan | RangeKeys]]) -> Iterator[tuple[int, RangeKeys]]:
     """Yield the connections that are in more than one range, by their ranges."""
-    settle()
-    ranges = [each for _, each in given if isinstance(each, Keys)]
+    freeze_garbage()
+    ranges = [each for _, each in given if isinstance(each, RangeKeys)]
     keys = np.concatenate([np.zeros(0, np.int64), *(each.keys for each in ranges)])
     found, count = np.unique(keys, return_counts=True)
     more = found[count > 1]
     for each in ranges:
         here = np.isin(each.keys, more)
         if here.any():
-            yield each.range, Keys(each.range, each.keys[here], each.bytes[here])
+            yield each.range, RangeKeys(each.range, each.keys[here], each.bytes[here])
 
 
-def carried(crossing: tuple[int, Keys]) -> int:
+def carried_bytes(crossing: tuple[int, RangeKeys]) -> int:
     """Return how many bytes of a range travel; at least one where any connection does."""
     return int(crossing[1].bytes.sum()) or 1
 
 
-def counted(given: Iterable[tuple[int, Told]]) -> Iterator[tuple[int, int] | pa.RecordBatch]:
+def count_by_range(
+    given: Iterable[tuple[int, TaskResult]],
+) -> Iterator[tuple[int, int] | pa.RecordBatch]:
     """Yield how many connections begin in each of some ranges; and names."""
-    settle()
+    freeze_garbage()
     counts = Counter[int]()
     for home, told in given:
-        if isinstance(told, Left):
-            counts[home] += len(told.firsts)
+        if isinstance(told, TaskOutput):
+            counts[home] += len(told.first_packets)
         else:
             yield told
     yield from counts.items()
@@ -274,15 +282,15 @@ class Numbering:
 
     before: Sequence[int]
 
-    def number(self, given: Iterable[tuple[int, Told]]) -> Iterator[Left]:
+    def number(self, given: Iterable[tuple[int, TaskResult]]) -> Iterator[TaskOutput]:
         """Number all connections that begin in some ranges."""
-        settle()
+        freeze_garbage()
         of_range = defaultdict(list)
         for home, told in given:
-            if isinstance(told, Left):
+            if isinstance(told, TaskOutput):
                 of_range[home].append(told)
         for home, here in of_range.items():
-            firsts = np.sort(np.concatenate([each.firsts for each in here]))
+            firsts = np.sort(np.concatenate([each.first_packets for each in here]))
             for each in here:
-                numbers = self.before[home] + np.searchsorted(firsts, each.firsts)
+                numbers = self.before[home] + np.searchsorted(firsts, each.first_packets)
                 yield replace(each, numbers=numbers)

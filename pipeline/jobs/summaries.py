@@ -14,8 +14,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (as everybody calls it)
 
-from pipeline.jobs.query import moment, read
-from pipeline.storage.atomic_files import joined
+from pipeline.jobs.query import read, timestamp_column
+from pipeline.storage.atomic_files import join_path
 
 FOLDER = "summaries"
 
@@ -37,7 +37,7 @@ def make_summaries(spark: SparkSession, out: str, window: str = WINDOW) -> dict[
     exchanges = read(spark, out, "exchanges")
     time = F.coalesce("request_time_ns", "response_time_ns")
     timed = exchanges.withColumn("time_ns", time)
-    timed = timed.withColumn("window", F.window(moment("time_ns"), window).start)
+    timed = timed.withColumn("window", F.window(timestamp_column("time_ns"), window).start)
     timed = timed.withColumn("host", _host("client"))
     made = {
         "response_times": response_times(timed),
@@ -47,8 +47,8 @@ def make_summaries(spark: SparkSession, out: str, window: str = WINDOW) -> dict[
         "topic_users": topic_users(timed, read(spark, out, "fields")),
     }
     for name, rows in made.items():
-        rows.coalesce(1).write.mode("overwrite").parquet(joined(out, FOLDER, name))
-    return {name: spark.read.parquet(joined(out, FOLDER, name)) for name in made}
+        rows.coalesce(1).write.mode("overwrite").parquet(join_path(out, FOLDER, name))
+    return {name: spark.read.parquet(join_path(out, FOLDER, name)) for name in made}
 
 
 def response_times(exchanges: DataFrame) -> DataFrame:

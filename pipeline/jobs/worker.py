@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 
-MANY = 10_000
+FREEZE_THRESHOLD = 10_000
 """How many objects that tasks have left behind are looked at again and again."""
 
 
-def settle() -> None:
+def freeze_garbage() -> None:
     """
     Take what earlier tasks have loaded out of the garbage collector's sight; each task begins so.
 
@@ -16,5 +16,5 @@ def settle() -> None:
     what is still there then are modules and loops. Some are loaded only when they are needed, so
     once is not enough.
     """
-    if len(gc.get_objects(generation=2)) > MANY:
+    if len(gc.get_objects(generation=2)) > FREEZE_THRESHOLD:
         gc.freeze()

@@ -25,7 +25,7 @@ UNKNOWN = -1
 BEYOND = 1 << 62
 """The start of a range that is never reached: its file is damaged before it."""
 
-LOST = "where its packets begin is not known: what is before them could not be read"
+START_UNKNOWN = "where its packets begin is not known: what is before them could not be read"
 """What is told of a range in which no chain is found, and which nobody can prove."""
 
 
@@ -43,7 +43,8 @@ class Range:
         first_packet: The number of its first packet in the collection, once that is known.
         problem: Why not all of it can be read, and from which byte on; None where it can.
         packets: How many are read before that; None: all that it has.
-        whole: The segments that fragments from before it make whole in it, packed; see `loose`.
+        reassembled: The segments that fragments from before it make whole in it, packed; see
+            `split_fragments`.
         clock_ns: The latest time of a segment before it, once that is known.
     """
 
@@ -55,7 +56,7 @@ class Range:
     first_packet: int = 0
     problem: Problem | None = None
     packets: int | None = None
-    whole: bytes = b""
+    reassembled: bytes = b""
     clock_ns: int = 0
 
     @property
@@ -70,27 +71,27 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RangeScan:
     """
     How a range was found to be when it was read.
 
     Attributes:
         number: Of the range.
         start: The byte at which its first record begins; `UNKNOWN` where none was found.
-        stop: The byte at which the first record behind it begins, or at which reading failed.
+        end: The byte at which the first record behind it begins, or at which reading failed.
         packets: How many it has.
         damaged: Whether the file can't be read further.
-        loose: The fragments of which others lie elsewhere, packed; see `loose`.
+        split_fragments: The fragments of which others lie elsewhere, packed; see `split_fragments`.
         problem: Why no more of it is to be read, also where it could be later; empty: all is.
         latest_ns: The latest time of a segment.
     """
 
     number: int
     start: int
-    stop: int
+    end: int
     packets: int
     damaged: bool
-    loose: bytes = b""
+    split_fragments: bytes = b""
     problem: str = ""
     latest_ns: int = 0
 
@@ -102,20 +103,20 @@ def ranges_of(collection: Collection, range_bytes: int = RANGE_BYTES) -> list[Ra
         for start, end in _bounds(file, max(range_bytes, HEADER_BYTES)):
             proven = start <= HEADER_BYTES
             each = Range(len(ranges), file.path, start, end, proven)
-            ranges.append(unread(each, Problem(file.problem)) if file.problem else each)
+            ranges.append(unreadable(each, Problem(file.problem)) if file.problem else each)
     return ranges
 
 
-def unread(each: Range, problem: Problem) -> Range:
+def unreadable(each: Range, problem: Problem) -> Range:
     """Return a range of which nothing is read."""
     return replace(each, problem=problem, packets=0)
 
 
-def as_seen(each: Range, found: Seen) -> Range:
+def limited_to_scan(each: Range, found: RangeScan) -> Range:
     """Return a range of which no more is read than what was found when its packets were counted."""
     if not found.problem:
         return each
-    position = None if found.stop == UNKNOWN else found.stop
+    position = None if found.end == UNKNOWN else found.end
     return replace(each, problem=Problem(found.problem, position=position), packets=found.packets)
 
 
@@ -128,7 +129,7 @@ def _bounds(file: File, range_bytes: int) -> Iterator[tuple[int, int | None]]:
     yield from zip(starts, [*starts[1:], None], strict=True)
 
 
-def prove(ranges: Iterable[Range], seen: Mapping[int, Seen]) -> list[Range]:
+def misplaced(ranges: Iterable[Range], seen: Mapping[int, RangeScan]) -> list[Range]:
     """
     Return the ranges that did not begin where the ones before them ended, with their proven starts.
 
@@ -145,20 +146,20 @@ def prove(ranges: Iterable[Range], seen: Mapping[int, Seen]) -> list[Range]:
     ]
 
 
-def proven(ranges: Sequence[Range], seen: Mapping[int, Seen]) -> list[Range]:
+def placed_ranges(ranges: Sequence[Range], seen: Mapping[int, RangeScan]) -> list[Range]:
     """Return all ranges with their starts and the numbers of their first packets."""
     out: list[Range] = []
     packets = 0
     for each in _placed(ranges, seen):
         placed = replace(each, first_packet=packets)
         if each.is_read:
-            placed = as_seen(placed, seen[each.number])
+            placed = limited_to_scan(placed, seen[each.number])
             packets += seen[each.number].packets
         out.append(placed)
     return out
 
 
-def _placed(ranges: Iterable[Range], seen: Mapping[int, Seen]) -> Iterator[Range]:
+def _placed(ranges: Iterable[Range], seen: Mapping[int, RangeScan]) -> Iterator[Range]:
     """Yield the ranges, each from where the one before it was found to end."""
     for _, of_file in groupby(ranges, lambda each: each.path):
         start: int | None = None
@@ -175,13 +176,13 @@ def _placed(ranges: Iterable[Range], seen: Mapping[int, Seen]) -> Iterator[Range
                 start = None
             else:
                 # What is behind damage is never read.
-                start = BEYOND if found.damaged else found.stop
+                start = BEYOND if found.damaged else found.end
 
 
-def _by_itself(each: Range, found: Seen) -> Range:
+def _by_itself(each: Range, found: RangeScan) -> Range:
     """Return a range before which nothing is known: it is believed to begin where it seems to."""
     if each.proven:
         return each
     if found.start == UNKNOWN:
-        return unread(each, Problem(found.problem or LOST, position=each.start))
+        return unreadable(each, Problem(found.problem or START_UNKNOWN, position=each.start))
     return replace(each, start=found.start, proven=True)

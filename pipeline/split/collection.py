@@ -11,8 +11,8 @@ from typing import BinaryIO
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.formats.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.errors import CaptureError, ReadError, UsageError
-from pipeline.storage.filesystems import Readable, expanded, open_file, size_of
-from pipeline.storage.task_attempts import TRIES
+from pipeline.storage.filesystems import ReadablePrefix, expand_paths, open_file, size_of
+from pipeline.storage.task_attempts import MAX_ATTEMPTS
 
 _LOOK_BYTES = 1 << 16
 """How much of a file is looked at for its first packet, as a rule."""
@@ -59,7 +59,7 @@ class Collection:
     def of(cls, paths: Iterable[str]) -> Collection:
         """Return the collection of what paths, folders and patterns stand for."""
         with ThreadPoolExecutor(_AT_A_TIME) as pool:
-            return cls.ordered(pool.map(look_at, expanded(paths)))
+            return cls.ordered(pool.map(inspect_file, expand_paths(paths)))
 
     @classmethod
     def ordered(cls, files: Iterable[File]) -> Collection:
@@ -67,7 +67,7 @@ class Collection:
         return cls(tuple(sorted(files, key=_place)))
 
 
-def captured(paths: Iterable[str]) -> Collection:
+def find_captures(paths: Iterable[str]) -> Collection:
     """
     Return the collection of what paths stand for, if anything of it can be read.
 
@@ -88,7 +88,7 @@ def _place(file: File) -> tuple[bool, int, str]:
     return file.first_ns is None, file.first_ns or 0, file.path
 
 
-def look_at(path: str, tries: int = TRIES) -> File:
+def inspect_file(path: str, tries: int = MAX_ATTEMPTS) -> File:
     """Return what the beginning of a file tells; what fails is tried so often."""
     try:
         size = size_of(path)
@@ -96,26 +96,26 @@ def look_at(path: str, tries: int = TRIES) -> File:
             divisible = is_pcap(opened.read(_MAGIC_BYTES))
             opened.seek(0)
             # Only what it begins with is asked for: behind it there may be what can't be read.
-            readable = Readable(opened, is_last_try=tries == 1)
+            readable = ReadablePrefix(opened, is_last_try=tries == 1)
             first_ns = _first_ns(readable)
-            if first_ns is None and readable.failed:
+            if first_ns is None and readable.failure:
                 if tries > 1 or not divisible:
-                    raise readable.failed
+                    raise readable.failure
                 first_ns = _claimed_ns(opened)
     except CaptureError as error:
         if isinstance(error, ReadError) and tries > 1:
-            return look_at(path, tries - 1)
+            return inspect_file(path, tries - 1)
         return File(path, problem=error.what)
     return File(path, size, first_ns, divisible)
 
 
-def _first_ns(file: Readable) -> int | None:
+def _first_ns(file: ReadablePrefix) -> int | None:
     """Return when the first packet was captured that can be read."""
     windows = read_packets(["-"], window_bytes=_LOOK_BYTES, stdin=file)  # type: ignore[arg-type]
     try:
         return next((int(each.time_ns[0]) for each in windows if len(each)), None)
     except CaptureError:
-        if file.failed is None:
+        if file.failure is None:
             raise
         return None
 
@@ -125,5 +125,5 @@ def _claimed_ns(file: BinaryIO) -> int | None:
     file.seek(0)
     reader = PcapReader(file.read(HEADER_BYTES))
     with suppress(ReadError):
-        return reader.time_ns(file.read(reader.need))
+        return reader.time_ns(file.read(reader.needed_bytes))
     return None

@@ -11,10 +11,10 @@ import pyarrow as pa
 from dissector.capture.columns import Int64s
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
 from dissector.capture.packets.layers import Layers
-from pipeline.split.byte_ranges import Range, Seen
-from pipeline.split.connection_keys import Tally
+from pipeline.split.byte_ranges import Range, RangeScan
+from pipeline.split.connection_keys import ConnectionCounts
 from pipeline.split.range_reader import RangeReader
-from pipeline.split.split_fragments import Loose, whole_segments
+from pipeline.split.split_fragments import FragmentCollector, reassembled_segments
 
 SCHEMA = pa.schema(
     {"range": pa.int32(), "key": pa.int64(), "segments": pa.int64(), "bytes": pa.int64()}
@@ -23,49 +23,49 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
+class RangeIndex:
     """
     What the index pass found in a range.
 
     Attributes:
-        seen: How the range was found to be.
+        scan: How the range was found to be.
         rows: A row of `SCHEMA` for each key.
     """
 
-    seen: Seen
+    scan: RangeScan
     rows: pa.RecordBatch
 
 
-def index(each: Range, window_bytes: int = WINDOW_BYTES) -> Indexed:
+def index_range(each: Range, window_bytes: int = WINDOW_BYTES) -> RangeIndex:
     """Read the headers of a range."""
-    reader, layers, tally = RangeReader(each, window_bytes), Layers(), Tally()
-    loose = Loose()
+    reader, layers, tally = RangeReader(each, window_bytes), Layers(), ConnectionCounts()
+    loose = FragmentCollector()
     for packets in reader.windows():
         tally.add(layers.segments(packets))
-        loose.look(packets, layers.fragments)
+        loose.update(packets, layers.incomplete_packets)
         del packets
-    seen = replace(reader.seen, loose=loose.packed(), latest_ns=layers.clock_ns)
-    return Indexed(seen, _rows(each, tally))
+    seen = replace(reader.scan, split_fragments=loose.packed(), latest_ns=layers.clock_ns)
+    return RangeIndex(seen, _rows(each, tally))
 
 
-def index_whole(ranges: Iterable[Range]) -> Iterator[pa.RecordBatch]:
+def index_reassembled(ranges: Iterable[Range]) -> Iterator[pa.RecordBatch]:
     """Yield rows for the connections of segments that only `made_whole` has found."""
     for each in ranges:
-        segments = whole_segments(each, lambda name: 0)
+        segments = reassembled_segments(each, lambda name: 0)
         if segments is not None:
-            tally = Tally()
+            tally = ConnectionCounts()
             tally.add(segments)
             yield _rows(each, tally)
 
 
-def _rows(each: Range, tally: Tally) -> pa.RecordBatch:
+def _rows(each: Range, tally: ConnectionCounts) -> pa.RecordBatch:
     counts = tally.rows()
     number = np.full(len(counts), each.number, np.int32)
     columns = [number, *(np.ascontiguousarray(column) for column in counts.T)]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def crossing(rows: Iterable[pa.RecordBatch]) -> Int64s:
+def crossing_keys(rows: Iterable[pa.RecordBatch]) -> Int64s:
     """Return the keys that are in more than one range, in order; each has one row a range."""
     keys = [np.zeros(0, np.int64), *(np.asarray(each.column("key")) for each in rows)]
     found, ranges = np.unique(np.concatenate(keys), return_counts=True)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Int64s, Segments
-from dissector.capture.hashing import SECRET, scatter
-from dissector.kernel import Kernel, part
+from dissector.capture.hashing import SECRET, hash_key
+from dissector.kernel import Kernel, device_function
 
 _PRIME = (1 << 31) - 1
 _A, _B = 1_103_515_245, 1_664_525_011
@@ -28,7 +28,7 @@ _STEPS = 4
 """What a segment takes, as `Kernel` counts it."""
 
 
-@part
+@device_function
 def _end(high: int, low: int, port: int, by: int) -> int:
     """Return a number below the prime for an endpoint."""
     number = (port * by + (low & 0xFFFFFFFF)) % _PRIME
@@ -39,7 +39,7 @@ def _end(high: int, low: int, port: int, by: int) -> int:
     return (number * number + by) % _PRIME * number % _PRIME
 
 
-@part
+@device_function
 def key_of(high: int, low: int, port: int, to_high: int, to_low: int, to_port: int) -> int:
     """Return the key of a connection between two endpoints, whichever is named first; never 0."""
     one = (_end(high, low, port, _A) + _end(to_high, to_low, to_port, _A)) % _PRIME
@@ -47,17 +47,17 @@ def key_of(high: int, low: int, port: int, to_high: int, to_low: int, to_port: i
     return one * (1 << 31) + other + 1
 
 
-@part
-def place_of(table: Any, secret: Any, key: int) -> int:
+@device_function
+def find_slot(table: Any, secret: Any, key: int) -> int:
     """Return where a key stands in a hash table of keys, or the free place for it."""
     last = len(table) - 1
-    at = scatter(secret, key) & last
+    at = hash_key(secret, key) & last
     while table[at, KEY] != key and table[at, KEY] != 0:
         at = (at + 1) & last
     return at
 
 
-@part
+@device_function
 def part_of(key: int, parts: int) -> int:
     """Return in which of so many parts a connection is dissected."""
     return key % _PRIME % parts
@@ -82,7 +82,7 @@ def _count(
         key = key_of(
             source[i, 0], source[i, 1], source_port[i], target[i, 0], target[i, 1], target_port[i]
         )
-        place = place_of(table, secret, key)
+        place = find_slot(table, secret, key)
         if table[place, KEY] == 0:
             table[place, KEY] = key
             used += 1
@@ -97,7 +97,7 @@ def _count(
 def _enter(rows: Any, columns: int, table: Any, secret: Any) -> None:
     """Put rows, whose keys differ, into an empty table."""
     for row in range(len(rows)):
-        place = place_of(table, secret, rows[row, KEY])
+        place = find_slot(table, secret, rows[row, KEY])
         for column in range(columns):
             table[place, column] = rows[row, column]
 
@@ -134,7 +134,7 @@ def _sort_out(
             source[i, 0], source[i, 1], source_port[i], target[i, 0], target[i, 1], target_port[i]
         )
         into[i] = -1
-        if table[place_of(table, secret, key), KEY] == key:
+        if table[find_slot(table, secret, key), KEY] == key:
             to = part_of(key, len(sums))
             into[i] = to
             sums[to, 0] += 1
@@ -154,7 +154,7 @@ def _ends(segments: Segments) -> tuple[Any, ...]:
     )
 
 
-class Tally:
+class ConnectionCounts:
     """Counts the segments and bytes of connections."""
 
     def __init__(self) -> None:
@@ -181,7 +181,7 @@ class Tally:
         return ordered
 
 
-class Chosen:
+class KeySet:
     """A set of keys."""
 
     def __init__(self, keys: Int64s) -> None:
@@ -191,13 +191,13 @@ class Chosen:
         rows = np.ascontiguousarray(keys, np.int64).reshape(-1, 1)
         _enter(rows, 1, self._table, SECRET, work=len(rows))
 
-    def __reduce__(self) -> tuple[type[Chosen], tuple[Int64s]]:
-        return Chosen, (self._keys,)
+    def __reduce__(self) -> tuple[type[KeySet], tuple[Int64s]]:
+        return KeySet, (self._keys,)
 
     def __len__(self) -> int:
         return self._count
 
-    def parts(self, segments: Segments, parts: int) -> tuple[Int64s, Int64s]:
+    def assign_parts(self, segments: Segments, parts: int) -> tuple[Int64s, Int64s]:
         """
         Return the part of each segment with one of these keys, -1 for others.
 

@@ -12,10 +12,10 @@ from dissector.capture.columns import Packets
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
 from dissector.capture.formats.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.errors import CaptureError, Problem, ReadError
-from pipeline.split.byte_ranges import UNKNOWN, Range, Seen
-from pipeline.split.record_sync import guess_start
-from pipeline.storage.filesystems import Readable, Section, open_file
-from pipeline.storage.task_attempts import may_try_again
+from pipeline.split.byte_ranges import UNKNOWN, Range, RangeScan
+from pipeline.split.record_sync import sync_to_record
+from pipeline.storage.filesystems import FileSection, ReadablePrefix, open_file
+from pipeline.storage.task_attempts import will_be_retried
 
 _GUESS_BYTES = 1 << 20
 """How much of a range is looked at for its first record at a time."""
@@ -29,14 +29,14 @@ class RangeReader:
     Reads one range.
 
     Attributes:
-        seen: How it was found to be, once all windows were given.
+        scan: How it was found to be, once all windows were given.
     """
 
     def __init__(self, each: Range, window_bytes: int = WINDOW_BYTES) -> None:
         self._range = each
         self._window_bytes = window_bytes
         start = each.start if each.proven else UNKNOWN
-        self.seen = Seen(each.number, start, each.end or 0, 0, damaged=False)
+        self.scan = RangeScan(each.number, start, each.end or 0, 0, damaged=False)
 
     def windows(self) -> Iterator[Packets]:
         """
@@ -54,12 +54,12 @@ class RangeReader:
                 raise CaptureError(each.path, each.problem.what, each.problem.position)
         except CaptureError as error:
             if isinstance(error, ReadError):
-                if may_try_again():
+                if will_be_retried():
                     raise
                 stop = UNKNOWN if error.position is None else error.position
-                self.seen = replace(self.seen, problem=error.what, stop=stop)
-            self.seen = replace(self.seen, damaged=True)
-            yield _no_packets(each, self.seen.packets, Problem(error.what, position=error.position))
+                self.scan = replace(self.scan, problem=error.what, end=stop)
+            self.scan = replace(self.scan, damaged=True)
+            yield _no_packets(each, self.scan.packets, Problem(error.what, position=error.position))
 
     def _counted(self) -> Iterator[Packets]:
         """Yield the packets that are to be read, also where there are more by now."""
@@ -71,7 +71,7 @@ class RangeReader:
             count = min(len(window), left)
             left -= count
             problems = [(each.path, problem) for _, problem in window.problems]
-            self.seen = replace(self.seen, packets=self.seen.packets + count)
+            self.scan = replace(self.scan, packets=self.scan.packets + count)
             yield _first(window, count, problems)
             if not left:
                 return
@@ -84,20 +84,20 @@ class RangeReader:
 
     def _packets(self, file: BinaryIO) -> Iterator[Packets]:
         """Yield all packets up to where the file can't be read."""
-        readable = Readable(file, is_last_try=not may_try_again())
+        readable = ReadablePrefix(file, is_last_try=not will_be_retried())
         windows = read_packets(["-"], window_bytes=self._window_bytes, stdin=readable)  # type: ignore[arg-type]
         try:
             for window in windows:
-                problems = [] if readable.failed else window.problems
+                problems = [] if readable.failure else window.problems
                 first = window.first + self._range.first_packet
                 yield replace(window, first=first, problems=problems)
                 del window
         except CaptureError:
-            if readable.failed is None:
+            if readable.failure is None:
                 raise
         # It is no end that a capture has: it is not told as one.
-        if readable.failed is not None:
-            raise readable.failed
+        if readable.failure is not None:
+            raise readable.failure
 
     def _section(self) -> Iterator[Packets]:
         """Yield the records that begin in the range."""
@@ -107,13 +107,13 @@ class RangeReader:
             if len(header) < HEADER_BYTES or not is_pcap(header):
                 raise CaptureError(each.path, "has changed while it was read")
             start = each.start if each.proven else _guessed(file, header, each)
-        self.seen = replace(self.seen, start=start)
+        self.scan = replace(self.scan, start=start)
         if start == UNKNOWN:
             return
-        record_bytes = PcapReader(header).need
+        record_bytes = PcapReader(header).needed_bytes
         at = start
         end = 1 << 62 if each.end is None else each.end
-        with Section(each.path, header, start, each.end) as section:
+        with FileSection(each.path, header, start, each.end) as section:
             for window in self._packets(section):  # type: ignore[arg-type]
                 begins = at + np.cumsum(window.captured + record_bytes)
                 begins -= window.captured + record_bytes
@@ -121,7 +121,7 @@ class RangeReader:
                 mine, damaged = _mine(window.problems, start - HEADER_BYTES, end)
                 past = count < len(window)
                 at = int(begins[count]) if past else at + _bytes_of(window, record_bytes)
-                self.seen = replace(self.seen, stop=at, damaged=damaged)
+                self.scan = replace(self.scan, end=at, damaged=damaged)
                 if count or mine:
                     yield _first(window, count, mine)
                 if past or at >= end:
@@ -131,10 +131,10 @@ class RangeReader:
 
 def _guessed(file: BinaryIO, header: bytes, each: Range) -> int:
     """Return where a range seems to begin, in what can be read of it."""
-    readable = Readable(file, is_last_try=not may_try_again())
-    start = guess_start(readable, header, each, _GUESS_BYTES)  # type: ignore[arg-type]
-    if start == UNKNOWN and readable.failed is not None:
-        raise readable.failed
+    readable = ReadablePrefix(file, is_last_try=not will_be_retried())
+    start = sync_to_record(readable, header, each, _GUESS_BYTES)  # type: ignore[arg-type]
+    if start == UNKNOWN and readable.failure is not None:
+        raise readable.failure
     return start
 
 

@@ -24,7 +24,7 @@ MAX_APART_S = 1 << 17
 _NANOSECOND_MAGICS = (b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
 
 
-def guess_start(file: BinaryIO, header: bytes, each: Range, look_bytes: int) -> int:
+def sync_to_record(file: BinaryIO, header: bytes, each: Range, look_bytes: int) -> int:
     """
     Return the byte at which the first record of a range may begin; `UNKNOWN` where none may.
 
@@ -38,7 +38,7 @@ def guess_start(file: BinaryIO, header: bytes, each: Range, look_bytes: int) -> 
     units = 1_000_000_000 if header[:4] in _NANOSECOND_MAGICS else 1_000_000
     snaplen = struct.unpack_from(">I" if big else "<I", header, 16)[0]
     longest = min(snaplen, MAX_PACKET_BYTES) if snaplen else MAX_PACKET_BYTES
-    record_bytes = PcapReader(header).need
+    record_bytes = PcapReader(header).needed_bytes
     reach = (CHAIN + 1) * (MAX_PACKET_BYTES + record_bytes)
     at = each.start
     while each.end is None or at < each.end:
@@ -48,7 +48,7 @@ def guess_start(file: BinaryIO, header: bytes, each: Range, look_bytes: int) -> 
         count = len(data) if last else look_bytes
         if each.end is not None:
             count = min(count, each.end - at)
-        found: int = find_chain(
+        found: int = find_record_chain(
             np.frombuffer(data, np.uint8),
             big,
             record_bytes,
@@ -75,7 +75,7 @@ def _read(file: BinaryIO, size: int) -> bytes:
 
 
 @Kernel
-def find_chain(
+def find_record_chain(
     data: Any, big: int, record_bytes: int, units: int, longest: int, count: int, last: int
 ) -> int:
     """

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Bytes, Int64s, Segments
-from dissector.capture.hashing import SECRET, scatter_ends
-from dissector.kernel import Kernel, part
-from dissector.kernel.memcpy import move
+from dissector.capture.hashing import SECRET, hash_endpoints
+from dissector.kernel import Kernel, device_function
+from dissector.kernel.memcpy import copy_bytes
 
 NETWORK, SOURCE_PORT, TARGET_PORT, SOURCE, TARGET = 0, 1, 2, 3, 5
 """Columns of ends: from where to where segments go; addresses are high and low, signed."""
 
-ENDS = 7
+ENDPOINT_COLUMNS = 7
 
 PACKET, TIME, FLAGS, SEQ, ACK, LENGTHS, CLOCK = range(7)
 """
@@ -24,12 +24,12 @@ With the flags stands the number of the ends, 8 bits higher; the lengths are the
 32 bits higher, and the captured one.
 """
 
-ROWS = 7
+ROW_COLUMNS = 7
 
 _STEPS = 12
 
 
-@part
+@device_function
 def _end_of(
     ends: Any,
     slots: Any,
@@ -45,7 +45,7 @@ def _end_of(
     """Return the number of the ends of segment `i`, which may be new: then it is `count`."""
     last = len(slots) - 1
     high, low, to_high, to_low = source[i, 0], source[i, 1], target[i, 0], target[i, 1]
-    slot = last & scatter_ends(
+    slot = last & hash_endpoints(
         secret, network, high, low, source_port, to_high, to_low, target_port
     )
     while slots[slot] != 0:
@@ -131,14 +131,14 @@ def _pack(
             rows[row, CLOCK] = clock_ns[i]
             places[part, 0] += 1
             if captured[i] > 0:
-                move(payload, places[part, 1], data, start[i], captured[i])
+                copy_bytes(payload, places[part, 1], data, start[i], captured[i])
                 places[part, 1] += captured[i]
         i += 1
     state[0], state[1] = count, i
     return i
 
 
-class Ends:
+class EndpointTable:
     """
     From where to where segments go, each once, by number.
 
@@ -147,7 +147,7 @@ class Ends:
     """
 
     def __init__(self) -> None:
-        self.rows: Int64s = np.zeros((256, ENDS), np.int64)
+        self.rows: Int64s = np.zeros((256, ENDPOINT_COLUMNS), np.int64)
         self._slots = np.zeros(1024, np.int64)
         self._count = 0
 
@@ -161,7 +161,7 @@ class Ends:
             sums: How many segments and bytes each part gets.
         """
         total = sums.sum(axis=0)
-        rows = np.empty((int(total[0]), ROWS), np.int64)
+        rows = np.empty((int(total[0]), ROW_COLUMNS), np.int64)
         payload = np.empty(int(total[1]), np.uint8)
         places = np.ascontiguousarray(np.cumsum(sums, axis=0) - sums)
         columns = _columns(segments)
@@ -176,7 +176,7 @@ class Ends:
             self._grow()
 
     def _grow(self) -> None:
-        rows = np.zeros((2 * len(self.rows), ENDS), np.int64)
+        rows = np.zeros((2 * len(self.rows), ENDPOINT_COLUMNS), np.int64)
         rows[: self._count] = self.rows
         self._slots = np.zeros(2 * len(self._slots), np.int64)
         self.rows = rows
@@ -188,7 +188,7 @@ def _scatter_again(ends: Any, slots: Any, secret: Any, count: int) -> None:
     """Fill empty slots."""
     last = len(slots) - 1
     for row in range(count):
-        slot = last & scatter_ends(
+        slot = last & hash_endpoints(
             secret,
             ends[row, NETWORK],
             ends[row, SOURCE],

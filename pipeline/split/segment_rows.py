@@ -14,13 +14,13 @@ from dissector.capture.columns import Segments
 _COLUMNS = [each.name for each in fields(Segments) if each.name not in ("data", "is_live")]
 
 
-def chosen(segments: Segments, rows: Any) -> Segments:
+def select_rows(segments: Segments, rows: Any) -> Segments:
     """Return some rows."""
     columns = {name: getattr(segments, name)[rows] for name in _COLUMNS}
     return Segments(data=segments.data, **columns)
 
 
-def joined(pieces: Sequence[Segments]) -> Segments:
+def concatenate(pieces: Sequence[Segments]) -> Segments:
     """Return segments one behind another, and their bytes likewise."""
     if len(pieces) == 1:
         return pieces[0]

@@ -12,19 +12,19 @@ from dissector.capture.formats.capture_reader import WINDOW_BYTES
 from dissector.capture.packets.layers import Layers
 from dissector.engine.reading.segment_source import FileNames, FileProblems
 from pipeline.split.byte_ranges import Range
-from pipeline.split.connection_keys import Chosen
+from pipeline.split.connection_keys import KeySet
 from pipeline.split.range_reader import RangeReader
-from pipeline.split.segment_rows import chosen, joined
-from pipeline.split.shards import Packing, together, unpacked
-from pipeline.split.split_fragments import whole_segments
+from pipeline.split.segment_rows import concatenate, select_rows
+from pipeline.split.shards import ShardPacker, in_windows, unpack_shards
+from pipeline.split.split_fragments import reassembled_segments
 
 
-class RangeFeed(FileNames):
+class RangeSource(FileNames):
     """
     Gives the segments of connections that lie in one range; a `Feed`.
 
     Attributes:
-        packing: Gets the segments of those that cross its borders.
+        packer: Gets the segments of those that cross its borders.
     """
 
     def __init__(
@@ -34,22 +34,22 @@ class RangeFeed(FileNames):
         super().__init__()
         self._reader = RangeReader(each, window_bytes)
         self._layers = Layers(each.clock_ns)
-        self._crossing = Chosen(crossing)
+        self._crossing = KeySet(crossing)
         self._parts = parts
-        self._whole = whole_segments(each, self._layers.network)
-        self.note(each.first_packet, each.path)
+        self._whole = reassembled_segments(each, self._layers.network_number)
+        self.add(each.first_packet, each.path)
         self.packets = 0
         self.bytes = 0
-        self.taken = 0
+        self.bytes_read = 0
         self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
-        self.packing = Packing(each.number, self.networks)
+        self.packer = ShardPacker(each.number, self.networks)
 
     @property
     def crowded(self) -> int:
         """How often an incomplete datagram was given up for a new one."""
-        return self._layers.crowded
+        return self._layers.evicted
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
         """Read the range."""
@@ -72,25 +72,25 @@ class RangeFeed(FileNames):
         if not here.any():
             return segments
         self._layers.clock_ns = clock_ns
-        both = joined([segments, chosen(self._whole, np.flatnonzero(here))])
-        return self._layers.timed(chosen(both, np.argsort(both.packet, kind="stable")))
+        both = concatenate([segments, select_rows(self._whole, np.flatnonzero(here))])
+        return self._layers.with_clock(select_rows(both, np.argsort(both.packet, kind="stable")))
 
     def _stay(self, segments: Segments) -> Segments:
         """Return the segments that stay, and send away the others."""
-        into, sums = self._crossing.parts(segments, self._parts)
+        into, sums = self._crossing.assign_parts(segments, self._parts)
         away = int(sums[:, 0].sum())
         if not away:
             return segments
-        self.packing.add(segments, into, sums)
-        return chosen(segments, np.flatnonzero(into < 0))
+        self.packer.add(segments, into, sums)
+        return select_rows(segments, np.flatnonzero(into < 0))
 
 
-class ParcelFeed(FileNames):
+class ShardSource(FileNames):
     """
     Gives the segments of parcels; a `Feed`.
 
     Attributes:
-        crowded: As of a `RangeFeed`: here are no datagrams.
+        crowded: As of a `RangeSource`: here are no datagrams.
     """
 
     crowded = 0
@@ -101,7 +101,7 @@ class ParcelFeed(FileNames):
         self.starts, self.names = names.starts, names.names
         self.packets = 0
         self.bytes = 0
-        self.taken = 0
+        self.bytes_read = 0
         self.begin_ns = 0
         self.networks: list[str] = [""]
         self.passed_over: dict[str, int] = {}
@@ -117,12 +117,12 @@ class ParcelFeed(FileNames):
         self._numbers, self.packets, self.bytes = state
         self.networks = list(self._numbers)
 
-    def of(
+    def segments_of(
         self, parcels: Iterable[pa.RecordBatch], window_bytes: int = WINDOW_BYTES
     ) -> Iterator[tuple[Segments, FileProblems]]:
         """Yield the segments of parcels, which come in their order."""
-        pieces = (each for batch in parcels for each in unpacked(batch, self._numbers))
-        for segments in together(pieces, window_bytes):
+        pieces = (each for batch in parcels for each in unpack_shards(batch, self._numbers))
+        for segments in in_windows(pieces, window_bytes):
             self.networks += list(self._numbers)[len(self.networks) :]
             self.packets += len(segments)
             self.bytes += len(segments.data)

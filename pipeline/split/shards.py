@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from dissector.capture.columns import Bytes, Int64s, Segments
 from pipeline.split import segment_packing as of
-from pipeline.split.segment_packing import Ends
-from pipeline.split.segment_rows import chosen, joined
+from pipeline.split.segment_packing import EndpointTable
+from pipeline.split.segment_rows import concatenate, select_rows
 
-PARCEL_BYTES = 1 << 20
+SHARD_BYTES = 1 << 20
 """About how much payload a parcel holds."""
 
 SCHEMA = pa.schema(
@@ -41,15 +41,15 @@ A parcel. `part` is where it goes; those of one part are taken in the order of `
 _LOW = (1 << 32) - 1
 
 
-class Packing:
+class ShardPacker:
     """Packs the segments of one range."""
 
-    def __init__(self, number: int, networks: list[str], parcel_bytes: int = PARCEL_BYTES) -> None:
+    def __init__(self, number: int, networks: list[str], parcel_bytes: int = SHARD_BYTES) -> None:
         """Begin a range with this number; `networks` are the names of its networks so far."""
         self._range = number
         self._networks = networks
         self._parcel_bytes = parcel_bytes
-        self._ends = Ends()
+        self._ends = EndpointTable()
         self._waiting: dict[int, list[tuple[Int64s, Bytes]]] = {}
         self._bytes: dict[int, int] = {}
         self._sent: dict[int, int] = {}
@@ -78,7 +78,7 @@ class Packing:
             self._waiting.setdefault(part, []).append((piece.copy(), payload[at:end].copy()))
             self._bytes[part] = self._bytes.get(part, 0) + end - at
 
-    def take(self) -> Iterator[pa.RecordBatch]:
+    def full_shards(self) -> Iterator[pa.RecordBatch]:
         """Yield the parcels that are full."""
         ready, self._ready = self._ready, []
         yield from ready
@@ -87,7 +87,7 @@ class Packing:
         """Yield the parcels that are left."""
         for part in sorted(self._waiting):
             self._send(part, *self._waiting[part].pop())
-        yield from self.take()
+        yield from self.full_shards()
 
     def _send(self, part: int, rows: Int64s, payload: Bytes) -> None:
         """Make a parcel of what waits and of these rows."""
@@ -101,9 +101,9 @@ class Packing:
         self._ready.append(_parcel(place, self._ends.rows, self._networks, rows, payload))
 
 
-def packed(segments: Segments, networks: list[str]) -> pa.RecordBatch:
+def pack_shard(segments: Segments, networks: list[str]) -> pa.RecordBatch:
     """Return segments, which are not none, as one parcel; `networks` are the names of theirs."""
-    ends, count = Ends(), len(segments)
+    ends, count = EndpointTable(), len(segments)
     sums = np.array([[count, segments.captured.sum()]], np.int64)
     rows, payload = ends.pack(segments, np.zeros(count, np.int64), sums)
     return _parcel((0, 0, 0), ends.rows, networks, rows, payload)
@@ -138,7 +138,7 @@ def _blob(data: Bytes) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
 
 
-def unpacked(parcels: pa.RecordBatch, networks: dict[str, int]) -> Iterator[Segments]:
+def unpack_shards(parcels: pa.RecordBatch, networks: dict[str, int]) -> Iterator[Segments]:
     """
     Yield the segments of parcels.
 
@@ -153,8 +153,8 @@ def unpacked(parcels: pa.RecordBatch, networks: dict[str, int]) -> Iterator[Segm
             parcels.column(name)[row].as_buffer() for name in ("ends", "rows", "payload")
         )
         yield _segments(
-            np.frombuffer(ends, np.int64).reshape(-1, of.ENDS),
-            np.frombuffer(rows, np.int64).reshape(-1, of.ROWS),
+            np.frombuffer(ends, np.int64).reshape(-1, of.ENDPOINT_COLUMNS),
+            np.frombuffer(rows, np.int64).reshape(-1, of.ROW_COLUMNS),
             np.frombuffer(payload, np.uint8),
             numbers,
         )
@@ -182,17 +182,17 @@ def _segments(ends: Int64s, rows: Int64s, payload: Bytes, networks: Any) -> Segm
     )
 
 
-def shifted(parcel: pa.RecordBatch, packets: int, clock_ns: int) -> pa.RecordBatch:
+def renumbered(parcel: pa.RecordBatch, packets: int, clock_ns: int) -> pa.RecordBatch:
     """Return a parcel whose packets have so many before them, and segments until then."""
     rows = np.frombuffer(parcel.column("rows")[0].as_buffer(), np.int64)
-    rows = rows.reshape(-1, of.ROWS).copy()
+    rows = rows.reshape(-1, of.ROW_COLUMNS).copy()
     rows[:, of.PACKET] += packets
     rows[:, of.CLOCK] = np.maximum(rows[:, of.CLOCK], clock_ns)
     at = parcel.schema.get_field_index("rows")
     return parcel.set_column(at, parcel.schema.field(at), pa.array([rows.tobytes()], pa.binary()))
 
 
-def woven(
+def merge_segments(
     parcels: Iterable[pa.RecordBatch], more: tuple[Segments, list[str]] | None
 ) -> Iterator[pa.RecordBatch]:
     """
@@ -208,20 +208,20 @@ def woven(
     waiting, names = more
     numbers = {name: number for number, name in enumerate(names)}
     for parcel in parcels:
-        (segments,) = unpacked(parcel, numbers)
+        (segments,) = unpack_shards(parcel, numbers)
         count = int(np.searchsorted(waiting.packet, segments.packet[-1]))
         if count:
-            both = joined([segments, chosen(waiting, np.arange(count))])
-            both = chosen(both, np.argsort(both.packet, kind="stable"))
+            both = concatenate([segments, select_rows(waiting, np.arange(count))])
+            both = select_rows(both, np.argsort(both.packet, kind="stable"))
             both.clock_ns = np.maximum.accumulate(both.clock_ns)
-            parcel = packed(both, list(numbers))
-            waiting = chosen(waiting, np.arange(count, len(waiting)))
+            parcel = pack_shard(both, list(numbers))
+            waiting = select_rows(waiting, np.arange(count, len(waiting)))
         yield parcel
     if len(waiting):
-        yield packed(waiting, names)
+        yield pack_shard(waiting, names)
 
 
-def together(pieces: Iterable[Segments], window_bytes: int) -> Iterator[Segments]:
+def in_windows(pieces: Iterable[Segments], window_bytes: int) -> Iterator[Segments]:
     """Yield segments in windows of about so many bytes."""
     waiting: list[Segments] = []
     held = 0
@@ -229,7 +229,7 @@ def together(pieces: Iterable[Segments], window_bytes: int) -> Iterator[Segments
         waiting.append(piece)
         held += len(piece.data)
         if held >= window_bytes:
-            yield joined(waiting)
+            yield concatenate(waiting)
             waiting, held = [], 0
     if waiting:
-        yield joined(waiting)
+        yield concatenate(waiting)

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from dissector.capture.columns import Packets, Segments
 from dissector.capture.packets.layers import Layers
-from pipeline.split.byte_ranges import Range, Seen
-from pipeline.split.connection_keys import KEY, Chosen, Tally
-from pipeline.split.segment_rows import chosen
-from pipeline.split.shards import packed, unpacked
+from pipeline.split.byte_ranges import Range, RangeScan
+from pipeline.split.connection_keys import KEY, ConnectionCounts, KeySet
+from pipeline.split.segment_rows import select_rows
+from pipeline.split.shards import pack_shard, unpack_shards
 
 _SCHEMA = pa.schema(
     {
@@ -34,7 +34,7 @@ _SCHEMA = pa.schema(
 _Packet = tuple[int, int, int, bytes]
 
 
-class Straddling:
+class SplitDatagrams:
     """
     Fragments that were not whole at the end of their files, while file after file comes.
 
@@ -44,7 +44,7 @@ class Straddling:
     def __init__(self) -> None:
         self._layers = Layers()
 
-    def whole(
+    def reassemble(
         self, loose: bytes | None, first_packet: int, part: int, parts: int
     ) -> tuple[Segments, list[str]] | None:
         """
@@ -65,20 +65,20 @@ class Straddling:
         segments = self._layers.segments(_window(rows))
         numbers = np.array([first_packet + row["packet"] for row in rows], np.int64)
         segments.packet = numbers[segments.packet]
-        tally = Tally()
+        tally = ConnectionCounts()
         tally.add(segments)
-        into, _ = Chosen(tally.rows()[:, KEY]).parts(segments, parts)
+        into, _ = KeySet(tally.rows()[:, KEY]).assign_parts(segments, parts)
         mine = np.flatnonzero(into == part)
-        return (chosen(segments, mine), self._layers.networks) if len(mine) else None
+        return (select_rows(segments, mine), self._layers.networks) if len(mine) else None
 
 
-class Loose:
+class FragmentCollector:
     """Keeps the packets of incomplete datagrams while a range is read."""
 
     def __init__(self) -> None:
         self._kept: dict[int, _Packet] = {}
 
-    def look(self, packets: Packets, incomplete: Sequence[int]) -> None:
+    def update(self, packets: Packets, incomplete: Sequence[int]) -> None:
         """Keep those of a window; forget what has become whole or was given up."""
         self._kept = {
             number: self._kept.get(number) or _packet(packets, number - packets.first)
@@ -103,12 +103,12 @@ def _packet(packets: Packets, row: int) -> _Packet:
     return int(packets.time_ns[row]), int(packets.original[row]), int(packets.link[row]), data
 
 
-def made_whole(ranges: Iterable[Range], seen: Mapping[int, Seen]) -> list[Range]:
+def add_reassembled(ranges: Iterable[Range], seen: Mapping[int, RangeScan]) -> list[Range]:
     """Return the ranges with what loose fragments make whole in them, and their clocks."""
     return _clocked(_with_segments(list(ranges), seen), seen)
 
 
-def _clocked(ranges: Iterable[Range], seen: Mapping[int, Seen]) -> list[Range]:
+def _clocked(ranges: Iterable[Range], seen: Mapping[int, RangeScan]) -> list[Range]:
     """Return the ranges with the latest times of segments before them."""
     out: list[Range] = []
     clock_ns = 0
@@ -116,18 +116,18 @@ def _clocked(ranges: Iterable[Range], seen: Mapping[int, Seen]) -> list[Range]:
         out.append(replace(each, clock_ns=clock_ns))
         if not each.is_empty:
             clock_ns = max(clock_ns, seen[each.number].latest_ns)
-        segments = whole_segments(each, lambda name: 0)
+        segments = reassembled_segments(each, lambda name: 0)
         if segments is not None:
             clock_ns = max(clock_ns, int(segments.time_ns.max()))
     return out
 
 
-def _with_segments(ranges: list[Range], seen: Mapping[int, Seen]) -> list[Range]:
+def _with_segments(ranges: list[Range], seen: Mapping[int, RangeScan]) -> list[Range]:
     rows = [
         (each, row)
         for each in ranges
-        if not each.is_empty and seen[each.number].loose
-        for row in from_bytes(seen[each.number].loose).to_pylist()
+        if not each.is_empty and seen[each.number].split_fragments
+        for row in from_bytes(seen[each.number].split_fragments).to_pylist()
     ]
     if not rows:
         return ranges
@@ -137,8 +137,10 @@ def _with_segments(ranges: list[Range], seen: Mapping[int, Seen]) -> list[Range]
     numbers = np.array([each.first_packet + row["packet"] for each, row in rows], np.int64)
     segments.packet = numbers[segments.packet]
     for number in np.unique(homes).tolist():
-        mine = chosen(segments, np.flatnonzero(homes == number))
-        ranges[number] = replace(ranges[number], whole=to_bytes(packed(mine, layers.networks)))
+        mine = select_rows(segments, np.flatnonzero(homes == number))
+        ranges[number] = replace(
+            ranges[number], reassembled=to_bytes(pack_shard(mine, layers.networks))
+        )
     return ranges
 
 
@@ -162,7 +164,7 @@ def _window(rows: Sequence[Mapping[str, object]]) -> Packets:
     )
 
 
-def whole_segments(each: Range, networks: Callable[[str], int]) -> Segments | None:
+def reassembled_segments(each: Range, networks: Callable[[str], int]) -> Segments | None:
     """
     Return the segments that are made whole in a range; None where none are.
 
@@ -170,10 +172,10 @@ def whole_segments(each: Range, networks: Callable[[str], int]) -> Segments | No
         each: The range.
         networks: Gives the number of a network by its name.
     """
-    if not each.whole:
+    if not each.reassembled:
         return None
     names: dict[str, int] = {}
-    (segments,) = unpacked(from_bytes(each.whole), names)
+    (segments,) = unpack_shards(from_bytes(each.reassembled), names)
     numbers = np.array([networks(name) for name in names], np.int32)
     segments.network = numbers[segments.network]
     return segments

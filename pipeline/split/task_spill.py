@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from pipeline.split import shards
-from pipeline.storage.atomic_files import joined, written
+from pipeline.storage.atomic_files import atomic_write, join_path
 from pipeline.storage.filesystems import open_file
 
 _PARCELS = "parcels"
@@ -30,12 +30,12 @@ _OPTIONS = ipc.IpcWriteOptions(compression="lz4")
 BULK_BYTES = 8 << 20
 """About how many bytes of rows are joined."""
 
-Place: TypeAlias = tuple[str, int, list[str]]
+OutputLocation: TypeAlias = tuple[str, int, list[str]]
 """A folder in which a task has left rows, the task's number, and the tables."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lies:
+class BlockLocation:
     """
     Where a parcel lies.
 
@@ -54,7 +54,7 @@ class Lies:
     length: int
 
 
-class Leaving:
+class TaskOutputWriter:
     """What one task leaves; for a `with`, at whose end it is there."""
 
     def __init__(self, folder: str, source: int) -> None:
@@ -65,30 +65,30 @@ class Leaving:
         self._parcels: IO[bytes] | None = None
         self._at = 0
 
-    def __enter__(self) -> Leaving:
+    def __enter__(self) -> TaskOutputWriter:
         return self
 
     def __exit__(self, *error: Any) -> None:
         self._open.__exit__(*error)
 
-    def rows(self, table: str, batch: pa.RecordBatch) -> None:
+    def write_rows(self, table: str, batch: pa.RecordBatch) -> None:
         """Leave rows of a table."""
         writer = self._tables.get(table)
         if writer is None:
             path = _path(self._folder, table, self._source)
-            file = self._open.enter_context(written(path, private=True))
+            file = self._open.enter_context(atomic_write(path, private=True))
             writer = ipc.new_stream(file, batch.schema, options=_OPTIONS)
             self._tables[table] = self._open.enter_context(writer)
         writer.write_batch(batch)
 
-    def parcel(self, batch: pa.RecordBatch) -> Lies:
+    def write_shard(self, batch: pa.RecordBatch) -> BlockLocation:
         """Leave a parcel."""
         if self._parcels is None:
             path = _path(self._folder, _PARCELS, self._source)
-            self._parcels = self._open.enter_context(written(path, private=True))
+            self._parcels = self._open.enter_context(atomic_write(path, private=True))
         message = batch.serialize()
         self._parcels.write(message)
-        lies = Lies(
+        lies = BlockLocation(
             batch.column("part")[0].as_py(),
             self._source,
             batch.column("number")[0].as_py(),
@@ -99,7 +99,7 @@ class Leaving:
         return lies
 
 
-def left_rows(folder: str, table: str, source: int) -> Iterator[pa.RecordBatch]:
+def read_rows(folder: str, table: str, source: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table that a task has left."""
     with (
         open_file(_path(folder, table, source)) as file,
@@ -108,14 +108,14 @@ def left_rows(folder: str, table: str, source: int) -> Iterator[pa.RecordBatch]:
         yield from reader
 
 
-def left_of(places: Iterable[Place], table: str) -> Iterator[pa.RecordBatch]:
+def read_rows_of(places: Iterable[OutputLocation], table: str) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table that several tasks have left."""
     for folder, source, tables in places:
         if table in tables:
-            yield from left_rows(folder, table, source)
+            yield from read_rows(folder, table, source)
 
 
-def in_bulk(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def in_larger_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield rows in larger batches: what is done once for each batch is done less often."""
     waiting: list[pa.RecordBatch] = []
     held = 0
@@ -135,7 +135,7 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
-def left_parcels(folder: str, places: Iterable[Lies]) -> Iterator[pa.RecordBatch]:
+def read_shards(folder: str, places: Iterable[BlockLocation]) -> Iterator[pa.RecordBatch]:
     """Yield parcels, in the order of their places; one file is open at a time."""
     source, file = -1, None
     try:
@@ -165,4 +165,4 @@ def _read(file: Any, length: int) -> pa.Buffer:
 
 
 def _path(folder: str, table: str, source: int) -> str:
-    return joined(folder, table, f"{source:06d}.arrow")
+    return join_path(folder, table, f"{source:06d}.arrow")

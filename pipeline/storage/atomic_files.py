@@ -9,14 +9,14 @@ from typing import IO, Any, cast
 from uuid import uuid4
 
 from dissector.errors import PipelineError
-from pipeline.storage.filesystems import is_uri, located, reason
+from pipeline.storage.filesystems import describe_error, is_uri, locate
 
-WHOLE = ("s3://", "s3a://", "gs://", "gcs://", "abfs://", "abfss://")
+ATOMIC_STORES = ("s3://", "s3a://", "gs://", "gcs://", "abfs://", "abfss://")
 """Stores where a file appears when it is closed, and not before."""
 
 
 @contextmanager
-def written(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
+def atomic_write(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
     """
     Open a file for a `with`, which appears under its name at the end, over one that was there.
 
@@ -33,7 +33,7 @@ def written(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
         with _remote(path) if is_uri(path) else _local(Path(path), private) as file:
             yield file
     except OSError as error:
-        what = error.strerror or reason(error)
+        what = error.strerror or describe_error(error)
         raise PipelineError(f"{path}: can't be written: {what}") from error
 
 
@@ -52,10 +52,10 @@ def _local(path: Path, private: bool) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _remote(path: str) -> Iterator[IO[bytes]]:
-    system, inside = located(path)
+    system, inside = locate(path)
     folder, _, name = inside.rpartition("/")
     system.create_dir(folder, recursive=True)
-    part = inside if path.startswith(WHOLE) else f"{folder}/_{uuid4().hex}-{name}"
+    part = inside if path.startswith(ATOMIC_STORES) else f"{folder}/_{uuid4().hex}-{name}"
     try:
         with cast(Any, system.open_output_stream(part)) as file:
             yield file
@@ -67,7 +67,7 @@ def _remote(path: str) -> Iterator[IO[bytes]]:
         raise
 
 
-def joined(folder: str, *names: str) -> str:
+def join_path(folder: str, *names: str) -> str:
     """Return a path inside a folder."""
     return "/".join((folder.rstrip("/"), *names))
 
@@ -78,14 +78,14 @@ def _reached(path: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        raise PipelineError(f"{path}: {reason(error)}") from None
+        raise PipelineError(f"{path}: {describe_error(error)}") from None
 
 
-def removed(folder: str) -> None:
+def remove_folder(folder: str) -> None:
     """Remove a folder and all that is in it, if it is there."""
     if is_folder(folder):
         with _reached(folder):
-            system, inside = located(folder)
+            system, inside = locate(folder)
             system.delete_dir(inside)
 
 
@@ -94,7 +94,7 @@ def is_folder(path: str) -> bool:
     from pyarrow import fs
 
     with _reached(path):
-        system, inside = located(path)
+        system, inside = locate(path)
         return bool(system.get_file_info(inside).type == fs.FileType.Directory)
 
 
@@ -103,5 +103,5 @@ def has_files(folder: str) -> bool:
     from pyarrow import fs
 
     with _reached(folder):
-        system, inside = located(folder)
+        system, inside = locate(folder)
         return bool(system.get_file_info(fs.FileSelector(inside, allow_not_found=True)))

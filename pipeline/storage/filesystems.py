@@ -34,7 +34,7 @@ _LIBRARY = "; HDFS needs HADOOP_HOME, JAVA_HOME and CLASSPATH, see docs/pipeline
 _AHEAD_BYTES = 1 << 14
 """How much is asked for behind the end of a section first: a packet is seldom longer."""
 
-LEAST_BYTES = 1 << 12
+MIN_READ_BYTES = 1 << 12
 """Disks have no smaller pieces."""
 
 _FOR_GOOD = (FileNotFoundError, PermissionError, IsADirectoryError, ValueError)
@@ -56,7 +56,7 @@ def open_file(path: str) -> BinaryIO:
     """
     with _told(path):
         if is_uri(path):
-            system, inside = located(path)
+            system, inside = locate(path)
             file: Any = system.open_input_file(inside)
         else:
             file = io.FileIO(path)
@@ -106,9 +106,9 @@ def _told(path: str, position: int | None = None) -> Iterator[None]:
     try:
         yield
     except _FOR_GOOD as error:
-        raise CaptureError(path, reason(error), position) from None
+        raise CaptureError(path, describe_error(error), position) from None
     except OSError as error:
-        raise ReadError(path, reason(error), position) from None
+        raise ReadError(path, describe_error(error), position) from None
 
 
 def size_of(path: str) -> int:
@@ -121,7 +121,7 @@ def size_of(path: str) -> int:
     """
     with _told(path):
         if is_uri(path):
-            system, inside = located(path)
+            system, inside = locate(path)
             info = system.get_file_info(inside)
             if info.size is None:
                 raise FileNotFoundError
@@ -129,7 +129,7 @@ def size_of(path: str) -> int:
         return Path(path).stat().st_size
 
 
-def expanded(paths: Iterable[str]) -> list[str]:
+def expand_paths(paths: Iterable[str]) -> list[str]:
     """
     Return the files that paths, folders and patterns stand for, each once.
 
@@ -165,13 +165,13 @@ def _is_hidden(file: Path, folder: Path) -> bool:
 def _remote(path: str) -> Iterator[str]:
     from pyarrow import fs
 
-    system, inside = located(path)
+    system, inside = locate(path)
     kind = system.get_file_info(inside).type
     folder = path.rstrip("/")
     while kind == fs.FileType.NotFound and has_magic(folder):
         folder = folder.rpartition("/")[0]
     if folder != path.rstrip("/"):
-        system, inside = located(folder)
+        system, inside = locate(folder)
         kind = system.get_file_info(inside).type
     if kind == fs.FileType.NotFound:
         raise FileNotFoundError
@@ -188,7 +188,7 @@ def _remote(path: str) -> Iterator[str]:
             yield f"{folder}/{name}"
 
 
-def located(path: str) -> tuple[FileSystem, str]:
+def locate(path: str) -> tuple[FileSystem, str]:
     """
     Return the file system of a path or URI, as Arrow has it, and the path inside it.
 
@@ -202,12 +202,12 @@ def located(path: str) -> tuple[FileSystem, str]:
     scheme, _, rest = _S3A.sub("s3://", path).partition("://")
     name, _, inside = rest.rstrip("/").partition("/")
     with _OPENING:
-        system, root = store_of(f"{scheme}://{name}/")
+        system, root = open_store(f"{scheme}://{name}/")
     return system, f"{root.rstrip('/')}/{inside}" if root and inside else root or inside
 
 
 @cache
-def store_of(root: str) -> tuple[FileSystem, str]:
+def open_store(root: str) -> tuple[FileSystem, str]:
     """
     Open the store of a URI; return the path inside it, too.
 
@@ -221,7 +221,7 @@ def store_of(root: str) -> tuple[FileSystem, str]:
     return system, str(inside)
 
 
-def reason(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Say in one line what a file system has raised."""
     if isinstance(error, FileNotFoundError):
         return "no such file"
@@ -231,12 +231,12 @@ def reason(error: Exception) -> str:
     return text + _LIBRARY if _NO_LIBRARY.search(text) else text
 
 
-class Readable(io.RawIOBase):
+class ReadablePrefix(io.RawIOBase):
     """
     A file that ends where it can't be read.
 
     Attributes:
-        failed: Why it ended; None: it is whole.
+        failure: Why it ended; None: it is whole.
     """
 
     def __init__(self, file: BinaryIO, is_last_try: bool) -> None:
@@ -252,7 +252,7 @@ class Readable(io.RawIOBase):
         self._file = file
         self._is_last_try = is_last_try
         self._most: int | None = None
-        self.failed: ReadError | None = None
+        self.failure: ReadError | None = None
 
     def readable(self) -> bool:
         """Say that this can be read."""
@@ -269,18 +269,18 @@ class Readable(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Read some bytes, at least one; 0 at the end."""
         view = memoryview(buffer)
-        while self.failed is None:
+        while self.failure is None:
             part = view[: self._most]
             try:
                 return self._file.readinto(part)  # type: ignore[attr-defined, no-any-return]
             except ReadError as error:
-                if not self._is_last_try or len(part) <= LEAST_BYTES:
-                    self.failed = error
-                self._most = max(len(part) // 2, LEAST_BYTES)
+                if not self._is_last_try or len(part) <= MIN_READ_BYTES:
+                    self.failure = error
+                self._most = max(len(part) // 2, MIN_READ_BYTES)
         return 0
 
 
-class Section(io.RawIOBase):
+class FileSection(io.RawIOBase):
     """A file's header, and what follows some byte of it, as if that were all."""
 
     def __init__(self, path: str, header: bytes, start: int, end: int | None = None) -> None:

@@ -21,17 +21,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.storage.atomic_files import joined, written
+from pipeline.storage.atomic_files import atomic_write, join_path
 
 DAY_NS = 86_400_000_000_000
 
-NOWHERE = "__HIVE_DEFAULT_PARTITION__"
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """What Hive, and Spark after it, call the folder of null."""
 
 GROUP_ROWS = 1 << 17
 """About how many rows are written at a time."""
 
-WAITING_BYTES = 32 << 20
+MAX_BUFFERED_BYTES = 32 << 20
 """About how many bytes of rows wait in all tables, days and APIs together."""
 
 DATE, API = "date", "api"
@@ -48,7 +48,7 @@ class _Waiting:
     writer: pq.ParquetWriter | None = None
 
 
-class Store:
+class TableWriter:
     """
     Writes the rows of one task.
 
@@ -65,7 +65,7 @@ class Store:
         self._open = ExitStack()
         self.rows: dict[str, int] = {}
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> TableWriter:
         return self
 
     def __exit__(
@@ -82,7 +82,7 @@ class Store:
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Take rows of a table."""
         self.rows[table] = self.rows.get(table, 0) + batch.num_rows
-        for place, rows in placed(batch):
+        for place, rows in split_by_partition(batch):
             waiting = self._waiting.setdefault((table, place), _Waiting())
             waiting.batches.append(rows)
             waiting.rows += rows.num_rows
@@ -90,7 +90,7 @@ class Store:
             self._bytes += rows.nbytes
             if waiting.rows >= GROUP_ROWS:
                 self._flush(table, place)
-        while self._bytes > WAITING_BYTES:
+        while self._bytes > MAX_BUFFERED_BYTES:
             self._flush(*max(self._waiting, key=lambda key: self._waiting[key].bytes))
 
     def _flush(self, table: str, place: str) -> None:
@@ -98,8 +98,8 @@ class Store:
         if not waiting.rows:
             return
         if waiting.writer is None:
-            path = path_in(table, place, self._name)
-            file = self._open.enter_context(written(joined(self._folder, path)))
+            path = partition_path(table, place, self._name)
+            file = self._open.enter_context(atomic_write(join_path(self._folder, path)))
             schema = waiting.batches[0].schema
             writer = pq.ParquetWriter(file, schema, compression="zstd")
             waiting.writer = self._open.enter_context(writer)
@@ -108,12 +108,12 @@ class Store:
         waiting.batches, waiting.rows, waiting.bytes = [], 0, 0
 
 
-def path_in(table: str, place: str, name: str) -> str:
+def partition_path(table: str, place: str, name: str) -> str:
     """Return the path, in the folder of the tables, of the file of this name in a place."""
-    return joined(table, *filter(None, (place, f"{name}.parquet")))
+    return join_path(table, *filter(None, (place, f"{name}.parquet")))
 
 
-def placed(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
+def split_by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
     """Divide rows by date and API: `date=2024-05-01/api=Fetch` and its rows, in their order."""
     keys: list[tuple[str, Any, Sequence[str]]] = []
     times = [batch.column(name) for name in TIMES if name in batch.schema.names]
@@ -124,7 +124,7 @@ def placed(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
         apis = batch.column(API).dictionary_encode()
         names = [quote(each, safe=" ()") for each in apis.dictionary.to_pylist()]
         codes = apis.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
-        keys.append((API, codes, [*names, NOWHERE]))
+        keys.append((API, codes, [*names, NULL_PARTITION]))
         batch = batch.drop_columns([API])
     return list(_divided(batch, keys))
 
@@ -132,7 +132,7 @@ def placed(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
 def _days(times: pa.Array) -> tuple[Any, list[str]]:
     numbers = times.fill_null(-DAY_NS).to_numpy(zero_copy_only=False) // DAY_NS
     days, codes = np.unique(numbers, return_inverse=True)
-    return codes, [NOWHERE if day < 0 else str(np.datetime64(int(day), "D")) for day in days]
+    return codes, [NULL_PARTITION if day < 0 else str(np.datetime64(int(day), "D")) for day in days]
 
 
 def _divided(

@@ -9,11 +9,11 @@ import pyarrow as pa
 from dissector.capture.columns import Int64s
 from dissector.engine.reading.segment_source import FileNames
 from pipeline.split.byte_ranges import Range
-from pipeline.split.segment_sources import RangeFeed
-from pipeline.tables.incremental import Fold, begun
-from pipeline.tables.table_builder import Batch, Tables, Wanted
+from pipeline.split.segment_sources import RangeSource
+from pipeline.tables.incremental import IncrementalDissection, first_packet_rows
+from pipeline.tables.table_builder import Batch, TableBuilder, Wanted
 
-PARCELS = "parcels"
+SHARDS = "parcels"
 """The table of parcels, beside those of `SCHEMAS`."""
 
 
@@ -27,20 +27,20 @@ def dissect_range(each: Range, crossing: Int64s, parts: int, wanted: Wanted) -> 
         parts: In how many parts those are dissected.
         wanted: What is wanted.
     """
-    feed = RangeFeed(each, crossing, parts, wanted.window_bytes)
-    tables = Tables(feed, wanted)
+    feed = RangeSource(each, crossing, parts, wanted.window_bytes)
+    tables = TableBuilder(feed, wanted)
     for window in tables.reading.windows():
-        yield from tables.of(window)
-        for parcel in feed.packing.take():
-            yield PARCELS, parcel
+        yield from tables.rows_of(window)
+        for parcel in feed.packer.full_shards():
+            yield SHARDS, parcel
         del window
     yield from tables.connections()
-    yield begun(tables.reading.streams.connections)
-    for parcel in feed.packing.finish():
-        yield PARCELS, parcel
+    yield first_packet_rows(tables.reading.streams.connections)
+    for parcel in feed.packer.finish():
+        yield SHARDS, parcel
 
 
-def dissect_parcels(
+def dissect_shards(
     parcels: Iterable[pa.RecordBatch], files: FileNames, wanted: Wanted
 ) -> Iterator[Batch]:
     """
@@ -51,6 +51,6 @@ def dissect_parcels(
         files: Tells which file of the collection holds a packet.
         wanted: What is wanted.
     """
-    fold = Fold(files, wanted)
+    fold = IncrementalDissection(files, wanted)
     yield from fold.feed(parcels)
     yield from fold.finish()

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from dissector.capture.columns import Int64s
 from dissector.protocol.embedded.own_topics import is_own_topic
 from dissector.view.json.body import mask_record_row
-from pipeline.tables.shared_facts import MARK, disbelieved, topic_names
+from pipeline.tables.shared_facts import ID_MARK, non_broker_connections, topic_names
 from pipeline.tables.table_schemas import SCHEMAS
 
 _DISBELIEVED = {
@@ -31,35 +31,36 @@ _WITH_TOPICS = ("exchanges", "messages")
 
 
 @dataclass(slots=True)
-class Finish:
+class RowFinisher:
     """
     Makes the rows of one part rows of the whole.
 
     Attributes:
-        firsts: The first packets of all connections, in order: a connection's number is its place.
+        first_packets: The first packets of all connections, in order: a connection's number is its
+            place.
             None: its first packet is left in the place of its number.
-        names: What all parts have told: the names of topics by their ids, and who is a broker.
+        facts: What all parts have told: the names of topics by their ids, and who is a broker.
         show_secrets: Leave credentials in Kafka's own topics as they are.
         numbers: Their numbers, where these are others.
     """
 
-    firsts: Int64s | None
-    names: Mapping[str, str] = field(default_factory=dict)
+    first_packets: Int64s | None
+    facts: Mapping[str, str] = field(default_factory=dict)
     show_secrets: bool = False
     numbers: Int64s | None = None
     _disbelieved: Int64s = field(init=False)
     _topics: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._disbelieved = disbelieved(self.names)
-        self._topics = topic_names(self.names)
+        self._disbelieved = non_broker_connections(self.facts)
+        self._topics = topic_names(self.facts)
 
     def __call__(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows of the table with this name as they are to be written."""
         if len(self._disbelieved):
             batch = self._believed(name, batch)
-        if self.firsts is not None:
-            batch = self._numbered(batch, self.firsts)
+        if self.first_packets is not None:
+            batch = self._numbered(batch, self.first_packets)
         if name in _WITH_TOPICS:
             batch = self._with_topics(batch)
         elif name == "records":
@@ -90,10 +91,10 @@ class Finish:
             numbers = self.numbers[numbers] if len(firsts) else np.zeros_like(numbers)
         return batch.set_column(at, "connection", pa.array(numbers, pa.int64(), mask=~there))
 
-    def nameless(self, name: str, batch: pa.RecordBatch) -> set[str]:
+    def unnamed_topic_ids(self, name: str, batch: pa.RecordBatch) -> set[str]:
         """Return the ids of topics in rows, as they came, of which no name is known."""
         if name in _WITH_TOPICS:
-            ids = {each[len(MARK) :] for each in _marked(batch)}
+            ids = {each[len(ID_MARK) :] for each in _marked(batch)}
         elif name == "records":
             rows = batch.filter(pc.is_null(batch.column("topic")))
             ids = set(rows.column("topic_id").drop_null().to_pylist())
@@ -101,7 +102,7 @@ class Finish:
             ids = set()
         return ids - self._topics.keys()
 
-    def named(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def fill_in_names(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows, which were finished when less was known, with the names of topics."""
         if name in _WITH_TOPICS:
             return _replaced(batch, self._topics)
@@ -109,7 +110,7 @@ class Finish:
 
     def _with_topics(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Put names, or the texts of ids, in the place of what is marked."""
-        ids = {each: each[len(MARK) :] for each in _marked(batch)}
+        ids = {each: each[len(ID_MARK) :] for each in _marked(batch)}
         return _replaced(batch, {each: self._topics.get(to, to) for each, to in ids.items()})
 
     def _of_records(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -134,7 +135,7 @@ def _marked(batch: pa.RecordBatch) -> list[str]:
     """Return the ids of topics, each behind a mark, that stand in the place of names."""
     topics: Any = pl.from_arrow(batch.column("topics"))
     each = topics.explode().drop_nulls().unique()
-    found: list[str] = each.filter(each.str.starts_with(MARK)).to_list()
+    found: list[str] = each.filter(each.str.starts_with(ID_MARK)).to_list()
     return found
 
 

@@ -8,25 +8,25 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from dissector.capture.tcp.connection_table import Register
+from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.engine.reading.capture import Window
 from dissector.engine.reading.segment_source import FileNames
-from pipeline.split.segment_sources import ParcelFeed
-from pipeline.tables.table_builder import Batch, Tables, Wanted
+from pipeline.split.segment_sources import ShardSource
+from pipeline.tables.table_builder import Batch, TableBuilder, Wanted
 
-BEGUN = "begun"
+FIRST_PACKETS = "begun"
 """The table of the first packets of connections, as they begin."""
 
 BEGUN_SCHEMA = pa.schema({"connection": pa.int64()})
 
 
-def begun(known: Register, since: int = 0) -> Batch:
+def first_packet_rows(known: ConnectionTable, since: int = 0) -> Batch:
     """Return the first packets of connections from this number on."""
     firsts = known.first_packets(np.arange(since, len(known)))
-    return BEGUN, pa.RecordBatch.from_arrays([pa.array(firsts)], schema=BEGUN_SCHEMA)
+    return FIRST_PACKETS, pa.RecordBatch.from_arrays([pa.array(firsts)], schema=BEGUN_SCHEMA)
 
 
-class Fold:
+class IncrementalDissection:
     """
     The connections of one part, from its first parcel to its last.
 
@@ -36,13 +36,13 @@ class Fold:
 
     def __init__(self, files: FileNames, wanted: Wanted) -> None:
         """Begin; `files` tell which file holds a packet, also of those to come."""
-        self._feed = ParcelFeed(files)
+        self._feed = ShardSource(files)
         self._wanted = wanted
-        self.tables = Tables(self._feed, wanted)
+        self.tables = TableBuilder(self._feed, wanted)
         self._begun = 0
 
     @classmethod
-    def load(cls, state: bytes, files: FileNames, wanted: Wanted) -> Fold:
+    def load(cls, state: bytes, files: FileNames, wanted: Wanted) -> IncrementalDissection:
         """
         Go on where `save` was called; what is wanted must be the same.
 
@@ -59,9 +59,9 @@ class Fold:
 
     def feed(self, parcels: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
         """Take parcels, in the order of ranges and numbers; yield the rows that they complete."""
-        windows = self._feed.of(parcels, self._wanted.window_bytes)
+        windows = self._feed.segments_of(parcels, self._wanted.window_bytes)
         for window in self.tables.reading.advance(windows):
-            yield from self.tables.of(window)
+            yield from self.tables.rows_of(window)
             del window
         yield from self._news()
 
@@ -74,37 +74,37 @@ class Fold:
             closed_since_ns: Those that are closed, and without a packet since then.
         """
         reading = self.tables.reading
-        streams, talks = reading.streams, reading.conversations
+        streams, talks = reading.streams, reading.correlator
         known = streams.connections.columns()
         closed = (known.ended != 0) & (known.last_ns < closed_since_ns)
         over = closed | (known.last_ns < idle_since_ns)
         numbers = np.flatnonzero(over)
         # Asked also where there are none: who is a broker is told to other parts.
         exchanges = talks.feed(streams.finish(numbers))
-        yield from self.tables.of(Window(exchanges, talks.low_water()))
+        yield from self.tables.rows_of(Window(exchanges, talks.low_watermark()))
         exchanges = talks.finish(numbers)
-        yield from self.tables.of(Window(exchanges, talks.low_water()))
+        yield from self.tables.rows_of(Window(exchanges, talks.low_watermark()))
         if len(numbers):
             yield from self.tables.connections(numbers)
             stay = np.flatnonzero(~over)
-            streams.keep(stay)
-            talks.keep(stay)
+            streams.retain(stay)
+            talks.retain(stay)
             self._begun = len(stay)
 
     @property
-    def low_water(self) -> int:
+    def low_watermark(self) -> int:
         """The first packet of which rows may still come; only files from it on are asked for."""
-        return self.tables.reading.conversations.low_water()
+        return self.tables.reading.correlator.low_watermark()
 
     def finish(self) -> Iterator[Batch]:
         """Yield the rows that end with the collection, and those of connections."""
         for window in self.tables.reading.finish():
-            yield from self.tables.of(window)
+            yield from self.tables.rows_of(window)
         yield from self.tables.connections()
 
     def _news(self) -> Iterator[Batch]:
         """Yield the connections that have begun since the last time."""
         known = self.tables.reading.streams.connections
         if len(known) > self._begun:
-            yield begun(known, self._begun)
+            yield first_packet_rows(known, self._begun)
             self._begun = len(known)

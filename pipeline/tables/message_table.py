@@ -12,7 +12,7 @@ from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Reading
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames
-from dissector.engine.tables.frames import clean
+from dissector.engine.tables.frames import escape_invalid_utf8
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION, Message
 from pipeline.tables.table_schemas import SCHEMAS
@@ -47,7 +47,7 @@ def _odd(table: Exchanges, exchanges: pl.DataFrame) -> Any:
     odd = exchanges["problems"].list.len().to_numpy() > 0
     # A refusal of the version may be of another version than its request.
     response = table.response
-    refused = np.flatnonzero((table.api_key == API_VERSIONS) & (response.there >= 6))
+    refused = np.flatnonzero((table.api_key == API_VERSIONS) & (response.captured_bytes >= 6))
     odd[refused] |= table.int16_at(response.start[refused] + 4) == UNSUPPORTED_VERSION
     return odd
 
@@ -80,7 +80,7 @@ def _odd_rows(
         cells = exchanges.row(row, named=True)
         for message in exchange.messages:
             asked = message.kind == "request"
-            yield tuple(map(clean, _cells(exchange, message, cells, asked)))
+            yield tuple(map(escape_invalid_utf8, _cells(exchange, message, cells, asked)))
 
 
 def _cells(

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dissector.capture.packets.ip_fragments import MAX_OPEN
-from dissector.capture.tcp.reassembly import MAX_HELD_BYTES
+from dissector.capture.packets.ip_fragments import MAX_INCOMPLETE
+from dissector.capture.tcp.reassembly import MAX_BUFFERED_BYTES
 from dissector.engine.correlation.slow_path import MAX_DOUBTFUL_BYTES
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Reading
 from dissector.engine.reading.segment_source import FileProblems
 from dissector.engine.tables.exchange_table import Exchanges
-from dissector.engine.tables.frames import clean
+from dissector.engine.tables.frames import escape_invalid_utf8
 from dissector.errors import Problem
 from pipeline.tables.table_schemas import SCHEMAS
 
 
 def _frame(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
     empty: Any = pl.from_arrow(SCHEMAS["problems"].empty_table())
-    return pl.DataFrame([clean(row) for row in rows], schema=empty.schema)
+    return pl.DataFrame([escape_invalid_utf8(row) for row in rows], schema=empty.schema)
 
 
 def file_problems(problems: FileProblems) -> pl.DataFrame:
@@ -31,9 +31,9 @@ def file_problems(problems: FileProblems) -> pl.DataFrame:
 
 
 LIMITS = (
-    f"more than {MAX_HELD_BYTES >> 20} MB waited behind holes: some were waited for no longer",
+    f"more than {MAX_BUFFERED_BYTES >> 20} MB waited behind holes: some were waited for no longer",
     f"more than {MAX_DOUBTFUL_BYTES >> 20} MB were in doubt: some were judged by few brokers",
-    f"more than {MAX_OPEN:,} datagrams were incomplete: some were given up",
+    f"more than {MAX_INCOMPLETE:,} datagrams were incomplete: some were given up",
 )
 """
 What is told when a limit is hit that counts over all connections: of streams, of conversations, of

@@ -2,7 +2,7 @@
 What parts of a collection tell one another: names of topics, and who is a broker.
 
 Both travel as pairs of texts: the id of a topic and its name; `broker` and a place, `doubt` and the
-first packet of a connection (`brokers_told`).
+first packet of a connection (`broker_facts`).
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ from dissector.capture.addresses import endpoint_text
 from dissector.capture.columns import Int64s
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.capture import Reading
-from pipeline.tables.table_schemas import NAMES
+from pipeline.tables.table_schemas import FACTS_SCHEMA
 
-MARK = "\0"
+ID_MARK = "\0"
 """Stands before the text of an id in the place of a name, until all names are known."""
 
 
-class LaterNames(TopicNames):
+class DeferredNames(TopicNames):
     """
     Names of topic ids as far as they were told here; the others are marked.
 
     Nothing is settled, and nobody is asked: what this part lacks another one may tell.
 
     Attributes:
-        told: The names that `news` has told.
+        published: The names that `new_names` has told.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.told = dict(self.known)
+        self.published = dict(self.by_id)
 
     @property
-    def may_ask(self) -> bool:
+    def can_read_ahead(self) -> bool:
         """Say that names may still come."""
         return True
 
-    def known_name(self, topic_id: UUID) -> str | None:
+    def find_name(self, topic_id: UUID) -> str | None:
         """Return the name of a topic id; None where it was not told here."""
-        return self.known.get(topic_id)
+        return self.by_id.get(topic_id)
 
     def name(self, topic: str | UUID) -> str:
         """Return the name of a topic, or its id behind a mark."""
         if isinstance(topic, str):
             return topic
-        return self.known.get(topic) or MARK + str(topic)
+        return self.by_id.get(topic) or ID_MARK + str(topic)
 
-    def news(self, packet: int) -> Iterator[pa.RecordBatch]:
+    def new_names(self, packet: int) -> Iterator[pa.RecordBatch]:
         """Yield what was told since the last time, as of a packet."""
-        news = {key: name for key, name in self.known.items() if key not in self.told}
-        self.told.update(news)
+        news = {key: name for key, name in self.by_id.items() if key not in self.published}
+        self.published.update(news)
         if news:
             rows = [
                 {"topic_id": str(key), "name": name, "packet": packet} for key, name in news.items()
             ]
-            yield pa.RecordBatch.from_pylist(rows, schema=NAMES)
+            yield pa.RecordBatch.from_pylist(rows, schema=FACTS_SCHEMA)
 
 
 _BROKER, _DOUBT = "broker ", "doubt "
@@ -70,28 +70,28 @@ _BETWEEN = "\n"
 """Stands between two places."""
 
 
-def brokers_told(reading: Reading) -> Iterator[pa.RecordBatch]:
+def broker_facts(reading: Reading) -> Iterator[pa.RecordBatch]:
     """Yield the brokers that a reading, which is at its end, knows; and who may be one."""
-    networks, talks = reading.feed.networks, reading.conversations
+    networks, talks = reading.source.networks, reading.correlator
     rows = [
         {"topic_id": f"{_BROKER}{networks[network]} {endpoint_text(*end)}", "name": "", "packet": 0}
         for network, end in sorted(talks.brokers)
     ]
-    numbers = np.array(sorted(talks.doubts), np.int64)
+    numbers = np.array(sorted(talks.doubtful_sides), np.int64)
     known = reading.streams.connections
     for number, network, first, ends in zip(
         numbers.tolist(),
         known.columns(numbers).network.tolist(),
         known.first_packets(numbers).tolist(),
-        reading.ends_of(numbers),
+        reading.endpoints_of(numbers),
         strict=True,
     ):
-        side = talks.doubts[number]
+        side = talks.doubtful_sides[number]
         places = (f"{networks[network]} {ends[each]}" for each in (side, 1 - side))
         doubt = _BETWEEN.join(places)
         rows.append({"topic_id": f"{_DOUBT}{first}", "name": doubt, "packet": 0})
     if rows:
-        yield pa.RecordBatch.from_pylist(rows, schema=NAMES)
+        yield pa.RecordBatch.from_pylist(rows, schema=FACTS_SCHEMA)
 
 
 def has_doubts(told: pa.RecordBatch) -> bool:
@@ -99,12 +99,12 @@ def has_doubts(told: pa.RecordBatch) -> bool:
     return any(key.startswith(_DOUBT) for key in told.column("topic_id").to_pylist())
 
 
-def lasting(told: pa.Table) -> pa.Table:
+def lasting_facts(told: pa.Table) -> pa.Table:
     """Return what later rows may depend on too: who is in doubt is asked once."""
     return told.filter(pc.invert(pc.starts_with(told["topic_id"], _DOUBT)))
 
 
-def disbelieved(told: Mapping[str, str]) -> Int64s:
+def non_broker_connections(told: Mapping[str, str]) -> Int64s:
     """
     Return the first packets of connections that are with no broker, as was assumed, in order.
 
@@ -126,7 +126,7 @@ def topic_names(told: Mapping[str, str]) -> dict[str, str]:
     return {key: name for key, name in told.items() if not key.startswith(others)}
 
 
-def merged(told: Iterable[pa.RecordBatch]) -> dict[str, str]:
+def merge_facts(told: Iterable[pa.RecordBatch]) -> dict[str, str]:
     """Return what all parts have told; of an id the first name in the collection holds."""
     rows = [row for batch in told for row in batch.to_pylist()]
     rows.sort(key=lambda row: (row["packet"], row["name"]), reverse=True)

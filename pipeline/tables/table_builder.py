@@ -28,15 +28,15 @@ from dissector.protocol.context import current, drawn
 from dissector.protocol.definitions.schemas import Schemas
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
-from pipeline.tables.shared_facts import LaterNames, brokers_told
+from pipeline.tables.shared_facts import DeferredNames, broker_facts
 from pipeline.tables.table_schemas import SCHEMAS
 
 if TYPE_CHECKING:
-    from pipeline.split.segment_sources import ParcelFeed, RangeFeed
+    from pipeline.split.segment_sources import RangeSource, ShardSource
 
-__all__ = ["NAMES", "SCHEMAS", "Batch", "Tables", "Wanted"]
+__all__ = ["FACTS", "SCHEMAS", "Batch", "TableBuilder", "Wanted"]
 
-NAMES = "names"
+FACTS = "names"
 """The table of what other parts must know, beside those of `SCHEMAS`."""
 
 Batch = tuple[str, pa.RecordBatch]
@@ -72,7 +72,7 @@ class Wanted:
         return Options(self.ports, self.max_frame_bytes, self.window_bytes, schemas=self.schemas)
 
 
-class Tables:
+class TableBuilder:
     """
     Makes the tables of one part.
 
@@ -80,14 +80,14 @@ class Tables:
         reading: Reads it.
     """
 
-    def __init__(self, feed: RangeFeed | ParcelFeed, wanted: Wanted) -> None:
+    def __init__(self, feed: RangeSource | ShardSource, wanted: Wanted) -> None:
         self._feed = feed
         self._wanted = wanted
         self._capture = Capture([], wanted.options)
-        self._names = LaterNames()
+        self._names = DeferredNames()
         self._capture.names = self._names
-        self.reading = self._capture.reading = Reading([], wanted.options, feed=feed)
-        self.reading.conversations.in_parts = True
+        self.reading = self._capture.reading = Reading([], wanted.options, source=feed)
+        self.reading.correlator.is_shard = True
         self._fields = Fields(self._capture, wanted.show_secrets)
         self._packet = 0
         self._told: tuple[Any, ...] = (frozenset(), {})
@@ -97,22 +97,22 @@ class Tables:
     def _crowded(self) -> tuple[int, int, int]:
         """How often limits were hit that count over all connections."""
         reading = self.reading
-        return reading.streams.crowded, reading.conversations.crowded, self._feed.crowded
+        return reading.streams.forced_gaps, reading.correlator.early_decisions, self._feed.crowded
 
     @property
     def state(self) -> tuple[Any, ...]:
         """What is kept from window to window."""
-        reading, told = self.reading, self._names.told
-        kept = self._names.known, told, self._packet, self._told
-        return reading.streams, reading.conversations, *kept
+        reading, told = self.reading, self._names.published
+        kept = self._names.by_id, told, self._packet, self._told
+        return reading.streams, reading.correlator, *kept
 
     @state.setter
     def state(self, state: tuple[Any, ...]) -> None:
-        self.reading.streams, self.reading.conversations, *kept = state
-        self._names.known, self._names.told, self._packet, self._told = kept
+        self.reading.streams, self.reading.correlator, *kept = state
+        self._names.by_id, self._names.published, self._packet, self._told = kept
         self._hit = self._crowded
 
-    def of(self, window: Window) -> Iterator[Batch]:
+    def rows_of(self, window: Window) -> Iterator[Batch]:
         """
         Yield the tables of a window, whose bytes must still be there.
 
@@ -121,11 +121,11 @@ class Tables:
         return drawn(self._wanted.schemas, self._of(window))
 
     def _of(self, window: Window) -> Iterator[Batch]:
-        talks = self.reading.conversations
-        if self._told != (talks.brokers, talks.doubts):
-            self._told = talks.brokers, talks.doubts
-            for told in brokers_told(self.reading):
-                yield NAMES, told
+        talks = self.reading.correlator
+        if self._told != (talks.brokers, talks.doubtful_sides):
+            self._told = talks.brokers, talks.doubtful_sides
+            for told in broker_facts(self.reading):
+                yield FACTS, told
         view = _View(self._capture, window)
         tables = self._wanted.tables
         makers: dict[str, Callable[[_View], pl.DataFrame]] = {
@@ -147,8 +147,8 @@ class Tables:
             before, self._hit = self._hit, self._crowded
             yield from self._batches("problems", limit_problems(before, self._hit))
         self._packet = max(self._packet, int(window.exchanges.response.packet.max(initial=0)))
-        for names in self._names.news(self._packet):
-            yield NAMES, names
+        for names in self._names.new_names(self._packet):
+            yield FACTS, names
 
     def connections(self, numbers: Int64s | None = None) -> Iterator[Batch]:
         """Yield the connections, or these of them, of which all was read."""

@@ -102,5 +102,5 @@ wrong: `kind` is `file`, `request`, `response` or `limit`; `path` and `position`
 message, of files `position` is the byte. Packets are counted from 1, as `dissect` does.
 """
 
-NAMES = pa.schema({"topic_id": pa.string(), "name": pa.string(), "packet": pa.int64()})
+FACTS_SCHEMA = pa.schema({"topic_id": pa.string(), "name": pa.string(), "packet": pa.int64()})
 """What parts tell one another, up to a packet of the collection: see `names`."""

@@ -37,7 +37,7 @@ class Arrivals:
     clock_ns: int = 0
     numbers: dict[str, int] = field(default_factory=dict)
 
-    def take(self, found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def add_files(self, found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """
         Take files that came together, in the order of their first packets.
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from dissector.capture.columns import Int64s
-from pipeline.storage.atomic_files import joined, written
-from pipeline.storage.filesystems import located
+from pipeline.storage.atomic_files import atomic_write, join_path
+from pipeline.storage.filesystems import locate
 
 FOLDER = "_numbers"
 
@@ -24,7 +24,7 @@ _SCHEMA = pa.schema({"first": pa.int64(), "connection": pa.int64(), "ended": pa.
 """The first packet of a connection, its number, and whether its last row was told."""
 
 
-def number(out: str, batch: int, begun: Int64s, ended: Int64s) -> str:
+def assign_numbers(out: str, batch: int, begun: Int64s, ended: Int64s) -> str:
     """
     Number the connections that have begun in a batch of files; return the file with all numbers.
 
@@ -34,7 +34,7 @@ def number(out: str, batch: int, begun: Int64s, ended: Int64s) -> str:
         begun: The first packets of connections that have begun in it.
         ended: Those of connections that were forgotten in it.
     """
-    system, folder = located(joined(out, FOLDER))
+    system, folder = locate(join_path(out, FOLDER))
     found = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
     files = {int(each.base_name[:-8]): each.path for each in found if each.extension == "parquet"}
     earlier = [each for each in files if each < batch]
@@ -50,8 +50,8 @@ def number(out: str, batch: int, begun: Int64s, ended: Int64s) -> str:
     numbers = np.concatenate([numbers, np.arange(after, after + len(begun))])
     columns = [pa.array(each) for each in (firsts, numbers, np.isin(firsts, ended))]
     schema = _SCHEMA.with_metadata({_NEXT: str(after + len(begun)).encode()})
-    path = joined(out, FOLDER, f"{batch:08d}.parquet")
-    with written(path) as file:
+    path = join_path(out, FOLDER, f"{batch:08d}.parquet")
+    with atomic_write(path) as file:
         pq.write_table(pa.Table.from_arrays(columns, schema=schema), file)
     for each in earlier:
         # The one before is asked for again where this batch fails.
@@ -60,9 +60,9 @@ def number(out: str, batch: int, begun: Int64s, ended: Int64s) -> str:
     return path
 
 
-def numbers_in(path: str) -> tuple[Int64s, Int64s]:
+def read_numbers(path: str) -> tuple[Int64s, Int64s]:
     """Return the first packets of connections, in order, and their numbers."""
-    system, inside = located(path)
+    system, inside = locate(path)
     with system.open_input_file(inside) as file:
         table = pq.read_table(file, columns=["first", "connection"])
     order = np.argsort(np.asarray(table["first"]))

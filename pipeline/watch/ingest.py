@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.split.byte_ranges import as_seen, ranges_of
-from pipeline.split.collection import Collection, look_at
-from pipeline.split.connection_index import index
-from pipeline.split.task_spill import Leaving, Lies
-from pipeline.storage.atomic_files import joined
-from pipeline.tables.dissect_task import PARCELS, dissect_range
+from pipeline.split.byte_ranges import limited_to_scan, ranges_of
+from pipeline.split.collection import Collection, inspect_file
+from pipeline.split.connection_index import index_range
+from pipeline.split.task_spill import BlockLocation, TaskOutputWriter
+from pipeline.storage.atomic_files import join_path
+from pipeline.tables.dissect_task import SHARDS, dissect_range
 from pipeline.tables.table_builder import Wanted
 
-NOTES = pa.schema(
+INGEST_SCHEMA = pa.schema(
     {
         "part": pa.int32(),
         "path": pa.string(),
@@ -46,14 +46,14 @@ with `number`, where a parcel of it lies; or, with `left`, the folder in which a
 _NOWHERE = dict.fromkeys(("source", "number", "offset", "length"), -1)
 """What stands where there is nothing: pandas makes numbers beside a null inexact."""
 
-NO_PART = -1
+FILE_PART = -1
 """Tells what belongs to no connection: files that are late, missing or damaged."""
 
 FILES = "files"
 """The folder of what files were divided into."""
 
 
-def divided(path: str, work: str, parts: int, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+def split_file(path: str, work: str, parts: int, wanted: Wanted) -> Iterator[pa.RecordBatch]:
     """
     Leave the parcels of a file, and rows of what is wrong with it; yield notes.
 
@@ -63,37 +63,37 @@ def divided(path: str, work: str, parts: int, wanted: Wanted) -> Iterator[pa.Rec
         parts: In how many parts connections are dissected.
         wanted: What is wanted.
     """
-    looked = look_at(path)
+    looked = inspect_file(path)
     [each] = ranges_of(Collection((looked,)), looked.size)
-    indexed = index(each)
-    each = as_seen(each, indexed.seen)
+    indexed = index_range(each)
+    each = limited_to_scan(each, indexed.scan)
     first_ns = -1 if looked.first_ns is None else looked.first_ns
     place = {
         "path": path,
-        "packets": indexed.seen.packets,
+        "packets": indexed.scan.packets,
         "first_ns": first_ns,
-        "latest_ns": indexed.seen.latest_ns,
+        "latest_ns": indexed.scan.latest_ns,
     }
-    for part in (NO_PART, *range(parts)):
-        yield _note(**place, part=part, loose=indexed.seen.loose)
+    for part in (FILE_PART, *range(parts)):
+        yield _note(**place, part=part, loose=indexed.scan.split_fragments)
     keys = np.unique(np.asarray(indexed.rows.column("key")))
-    folder, source = joined(work, FILES), _source_of(path)
+    folder, source = join_path(work, FILES), _source_of(path)
     told = False
-    with Leaving(folder, source) as leaving:
+    with TaskOutputWriter(folder, source) as leaving:
         for table, batch in dissect_range(each, keys, parts, wanted):
-            if table == PARCELS:
-                lies = asdict(leaving.parcel(batch))
+            if table == SHARDS:
+                lies = asdict(leaving.write_shard(batch))
                 yield _note(**place, **lies)
             elif table == "problems":
                 told = True
-                leaving.rows(table, batch)
+                leaving.write_rows(table, batch)
     if told:
-        yield _note(**place, part=NO_PART, source=source, left=folder, tables=["problems"])
+        yield _note(**place, part=FILE_PART, source=source, left=folder, tables=["problems"])
 
 
-def lies(note: dict[str, Any]) -> Lies:
+def block_location(note: dict[str, Any]) -> BlockLocation:
     """Return where the parcel lies that a note tells of."""
-    return Lies(**{each.name: int(note[each.name]) for each in fields(Lies)})
+    return BlockLocation(**{each.name: int(note[each.name]) for each in fields(BlockLocation)})
 
 
 def _source_of(path: str) -> int:
@@ -102,4 +102,4 @@ def _source_of(path: str) -> int:
 
 
 def _note(**values: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([_NOWHERE | values], schema=NOTES)
+    return pa.RecordBatch.from_pylist([_NOWHERE | values], schema=INGEST_SCHEMA)

@@ -29,17 +29,23 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from dissector.errors import UsageError
 from pipeline.jobs.session import has_reader
-from pipeline.jobs.worker import settle
-from pipeline.split.task_spill import left_rows
-from pipeline.storage.atomic_files import has_files, is_folder, joined, removed, written
+from pipeline.jobs.worker import freeze_garbage
+from pipeline.split.task_spill import read_rows
+from pipeline.storage.atomic_files import (
+    atomic_write,
+    has_files,
+    is_folder,
+    join_path,
+    remove_folder,
+)
 from pipeline.storage.filesystems import open_file
-from pipeline.storage.parquet_store import Store
-from pipeline.tables.finalize import Finish
+from pipeline.storage.parquet_store import TableWriter
+from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.table_builder import Batch, Wanted
-from pipeline.watch.batch_facts import Known
-from pipeline.watch.ingest import NOTES, divided
-from pipeline.watch.late_names import Nameless, give_names, to_name
-from pipeline.watch.operator_state import Kept, Setting
+from pipeline.watch.batch_facts import BatchFacts
+from pipeline.watch.ingest import INGEST_SCHEMA, split_file
+from pipeline.watch.late_names import LateNames, files_to_name, rewrite_with_names
+from pipeline.watch.operator_state import OperatorState, WatchSettings
 
 CHECKPOINT, WORK = "_checkpoint", "_work"
 
@@ -116,13 +122,13 @@ class Watch:
                 )
         if not (has_magic(self.folder) or is_folder(self.folder)):
             raise UsageError(f"--watch {self.folder}: there is no such folder")
-        removed(self._setting.work)  # of a watch that was killed
+        remove_folder(self._setting.work)  # of a watch that was killed
         watch = replace(self, parts=self._settled(spark.sparkContext.defaultParallelism))
         for name, value in SETTINGS.items():
             spark.conf.set(name, value)
         spark.conf.set("spark.sql.shuffle.partitions", str(watch.parts))
         writer = watch._notes(spark).writeStream.foreachBatch(watch._write)
-        writer = writer.option("checkpointLocation", joined(self.out, CHECKPOINT))
+        writer = writer.option("checkpointLocation", join_path(self.out, CHECKPOINT))
         trigger = (
             writer.trigger(availableNow=True) if once else writer.trigger(processingTime=EVERY)
         )
@@ -130,8 +136,8 @@ class Watch:
 
     def _settled(self, cores: int) -> int:
         """Return the number of parts, which the checkpoint keeps."""
-        folder = joined(self.out, CHECKPOINT)
-        path = joined(folder, SETTING)
+        folder = join_path(self.out, CHECKPOINT)
+        path = join_path(folder, SETTING)
         if has_files(folder):
             with open_file(path) as file:
                 kept = int(json.loads(file.read())["parts"])
@@ -139,7 +145,7 @@ class Watch:
                 raise UsageError(f"{self.out} was begun with {kept} parts, not {self.parts}")
             return kept
         parts = self.parts or cores
-        with written(path) as file:
+        with atomic_write(path) as file:
             file.write(json.dumps({"parts": parts}).encode())
         return parts
 
@@ -152,38 +158,38 @@ class Watch:
             .load(self.folder)
             .select("path")
         )
-        parcels = files.mapInArrow(self.divide, from_arrow_schema(NOTES))
+        parcels = files.mapInArrow(self.divide, from_arrow_schema(INGEST_SCHEMA))
         return parcels.groupBy("part").applyInPandasWithState(
             self.fold,
-            from_arrow_schema(NOTES),
+            from_arrow_schema(INGEST_SCHEMA),
             "saved binary",
             "append",
             GroupStateTimeout.NoTimeout,
         )
 
     @property
-    def _setting(self) -> Setting:
+    def _setting(self) -> WatchSettings:
         # Connections are always wanted: by them it is known which numbers are wanted no more.
         wanted = replace(self.wanted, tables=self.wanted.tables | {"connections"})
-        return Setting(joined(self.out, WORK), wanted, self.parts, self.idle_ns)
+        return WatchSettings(join_path(self.out, WORK), wanted, self.parts, self.idle_ns)
 
     def divide(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Leave the parcels of files, and rows of what is wrong with them."""
-        settle()
+        freeze_garbage()
         setting = self._setting
         for batch in tasks:
             for path in batch.column("path").to_pylist():
-                yield from divided(_plain(path), setting.work, setting.parts, setting.wanted)
+                yield from split_file(_plain(path), setting.work, setting.parts, setting.wanted)
 
     def fold(
         self, key: tuple[int], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[pd.DataFrame]:
         """Take what came for one part: dissect it, and keep what is open."""
         notes = [row for frame in frames for row in frame.to_dict("records")]
-        kept = pickle.loads(state.get[0]) if state.exists else Kept()
-        left = kept.take(int(key[0]), notes, self._setting)
+        kept = pickle.loads(state.get[0]) if state.exists else OperatorState()
+        left = kept.process_files(int(key[0]), notes, self._setting)
         state.update((pickle.dumps(kept),))
-        yield pd.DataFrame(left, columns=NOTES.names)
+        yield pd.DataFrame(left, columns=INGEST_SCHEMA.names)
 
     def _write(self, notes: DataFrame, batch: int) -> None:
         """Write the rows of a batch of files."""
@@ -191,16 +197,16 @@ class Watch:
         notes = notes.persist()
         try:
             places = [(row["left"], row["source"], row["tables"]) for row in notes.collect()]
-            known = Known.of(self.out, batch, places)
+            known = BatchFacts.of(self.out, batch, places)
             # As many files as ever, whatever the cluster: tried again, all are written over.
             rows = [(at % self.parts, *place) for at, place in enumerate(places)]
-            writing = Writing(self.out, batch, self.wanted, known)
+            writing = BatchWriter(self.out, batch, self.wanted, known)
             self._run(spark, rows, _ROWS_LEFT, writing.write)
-            paths = to_name(self.out, batch, known.news)
+            paths = files_to_name(self.out, batch, known.new_names)
             files = [(at % self.parts, path) for at, path in enumerate(paths)]
             if files:
                 self._run(spark, files, _FILES_LEFT, writing.name)
-            removed(self._setting.work)
+            remove_folder(self._setting.work)
         finally:
             notes.unpersist()
 
@@ -211,7 +217,7 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class BatchWriter:
     """
     Writes tables of one batch of files.
 
@@ -225,38 +231,38 @@ class Writing:
     out: str
     batch: int
     wanted: Wanted
-    known: Known
+    known: BatchFacts
 
     def write(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Write what tasks have left, by groups."""
-        settle()
-        finish = self.known.finish(self.wanted.show_secrets)
+        freeze_garbage()
+        finish = self.known.row_finisher(self.wanted.show_secrets)
         rows = (row for batch in tasks for row in batch.to_pylist())
         for group, of_group in groupby(rows, lambda row: row["group"]):
             name = f"{self.batch:08d}-{group:04d}"
-            nameless = Nameless(name)
-            with Store(self.out, name) as store:
+            nameless = LateNames(name)
+            with TableWriter(self.out, name) as store:
                 for table, batch in self._left(of_group):
                     finished = finish(table, batch)
                     store.add(table, finished)
-                    nameless.look(table, finished, finish.nameless(table, batch))
-            nameless.keep(self.out)
+                    nameless.collect(table, finished, finish.unnamed_topic_ids(table, batch))
+            nameless.save(self.out)
             yield pa.RecordBatch.from_pylist([{"group": group}], _DONE)
 
     def _left(self, rows: Iterable[dict[str, Any]]) -> Iterator[Batch]:
         """Yield what was left of the tables that are wanted."""
         for row in rows:
             for table in sorted(self.wanted.tables & set(row["tables"])):
-                for batch in left_rows(row["left"], table, row["source"]):
+                for batch in read_rows(row["left"], table, row["source"]):
                     yield table, batch
 
     def name(self, tasks: Batches) -> Iterator[pa.RecordBatch]:
         """Put names that the batch has told into files that were written before."""
-        settle()
-        finish = Finish(None, self.known.news, self.wanted.show_secrets)
+        freeze_garbage()
+        finish = RowFinisher(None, self.known.new_names, self.wanted.show_secrets)
         for batch in tasks:
             for row in batch.to_pylist():
-                give_names(self.out, row["path"], finish)
+                rewrite_with_names(self.out, row["path"], finish)
                 yield pa.RecordBatch.from_pylist([{"group": row["group"]}], _DONE)
 
 

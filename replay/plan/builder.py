@@ -329,6 +329,6 @@ def _plain(table: Exchanges) -> list[bool]:
     """Return which exchanges may take the fast path: Produce, complete and answered."""
     asked, told = table.request, table.response
     is_plain = (table.status == ANSWERED) & (table.api_key == PRODUCE) & ~table.token
-    is_whole = (asked.there == asked.size) & (told.there == told.size)
+    is_whole = (asked.captured_bytes == asked.size) & (told.captured_bytes == told.size)
     found: list[bool] = (is_plain & is_whole).tolist()
     return found

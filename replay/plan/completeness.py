@@ -86,10 +86,10 @@ _MIDWAY = 0.9
 def completeness(reading: Reading) -> Iterator[Completeness]:
     """Yield the Kafka connections of a capture that has been read, without counts of messages."""
     for known in reading.streams.connections:
-        talk = reading.conversations.get(known.id)
+        talk = reading.correlator.state_of(known.id)
         if talk is None or talk.speaks != "kafka" or talk.client is None:
             continue
-        client, broker = reading.sides(known.id, talk.client)
+        client, broker = reading.client_and_broker(known.id, talk.client)
         yield Completeness(
             known.id,
             client,

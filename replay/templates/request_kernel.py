@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.engine.records.checksum import SMALL_BYTES, checksum
-from dissector.kernel import Kernel, part
-from dissector.kernel.memcpy import move
+from dissector.kernel import Kernel, device_function
+from dissector.kernel.memcpy import copy_bytes
 from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.templates.step_arrays import number_at, put_number
 
@@ -47,7 +47,7 @@ _BATCH_HEADER = 61
 _PRODUCER_AT, _EPOCH_AT, _SEQUENCE_AT, _COUNT_AT = 43, 51, 53, 57
 
 
-@part
+@device_function
 def _bounds(frames: Any, at: int, is_compact: int) -> tuple[int, int]:
     """Return where what a `records` field holds begins and ends."""
     if not is_compact:
@@ -62,7 +62,7 @@ def _bounds(frames: Any, at: int, is_compact: int) -> tuple[int, int]:
     return at, at + size - 1
 
 
-@part
+@device_function
 def _is_ready(n: int, causes: Any, cause_ends: Any, is_done: Any, due_ns: Any, now_ns: int) -> bool:
     """Tell whether a step may be sent now."""
     if len(due_ns) and due_ns[n] > now_ns:
@@ -73,7 +73,7 @@ def _is_ready(n: int, causes: Any, cause_ends: Any, is_done: Any, due_ns: Any, n
     return bool(at == end)
 
 
-@part
+@device_function
 def _fill(
     frames: Any,
     at: int,
@@ -89,14 +89,14 @@ def _fill(
 ) -> int:
     """Write what follows the correlation id; return where it ends, or -1 where it can't be."""
     for h in range(len(holes)):
-        move(out, to, literals, holes[h, LITERAL], holes[h, LITERAL_BYTES])
+        copy_bytes(out, to, literals, holes[h, LITERAL], holes[h, LITERAL_BYTES])
         to += holes[h, LITERAL_BYTES]
         at += holes[h, BEFORE]
         begin, end = _bounds(frames, at, about[COMPACT])
         if end - begin < _BATCH_HEADER:
             state[WHY] = UNUSUAL
             return -1
-        move(out, to, frames, at, end - at)
+        copy_bytes(out, to, frames, at, end - at)
         batch = to + begin - at
         to += end - at
         at = end
@@ -132,7 +132,7 @@ def _fill(
         told[row, h * PER_HOLE + CHANGED] = changed
         told[row, h * PER_HOLE + BATCH] = batch
         told[row, h * PER_HOLE + BATCH_END] = to
-    move(out, to, literals, about[LAST], about[LAST_BYTES])
+    copy_bytes(out, to, literals, about[LAST], about[LAST_BYTES])
     to += about[LAST_BYTES]
     return to
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Int64s
-from dissector.kernel import Kernel, part
+from dissector.kernel import Kernel, device_function
 from replay.client.pending_request import LAST_CORRELATION_ID
 from replay.mapping.offset_map import Log
 from replay.plan.request_shapes import Answer
@@ -42,7 +42,7 @@ the first of them.
 """
 
 
-@part
+@device_function
 def _is_as_expected(
     data: Any, at: int, size: int, correlation_id: int, parts: Any, literals: Any
 ) -> bool:
@@ -66,7 +66,7 @@ def _is_as_expected(
     return True
 
 
-@part
+@device_function
 def _learn(
     partition: int,
     captured: int,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.capture.columns import Int64s
-from dissector.kernel import part
+from dissector.kernel import device_function
 
 if TYPE_CHECKING:
     from replay.plan.plan import Plan
@@ -69,7 +69,7 @@ class Arrays:
                 self._view.madvise(mmap.MADV_DONTNEED)
 
 
-@part
+@device_function
 def number_at(source: Any, at: int, size: int) -> int:
     """Read a signed big-endian integer of `size` bytes."""
     value: int = 0 | source[at]
@@ -80,7 +80,7 @@ def number_at(source: Any, at: int, size: int) -> int:
     return value
 
 
-@part
+@device_function
 def put_number(target: Any, at: int, value: int, size: int) -> None:
     """Write a big-endian integer of `size` bytes."""
     for i in range(size):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dissector import open_capture
-from dissector.engine.correlation.exchange_rows import columns
+from dissector.engine.correlation.exchange_rows import to_exchange_table
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.fields.field_predicates import any_value
@@ -95,7 +95,7 @@ def test_all_paths_say_the_same(found: Api) -> None:
         if how == "damaged":
             asked = sized(asked[4:16] + source.damaged(asked[16:]))
             told = sized(told[4:8] + source.damaged(told[8:]))
-        table = columns([row(ANSWERED, asked, told)])
+        table = to_exchange_table([row(ANSWERED, asked, told)])
         assert by_columns(table) == by_codecs(table)
         for show_secrets in (False, True):
             same(
@@ -116,7 +116,7 @@ def test_versions_far_beyond_the_newest() -> None:
     assert found is not None
     asked, told = request(METADATA, 13, 1), response(METADATA, 13, 1, controller_id=5)
     for version in (14, 63, 64, 200, 32767):
-        table = columns([row(ANSWERED, of_version(asked, version), told)])
+        table = to_exchange_table([row(ANSWERED, of_version(asked, version), told)])
         assert by_columns(table) == by_codecs(table)
         at = np.arange(1)
         answers = any_value(table, "response", ("controller_id",), at, lambda raw: raw == 5)
@@ -203,7 +203,7 @@ def test_bodies_that_may_hold_secrets_are_masked_whole(show_secrets: bool) -> No
     ((text, _),) = bulk.check(rows, show_secrets)
     shown = "".join(tree(decode_request(asked[4:]), show_secrets=show_secrets))
     assert ("hunter2" in (text or ""), "hunter2" in shown) == (show_secrets, show_secrets)
-    assert exchange_of(columns(rows)).topics == []
+    assert exchange_of(to_exchange_table(rows)).topics == []
 
 
 def _topic(name: str) -> dict[str, Any]:

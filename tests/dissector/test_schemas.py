@@ -59,9 +59,9 @@ def test_bulk_and_objects_give_the_same(
 ) -> None:
     path = definitions.talk_of_pings(tmp_path / "a.pcap", vendor, MANY)
     schemas = Schemas.of(vendor)
-    monkeypatch.setattr(exchange_facts, "WORTHWHILE", 1)
+    monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", 1)
     bulk = rows(path, schemas)
-    monkeypatch.setattr(exchange_facts, "WORTHWHILE", 10**9)
+    monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", 10**9)
     assert bulk == rows(path, schemas)
     table = open_capture(path, schemas=schemas).exchanges()
     assert table["problems"].to_list() == [row["problems"] for row in bulk]

@@ -10,7 +10,7 @@ from threading import Thread
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-from pipeline.storage.filesystems import store_of
+from pipeline.storage.filesystems import open_store
 
 BUCKET = "bucket"
 
@@ -56,7 +56,7 @@ def bucket() -> Iterator[Bucket]:
 
     with _Server(("127.0.0.1", 0), Handler) as server:
         # What is known under this name is another.
-        store_of.cache_clear()
+        open_store.cache_clear()
         kept.url = f"http://127.0.0.1:{server.server_port}"
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.jobs.local_job import dissect, planned
+from pipeline.jobs.local_job import dissect, plan_ranges
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
 from pipeline.tables.dissect_task import dissect_range
 from pipeline.tables.shared_facts import has_doubts
-from pipeline.tables.table_builder import NAMES, Wanted
+from pipeline.tables.table_builder import FACTS, Wanted
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.packets import Wire, write
@@ -55,11 +55,11 @@ def test_one_response_of_a_broker_that_shows_elsewhere(
     speaks = [row["speaks"] for row in expected["connections"]]
     assert speaks == (["kafka", "other", "kafka", "kafka"] if known else ["other"] * 3)
     assert_same(dissect(files, ALL), expected)
-    for each in planned(ranges_of(Collection.of(files))).ranges:
+    for each in plan_ranges(ranges_of(Collection.of(files))).ranges:
         # Rows that are in doubt come behind what tells of the doubt.
         doubts = False
         for name, batch in dissect_range(each, np.zeros(0, np.int64), 1, ALL):
-            doubts |= name == NAMES and has_doubts(batch)
+            doubts |= name == FACTS and has_doubts(batch)
             if name == "exchanges":
                 assert doubts == ("orphan" in batch.column("status").to_pylist())
     assert_same(dissect(files, ALL, range_bytes=200, parts=3), expected)

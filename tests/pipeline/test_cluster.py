@@ -26,7 +26,7 @@ from dissector.errors import UsageError
 from pipeline.jobs.java_home import find_java
 from pipeline.jobs.job import Request, make_tables
 from pipeline.jobs.query import read
-from pipeline.jobs.session import HASTE, open_session
+from pipeline.jobs.session import FAST_STARTUP_OPTION, open_session
 from pipeline.tables.table_builder import Wanted
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import write
@@ -48,7 +48,7 @@ def started(words: list[str], java: Path, until: str) -> Iterator[tuple[int, str
         "JAVA_HOME": str(java),
         "SPARK_HOME": str(SPARK),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_JAVA_OPTS": HASTE,
+        "SPARK_DAEMON_JAVA_OPTS": FAST_STARTUP_OPTION,
     }
     command = [str(SPARK / "bin/spark-class"), *words]
     with subprocess.Popen(
@@ -139,8 +139,8 @@ def test_a_killed_executor_costs_nothing(
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": HASTE,
-        "spark.executor.extraJavaOptions": HASTE,
+        "spark.driver.extraJavaOptions": FAST_STARTUP_OPTION,
+        "spark.executor.extraJavaOptions": FAST_STARTUP_OPTION,
         "spark.executor.memory": "512m",
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",

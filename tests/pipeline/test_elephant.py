@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.jobs.local_job import planned
-from pipeline.jobs.stages import Job, Keys, Left, Note
+from pipeline.jobs.local_job import plan_ranges
+from pipeline.jobs.stages import Job, RangeKeys, TaskOutput, TaskReport
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
-from pipeline.split.task_spill import Lies
+from pipeline.split.task_spill import BlockLocation
 from pipeline.tables.table_builder import Wanted
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.packets import START_NS, Wire
@@ -40,16 +40,16 @@ def _capture(path: Path, megabytes: int) -> str:
 
 def _peak_bytes(path: str, work: str) -> tuple[int, int, int]:
     """Do what the tasks of a job do; return the most memory, the parcels, and their bytes."""
-    plan = planned(ranges_of(Collection.of([path]), RANGE_BYTES))
+    plan = plan_ranges(ranges_of(Collection.of([path]), RANGE_BYTES))
     job = Job(plan.ranges, WANTED, work, work)
-    keys = Keys(0, plan.crossing, plan.crossing)
-    told: list[Note] = []
+    keys = RangeKeys(0, plan.crossing, plan.crossing)
+    told: list[TaskReport] = []
     for each in plan.ranges:
         told += job.dissect(each.number, [(0, keys)])
         # As Spark does after each task: what refers to itself is gone then.
         gc.collect()
-    places = [(job.part_of(note), note) for note in told if isinstance(note, Lies)]
-    assert any(note.tables for note in job.gather(0, places) if isinstance(note, Left))
+    places = [(job.part_of(note), note) for note in told if isinstance(note, BlockLocation)]
+    assert any(note.tables for note in job.gather(0, places) if isinstance(note, TaskOutput))
     peak = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
     return int(peak.split()[1]) << 10, len(places), sum(lies.length for _, lies in places)
 

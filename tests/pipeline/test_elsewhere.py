@@ -12,12 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.jobs.job import Request, make_tables
-from pipeline.jobs.local_job import planned
+from pipeline.jobs.local_job import plan_ranges
 from pipeline.jobs.query import read
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
-from pipeline.storage.filesystems import LEAST_BYTES
-from pipeline.storage.parquet_store import NOWHERE
+from pipeline.storage.filesystems import MIN_READ_BYTES
+from pipeline.storage.parquet_store import NULL_PARTITION
 from pipeline.tables.table_builder import Wanted
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import write
@@ -88,7 +88,7 @@ def test_a_byte_that_can_not_be_read_costs_no_other_range(
     packets = messy(3, rounds=40)
     write(path, packets)
     starts = record_starts(path)
-    ranges = planned(ranges_of(Collection.of([str(path)]), RANGE_BYTES)).ranges
+    ranges = plan_ranges(ranges_of(Collection.of([str(path)]), RANGE_BYTES)).ranges
     bad = next(at for at in starts if at > part * RANGE_BYTES) + 20
     store.objects["a.pcap"] = path.read_bytes()
     store.unreadable["a.pcap"] = bad
@@ -97,7 +97,7 @@ def test_a_byte_that_can_not_be_read_costs_no_other_range(
     make_tables(spark, Request([uri], str(out), wanted, range_bytes=RANGE_BYTES))
     [row] = read(spark, str(out), "problems").where("kind = 'file'").collect()
     assert row["capture"] == uri
-    assert bad - LEAST_BYTES < row["position"] <= bad
+    assert bad - MIN_READ_BYTES < row["position"] <= bad
     lost = bisect(starts, row["position"]) - 1, starts.index(ranges[int(part) + 1].start)
     whole = without(packets, *lost, uri, tmp_path / "b")
     got = {name: read(spark, str(out), name).select(*SCHEMAS[name].names) for name in TABLES}
@@ -113,6 +113,6 @@ def _rows(store: Bucket, table: str) -> list[dict[str, object]]:
             apis = [part[4:] for part in key.split("/") if part.startswith("api=")]
             for row in pq.read_table(pa.BufferReader(data)).to_pylist():
                 if apis:
-                    row["api"] = None if apis[0] == NOWHERE else apis[0]
+                    row["api"] = None if apis[0] == NULL_PARTITION else apis[0]
                 rows.append(row)
     return rows

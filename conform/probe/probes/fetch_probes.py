@@ -6,36 +6,36 @@ import asyncio
 from typing import Any
 
 from conform.probe.probe_fixtures import Topic
-from conform.probe.probe_registry import Probed, probe
-from conform.probe.probe_reporter import LiveSay
-from conform.probe.probe_target import NotJudged, answered
+from conform.probe.probe_registry import ProbeContext, probe
+from conform.probe.probe_reporter import ProbeReporter
+from conform.probe.probe_target import NotJudged, require_response
 from conform.probe.record_fixtures import (
-    FETCHED,
-    PRODUCED,
-    batch,
+    FETCH_PARTITION,
+    PRODUCE_PARTITION,
+    encode_batch,
     fetch,
     fetch_all,
+    fetch_fields,
+    fetched_values,
     produce,
-    to_fetch,
-    values,
 )
 
-_ERROR = f"{FETCHED}.error_code"
+_ERROR = f"{FETCH_PARTITION}.error_code"
 _PER_BATCH, _BATCHES = 3, 2
 _END = _PER_BATCH * _BATCHES
 _WAIT_MS = 300
 
 
-async def _filled(probed: Probed) -> Topic:
+async def _topic_with_records(probed: ProbeContext) -> Topic:
     """Return a topic with two batches of three records, at offsets 0 to 5."""
-    topic = await probed.own.topic("fetched")
-    if topic.name not in probed.own.filled:
+    topic = await probed.fixtures.topic("fetched")
+    if topic.name not in probed.fixtures.filled_topics:
         for number in range(_BATCHES):
             made = [f"{number}-{n}".encode() for n in range(_PER_BATCH)]
-            said = answered(await produce(probed.target, topic, batch(*made)))
-            if said.at(f"{PRODUCED}.error_code", -1) != 0:
+            said = require_response(await produce(probed.target, topic, encode_batch(*made)))
+            if said.field(f"{PRODUCE_PARTITION}.error_code", -1) != 0:
                 raise NotJudged("nothing can be produced")
-        probed.own.filled.add(topic.name)
+        probed.fixtures.filled_topics.add(topic.name)
     return topic
 
 
@@ -47,16 +47,16 @@ async def _filled(probed: Probed) -> Topic:
     example="a fetch from offset 1 begins with the batch at offset 3",
     writes=True,
 )
-async def whole_batch(probed: Probed, say: LiveSay) -> None:
+async def whole_batch(probed: ProbeContext, say: ProbeReporter) -> None:
     """Fetch from each offset."""
-    topic = await _filled(probed)
+    topic = await _topic_with_records(probed)
     for version in probed.target.versions("Fetch", since=4):
         for offset in range(_END):
             said = await fetch(probed.target, topic, offset, version)
-            if not say.error(said, _ERROR, "NONE"):
+            if not say.check_error(said, _ERROR, "NONE"):
                 continue
-            got = [number for number, _ in values(said)]
-            say.holds(offset in got, f"{said} from offset {offset}: brings {got}", said)
+            got = [number for number, _ in fetched_values(said)]
+            say.check(offset in got, f"{said} from offset {offset}: brings {got}", said)
 
 
 @probe(
@@ -67,14 +67,14 @@ async def whole_batch(probed: Probed, say: LiveSay) -> None:
     example="a fetch of 1 byte is answered with no records, for ever",
     writes=True,
 )
-async def at_least_one(probed: Probed, say: LiveSay) -> None:
+async def at_least_one_batch(probed: ProbeContext, say: ProbeReporter) -> None:
     """Fetch with limits of one byte."""
-    topic = await _filled(probed)
+    topic = await _topic_with_records(probed)
     for version in probed.target.versions("Fetch", since=3):
         said = await fetch(probed.target, topic, 0, version, max_bytes=1, partition_max_bytes=1)
-        if say.error(said, _ERROR, "NONE"):
-            got = len(values(said))
-            say.holds(got > 0, f"{said} of 1 byte: brings {got} records", said)
+        if say.check_error(said, _ERROR, "NONE"):
+            got = len(fetched_values(said))
+            say.check(got > 0, f"{said} of 1 byte: brings {got} records", said)
 
 
 @probe(
@@ -85,19 +85,19 @@ async def at_least_one(probed: Probed, say: LiveSay) -> None:
     example="a fetch from offset 1000 of 6 is answered with no records and no error",
     writes=True,
 )
-async def out_of_range(probed: Probed, say: LiveSay) -> None:
+async def out_of_range(probed: ProbeContext, say: ProbeReporter) -> None:
     """Fetch from an offset behind the end, and from the end."""
-    topic = await _filled(probed)
+    topic = await _topic_with_records(probed)
     for version in probed.target.versions("Fetch"):
         said = await fetch(probed.target, topic, 1000, version)
-        say.error(said, _ERROR, "OFFSET_OUT_OF_RANGE")
+        say.check_error(said, _ERROR, "OFFSET_OUT_OF_RANGE")
         said = await fetch(probed.target, topic, _END, version, max_wait_ms=0)
-        if say.error(said, _ERROR, "NONE"):
-            got = values(said)
-            say.holds(not got, f"{said} from the end: brings {got}", said)
-            mark = said.at(f"{FETCHED}.high_watermark")
+        if say.check_error(said, _ERROR, "NONE"):
+            got = fetched_values(said)
+            say.check(not got, f"{said} from the end: brings {got}", said)
+            mark = said.field(f"{FETCH_PARTITION}.high_watermark")
             what = f"{said}: high watermark {mark}, not {_END}"
-            say.holds(mark == _END, what, said, f"{FETCHED}.high_watermark")
+            say.check(mark == _END, what, said, f"{FETCH_PARTITION}.high_watermark")
 
 
 @probe(
@@ -108,29 +108,29 @@ async def out_of_range(probed: Probed, say: LiveSay) -> None:
     example="a fetch at the end is answered at once, so that consumers spin",
     writes=True,
 )
-async def waits(probed: Probed, say: LiveSay) -> None:
+async def waits(probed: ProbeContext, say: ProbeReporter) -> None:
     """Fetch at the end; produce while a fetch waits."""
-    topic = await probed.own.topic("waits")
+    topic = await probed.fixtures.topic("waits")
     loop = asyncio.get_running_loop()
-    version = probed.target.newest("Fetch")
+    version = probed.target.newest_version("Fetch")
     begun = loop.time()
     said = await fetch(probed.target, topic, 0, max_wait_ms=_WAIT_MS)
-    if not say.error(said, _ERROR, "NONE"):
+    if not say.check_error(said, _ERROR, "NONE"):
         return
     waited_ms = (loop.time() - begun) * 1000
     what = f"{said}: answered after {waited_ms:.0f} ms, where it may wait {_WAIT_MS}"
     # A broker's clock may be coarse; only an immediate response is wrong.
-    say.holds(waited_ms > _WAIT_MS / 2, what, said)
-    line = await probed.target.line(topic.node)
+    say.check(waited_ms > _WAIT_MS / 2, what, said)
+    line = await probed.target.open_connection(topic.leader_id)
     try:
         patience_ms = int(probed.target.timeout_s * 800)
-        asked = line.put("Fetch", version, to_fetch(topic, 0, max_wait_ms=patience_ms))
-        await line.flushed()
-        await produce(probed.target, topic, batch(b"news"))
-        await line.hear(asked)
-        if say.error(asked, _ERROR, "NONE"):
-            got = [value for _, value in values(asked)]
-            say.holds(got == [b"news"], f"{asked}, waiting: brings {got}, not the record", asked)
+        asked = line.send_request("Fetch", version, fetch_fields(topic, 0, max_wait_ms=patience_ms))
+        await line.drain()
+        await produce(probed.target, topic, encode_batch(b"news"))
+        await line.receive_response(asked)
+        if say.check_error(asked, _ERROR, "NONE"):
+            got = [value for _, value in fetched_values(asked)]
+            say.check(got == [b"news"], f"{asked}, waiting: brings {got}, not the record", asked)
     finally:
         line.close()
 
@@ -145,37 +145,39 @@ async def waits(probed: Probed, say: LiveSay) -> None:
     example="epoch 9 is answered where 1 was next",
     writes=True,
 )
-async def sessions(probed: Probed, say: LiveSay) -> None:
+async def sessions(probed: ProbeContext, say: ProbeReporter) -> None:
     """Begin a session, continue it, violate its rules, end it."""
-    topic = await _filled(probed)
+    topic = await _topic_with_records(probed)
     for version in probed.target.versions("Fetch", since=7):
-        await _session(probed, say, topic, version)
+        await _check_session(probed, say, topic, version)
 
 
-async def _session(probed: Probed, say: LiveSay, topic: Topic, version: int) -> None:
+async def _check_session(
+    probed: ProbeContext, say: ProbeReporter, topic: Topic, version: int
+) -> None:
     def asked(session: int, epoch: int) -> dict[str, Any]:
-        fields = to_fetch(topic, _END, max_wait_ms=0, session_id=session, session_epoch=epoch)
+        fields = fetch_fields(topic, _END, max_wait_ms=0, session_id=session, session_epoch=epoch)
         return fields if epoch == 0 else {**fields, "topics": []}
 
-    ask, node = probed.target.ask, topic.node
+    ask, node = probed.target.request, topic.leader_id
     first = await ask("Fetch", asked(0, 0), version, node)
-    if not say.error(first, "error_code", "NONE"):
+    if not say.check_error(first, "error_code", "NONE"):
         return
-    session = first.at("session_id")
+    session = first.field("session_id")
     if session == 0:
         say.unjudged("the broker keeps no session, which it need not")
         return
     again = await ask("Fetch", asked(session, 1), version, node)
-    if say.error(again, "error_code", "NONE"):
-        told = len(again.at("responses"))
+    if say.check_error(again, "error_code", "NONE"):
+        told = len(again.field("responses"))
         what = f"{again} in the session: {told} topics, where nothing changed"
-        say.holds(told == 0, what, again, "responses")
+        say.check(told == 0, what, again, "responses")
     wrong = await ask("Fetch", asked(session, 9), version, node)
-    say.error(wrong, "error_code", "INVALID_FETCH_SESSION_EPOCH")
+    say.check_error(wrong, "error_code", "INVALID_FETCH_SESSION_EPOCH")
     unknown = await ask("Fetch", asked(session ^ 0x5A5A5A, 1), version, node)
-    say.error(unknown, "error_code", "FETCH_SESSION_ID_NOT_FOUND")
+    say.check_error(unknown, "error_code", "FETCH_SESSION_ID_NOT_FOUND")
     # A request with the final epoch (-1) ends the session, and is a full fetch itself.
-    await ask("Fetch", to_fetch(topic, _END, session_id=session, max_wait_ms=0), version, node)
+    await ask("Fetch", fetch_fields(topic, _END, session_id=session, max_wait_ms=0), version, node)
 
 
 @probe(
@@ -186,17 +188,17 @@ async def _session(probed: Probed, say: LiveSay, topic: Topic, version: int) -> 
     example="Fetch with current_leader_epoch 1000 brings records",
     writes=True,
 )
-async def leader_epochs(probed: Probed, say: LiveSay) -> None:
+async def leader_epochs(probed: ProbeContext, say: ProbeReporter) -> None:
     """Fetch and list offsets with a leader epoch of the future."""
-    topic = await _filled(probed)
+    topic = await _topic_with_records(probed)
     for version in probed.target.versions("Fetch", since=9):
         said = await fetch(probed.target, topic, 0, version, current_leader_epoch=1000)
-        say.error(said, _ERROR, "UNKNOWN_LEADER_EPOCH")
+        say.check_error(said, _ERROR, "UNKNOWN_LEADER_EPOCH")
     partition = {"partition_index": 0, "current_leader_epoch": 1000, "timestamp": -1}
     fields = {"replica_id": -1, "topics": [{"name": topic.name, "partitions": [partition]}]}
     for version in probed.target.versions("ListOffsets", since=4):
-        said = await probed.target.ask("ListOffsets", fields, version, topic.node)
-        say.error(said, "topics[0].partitions[0].error_code", "UNKNOWN_LEADER_EPOCH")
+        said = await probed.target.request("ListOffsets", fields, version, topic.leader_id)
+        say.check_error(said, "topics[0].partitions[0].error_code", "UNKNOWN_LEADER_EPOCH")
 
 
 @probe(
@@ -208,22 +210,22 @@ async def leader_epochs(probed: Probed, say: LiveSay) -> None:
     example="ListOffsets of -1 is answered with the offset of the last record",
     writes=True,
 )
-async def by_time(probed: Probed, say: LiveSay) -> None:
+async def list_offsets(probed: ProbeContext, say: ProbeReporter) -> None:
     """List the offsets of the special timestamps, and of a time in the future."""
-    topic = await _filled(probed)
+    topic = await _topic_with_records(probed)
     wanted = {-1: (1, _END), -2: (1, 0), -3: (7, _END - _PER_BATCH), 2**62: (1, -1)}
     for when, (since, offset) in wanted.items():
         partition = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": when}
         fields = {"replica_id": -1, "topics": [{"name": topic.name, "partitions": [partition]}]}
         for version in probed.target.versions("ListOffsets", since=since):
-            said = await probed.target.ask("ListOffsets", fields, version, topic.node)
-            if not say.error(said, "topics[0].partitions[0].error_code", "NONE"):
+            said = await probed.target.request("ListOffsets", fields, version, topic.leader_id)
+            if not say.check_error(said, "topics[0].partitions[0].error_code", "NONE"):
                 continue
             path = "topics[0].partitions[0].offset"
-            found = said.at(path)
+            found = said.field(path)
             # All records of the last batch may have the newest timestamp.
             fine = offset <= found < _END if when == -3 else found == offset
-            say.holds(fine, f"{said} for {when}: offset {found}, not {offset}", said, path)
+            say.check(fine, f"{said} for {when}: offset {found}, not {offset}", said, path)
 
 
 @probe(
@@ -234,14 +236,16 @@ async def by_time(probed: Probed, say: LiveSay) -> None:
     example="a fetched batch has a wrong CRC",
     writes=True,
 )
-async def readable(probed: Probed, say: LiveSay) -> None:
+async def readable_batches(probed: ProbeContext, say: ProbeReporter) -> None:
     """Fetch all records, at each version."""
-    topic = await _filled(probed)
+    topic = await _topic_with_records(probed)
     for version in probed.target.versions("Fetch"):
         found, problems, said = await fetch_all(probed.target, topic, version)
-        if not say.error(said, _ERROR, "NONE"):
+        if not say.check_error(said, _ERROR, "NONE"):
             continue
-        say.holds(not problems, f"{said}: {'; '.join(problems)}", said, f"{FETCHED}.records")
+        say.check(
+            not problems, f"{said}: {'; '.join(problems)}", said, f"{FETCH_PARTITION}.records"
+        )
         offsets = [offset for offset, _ in found]
         what = f"{said}: offsets {offsets}, not 0 to {_END - 1}"
-        say.holds(offsets == list(range(_END)), what, said, f"{FETCHED}.records")
+        say.check(offsets == list(range(_END)), what, said, f"{FETCH_PARTITION}.records")

@@ -6,18 +6,18 @@ import asyncio
 import struct
 from collections.abc import Iterable
 
-from conform.probe.probe_registry import Probed, probe
-from conform.probe.probe_reporter import LiveSay, bytes_text
+from conform.probe.probe_registry import ProbeContext, probe
+from conform.probe.probe_reporter import ProbeReporter, bytes_text
 from conform.probe.probe_target import Target
-from conform.probe.request_catalog import CHANGES_CLUSTER, READS
+from conform.probe.request_catalog import INTER_BROKER_APIS, READ_APIS
 from dissector.protocol.apis import KEYS, NAMES
 from dissector.protocol.headers import request_header_version
 
-_AT_ONCE = 8
-_AFTER_S = 0.1
+_MAX_CONCURRENT = 8
+_CLOSE_GRACE_S = 0.1
 """How long a broker has to close a connection before the next case starts beside it."""
 
-_ID = 7
+_CORRELATION_ID = 7
 _UNKNOWN_KEYS = (999, 32767, -1)
 
 
@@ -28,25 +28,25 @@ _UNKNOWN_KEYS = (999, 32767, -1)
     asks="The connection is closed; of ApiVersions alone a version may be too new.",
     example="Metadata v99 is answered with error 35",
 )
-async def unknown(probed: Probed, say: LiveSay) -> None:
+async def unknown_api_or_version(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send unknown API keys and versions, each on a separate connection."""
     cases = [(f"API key {key} v0", _header(key, 0)) for key in _UNKNOWN_KEYS]
     for key, (low, high) in probed.target.offered.items():
-        if _may_be_asked(probed.target, key):
+        if _may_be_sent(probed.target, key):
             name = NAMES.get(key, f"API key {key}")
             newer = min(high + 1, 32767)
             cases.append((f"{name} v{newer}, which is not offered", _header(key, newer)))
             if low > 0:
                 cases.append((f"{name} v{low - 1}, which is not offered", _header(key, low - 1)))
-    await _all_closed(probed, say, ((what, _framed(frame)) for what, frame in cases))
+    await _check_all_closed(probed, say, ((what, _with_size(frame)) for what, frame in cases))
 
 
-def _may_be_asked(target: Target, key: int) -> bool:
+def _may_be_sent(target: Target, key: int) -> bool:
     """Return whether an API may be tried: a broker may implement versions it does not offer."""
     name = NAMES.get(key, "")
-    if name in CHANGES_CLUSTER or key == KEYS["ApiVersions"]:
+    if name in INTER_BROKER_APIS or key == KEYS["ApiVersions"]:
         return False
-    return name in READS or target.allow_writes
+    return name in READ_APIS or target.allow_writes
 
 
 @probe(
@@ -56,13 +56,13 @@ def _may_be_asked(target: Target, key: int) -> bool:
     asks="The connection is closed as soon as the size is there.",
     example="a size of -1 is ignored",
 )
-async def no_sizes(probed: Probed, say: LiveSay) -> None:
+async def invalid_sizes(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send invalid sizes, and wait for the end of the connection."""
     huge = 2**31 - 1
     cases = [
         (f"a frame of {size:,} bytes", struct.pack(">i", size)) for size in (-1, -(2**31), huge)
     ]
-    await _all_closed(probed, say, cases)
+    await _check_all_closed(probed, say, cases)
 
 
 @probe(
@@ -72,58 +72,63 @@ async def no_sizes(probed: Probed, say: LiveSay) -> None:
     asks="The connection is closed; the broker goes on for others.",
     example="a Metadata request that ends within its body is answered",
 )
-async def unreadable(probed: Probed, say: LiveSay) -> None:
+async def invalid_requests(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send frames without a valid request, and check that the broker serves others."""
-    version = probed.target.newest("Metadata", until=8)
+    version = probed.target.newest_version("Metadata", until=8)
     cut = _header(KEYS["Metadata"], version) + struct.pack(">i", 3)
     long = _header(KEYS["Metadata"], version) + struct.pack(">i", 2**31 - 1)
     cases = [
-        ("an empty frame", _framed(b"")),
-        ("a frame of 3 bytes", _framed(b"\0\3\0")),
-        ("a header that ends within the client id", _framed(struct.pack(">hhih", 3, 1, _ID, 99))),
-        (f"Metadata v{version} that ends within its topics", _framed(cut)),
-        (f"Metadata v{version} with {2**31 - 1} topics in no bytes", _framed(long)),
+        ("an empty frame", _with_size(b"")),
+        ("a frame of 3 bytes", _with_size(b"\0\3\0")),
+        (
+            "a header that ends within the client id",
+            _with_size(struct.pack(">hhih", 3, 1, _CORRELATION_ID, 99)),
+        ),
+        (f"Metadata v{version} that ends within its topics", _with_size(cut)),
+        (f"Metadata v{version} with {2**31 - 1} topics in no bytes", _with_size(long)),
     ]
-    await _all_closed(probed, say, cases)
-    line = await probed.target.line()
+    await _check_all_closed(probed, say, cases)
+    line = await probed.target.open_connection()
     try:
-        said = await line.ask("ApiVersions", 0, {})
-        say.holds(said.at("error_code") == 0, f"afterwards, {said}: {said.nothing}", said)
+        said = await line.request("ApiVersions", 0, {})
+        say.check(said.field("error_code") == 0, f"afterwards, {said}: {said.failure}", said)
     finally:
         line.close()
 
 
-async def _all_closed(probed: Probed, say: LiveSay, cases: Iterable[tuple[str, bytes]]) -> None:
+async def _check_all_closed(
+    probed: ProbeContext, say: ProbeReporter, cases: Iterable[tuple[str, bytes]]
+) -> None:
     """Send the bytes of each case on a separate connection, which the broker must close."""
     waiting: set[asyncio.Task[None]] = set()
     one_at_a_time = asyncio.Lock()
 
     async def judge(what: str, data: bytes) -> None:
-        happened = await _not_closed(probed.target, data)
+        happened = await _reaction_unless_closed(probed.target, data)
         async with one_at_a_time:
-            if happened or await probed.survives(say, data, what):
-                say.holds(not happened, f"{what}: {happened}", request=data)
+            if happened or await probed.check_still_serving(say, data, what):
+                say.check(not happened, f"{what}: {happened}", request=data)
 
     try:
         for what, data in cases:
-            if len(waiting) == _AT_ONCE:
-                await _first_of(waiting)
+            if len(waiting) == _MAX_CONCURRENT:
+                await _wait_for_first(waiting)
             task = asyncio.create_task(judge(what, data))
             waiting.add(task)
             # Sequential while the broker is fast: then the case that stops the broker is known.
-            await asyncio.wait({task}, timeout=_AFTER_S)
+            await asyncio.wait({task}, timeout=_CLOSE_GRACE_S)
             async with one_at_a_time:  # send nothing to a broker that must come back first
                 pass
             if task.done():
-                await _first_of(waiting)
+                await _wait_for_first(waiting)
         while waiting:
-            await _first_of(waiting)
+            await _wait_for_first(waiting)
     finally:
         for task in waiting:
             task.cancel()
 
 
-async def _first_of(waiting: set[asyncio.Task[None]]) -> None:
+async def _wait_for_first(waiting: set[asyncio.Task[None]]) -> None:
     """Wait until one of the tasks has ended; raise its exception."""
     done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     waiting -= done
@@ -131,15 +136,15 @@ async def _first_of(waiting: set[asyncio.Task[None]]) -> None:
         task.result()
 
 
-async def _not_closed(target: Target, data: bytes) -> str:
+async def _reaction_unless_closed(target: Target, data: bytes) -> str:
     """Send bytes; return what happened instead of the end of the connection, empty if it ended."""
-    line = await target.line()
+    line = await target.open_connection()
     try:
         line.write(data)
-        frame = await line.frame(target.end_patience_s)
+        frame = await line.receive_frame(target.close_timeout_s)
         return "" if frame is None else f"was answered {bytes_text(frame)}"
     except TimeoutError:
-        return f"the connection was still open after {target.end_patience_s:g} s"
+        return f"the connection was still open after {target.close_timeout_s:g} s"
     finally:
         line.close()
 
@@ -147,8 +152,8 @@ async def _not_closed(target: Target, data: bytes) -> str:
 def _header(key: int, version: int) -> bytes:
     """Return a request's header with a null client id."""
     tags = b"\0" * (request_header_version(key, version) == 2)
-    return struct.pack(">hhih", key, version, _ID, -1) + tags
+    return struct.pack(">hhih", key, version, _CORRELATION_ID, -1) + tags
 
 
-def _framed(frame: bytes) -> bytes:
+def _with_size(frame: bytes) -> bytes:
     return struct.pack(">i", len(frame)) + frame

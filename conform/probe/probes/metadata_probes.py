@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conform.probe.probe_registry import Probed, probe
-from conform.probe.probe_reporter import LiveSay
+from conform.probe.probe_registry import ProbeContext, probe
+from conform.probe.probe_reporter import ProbeReporter
 
 
 @probe(
@@ -13,25 +13,25 @@ from conform.probe.probe_reporter import LiveSay
     asks="No topics for an empty list from v1 on; the same topics for null as v0 has for [].",
     example="Metadata v9 with an empty list of topics is answered with every topic",
 )
-async def all_and_none(probed: Probed, say: LiveSay) -> None:
+async def all_or_no_topics(probed: ProbeContext, say: ProbeReporter) -> None:
     """Request no topics, and all topics."""
     for version in probed.target.versions("Metadata", since=1):
-        said = await probed.target.ask("Metadata", {"topics": []}, version)
-        if say.answers(said):
-            there = len(said.at("topics"))
-            say.holds(
+        said = await probed.target.request("Metadata", {"topics": []}, version)
+        if say.check_readable(said):
+            there = len(said.field("topics"))
+            say.check(
                 there == 0, f"{said}: {there} topics, where none was asked for", said, "topics"
             )
     if not probed.target.allow_writes:
         say.unjudged("whether all are told: there is no topic of our own to look for")
         return
-    topic = await probed.own.topic("quiet")
+    topic = await probed.fixtures.topic("quiet")
     for version in probed.target.versions("Metadata"):
         fields = {"topics": None, "allow_auto_topic_creation": False}
-        said = await probed.target.ask("Metadata", fields, version)
-        if say.answers(said):
-            named = {each.name for each in said.at("topics")}
-            say.holds(topic.name in named, f"{said}: our topic is not among all", said, "topics")
+        said = await probed.target.request("Metadata", fields, version)
+        if say.check_readable(said):
+            named = {each.name for each in said.field("topics")}
+            say.check(topic.name in named, f"{said}: our topic is not among all", said, "topics")
 
 
 @probe(
@@ -41,20 +41,20 @@ async def all_and_none(probed: Probed, say: LiveSay) -> None:
     asks="Each broker once, with a host and a port; the same from Metadata and DescribeCluster.",
     example="a broker has port 0, or stands twice in the list",
 )
-async def brokers(probed: Probed, say: LiveSay) -> None:
+async def broker_addresses(probed: ProbeContext, say: ProbeReporter) -> None:
     """Compare the brokers in Metadata with those in DescribeCluster."""
-    said = await probed.target.ask("Metadata", {"topics": []})
-    if not say.answers(said):
+    said = await probed.target.request("Metadata", {"topics": []})
+    if not say.check_readable(said):
         return
-    listed = [(each.node_id, each.host, each.port) for each in said.at("brokers")]
-    say.holds(bool(listed), f"{said}: no brokers", said, "brokers")
+    listed = [(each.node_id, each.host, each.port) for each in said.field("brokers")]
+    say.check(bool(listed), f"{said}: no brokers", said, "brokers")
     ids = [node for node, _, _ in listed]
-    say.holds(len(set(ids)) == len(ids), f"{said}: brokers {ids} are not unique", said, "brokers")
+    say.check(len(set(ids)) == len(ids), f"{said}: brokers {ids} are not unique", said, "brokers")
     wrong = [each for each in listed if not each[1] or not 0 < each[2] < 65536]
-    say.holds(not wrong, f"{said}: no addresses: {wrong}", said, "brokers")
+    say.check(not wrong, f"{said}: no addresses: {wrong}", said, "brokers")
     if probed.target.versions("DescribeCluster"):
-        other = await probed.target.ask("DescribeCluster", {"endpoint_type": 1})
-        if say.error(other, "error_code", "NONE"):
-            told = sorted((each.broker_id, each.host, each.port) for each in other.at("brokers"))
+        other = await probed.target.request("DescribeCluster", {"endpoint_type": 1})
+        if say.check_error(other, "error_code", "NONE"):
+            told = sorted((each.broker_id, each.host, each.port) for each in other.field("brokers"))
             what = f"{other}: brokers {told}, where {said} has {sorted(listed)}"
-            say.holds(told == sorted(listed), what, other, "brokers")
+            say.check(told == sorted(listed), what, other, "brokers")

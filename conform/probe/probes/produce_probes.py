@@ -7,26 +7,26 @@ from dataclasses import replace
 from typing import Any
 
 from conform.probe.probe_fixtures import NO_ID, Topic
-from conform.probe.probe_registry import Probed, probe
-from conform.probe.probe_reporter import LiveSay
-from conform.probe.probe_target import ABOUT, NotJudged, Target, answered
+from conform.probe.probe_registry import ProbeContext, probe
+from conform.probe.probe_reporter import ProbeReporter
+from conform.probe.probe_target import CLIENT_SOFTWARE, NotJudged, Target, require_response
 from conform.probe.record_fixtures import (
-    FETCHED,
-    PRODUCED,
-    batch,
+    FETCH_PARTITION,
+    PRODUCE_PARTITION,
+    encode_batch,
+    encode_one_record,
     fetch,
     fetch_all,
-    one_batch,
+    fetched_values,
     produce,
-    to_produce,
-    values,
+    produce_fields,
 )
 from conform.registry.rank import Severity
 from dissector.protocol.records import layout
 from dissector.protocol.records.batch import with_crc
 
-_ERROR = f"{PRODUCED}.error_code"
-_OFFSET = f"{PRODUCED}.base_offset"
+_ERROR = f"{PRODUCE_PARTITION}.error_code"
+_OFFSET = f"{PRODUCE_PARTITION}.base_offset"
 _ZSTD_PRODUCED, _ZSTD_FETCHED = 7, 10
 """The first versions that may carry zstd (KIP-110)."""
 
@@ -39,26 +39,32 @@ _ZSTD_PRODUCED, _ZSTD_FETCHED = 7, 10
     example="Produce with acks = 0 is answered",
     writes=True,
 )
-async def not_acknowledged(probed: Probed, say: LiveSay) -> None:
+async def acks_zero(probed: ProbeContext, say: ProbeReporter) -> None:
     """Produce with acks = 0, then send another request on the connection."""
-    topic = await probed.own.topic("acks")
-    first = await produce(probed.target, topic, batch(b"acknowledged"))
-    if not say.error(first, _ERROR, "NONE"):
+    topic = await probed.fixtures.topic("acks")
+    first = await produce(probed.target, topic, encode_batch(b"acknowledged"))
+    if not say.check_error(first, _ERROR, "NONE"):
         return
-    line = await probed.target.line(topic.node)
+    line = await probed.target.open_connection(topic.leader_id)
     try:
-        line.put("Produce", probed.target.newest("Produce"), to_produce(topic, batch(b"not"), 0))
-        said = await line.ask("ApiVersions", probed.target.newest("ApiVersions"), ABOUT)
+        line.send_request(
+            "Produce",
+            probed.target.newest_version("Produce"),
+            produce_fields(topic, encode_batch(b"not"), 0),
+        )
+        said = await line.request(
+            "ApiVersions", probed.target.newest_version("ApiVersions"), CLIENT_SOFTWARE
+        )
     finally:
         line.close()
-    if not say.answers(said) or said.answer is None:
+    if not say.check_readable(said) or said.response is None:
         return
-    found = said.answer.correlation_id
+    found = said.response.correlation_id
     what = f"behind it, {said} sent as {said.correlation_id} came back as {found}"
-    if say.holds(found == said.correlation_id, what, said):
-        fetched = await fetch(probed.target, topic, first.at(_OFFSET) + 1)
-        stored = [value for _, value in values(fetched)]
-        say.holds(stored == [b"not"], f"{fetched}: {stored}, not the record", fetched)
+    if say.check(found == said.correlation_id, what, said):
+        fetched = await fetch(probed.target, topic, first.field(_OFFSET) + 1)
+        stored = [value for _, value in fetched_values(fetched)]
+        say.check(stored == [b"not"], f"{fetched}: {stored}, not the record", fetched)
 
 
 @probe(
@@ -70,33 +76,33 @@ async def not_acknowledged(probed: Probed, say: LiveSay) -> None:
     example="a record for an unknown topic is dropped in silence",
     writes=True,
 )
-async def failure_closes(probed: Probed, say: LiveSay) -> None:
+async def acks_zero_error(probed: ProbeContext, say: ProbeReporter) -> None:
     """Produce with acks = 0 to a topic that does not exist."""
-    topic = await probed.own.topic("acks")
-    lost = Topic(probed.own.new_topic("nowhere"), topic.topic_id, topic.node)
-    version = probed.target.newest("Produce", until=12)
-    line = await probed.target.line(topic.node)
+    topic = await probed.fixtures.topic("acks")
+    lost = Topic(probed.fixtures.topic_name("nowhere"), topic.topic_id, topic.leader_id)
+    version = probed.target.newest_version("Produce", until=12)
+    line = await probed.target.open_connection(topic.leader_id)
     try:
-        said = line.put("Produce", version, to_produce(lost, batch(b"lost"), 0))
-        heard = await line.hear(replace(said), probed.target.end_patience_s)
+        said = line.send_request("Produce", version, produce_fields(lost, encode_batch(b"lost"), 0))
+        heard = await line.receive_response(replace(said), probed.target.close_timeout_s)
     finally:
         line.close()
-    closed = heard.answer is None and not heard.is_silence
-    if not closed and await _is_made(probed.target, lost.name):
+    closed = heard.response is None and not heard.is_timeout
+    if not closed and await _topic_exists(probed.target, lost.name):
         raise NotJudged("the broker makes an unknown topic on Produce: there is no error (P10)")
-    patience = f"the connection is still open after {probed.target.end_patience_s:g} s"
-    what = "it is answered" if heard.answer is not None else patience
-    say.holds(closed, f"{said} with acks = 0 to an unknown topic: {what}", said)
+    patience = f"the connection is still open after {probed.target.close_timeout_s:g} s"
+    what = "it is answered" if heard.response is not None else patience
+    say.check(closed, f"{said} with acks = 0 to an unknown topic: {what}", said)
 
 
-async def _is_made(target: Target, name: str) -> bool:
+async def _topic_exists(target: Target, name: str) -> bool:
     """Return whether a topic exists that was never created explicitly."""
     fields = {
         "topics": [{"name": name, "topic_id": NO_ID}],
         "allow_auto_topic_creation": False,
     }
-    said = await target.ask("Metadata", fields, target.newest("Metadata", since=4))
-    return bool(said.at("topics[0].error_code", -1) == 0)
+    said = await target.request("Metadata", fields, target.newest_version("Metadata", since=4))
+    return bool(said.field("topics[0].error_code", -1) == 0)
 
 
 @probe(
@@ -107,15 +113,15 @@ async def _is_made(target: Target, name: str) -> bool:
     example="acks = 2 is answered with an offset",
     writes=True,
 )
-async def wrong_acks(probed: Probed, say: LiveSay) -> None:
+async def wrong_acks(probed: ProbeContext, say: ProbeReporter) -> None:
     """Produce with acks = 2 and acks = -2."""
-    topic = await probed.own.topic("acks")
+    topic = await probed.fixtures.topic("acks")
     for acks in (2, -2):
-        said = await produce(probed.target, topic, batch(b"acks"), acks=acks)
-        say.error(said, _ERROR, "INVALID_REQUIRED_ACKS")
+        said = await produce(probed.target, topic, encode_batch(b"acks"), acks=acks)
+        say.check_error(said, _ERROR, "INVALID_REQUIRED_ACKS")
 
 
-async def _producer(target: Target) -> dict[str, Any]:
+async def _init_producer(target: Target) -> dict[str, Any]:
     """Return a producer id and its epoch."""
     fields = {
         "transactional_id": None,
@@ -123,10 +129,13 @@ async def _producer(target: Target) -> dict[str, Any]:
         "producer_id": -1,
         "producer_epoch": -1,
     }
-    said = await target.ask("InitProducerId", fields)
-    if answered(said).at("error_code", -1) != 0:
+    said = await target.request("InitProducerId", fields)
+    if require_response(said).field("error_code", -1) != 0:
         raise NotJudged("the broker gives no producer id")
-    return {"producer_id": said.at("producer_id"), "producer_epoch": said.at("producer_epoch")}
+    return {
+        "producer_id": said.field("producer_id"),
+        "producer_epoch": said.field("producer_epoch"),
+    }
 
 
 @probe(
@@ -137,26 +146,28 @@ async def _producer(target: Target) -> dict[str, Any]:
     example="the retry is stored at an offset of its own",
     writes=True,
 )
-async def retry(probed: Probed, say: LiveSay) -> None:
+async def retry(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send five batches, then each of them again."""
-    topic = await probed.own.topic("idempotent")
-    producer = await _producer(probed.target)
-    sent = [batch(f"{n}".encode(), base_sequence=n, **producer) for n in range(5)]
+    topic = await probed.fixtures.topic("idempotent")
+    producer = await _init_producer(probed.target)
+    sent = [encode_batch(f"{n}".encode(), base_sequence=n, **producer) for n in range(5)]
     offsets = []
     for data in sent:
         said = await produce(probed.target, topic, data)
-        if not say.error(said, _ERROR, "NONE"):
+        if not say.check_error(said, _ERROR, "NONE"):
             return
-        offsets.append(said.at(_OFFSET))
+        offsets.append(said.field(_OFFSET))
     for data, offset in zip(sent, offsets, strict=True):
         again = await produce(probed.target, topic, data)
-        if say.error(again, _ERROR, "NONE", "DUPLICATE_SEQUENCE_NUMBER") and not again.at(_ERROR):
-            found = again.at(_OFFSET)
+        if say.check_error(again, _ERROR, "NONE", "DUPLICATE_SEQUENCE_NUMBER") and not again.field(
+            _ERROR
+        ):
+            found = again.field(_OFFSET)
             what = f"{again}: the batch at {offset} is at {found} when it is sent again"
-            say.holds(found == offset, what, again, _OFFSET)
+            say.check(found == offset, what, again, _OFFSET)
     found, _, said = await fetch_all(probed.target, topic)
     stored = [value for _, value in found]
-    say.holds(stored == [b"0", b"1", b"2", b"3", b"4"], f"{said}: there are {stored}", said)
+    say.check(stored == [b"0", b"1", b"2", b"3", b"4"], f"{said}: there are {stored}", said)
 
 
 @probe(
@@ -168,22 +179,22 @@ async def retry(probed: Probed, say: LiveSay) -> None:
     example="sequence 7 is stored behind sequence 0",
     writes=True,
 )
-async def gap(probed: Probed, say: LiveSay) -> None:
+async def sequence_gap(probed: ProbeContext, say: ProbeReporter) -> None:
     """Skip sequences, go back an epoch."""
-    topic = await probed.own.topic("idempotent")
-    producer = await _producer(probed.target)
-    first = batch(b"first", base_sequence=0, **producer)
-    if not say.error(await produce(probed.target, topic, first), _ERROR, "NONE"):
+    topic = await probed.fixtures.topic("idempotent")
+    producer = await _init_producer(probed.target)
+    first = encode_batch(b"first", base_sequence=0, **producer)
+    if not say.check_error(await produce(probed.target, topic, first), _ERROR, "NONE"):
         return
-    later = batch(b"later", base_sequence=7, **producer)
+    later = encode_batch(b"later", base_sequence=7, **producer)
     said = await produce(probed.target, topic, later)
-    say.error(said, _ERROR, "OUT_OF_ORDER_SEQUENCE_NUMBER")
+    say.check_error(said, _ERROR, "OUT_OF_ORDER_SEQUENCE_NUMBER")
     newer = {**producer, "producer_epoch": producer["producer_epoch"] + 1}
-    said = await produce(probed.target, topic, batch(b"newer", base_sequence=0, **newer))
-    if say.error(said, _ERROR, "NONE"):
-        old = batch(b"old", base_sequence=1, **producer)
+    said = await produce(probed.target, topic, encode_batch(b"newer", base_sequence=0, **newer))
+    if say.check_error(said, _ERROR, "NONE"):
+        old = encode_batch(b"old", base_sequence=1, **producer)
         said = await produce(probed.target, topic, old)
-        say.error(said, _ERROR, "INVALID_PRODUCER_EPOCH")
+        say.check_error(said, _ERROR, "INVALID_PRODUCER_EPOCH")
 
 
 @probe(
@@ -195,22 +206,22 @@ async def gap(probed: Probed, say: LiveSay) -> None:
     example="Fetch v4 brings batches that its clients can't read",
     writes=True,
 )
-async def zstd(probed: Probed, say: LiveSay) -> None:
+async def zstd(probed: ProbeContext, say: ProbeReporter) -> None:
     """Produce and fetch zstd in old versions."""
-    topic = await probed.own.topic("zstd", {"compression.type": "zstd"})
-    data = batch(b"z" * 100, codec="zstd")
+    topic = await probed.fixtures.topic("zstd", {"compression.type": "zstd"})
+    data = encode_batch(b"z" * 100, codec="zstd")
     older = probed.target.versions("Produce", 3, _ZSTD_PRODUCED - 1)
     for version in older:
         said = await produce(probed.target, topic, data, version)
-        say.error(said, _ERROR, "UNSUPPORTED_COMPRESSION_TYPE")
-    newer = probed.target.newest("Produce", since=_ZSTD_PRODUCED)
-    if not say.error(await produce(probed.target, topic, data, newer), _ERROR, "NONE"):
+        say.check_error(said, _ERROR, "UNSUPPORTED_COMPRESSION_TYPE")
+    newer = probed.target.newest_version("Produce", since=_ZSTD_PRODUCED)
+    if not say.check_error(await produce(probed.target, topic, data, newer), _ERROR, "NONE"):
         return
     for version in probed.target.versions("Fetch", until=_ZSTD_FETCHED - 1):
         said = await fetch(probed.target, topic, 0, version)
         # Kafka rejected this until 3.9; 4.x returns batches that such a client can't read.
         wanted = "UNSUPPORTED_COMPRESSION_TYPE"
-        say.error(said, f"{FETCHED}.error_code", wanted, severity=Severity.NOTE)
+        say.check_error(said, f"{FETCH_PARTITION}.error_code", wanted, severity=Severity.NOTE)
 
 
 @probe(
@@ -221,18 +232,18 @@ async def zstd(probed: Probed, say: LiveSay) -> None:
     example="it is stored, and never cleaned",
     writes=True,
 )
-async def keyless(probed: Probed, say: LiveSay) -> None:
+async def keyless(probed: ProbeContext, say: ProbeReporter) -> None:
     """Produce a record without a key."""
-    topic = await probed.own.topic("compacted", {"cleanup.policy": "compact"})
-    with_key = await produce(probed.target, topic, batch(b"kept", key=b"k"))
-    if not say.error(with_key, _ERROR, "NONE"):
+    topic = await probed.fixtures.topic("compacted", {"cleanup.policy": "compact"})
+    with_key = await produce(probed.target, topic, encode_batch(b"kept", key=b"k"))
+    if not say.check_error(with_key, _ERROR, "NONE"):
         return
     for version in probed.target.versions("Produce", since=3):
-        said = await produce(probed.target, topic, batch(b"lost", key=None), version)
-        if say.error(said, _ERROR, "INVALID_RECORD") and version >= 8:
-            named = [each.batch_index for each in said.at(f"{PRODUCED}.record_errors")]
+        said = await produce(probed.target, topic, encode_batch(b"lost", key=None), version)
+        if say.check_error(said, _ERROR, "INVALID_RECORD") and version >= 8:
+            named = [each.batch_index for each in said.field(f"{PRODUCE_PARTITION}.record_errors")]
             what = f"{said}: names records {named}, not the first"
-            say.holds(named == [0], what, said, f"{PRODUCED}.record_errors")
+            say.check(named == [0], what, said, f"{PRODUCE_PARTITION}.record_errors")
 
 
 @probe(
@@ -244,44 +255,44 @@ async def keyless(probed: Probed, say: LiveSay) -> None:
     example="a batch with a wrong CRC is answered with an offset",
     writes=True,
 )
-async def damaged(probed: Probed, say: LiveSay) -> None:
+async def invalid_batches(probed: ProbeContext, say: ProbeReporter) -> None:
     """Produce invalid batches."""
-    topic = await probed.own.topic("damaged")
-    said = await produce(probed.target, topic, batch(b"sound"))
-    if not say.error(said, _ERROR, "NONE"):
+    topic = await probed.fixtures.topic("damaged")
+    said = await produce(probed.target, topic, encode_batch(b"sound"))
+    if not say.check_error(said, _ERROR, "NONE"):
         return
-    before = said.at(_OFFSET)
-    for what, data, errors in _damages():
+    before = said.field(_OFFSET)
+    for what, data, errors in _invalid_batches():
         said = await produce(probed.target, topic, data)
-        if said.answer is None:
+        if said.response is None:
             # A broker that closes the connection has not accepted the batch either.
-            say.holds(not said.is_silence, f"{said} with {what}: {said.nothing}", said)
+            say.check(not said.is_timeout, f"{said} with {what}: {said.failure}", said)
         else:
-            say.error(said, _ERROR, *errors)
+            say.check_error(said, _ERROR, *errors)
     stored, _, said = await fetch_all(probed.target, topic)
-    if say.error(said, f"{FETCHED}.error_code", "NONE"):
+    if say.check_error(said, f"{FETCH_PARTITION}.error_code", "NONE"):
         fine = [offset for offset, _ in stored] == [before]
-        say.holds(fine, f"{said}: offsets and values {stored} are there", said)
+        say.check(fine, f"{said}: offsets and values {stored} are there", said)
 
 
-def _damages() -> list[tuple[str, bytes, tuple[str, ...]]]:
+def _invalid_batches() -> list[tuple[str, bytes, tuple[str, ...]]]:
     """Return invalid batches: the defect, the records, and the expected errors."""
-    sound = batch(b"sound")
+    sound = encode_batch(b"sound")
     flipped = sound[:-1] + bytes((sound[-1] ^ 1,))
-    control = _changed(sound, layout.BATCH_CRC_FROM, ">h", layout.CONTROL)
-    miscounted = _changed(sound, layout.BATCH.size - 4, ">i", 5)
+    control = _with_header_field(sound, layout.BATCH_CRC_FROM, ">h", layout.CONTROL)
+    miscounted = _with_header_field(sound, layout.BATCH.size - 4, ">i", 5)
     invalid = ("INVALID_RECORD", "CORRUPT_MESSAGE")
     return [
         ("a wrong CRC", flipped, ("CORRUPT_MESSAGE",)),
-        ("two batches", sound + batch(b"second"), ("INVALID_RECORD",)),
-        ("a message set of magic 1", one_batch(b"old", magic=1), ("INVALID_RECORD",)),
+        ("two batches", sound + encode_batch(b"second"), ("INVALID_RECORD",)),
+        ("a message set of magic 1", encode_one_record(b"old", magic=1), ("INVALID_RECORD",)),
         ("a control batch", control, ("INVALID_RECORD",)),
         ("a count of 5 for one record", miscounted, invalid),
         ("no records", b"", ("INVALID_RECORD", "CORRUPT_MESSAGE", "INVALID_REQUEST")),
     ]
 
 
-def _changed(data: bytes, at: int, form: str, value: int) -> bytes:
+def _with_header_field(data: bytes, at: int, form: str, value: int) -> bytes:
     """Return a batch with a header field changed and the CRC recomputed."""
     changed = bytearray(data)
     struct.pack_into(form, changed, at, value)
@@ -296,11 +307,11 @@ def _changed(data: bytes, at: int, form: str, value: int) -> bytes:
     example="a topic that allows 2,000 bytes takes 5,000",
     writes=True,
 )
-async def too_large(probed: Probed, say: LiveSay) -> None:
+async def too_large(probed: ProbeContext, say: ProbeReporter) -> None:
     """Produce a batch above the limit of its topic."""
-    topic = await probed.own.topic("small", {"max.message.bytes": "2000"})
-    said = await produce(probed.target, topic, batch(b"x" * 5000))
-    say.error(said, _ERROR, "MESSAGE_TOO_LARGE")
+    topic = await probed.fixtures.topic("small", {"max.message.bytes": "2000"})
+    said = await produce(probed.target, topic, encode_batch(b"x" * 5000))
+    say.check_error(said, _ERROR, "MESSAGE_TOO_LARGE")
 
 
 @probe(
@@ -311,22 +322,22 @@ async def too_large(probed: Probed, say: LiveSay) -> None:
     example="the second batch of three records begins at offset 1",
     writes=True,
 )
-async def there_and_back(probed: Probed, say: LiveSay) -> None:
+async def round_trip(probed: ProbeContext, say: ProbeReporter) -> None:
     """Produce at each version, with the codecs in turn, and fetch all at each version."""
-    topic = await probed.own.topic("codecs", {"compression.type": "producer"})
+    topic = await probed.fixtures.topic("codecs", {"compression.type": "producer"})
     expected: list[tuple[int, bytes | None]] = []
     codecs = ("none", "gzip", "snappy", "lz4", "zstd")
     for number, version in enumerate(probed.target.versions("Produce", since=3)):
         known = codecs if version >= _ZSTD_PRODUCED else codecs[:4]
         sent = [f"{version}-{n}".encode() for n in range(3)]
-        data = batch(*sent, codec=known[number % len(known)])
+        data = encode_batch(*sent, codec=known[number % len(known)])
         said = await produce(probed.target, topic, data, version)
-        if not say.error(said, _ERROR, "NONE"):
+        if not say.check_error(said, _ERROR, "NONE"):
             return
-        found, wanted = said.at(_OFFSET), len(expected)
-        say.holds(found == wanted, f"{said}: offset {found}, not {wanted}", said, _OFFSET)
+        found, wanted = said.field(_OFFSET), len(expected)
+        say.check(found == wanted, f"{said}: offset {found}, not {wanted}", said, _OFFSET)
         expected += [(wanted + n, value) for n, value in enumerate(sent)]
     for version in probed.target.versions("Fetch", since=_ZSTD_FETCHED):
         stored, _, said = await fetch_all(probed.target, topic, version)
-        if say.error(said, f"{FETCHED}.error_code", "NONE"):
-            say.holds(stored == expected, f"{said}: {stored}, not {expected}", said)
+        if say.check_error(said, f"{FETCH_PARTITION}.error_code", "NONE"):
+            say.check(stored == expected, f"{said}: {stored}, not {expected}", said)

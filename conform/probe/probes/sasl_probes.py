@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from conform.probe.probe_registry import Probed, probe
-from conform.probe.probe_reporter import LiveSay
+from conform.probe.probe_registry import ProbeContext, probe
+from conform.probe.probe_reporter import ProbeReporter
 from conform.probe.probe_target import NotJudged
-from conform.probe.raw_exchange import Said
+from conform.probe.raw_exchange import RawExchange
 
-_NO_MECHANISM = "KAFKASHARK"
+_UNKNOWN_MECHANISM = "KAFKASHARK"
 
 
 @probe(
@@ -17,28 +17,28 @@ _NO_MECHANISM = "KAFKASHARK"
     asks="The connection is closed where anything else comes first.",
     example="Metadata is answered before SaslAuthenticate",
 )
-async def nothing_before(probed: Probed, say: LiveSay) -> None:
+async def before_authentication(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send other requests before the handshake."""
     target = probed.target
     if not target.security.mechanism:
         raise NotJudged("no SASL was asked for (--sasl)")
     for name in ("Metadata", "SaslAuthenticate"):
-        line = await target.line(authenticated=False)
+        line = await target.open_connection(authenticated=False)
         try:
-            said = await line.ask(name, target.newest(name), {}, target.end_patience_s)
-            refused = _refused(said)
-            say.holds(refused, f"{said}, before anything else: {_what(said)}", said)
+            said = await line.request(name, target.newest_version(name), {}, target.close_timeout_s)
+            refused = _is_closed(said)
+            say.check(refused, f"{said}, before anything else: {_reaction_text(said)}", said)
         finally:
             line.close()
 
 
-def _refused(said: Said) -> bool:
+def _is_closed(said: RawExchange) -> bool:
     """Return whether the connection was closed without a response."""
-    return said.answer is None and not said.is_silence
+    return said.response is None and not said.is_timeout
 
 
-def _what(said: Said) -> str:
-    return said.nothing or "was answered"
+def _reaction_text(said: RawExchange) -> str:
+    return said.failure or "was answered"
 
 
 @probe(
@@ -50,21 +50,21 @@ def _what(said: Said) -> str:
     "listener has no SASL, or it is done.",
     example="SaslHandshake for an unknown mechanism is answered with error 0",
 )
-async def no_mechanism(probed: Probed, say: LiveSay) -> None:
+async def unknown_mechanism(probed: ProbeContext, say: ProbeReporter) -> None:
     """Request an unknown mechanism."""
     target = probed.target
-    fields = {"mechanism": _NO_MECHANISM}
+    fields = {"mechanism": _UNKNOWN_MECHANISM}
     for version in target.versions("SaslHandshake"):
-        said = await target.ask("SaslHandshake", fields, version)
-        say.error(said, "error_code", "ILLEGAL_SASL_STATE")
+        said = await target.request("SaslHandshake", fields, version)
+        say.check_error(said, "error_code", "ILLEGAL_SASL_STATE")
         if not target.security.mechanism:
             continue
-        line = await target.line(authenticated=False)
+        line = await target.open_connection(authenticated=False)
         try:
-            said = await line.ask("SaslHandshake", version, fields)
-            if say.error(said, "error_code", "UNSUPPORTED_SASL_MECHANISM"):
-                told = said.at("mechanisms")
+            said = await line.request("SaslHandshake", version, fields)
+            if say.check_error(said, "error_code", "UNSUPPORTED_SASL_MECHANISM"):
+                told = said.field("mechanisms")
                 what = f"{said}: mechanisms {told} lack the one that we use"
-                say.holds(target.security.mechanism in told, what, said, "mechanisms")
+                say.check(target.security.mechanism in told, what, said, "mechanisms")
         finally:
             line.close()

@@ -8,21 +8,28 @@ from typing import Any
 from construct import Container
 
 from conform.probe.probe_fixtures import Topic
-from conform.probe.probe_registry import Probed, probe
-from conform.probe.probe_reporter import LiveSay
-from conform.probe.probe_target import NotJudged, answered
-from conform.probe.raw_exchange import Said
-from conform.probe.record_fixtures import FETCHED, PRODUCED, batch, fetch, to_produce, values
+from conform.probe.probe_registry import ProbeContext, probe
+from conform.probe.probe_reporter import ProbeReporter
+from conform.probe.probe_target import NotJudged, require_response
+from conform.probe.raw_exchange import RawExchange
+from conform.probe.record_fixtures import (
+    FETCH_PARTITION,
+    PRODUCE_PARTITION,
+    encode_batch,
+    fetch,
+    fetched_values,
+    produce_fields,
+)
 from dissector.protocol.error_codes import error_name
 from replay.client.cluster import Coordinated
 
 _TOO_LONG_MS = 2**31 - 1
 _TIMEOUT_MS = 30_000
 _READ_COMMITTED = 1
-_ADDED_BY_CLIENTS = 11
+_LAST_ADDED_BY_CLIENT = 11
 """The newest version of Produce before the broker itself adds partitions (KIP-890)."""
 
-_EPOCH_KEPT = 4
+_LAST_KEEPING_EPOCH = 4
 """The newest version of EndTxn that does not return a new epoch (KIP-890)."""
 
 
@@ -30,64 +37,69 @@ _EPOCH_KEPT = 4
 class _Transaction:
     """The transaction of a producer of ours, with its coordinator."""
 
-    probed: Probed
+    context: ProbeContext
     topic: Topic
     name: str
     node: int
-    who: dict[str, Any]
+    producer: dict[str, Any]
 
-    async def ask(self, api: str, version: int | None = None, **fields: Any) -> Said:
+    async def request(self, api: str, version: int | None = None, **fields: Any) -> RawExchange:
         """Send a request of the producer to the coordinator."""
-        mine = {"transactional_id": self.name, **self.who, **fields}
-        return await self.probed.target.ask(api, mine, version, self.node)
+        mine = {"transactional_id": self.name, **self.producer, **fields}
+        return await self.context.target.request(api, mine, version, self.node)
 
-    async def add(self) -> Said:
+    async def add_partition(self) -> RawExchange:
         """Add the partition."""
-        version = self.probed.target.newest("AddPartitionsToTxn", until=3)
-        return await self.ask(
+        version = self.context.target.newest_version("AddPartitionsToTxn", until=3)
+        return await self.request(
             "AddPartitionsToTxn",
             version,
             v3_and_below_transactional_id=self.name,
-            v3_and_below_producer_id=self.who["producer_id"],
-            v3_and_below_producer_epoch=self.who["producer_epoch"],
+            v3_and_below_producer_id=self.producer["producer_id"],
+            v3_and_below_producer_epoch=self.producer["producer_epoch"],
             v3_and_below_topics=[{"name": self.topic.name, "partitions": [0]}],
         )
 
-    async def produce(self, value: bytes) -> Said:
+    async def produce(self, value: bytes) -> RawExchange:
         """Add the partition, and produce a record to it."""
-        added = await self.add()
-        error = added.at("results_by_topic_v3_and_below[0].results_by_partition[0]") or Container()
+        added = await self.add_partition()
+        error = (
+            added.field("results_by_topic_v3_and_below[0].results_by_partition[0]") or Container()
+        )
         if error.get("partition_error_code", -1) != 0:
             return added
-        data = batch(value, base_sequence=0, transactional=True, **self.who)
-        version = self.probed.target.newest("Produce", 3, _ADDED_BY_CLIENTS)
-        fields = to_produce(self.topic, data, transactional_id=self.name)
-        return await self.probed.target.ask("Produce", fields, version, self.topic.node)
+        data = encode_batch(value, base_sequence=0, transactional=True, **self.producer)
+        version = self.context.target.newest_version("Produce", 3, _LAST_ADDED_BY_CLIENT)
+        fields = produce_fields(self.topic, data, transactional_id=self.name)
+        return await self.context.target.request("Produce", fields, version, self.topic.leader_id)
 
-    async def end(self, committed: bool) -> Said:
+    async def end(self, committed: bool) -> RawExchange:
         """Commit or abort."""
-        version = self.probed.target.newest("EndTxn", until=_EPOCH_KEPT)
-        return await self.ask("EndTxn", version, committed=committed)
+        version = self.context.target.newest_version("EndTxn", until=_LAST_KEEPING_EPOCH)
+        return await self.request("EndTxn", version, committed=committed)
 
 
-async def _begin(probed: Probed, what: str, topic: Topic) -> _Transaction:
-    name = probed.own.transactional_id(what)
+async def _begin(probed: ProbeContext, what: str, topic: Topic) -> _Transaction:
+    name = probed.fixtures.transactional_id(what)
     node = await probed.target.coordinator(Coordinated.TRANSACTION, name)
-    return _Transaction(probed, topic, name, node, await _initialised(probed, name, node))
+    return _Transaction(probed, topic, name, node, await _init_producer(probed, name, node))
 
 
-async def _initialised(probed: Probed, name: str, node: int) -> dict[str, Any]:
+async def _init_producer(probed: ProbeContext, name: str, node: int) -> dict[str, Any]:
     fields = {
         "transactional_id": name,
         "transaction_timeout_ms": _TIMEOUT_MS,
         "producer_id": -1,
         "producer_epoch": -1,
     }
-    said = await probed.target.ask("InitProducerId", fields, node=node)
-    code = answered(said).at("error_code", -1)
+    said = await probed.target.request("InitProducerId", fields, node=node)
+    code = require_response(said).field("error_code", -1)
     if code:
         raise NotJudged(f"no transaction can be begun: {error_name(code)}")
-    return {"producer_id": said.at("producer_id"), "producer_epoch": said.at("producer_epoch")}
+    return {
+        "producer_id": said.field("producer_id"),
+        "producer_epoch": said.field("producer_epoch"),
+    }
 
 
 @probe(
@@ -98,9 +110,9 @@ async def _initialised(probed: Probed, name: str, node: int) -> dict[str, Any]:
     example="InitProducerId with a timeout of 24 days is answered with a producer id",
     writes=True,
 )
-async def too_long(probed: Probed, say: LiveSay) -> None:
+async def timeout_too_long(probed: ProbeContext, say: ProbeReporter) -> None:
     """Request the greatest possible timeout, and one of zero."""
-    name = probed.own.transactional_id("too-long")
+    name = probed.fixtures.transactional_id("too-long")
     node = await probed.target.coordinator(Coordinated.TRANSACTION, name)
     for version in probed.target.versions("InitProducerId"):
         for timeout_ms in (_TOO_LONG_MS, 0):
@@ -110,8 +122,8 @@ async def too_long(probed: Probed, say: LiveSay) -> None:
                 "producer_id": -1,
                 "producer_epoch": -1,
             }
-            said = await probed.target.ask("InitProducerId", fields, version, node)
-            say.error(said, "error_code", "INVALID_TRANSACTION_TIMEOUT")
+            said = await probed.target.request("InitProducerId", fields, version, node)
+            say.check_error(said, "error_code", "INVALID_TRANSACTION_TIMEOUT")
 
 
 @probe(
@@ -123,41 +135,41 @@ async def too_long(probed: Probed, say: LiveSay) -> None:
     example="a record of an open transaction is read with isolation_level 1",
     writes=True,
 )
-async def isolation(probed: Probed, say: LiveSay) -> None:
+async def isolation(probed: ProbeContext, say: ProbeReporter) -> None:
     """Read beside an open, a committed and an aborted transaction."""
-    topic = await probed.own.topic("transactions")
+    topic = await probed.fixtures.topic("transactions")
     for what, committed in (("kept", True), ("dropped", False)):
         transaction = await _begin(probed, what, topic)
         produced = await transaction.produce(what.encode())
-        if not say.error(produced, f"{PRODUCED}.error_code", "NONE"):
+        if not say.check_error(produced, f"{PRODUCE_PARTITION}.error_code", "NONE"):
             return
-        offset = produced.at(f"{PRODUCED}.base_offset")
-        await _reads(probed, say, topic, offset, _READ_COMMITTED, [])
-        await _reads(probed, say, topic, offset, 0, [(offset, what.encode())])
-        if not say.error(await transaction.end(committed), "error_code", "NONE"):
+        offset = produced.field(f"{PRODUCE_PARTITION}.base_offset")
+        await _check_records(probed, say, topic, offset, _READ_COMMITTED, [])
+        await _check_records(probed, say, topic, offset, 0, [(offset, what.encode())])
+        if not say.check_error(await transaction.end(committed), "error_code", "NONE"):
             return
-        await _ended(probed, say, transaction, offset, [(offset, what.encode())])
+        await _check_ended(probed, say, transaction, offset, [(offset, what.encode())])
 
 
-async def _reads(
-    probed: Probed,
-    say: LiveSay,
+async def _check_records(
+    probed: ProbeContext,
+    say: ProbeReporter,
     topic: Topic,
     offset: int,
     level: int,
     expected: list[tuple[int, bytes | None]],
-) -> Said:
+) -> RawExchange:
     fetched = await fetch(probed.target, topic, offset, isolation_level=level, max_wait_ms=0)
-    if say.error(fetched, f"{FETCHED}.error_code", "NONE"):
-        got = values(fetched)
+    if say.check_error(fetched, f"{FETCH_PARTITION}.error_code", "NONE"):
+        got = fetched_values(fetched)
         what = f"{fetched} with isolation_level {level}: brings {got}, not {expected}"
-        say.holds(got == expected, what, fetched)
+        say.check(got == expected, what, fetched)
     return fetched
 
 
-async def _ended(
-    probed: Probed,
-    say: LiveSay,
+async def _check_ended(
+    probed: ProbeContext,
+    say: ProbeReporter,
     transaction: _Transaction,
     offset: int,
     expected: list[tuple[int, bytes | None]],
@@ -167,14 +179,14 @@ async def _ended(
     fetched = await fetch(
         target, topic, offset, isolation_level=_READ_COMMITTED, min_bytes=1, max_wait_ms=5000
     )
-    got = values(fetched)
-    say.holds(got == expected, f"{fetched} after the end: brings {got}", fetched)
-    path = f"{FETCHED}.aborted_transactions"
-    told = [(each.producer_id, each.first_offset) for each in fetched.at(path) or ()]
-    mine = (transaction.who["producer_id"], offset)
+    got = fetched_values(fetched)
+    say.check(got == expected, f"{fetched} after the end: brings {got}", fetched)
+    path = f"{FETCH_PARTITION}.aborted_transactions"
+    told = [(each.producer_id, each.first_offset) for each in fetched.field(path) or ()]
+    mine = (transaction.producer["producer_id"], offset)
     is_aborted = transaction.name.endswith("dropped")
     what = f"{fetched}: aborted are {told}, where {'ours is ' if is_aborted else 'none is, not '}"
-    say.holds((mine in told) == is_aborted, f"{what}{mine}", fetched, path)
+    say.check((mine in told) == is_aborted, f"{what}{mine}", fetched, path)
 
 
 @probe(
@@ -185,17 +197,17 @@ async def _ended(
     example="EndTxn right after InitProducerId is answered with error 0",
     writes=True,
 )
-async def end_of_nothing(probed: Probed, say: LiveSay) -> None:
+async def end_without_begin(probed: ProbeContext, say: ProbeReporter) -> None:
     """End an empty transaction; end the same one twice."""
-    topic = await probed.own.topic("transactions")
+    topic = await probed.fixtures.topic("transactions")
     transaction = await _begin(probed, "empty", topic)
-    say.error(await transaction.end(committed=True), "error_code", "INVALID_TXN_STATE")
-    added = await transaction.add()
+    say.check_error(await transaction.end(committed=True), "error_code", "INVALID_TXN_STATE")
+    added = await transaction.add_partition()
     path = "results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code"
-    if say.error(added, path, "NONE"):
-        say.error(await transaction.end(committed=False), "error_code", "NONE")
-        say.error(await transaction.end(committed=False), "error_code", "NONE")
-        say.error(await transaction.end(committed=True), "error_code", "INVALID_TXN_STATE")
+    if say.check_error(added, path, "NONE"):
+        say.check_error(await transaction.end(committed=False), "error_code", "NONE")
+        say.check_error(await transaction.end(committed=False), "error_code", "NONE")
+        say.check_error(await transaction.end(committed=True), "error_code", "INVALID_TXN_STATE")
 
 
 @probe(
@@ -207,22 +219,22 @@ async def end_of_nothing(probed: Probed, say: LiveSay) -> None:
     example="EndTxn of the old epoch is answered with error 0",
     writes=True,
 )
-async def fences(probed: Probed, say: LiveSay) -> None:
+async def fencing(probed: ProbeContext, say: ProbeReporter) -> None:
     """Initialise twice with one transactional id."""
-    topic = await probed.own.topic("transactions")
+    topic = await probed.fixtures.topic("transactions")
     old = await _begin(probed, "fenced", topic)
     produced = await old.produce(b"fenced")
-    if not say.error(produced, f"{PRODUCED}.error_code", "NONE"):
+    if not say.check_error(produced, f"{PRODUCE_PARTITION}.error_code", "NONE"):
         return
-    who = await _initialised(probed, old.name, old.node)
-    before, after = old.who["producer_epoch"], who["producer_epoch"]
-    is_newer = who["producer_id"] != old.who["producer_id"] or after > before
-    say.holds(is_newer, f"InitProducerId again: epoch {after} after {before}")
+    who = await _init_producer(probed, old.name, old.node)
+    before, after = old.producer["producer_epoch"], who["producer_epoch"]
+    is_newer = who["producer_id"] != old.producer["producer_id"] or after > before
+    say.check(is_newer, f"InitProducerId again: epoch {after} after {before}")
     ended = await old.end(committed=True)
-    say.error(ended, "error_code", "INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
-    offset = produced.at(f"{PRODUCED}.base_offset")
-    renewed = _Transaction(probed, topic, f"{old.name}-dropped", old.node, old.who)
-    await _ended(probed, say, renewed, offset, [(offset, b"fenced")])
+    say.check_error(ended, "error_code", "INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
+    offset = produced.field(f"{PRODUCE_PARTITION}.base_offset")
+    renewed = _Transaction(probed, topic, f"{old.name}-dropped", old.node, old.producer)
+    await _check_ended(probed, say, renewed, offset, [(offset, b"fenced")])
 
 
 @probe(
@@ -233,51 +245,51 @@ async def fences(probed: Probed, say: LiveSay) -> None:
     example="OffsetFetch v7 with require_stable is answered with the offset before",
     writes=True,
 )
-async def unstable(probed: Probed, say: LiveSay) -> None:
+async def unstable_offset(probed: ProbeContext, say: ProbeReporter) -> None:
     """Commit an offset in a transaction, and fetch it."""
-    topic = await probed.own.topic("transactions")
-    group = probed.own.group("unstable")
+    topic = await probed.fixtures.topic("transactions")
+    group = probed.fixtures.group_id("unstable")
     transaction = await _begin(probed, "offsets", topic)
     node = await probed.target.coordinator(Coordinated.GROUP, group)
-    version = probed.target.newest("OffsetFetch", since=7, until=9)
-    added = await transaction.ask(
-        "AddOffsetsToTxn", probed.target.newest("AddOffsetsToTxn", until=3), group_id=group
+    version = probed.target.newest_version("OffsetFetch", since=7, until=9)
+    added = await transaction.request(
+        "AddOffsetsToTxn", probed.target.newest_version("AddOffsetsToTxn", until=3), group_id=group
     )
-    if not say.error(added, "error_code", "NONE"):
+    if not say.check_error(added, "error_code", "NONE"):
         return
     partition = {"partition_index": 0, "committed_offset": 7, "committed_leader_epoch": -1}
     commit = {
         "transactional_id": transaction.name,
         "group_id": group,
-        **transaction.who,
+        **transaction.producer,
         "generation_id_or_member_epoch": -1,
         "topics": [{"name": topic.name, "partitions": [partition]}],
     }
-    oldest = probed.target.newest("TxnOffsetCommit", until=4)
-    committed = await probed.target.ask("TxnOffsetCommit", commit, oldest, node)
-    if not say.error(committed, "topics[0].partitions[0].error_code", "NONE"):
+    oldest = probed.target.newest_version("TxnOffsetCommit", until=4)
+    committed = await probed.target.request("TxnOffsetCommit", commit, oldest, node)
+    if not say.check_error(committed, "topics[0].partitions[0].error_code", "NONE"):
         return
     wanted = [{"name": topic.name, "partition_indexes": [0]}]
     fields = {"group_id": group, "topics": wanted, "require_stable": True}
     fields["groups"] = [{"group_id": group, "topics": wanted}]
     path = ("groups[0]." if version >= 8 else "") + "topics[0].partitions[0]"
-    said = await probed.target.ask("OffsetFetch", fields, version, node)
-    say.error(said, f"{path}.error_code", "UNSTABLE_OFFSET_COMMIT")
-    if not say.error(await transaction.end(committed=True), "error_code", "NONE"):
+    said = await probed.target.request("OffsetFetch", fields, version, node)
+    say.check_error(said, f"{path}.error_code", "UNSTABLE_OFFSET_COMMIT")
+    if not say.check_error(await transaction.end(committed=True), "error_code", "NONE"):
         return
-    said = await _once_stable(probed, fields, version, node, path)
-    if say.error(said, f"{path}.error_code", "NONE"):
-        offset = said.at(f"{path}.committed_offset")
-        say.holds(offset == 7, f"{said}: offset {offset}, not 7", said, path)
+    said = await _fetch_once_stable(probed, fields, version, node, path)
+    if say.check_error(said, f"{path}.error_code", "NONE"):
+        offset = said.field(f"{path}.committed_offset")
+        say.check(offset == 7, f"{said}: offset {offset}, not 7", said, path)
 
 
-async def _once_stable(
-    probed: Probed, fields: dict[str, Any], version: int, node: int, path: str
-) -> Said:
+async def _fetch_once_stable(
+    probed: ProbeContext, fields: dict[str, Any], version: int, node: int, path: str
+) -> RawExchange:
     """Retry while the markers are being written."""
-    said = await probed.target.ask("OffsetFetch", fields, version, node)
+    said = await probed.target.request("OffsetFetch", fields, version, node)
     for _ in range(100):
-        if error_name(said.at(f"{path}.error_code", 0)) != "UNSTABLE_OFFSET_COMMIT":
+        if error_name(said.field(f"{path}.error_code", 0)) != "UNSTABLE_OFFSET_COMMIT":
             break
-        said = await probed.target.ask("OffsetFetch", fields, version, node)
+        said = await probed.target.request("OffsetFetch", fields, version, node)
     return said

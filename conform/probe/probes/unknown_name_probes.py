@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from conform.probe.probe_fixtures import NO_ID
-from conform.probe.probe_registry import Probed, probe
-from conform.probe.probe_reporter import LiveSay
+from conform.probe.probe_registry import ProbeContext, probe
+from conform.probe.probe_reporter import ProbeReporter
 from conform.probe.probe_target import NotJudged
-from conform.probe.record_fixtures import FETCHED, PRODUCED, batch
+from conform.probe.record_fixtures import FETCH_PARTITION, PRODUCE_PARTITION, encode_batch
 from replay.client.cluster import Coordinated
 
-_UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"
-_STRANGER = "no-such-member"
+_UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
+_UNKNOWN_MEMBER = "no-such-member"
 
 
 class _Case(NamedTuple):
@@ -37,14 +37,16 @@ class _Case(NamedTuple):
     errors: tuple[str, ...]
 
 
-_ALL = 0, 32767
+_ALL_VERSIONS = 0, 32767
 
 
-async def _judge(cases: list[_Case], probed: Probed, say: LiveSay, node: int | None = None) -> None:
+async def _check_cases(
+    cases: list[_Case], probed: ProbeContext, say: ProbeReporter, node: int | None = None
+) -> None:
     for case in cases:
         for version in probed.target.versions(case.api, case.since, case.until):
-            said = await probed.target.ask(case.api, case.fields, version, node)
-            say.error(said, case.path, *case.errors)
+            said = await probed.target.request(case.api, case.fields, version, node)
+            say.check_error(said, case.path, *case.errors)
 
 
 @probe(
@@ -54,9 +56,9 @@ async def _judge(cases: list[_Case], probed: Probed, say: LiveSay, node: int | N
     asks="Error 3 beside the name that was asked for, and no topic is made.",
     example="ListOffsets of an unknown topic closes the connection",
 )
-async def topics(probed: Probed, say: LiveSay) -> None:
+async def unknown_topics(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send requests about a topic that does not exist."""
-    name = probed.own.name("no-such-topic")
+    name = probed.fixtures.absent_name("no-such-topic")
     partition = {"partition_index": 0, "partition": 0, "current_leader_epoch": -1, "timestamp": -1}
     here = {"name": name, "topic": name, "topic_id": NO_ID, "partitions": [partition]}
     of_partition = "topics[0].partitions[0].error_code"
@@ -67,20 +69,33 @@ async def topics(probed: Probed, say: LiveSay) -> None:
     producers = {"topics": [{**here, "partition_indexes": [0]}]}
     cases = [
         _Case(
-            "ListOffsets", 1, 32767, {"replica_id": -1, "topics": [here]}, of_partition, (_UNKNOWN,)
+            "ListOffsets",
+            1,
+            32767,
+            {"replica_id": -1, "topics": [here]},
+            of_partition,
+            (_UNKNOWN_TOPIC,),
         ),
-        _Case("Fetch", 0, 12, fetched, f"{FETCHED}.error_code", (_UNKNOWN,)),
-        _Case("OffsetForLeaderEpoch", *_ALL, epochs, of_partition, (_UNKNOWN,)),
-        _Case("DescribeProducers", *_ALL, producers, of_partition, (_UNKNOWN,)),
-        _Case("DescribeTopicPartitions", *_ALL, listed, "topics[0].error_code", (_UNKNOWN,)),
-        _Case("Metadata", 4, 32767, asked, "topics[0].error_code", (_UNKNOWN,)),
+        _Case("Fetch", 0, 12, fetched, f"{FETCH_PARTITION}.error_code", (_UNKNOWN_TOPIC,)),
+        _Case("OffsetForLeaderEpoch", *_ALL_VERSIONS, epochs, of_partition, (_UNKNOWN_TOPIC,)),
+        _Case("DescribeProducers", *_ALL_VERSIONS, producers, of_partition, (_UNKNOWN_TOPIC,)),
+        _Case(
+            "DescribeTopicPartitions",
+            *_ALL_VERSIONS,
+            listed,
+            "topics[0].error_code",
+            (_UNKNOWN_TOPIC,),
+        ),
+        _Case("Metadata", 4, 32767, asked, "topics[0].error_code", (_UNKNOWN_TOPIC,)),
     ]
     if probed.target.allow_writes:
-        probed.own.new_topic("no-such-topic")  # a broker may create it
-        data = {**here, "partition_data": [{"index": 0, "records": batch(b"lost")}]}
+        probed.fixtures.topic_name("no-such-topic")  # a broker may create it
+        data = {**here, "partition_data": [{"index": 0, "records": encode_batch(b"lost")}]}
         produced = {"acks": -1, "timeout_ms": 1000, "topic_data": [data]}
-        cases.append(_Case("Produce", 3, 12, produced, f"{PRODUCED}.error_code", (_UNKNOWN,)))
-    await _judge(cases, probed, say)
+        cases.append(
+            _Case("Produce", 3, 12, produced, f"{PRODUCE_PARTITION}.error_code", (_UNKNOWN_TOPIC,))
+        )
+    await _check_cases(cases, probed, say)
 
 
 @probe(
@@ -90,7 +105,7 @@ async def topics(probed: Probed, say: LiveSay) -> None:
     asks="Error 100 beside the id that was asked for.",
     example="Fetch v13 of an unknown id is answered with no topics and no error",
 )
-async def topic_ids(probed: Probed, say: LiveSay) -> None:
+async def unknown_topic_ids(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send requests about a topic id that does not exist."""
     unknown = UUID(int=uuid4().int)
     here = {"name": None, "topic_id": unknown, "partitions": [{"partition": 0}]}
@@ -99,15 +114,17 @@ async def topic_ids(probed: Probed, say: LiveSay) -> None:
     wanted = ("UNKNOWN_TOPIC_ID",)
     cases = [
         _Case("Metadata", 12, 32767, asked, "topics[0].error_code", wanted),
-        _Case("Fetch", 13, 32767, fetched, f"{FETCHED}.error_code", wanted),
+        _Case("Fetch", 13, 32767, fetched, f"{FETCH_PARTITION}.error_code", wanted),
     ]
     if probed.target.allow_writes:
-        data = {**here, "partition_data": [{"index": 0, "records": batch(b"lost")}]}
+        data = {**here, "partition_data": [{"index": 0, "records": encode_batch(b"lost")}]}
         produced = {"acks": -1, "timeout_ms": 1000, "topic_data": [data]}
-        cases.append(_Case("Produce", 13, 32767, produced, f"{PRODUCED}.error_code", wanted))
+        cases.append(
+            _Case("Produce", 13, 32767, produced, f"{PRODUCE_PARTITION}.error_code", wanted)
+        )
     if not any(probed.target.versions(case.api, case.since) for case in cases):
         raise NotJudged("the broker offers no version that has topic ids")
-    await _judge(cases, probed, say)
+    await _check_cases(cases, probed, say)
 
 
 @probe(
@@ -119,13 +136,13 @@ async def topic_ids(probed: Probed, say: LiveSay) -> None:
     example="Heartbeat of an unknown member is answered with error 0",
     writes=True,
 )
-async def groups(probed: Probed, say: LiveSay) -> None:
+async def unknown_groups(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send requests about a group that does not exist, and as an unknown member."""
-    group = probed.own.name("no-such-group")
+    group = probed.fixtures.absent_name("no-such-group")
     node = await probed.target.coordinator(Coordinated.GROUP, group)
-    member = {"group_id": group, "generation_id": 1, "member_id": _STRANGER}
+    member = {"group_id": group, "generation_id": 1, "member_id": _UNKNOWN_MEMBER}
     stranger = ("UNKNOWN_MEMBER_ID",)
-    leaving = {**member, "members": [{"member_id": _STRANGER}]}
+    leaving = {**member, "members": [{"member_id": _UNKNOWN_MEMBER}]}
     join = {
         **member,
         "session_timeout_ms": 10_000,
@@ -135,7 +152,7 @@ async def groups(probed: Probed, say: LiveSay) -> None:
     }
     sync = {**member, "protocol_type": "consumer", "protocol_name": "range"}
     offset = {"partition_index": 0, "committed_offset": 0, "committed_leader_epoch": -1}
-    mine = await probed.own.topic("forms")
+    mine = await probed.fixtures.topic("forms")
     topic = {"name": mine.name, "topic_id": mine.topic_id, "partitions": [offset]}
     commit = {**member, "generation_id_or_member_epoch": 1, "topics": [topic]}
     of_partition = "topics[0].partitions[0].error_code"
@@ -145,45 +162,59 @@ async def groups(probed: Probed, say: LiveSay) -> None:
     illegal = ("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "GROUP_ID_NOT_FOUND")
     named = {"group_ids": [group], "groups": [group]}
     cases = [
-        _Case("Heartbeat", *_ALL, member, "error_code", stranger),
-        _Case("SyncGroup", *_ALL, sync, "error_code", stranger),
-        _Case("JoinGroup", *_ALL, join, "error_code", stranger),
+        _Case("Heartbeat", *_ALL_VERSIONS, member, "error_code", stranger),
+        _Case("SyncGroup", *_ALL_VERSIONS, sync, "error_code", stranger),
+        _Case("JoinGroup", *_ALL_VERSIONS, join, "error_code", stranger),
         _Case("LeaveGroup", 0, 2, leaving, "error_code", stranger),
         _Case("LeaveGroup", 3, 32767, leaving, "members[0].error_code", stranger),
         _Case("OffsetCommit", 1, 8, commit, of_partition, illegal),
-        _Case("DeleteGroups", *_ALL, {"groups_names": [group]}, "results[0].error_code", missing),
-        _Case("ConsumerGroupHeartbeat", *_ALL, beat, "error_code", nowhere),
         _Case(
-            "ConsumerGroupDescribe", *_ALL, {"group_ids": [group]}, "groups[0].error_code", missing
+            "DeleteGroups",
+            *_ALL_VERSIONS,
+            {"groups_names": [group]},
+            "results[0].error_code",
+            missing,
+        ),
+        _Case("ConsumerGroupHeartbeat", *_ALL_VERSIONS, beat, "error_code", nowhere),
+        _Case(
+            "ConsumerGroupDescribe",
+            *_ALL_VERSIONS,
+            {"group_ids": [group]},
+            "groups[0].error_code",
+            missing,
         ),
         _Case("DescribeGroups", 6, 32767, named, "groups[0].error_code", missing),
     ]
-    await _judge(cases, probed, say, node)
-    await _described(probed, say, group, node)
-    await _offsets(probed, say, group, node)
+    await _check_cases(cases, probed, say, node)
+    await _check_described_groups(probed, say, group, node)
+    await _check_no_offsets(probed, say, group, node)
 
 
-async def _described(probed: Probed, say: LiveSay, group: str, node: int) -> None:
+async def _check_described_groups(
+    probed: ProbeContext, say: ProbeReporter, group: str, node: int
+) -> None:
     for version in probed.target.versions("DescribeGroups", until=5):
-        said = await probed.target.ask("DescribeGroups", {"groups": [group]}, version, node)
-        if say.error(said, "groups[0].error_code", "NONE"):
-            state = said.at("groups[0].group_state")
+        said = await probed.target.request("DescribeGroups", {"groups": [group]}, version, node)
+        if say.check_error(said, "groups[0].error_code", "NONE"):
+            state = said.field("groups[0].group_state")
             path = "groups[0].group_state"
-            say.holds(state == "Dead", f"{said}: state {state!r}, not 'Dead'", said, path)
+            say.check(state == "Dead", f"{said}: state {state!r}, not 'Dead'", said, path)
 
 
-async def _offsets(probed: Probed, say: LiveSay, group: str, node: int) -> None:
+async def _check_no_offsets(
+    probed: ProbeContext, say: ProbeReporter, group: str, node: int
+) -> None:
     """Fetch offsets of a group without commits: there are none, and that is no error."""
     topic = {"name": group, "topic_id": UUID(int=9), "partition_indexes": [0]}
     fields = {"group_id": group, "topics": [topic]}
     fields["groups"] = [{"group_id": group, "topics": [topic]}]
     for version in probed.target.versions("OffsetFetch", until=9):
-        said = await probed.target.ask("OffsetFetch", fields, version, node)
+        said = await probed.target.request("OffsetFetch", fields, version, node)
         path = "groups[0].topics[0].partitions[0]" if version >= 8 else "topics[0].partitions[0]"
         # Before v2 a broker returned UNKNOWN_TOPIC_OR_PARTITION, in v0 from ZooKeeper.
-        if version > 0 and say.error(said, f"{path}.error_code", "NONE"):
-            offset = said.at(f"{path}.committed_offset")
-            say.holds(offset == -1, f"{said}: offset {offset}, not -1", said, path)
+        if version > 0 and say.check_error(said, f"{path}.error_code", "NONE"):
+            offset = said.field(f"{path}.committed_offset")
+            say.check(offset == -1, f"{said}: offset {offset}, not -1", said, path)
 
 
 @probe(
@@ -195,17 +226,23 @@ async def _offsets(probed: Probed, say: LiveSay, group: str, node: int) -> None:
     example="EndTxn of an unknown transactional id is answered with error 0",
     writes=True,
 )
-async def transactions(probed: Probed, say: LiveSay) -> None:
+async def unknown_transactional_ids(probed: ProbeContext, say: ProbeReporter) -> None:
     """End, add to and describe a transaction that was never begun."""
-    name = probed.own.name("no-such-transaction")
+    name = probed.fixtures.absent_name("no-such-transaction")
     node = await probed.target.coordinator(Coordinated.TRANSACTION, name)
     who = {"transactional_id": name, "producer_id": 2**40, "producer_epoch": 0}
     wrong = ("INVALID_PRODUCER_ID_MAPPING",)
     described = {"transactional_ids": [name]}
     state = "transaction_states[0].error_code"
     cases = [
-        _Case("EndTxn", *_ALL, {**who, "committed": True}, "error_code", wrong),
-        _Case("AddOffsetsToTxn", *_ALL, {**who, "group_id": name}, "error_code", wrong),
-        _Case("DescribeTransactions", *_ALL, described, state, ("TRANSACTIONAL_ID_NOT_FOUND",)),
+        _Case("EndTxn", *_ALL_VERSIONS, {**who, "committed": True}, "error_code", wrong),
+        _Case("AddOffsetsToTxn", *_ALL_VERSIONS, {**who, "group_id": name}, "error_code", wrong),
+        _Case(
+            "DescribeTransactions",
+            *_ALL_VERSIONS,
+            described,
+            state,
+            ("TRANSACTIONAL_ID_NOT_FOUND",),
+        ),
     ]
-    await _judge(cases, probed, say, node)
+    await _check_cases(cases, probed, say, node)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conform.probe.probe_registry import Probed, probe
-from conform.probe.probe_reporter import LiveSay
-from conform.probe.probe_target import ABOUT, Target, errors_of
-from conform.probe.raw_exchange import Said, request_frame
+from conform.probe.probe_registry import ProbeContext, probe
+from conform.probe.probe_reporter import ProbeReporter
+from conform.probe.probe_target import CLIENT_SOFTWARE, Target, error_names
+from conform.probe.raw_exchange import RawExchange, encode_request
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.compiled import UNKNOWN_TAGS
 
@@ -22,50 +22,50 @@ _TAGS = {9_999: b"from a newer client", 2_000_000: b""}
     asks="The same answer as without them: in the header, in the body, in structs of an array.",
     example="Metadata v12 with an unknown tag 9999 closes the connection",
 )
-async def ignored(probed: Probed, say: LiveSay) -> None:
+async def tags_ignored(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send requests with and without tags, and compare the responses."""
-    for name, fields in _asked(probed.own.name("no-such")):
-        for version in _flexible(probed.target, name):
-            plain = await _once(probed.target, name, version, fields)
-            for place, header, more in _tagged(fields):
-                said = await _once(probed.target, name, version, more, header)
-                if not say.answers(said):
+    for name, fields in _requests(probed.fixtures.absent_name("no-such")):
+        for version in _flexible_versions(probed.target, name):
+            plain = await _request_once(probed.target, name, version, fields)
+            for place, header, more in _with_tags(fields):
+                said = await _request_once(probed.target, name, version, more, header)
+                if not say.check_readable(said):
                     continue
-                same = errors_of(said) == errors_of(plain)
-                say.holds(
+                same = error_names(said) == error_names(plain)
+                say.check(
                     same,
                     f"{said} with unknown tags in {place}: answered "
-                    f"{sorted(errors_of(said)) or 'no error'}, without them "
-                    f"{sorted(errors_of(plain)) or 'no error'}",
+                    f"{sorted(error_names(said)) or 'no error'}, without them "
+                    f"{sorted(error_names(plain)) or 'no error'}",
                     said,
                 )
 
 
-def _asked(name: str) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+def _requests(name: str) -> tuple[tuple[str, Mapping[str, Any]], ...]:
     """Return requests that any broker accepts, and that change nothing."""
     topics = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
     return (
-        ("ApiVersions", ABOUT),
+        ("ApiVersions", CLIENT_SOFTWARE),
         ("Metadata", topics),
         ("DescribeCluster", {}),
-        ("ListOffsets", {"replica_id": -1, "topics": [_partition(name)]}),
+        ("ListOffsets", {"replica_id": -1, "topics": [_topic_fields(name)]}),
         ("DescribeGroups", {"groups": [name]}),
         ("DescribeTopicPartitions", {"topics": [{"name": name}], "response_partition_limit": 10}),
     )
 
 
-def _partition(name: str) -> dict[str, Any]:
+def _topic_fields(name: str) -> dict[str, Any]:
     offset = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}
     return {"name": name, "partitions": [offset]}
 
 
-def _flexible(target: Target, name: str) -> list[int]:
+def _flexible_versions(target: Target, name: str) -> list[int]:
     found = api(KEYS[name])
     assert found is not None
     return [version for version in target.versions(name) if version in found.request.flexible]
 
 
-def _tagged(
+def _with_tags(
     fields: Mapping[str, Any],
 ) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
     """Yield the place of the tags, with the header and the body that contain them."""
@@ -76,18 +76,18 @@ def _tagged(
             yield field, {}, {**fields, field: [{**each, UNKNOWN_TAGS: _TAGS} for each in value]}
 
 
-async def _once(
+async def _request_once(
     target: Target,
     name: str,
     version: int,
     fields: Mapping[str, Any],
     header: Mapping[str, Any] | None = None,
-) -> Said:
+) -> RawExchange:
     """Send a request on a separate connection."""
-    line = await target.line()
+    line = await target.open_connection()
     try:
-        said = request_frame(name, version, fields, line.next_id(), header=header)
+        said = encode_request(name, version, fields, line.next_correlation_id(), header=header)
         line.send(said.request)
-        return await line.hear(said)
+        return await line.receive_response(said)
     finally:
         line.close()

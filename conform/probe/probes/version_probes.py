@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conform.probe.probe_registry import NOT_ALLOWED, Probed, probe
-from conform.probe.probe_reporter import LiveSay, start_of
-from conform.probe.probe_target import NotJudged, Target, errors_of
-from conform.probe.raw_exchange import Said
-from conform.probe.request_catalog import CHANGES_CLUSTER, Asked, always, reading, writing
+from conform.probe.probe_registry import WRITES_NOT_ALLOWED, ProbeContext, probe
+from conform.probe.probe_reporter import ProbeReporter, response_prefix
+from conform.probe.probe_target import NotJudged, Target, error_names
+from conform.probe.raw_exchange import RawExchange
+from conform.probe.request_catalog import (
+    INTER_BROKER_APIS,
+    FieldsByVersion,
+    at_every_version,
+    read_requests,
+    write_requests,
+)
 from conform.registry.kafka_releases import OPTIONAL
 from conform.registry.rank import Severity
 from dissector.protocol.apis import NAMES, api
@@ -22,9 +28,9 @@ from dissector.protocol.carried import record_problems
     asks="An answer, all of whose bytes are what that version declares, and not error 35.",
     example="FindCoordinator v3 is answered in the form of v2",
 )
-async def in_its_form(probed: Probed, say: LiveSay) -> None:
+async def every_offered_version(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send a harmless request of every API, at every version."""
-    fields, lack = await _fields(probed)
+    fields, lack = await _fields_by_api(probed)
     for key, (low, high) in sorted(probed.target.offered.items()):
         name = NAMES.get(key)
         if name is None or api(key) is None:
@@ -36,20 +42,20 @@ async def in_its_form(probed: Probed, say: LiveSay) -> None:
         known = probed.target.versions(name)
         if len(known) <= high - low:
             say.unjudged(f"{name} has versions that are not known to us")
-        if name in CHANGES_CLUSTER:
+        if name in INTER_BROKER_APIS:
             say.unjudged(f"{name} may change the cluster: it is not asked")
         elif name not in fields:
             say.unjudged(f"{name}: {lack}")
         else:
             for version in known:
-                if why := _not_served(probed.target, name, version):
+                if why := _why_not_served(probed.target, name, version):
                     say.unjudged(why)
                     continue
                 asked = fields[name](version)
-                _judge(await probed.target.ask(name, asked, version, patient=False), say)
+                _check_response(await probed.target.request(name, asked, version, retry=False), say)
 
 
-def _not_served(target: Target, name: str, version: int) -> str:
+def _why_not_served(target: Target, name: str, version: int) -> str:
     """Return why Kafka's brokers offer a version that they don't serve; empty: they do."""
     if name == "Produce" and version < 3 and not target.versions("Fetch", until=3):
         return "Produce v0-2 are only listed since Kafka 4.0, for librdkafka (KAFKA-18659)"
@@ -58,24 +64,26 @@ def _not_served(target: Target, name: str, version: int) -> str:
     return ""
 
 
-async def _fields(probed: Probed) -> tuple[dict[str, Asked], str]:
+async def _fields_by_api(probed: ProbeContext) -> tuple[dict[str, FieldsByVersion], str]:
     """Return the requests of each API by version, and why the other APIs get none."""
-    nothing = reading(probed.own.name("no-such"))
-    found: dict[str, Asked] = {name: always(fields) for name, fields in nothing.items()}
+    nothing = read_requests(probed.fixtures.absent_name("no-such"))
+    found: dict[str, FieldsByVersion] = {
+        name: at_every_version(fields) for name, fields in nothing.items()
+    }
     if not probed.target.allow_writes:
-        return found, NOT_ALLOWED
+        return found, WRITES_NOT_ALLOWED
     try:
-        topic = await probed.own.topic("forms")
+        topic = await probed.fixtures.topic("forms")
     except NotJudged as why:
         return found, str(why)
-    return found | writing(probed.own, topic), "nothing is known that may be asked"
+    return found | write_requests(probed.fixtures, topic), "nothing is known that may be asked"
 
 
-def _judge(said: Said, say: LiveSay) -> None:
-    if not say.answers(said):
+def _check_response(said: RawExchange, say: ProbeReporter) -> None:
+    if not say.check_readable(said):
         return
     say.judged()
-    if "UNSUPPORTED_VERSION" in errors_of(said):
+    if "UNSUPPORTED_VERSION" in error_names(said):
         by_setting = said.api_key in OPTIONAL
         what = "its settings may forbid it" if by_setting else "which it offers"
         say.broken(
@@ -83,13 +91,13 @@ def _judge(said: Said, say: LiveSay) -> None:
             said,
             severity=Severity.NOTE if by_setting else None,
         )
-    for wrong in wrongs(said):
-        say.broken(f"{said}: the answer {start_of(said)}: {wrong}", said)
+    for wrong in schema_deviations(said):
+        say.broken(f"{said}: the answer {response_prefix(said)}: {wrong}", said)
 
 
-def wrongs(said: Said) -> Iterator[str]:
+def schema_deviations(said: RawExchange) -> Iterator[str]:
     """Yield the deviations of a response from its version's schema."""
-    message = said.answer
+    message = said.response
     if message is None or message.body is None:
         return
     yield from map(str, message.problems)

@@ -16,13 +16,13 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records import Batch, RecordBatch, UnreadBatch
 
 READ_COMMITTED = 1
-_FIRST_WHOLE = 3
+_FIRST_WITH_WHOLE_BATCH = 3
 _FIRST_WITH_ISOLATION = 4
 _UNKNOWN_TOPIC_ID, _INCONSISTENT_TOPIC_ID, _SESSION_TOPIC_ID = 100, 103, 106
 _ABORT = "ABORT"
 
 
-def _answered(turn: Turn, say: Say) -> bool:
+def _is_complete(turn: Turn, say: Say) -> bool:
     """Tell whether request and response can be looked at; else say why not."""
     why = turn.lacks()
     if why:
@@ -30,12 +30,12 @@ def _answered(turn: Turn, say: Say) -> bool:
     return not why
 
 
-def _fields(turn: Turn) -> list[tuple[Message, Carried]]:
+def _records_fields(turn: Turn) -> list[tuple[Message, Carried]]:
     """Return the `records` fields of the response."""
     return [(message, field) for message, field in turn.carried if message is turn.response]
 
 
-def _topic(field: Carried) -> object:
+def _topic_key(field: Carried) -> object:
     return field.topic_id if field.topic is None else field.topic
 
 
@@ -60,13 +60,13 @@ def _last_offset(batch: Batch) -> int | None:
 def covers_the_offset(turn: Turn, say: Say) -> None:
     """Hold the batches against the offset that was asked for."""
     fetching = fetching_of(turn)
-    if not _answered(turn, say) or fetching is None:
+    if not _is_complete(turn, say) or fetching is None:
         return
-    for message, field in _fields(turn):
+    for message, field in _records_fields(turn):
         ends = [end for end in map(_last_offset, field.batches) if end is not None]
         if not ends:
             continue
-        offset = fetching.offset_of((_topic(field), field.partition))  # type: ignore[arg-type]
+        offset = fetching.offset_of((_topic_key(field), field.partition))  # type: ignore[arg-type]
         if offset is None:
             say.unjudged("the beginning of the fetch session is not in the capture")
             continue
@@ -90,11 +90,11 @@ def covers_the_offset(turn: Turn, say: Say) -> None:
     example="a Fetch v11 response that holds 1,000 bytes of a batch of 5,000",
     apis=("Fetch",),
 )
-def one_whole_batch(turn: Turn, say: Say) -> None:
+def one_complete_batch(turn: Turn, say: Say) -> None:
     """Ask whether anything but a part of a batch is returned."""
-    if not _answered(turn, say) or (turn.version or 0) < _FIRST_WHOLE:
+    if not _is_complete(turn, say) or (turn.version or 0) < _FIRST_WITH_WHOLE_BATCH:
         return
-    for message, field in _fields(turn):
+    for message, field in _records_fields(turn):
         if not field.batches:
             continue
         say.judged()
@@ -119,7 +119,7 @@ def one_whole_batch(turn: Turn, say: Say) -> None:
 def offsets_in_order(turn: Turn, say: Say) -> None:
     """Hold the offsets that a broker tells of a partition against each other."""
     fetching = fetching_of(turn)
-    if not _answered(turn, say) or fetching is None or turn.told is None:
+    if not _is_complete(turn, say) or fetching is None or turn.told is None:
         return
     for index, topic in enumerate(turn.told.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
@@ -153,14 +153,14 @@ def offsets_in_order(turn: Turn, say: Say) -> None:
     example="records and the ABORT marker of producer 7, and an empty list",
     apis=("Fetch",),
 )
-def aborted_are_listed(turn: Turn, say: Say) -> None:
+def aborted_transactions_listed(turn: Turn, say: Say) -> None:
     """Hold the list of aborted transactions against the records."""
-    if (turn.version or 0) < _FIRST_WITH_ISOLATION or not _answered(turn, say):
+    if (turn.version or 0) < _FIRST_WITH_ISOLATION or not _is_complete(turn, say):
         return
     assert turn.asked is not None
     assert turn.told is not None
     committed = turn.asked.isolation_level == READ_COMMITTED
-    batches = {field.path: field.batches for _, field in _fields(turn)}
+    batches = {field.path: field.batches for _, field in _records_fields(turn)}
     for index, topic in enumerate(turn.told.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
             if each.error_code:
@@ -174,12 +174,12 @@ def aborted_are_listed(turn: Turn, say: Say) -> None:
                     place = f"{path}.aborted_transactions"
                     say.broken(Side.BROKER, found, path=place, severity=Severity.WARNING)
                 continue
-            found = _unlisted(batches.get(f"{path}.records", []), listed or [])
+            found = _unlisted_abort(batches.get(f"{path}.records", []), listed or [])
             if found:
                 say.broken(Side.BROKER, found, path=f"{path}.aborted_transactions")
 
 
-def _unlisted(batches: list[Batch], listed: list[Container]) -> str:
+def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
     """Return which aborted transaction among some batches is not in the list; empty: none."""
     begun: dict[int, int] = {}
     for batch in batches:
@@ -212,7 +212,7 @@ def _unlisted(batches: list[Batch], listed: list[Container]) -> str:
 def topics_by_id(turn: Turn, say: Say) -> None:
     """Look at the errors of an answer, and at whom they are about."""
     fetching = fetching_of(turn)
-    if not _answered(turn, say) or fetching is None or turn.told is None:
+    if not _is_complete(turn, say) or fetching is None or turn.told is None:
         return
     about_ids = (_UNKNOWN_TOPIC_ID, _INCONSISTENT_TOPIC_ID, _SESSION_TOPIC_ID)
     all_known = fetching.is_full or fetching.session is not None
@@ -238,9 +238,9 @@ def topics_by_id(turn: Turn, say: Say) -> None:
     example="preferred_read_replica 2 beside records",
     apis=("Fetch",),
 )
-def no_records_beside_a_replica(turn: Turn, say: Say) -> None:
+def no_records_with_preferred_replica(turn: Turn, say: Say) -> None:
     """Look for records beside a preferred read replica."""
-    if not _answered(turn, say) or turn.told is None:
+    if not _is_complete(turn, say) or turn.told is None:
         return
     for index, topic in enumerate(turn.told.responses or ()):
         for number, each in enumerate(topic.partitions or ()):

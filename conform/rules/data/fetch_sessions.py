@@ -20,7 +20,7 @@ _MARGIN_MS = 1000
 """Tolerance beyond max_wait_ms."""
 
 _CONSUMER = -1
-_SPECIAL_TIMES = {-1: 0, -2: 0, -3: 7, -4: 8, -5: 9, -6: 11}
+_SPECIAL_TIMESTAMPS = {-1: 0, -2: 0, -3: 7, -4: 8, -5: 9, -6: 11}
 """Special ListOffsets timestamps -> first version with them."""
 
 _NOT_FOR_REPLICAS = ("Produce", "JoinGroup", "OffsetCommit", "ConsumerGroupHeartbeat")
@@ -77,7 +77,7 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
     example="the same high watermark again, without records",
     apis=("Fetch",),
 )
-def unchanged_is_left_out(turn: Turn, say: Say) -> None:
+def unchanged_partitions_omitted(turn: Turn, say: Say) -> None:
     """Report unchanged partitions in an incremental response."""
     fetching = fetching_of(turn)
     if turn.lacks() or fetching is None or fetching.session is None or turn.told is None:
@@ -87,13 +87,13 @@ def unchanged_is_left_out(turn: Turn, say: Say) -> None:
     say.judged()
     for key, each in partitions(turn.told.responses):
         news = each.records or each.error_code or each.get("preferred_read_replica", -1) != -1
-        if news or _diverges(each) or fetching.session.told.get(key) != Told.of(each):
+        if news or _has_epoch_or_snapshot(each) or fetching.session.told.get(key) != Told.of(each):
             continue
         found = f"'{key[0]}', partition {key[1]}, is told again without any news"
         say.broken(Side.BROKER, found, path="responses")
 
 
-def _diverges(partition: object) -> bool:
+def _has_epoch_or_snapshot(partition: object) -> bool:
     """Return whether a response has a diverging epoch or a snapshot id for a replica."""
     for name in ("diverging_epoch", "snapshot_id"):
         told = getattr(partition, name, None)
@@ -102,14 +102,14 @@ def _diverges(partition: object) -> bool:
     return False
 
 
-class _Answers:
+class _ResponseTimes:
     """Completion time of a connection's last response, and a late Fetch not yet reported."""
 
     def __init__(self) -> None:
         self.last_ns = 0
         self.late: tuple[Turn, str] | None = None
 
-    def tell(self, turn: Turn, say: Say) -> None:
+    def report_late(self, turn: Turn, say: Say) -> None:
         """Report the late response once a later request proves that it did not arrive sooner."""
         late, self.late = self.late, None
         if late is None or turn.exchange.request_packet is None:
@@ -128,10 +128,10 @@ class _Answers:
     "or from the answer before it, if that came later.",
     example="max_wait_ms 500, answered after 9 seconds",
 )
-def answers_in_time(turn: Turn, say: Say) -> None:
+def response_in_time(turn: Turn, say: Say) -> None:
     """Check the duration of a Fetch, from the request or the previous response if later."""
-    answers = turn.talk.state(_Answers)
-    answers.tell(turn, say)
+    answers = turn.talk.state(_ResponseTimes)
+    answers.report_late(turn, say)
     done, begun = turn.exchange.response_time_ns, turn.exchange.request_time_ns
     before = answers.last_ns
     if done is not None:
@@ -161,7 +161,7 @@ def answers_in_time(turn: Turn, say: Say) -> None:
     example="timestamp -3 in ListOffsets v6",
     apis=("ListOffsets",),
 )
-def times_are_known(turn: Turn, say: Say) -> None:
+def timestamps_known(turn: Turn, say: Say) -> None:
     """Check timestamps below 0 against the version."""
     if why := turn.lacks(response=False):
         say.unjudged(why)
@@ -172,7 +172,7 @@ def times_are_known(turn: Turn, say: Say) -> None:
         for number, each in enumerate(topic.partitions or ()):
             say.judged()
             time = each.timestamp
-            first = _SPECIAL_TIMES.get(time)
+            first = _SPECIAL_TIMESTAMPS.get(time)
             if time < 0 and (first is None or version < first):
                 path = f"topics[{index}].partitions[{number}].timestamp"
                 say.broken(Side.CLIENT, f"timestamp {time} in v{version}", path=path)

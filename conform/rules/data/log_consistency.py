@@ -12,11 +12,11 @@ from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.records import RecordBatch
 
-_TOPICS_CHANGE = ("CreateTopics", "DeleteTopics")
+_TOPIC_CHANGES = ("CreateTopics", "DeleteTopics")
 _READ_COMMITTED = 1
 
 
-def _torn(turn: Turn, say: Say) -> bool:
+def _is_incomplete(turn: Turn, say: Say) -> bool:
     """Tell whether an exchange can't be looked at, and say why."""
     why = turn.lacks() or turn.talk.torn
     if why:
@@ -34,13 +34,13 @@ def _torn(turn: Turn, say: Say) -> bool:
     asks="The offsets that an append is answered with were not given to another append, and are "
     "above those of appends that were answered before it was sent.",
     example="two batches are both answered with base_offset 7",
-    apis=("Produce", *_TOPICS_CHANGE),
+    apis=("Produce", *_TOPIC_CHANGES),
 )
 def offsets_are_own(turn: Turn, say: Say) -> None:
     """Hold each append against those before it."""
     logs = turn.world.state(Logs)
     claims = logs.at(turn)
-    if turn.exchange.api != "Produce" or _torn(turn, say):
+    if turn.exchange.api != "Produce" or _is_incomplete(turn, say):
         return
     sent_ns = turn.exchange.request_time_ns or 0
     for claim in claims:
@@ -57,11 +57,11 @@ def offsets_are_own(turn: Turn, say: Say) -> None:
                     f"offset {made.first} is given, where {before.first} to {before.end - 1} were "
                     "given before"
                 )
-                _say_of_log(turn, say, claim, before, found)
+                _report_log(turn, say, claim, before, found)
                 break
 
 
-def _say_of_log(turn: Turn, say: Say, claim: Claim, before: Range | Bound, found: str) -> None:
+def _report_log(turn: Turn, say: Say, claim: Claim, before: Range | Bound, found: str) -> None:
     """Say what a broker says wrong of a log: certain where it said otherwise on this connection."""
     is_certain = before.talk == turn.talk.number or claim.topic_id is not None
     severity = None if is_certain else Severity.WARNING
@@ -77,13 +77,13 @@ def _say_of_log(turn: Turn, say: Say, claim: Claim, before: Range | Bound, found
     asks="What one broker tells of a partition in Fetch, ListOffsets, Produce and DeleteRecords is "
     "not below what it told before the request was sent.",
     example="high watermark 100, then 60",
-    apis=("Produce", "Fetch", "ListOffsets", "DeleteRecords", *_TOPICS_CHANGE),
+    apis=("Produce", "Fetch", "ListOffsets", "DeleteRecords", *_TOPIC_CHANGES),
 )
-def never_back(turn: Turn, say: Say) -> None:
+def log_ends_never_go_back(turn: Turn, say: Say) -> None:
     """Hold what is told of a log against what was told before."""
     logs = turn.world.state(Logs)
     claims = logs.at(turn)
-    if turn.exchange.api in _TOPICS_CHANGE or _torn(turn, say):
+    if turn.exchange.api in _TOPIC_CHANGES or _is_incomplete(turn, say):
         return
     sent_ns = turn.exchange.request_time_ns or 0
     for claim in claims:
@@ -99,7 +99,7 @@ def never_back(turn: Turn, say: Say) -> None:
                 continue
             if now < before.offset:
                 found = f"the {what} is {now}, after {before.offset}"
-                _say_of_log(turn, say, claim, before, found)
+                _report_log(turn, say, claim, before, found)
 
 
 @rule(
@@ -113,7 +113,7 @@ def never_back(turn: Turn, say: Say) -> None:
     example="a batch at offset 40, with high watermark 30",
     apis=("Fetch",),
 )
-def below_the_end(turn: Turn, say: Say) -> None:
+def below_high_watermark(turn: Turn, say: Say) -> None:
     """Hold the batches of an answer against its offsets."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
@@ -153,7 +153,7 @@ def below_the_end(turn: Turn, say: Say) -> None:
 )
 def as_appended(turn: Turn, say: Say) -> None:
     """Hold the batches of an answer against appends, and against each other."""
-    if _torn(turn, say):
+    if _is_incomplete(turn, say):
         return
     logs = turn.world.state(Logs)
     logs.at(turn)
@@ -162,12 +162,14 @@ def as_appended(turn: Turn, say: Say) -> None:
         name = turn.topic_name(field.topic, field.topic_id)
         log = logs.of((turn.talk.broker.address, name, field.partition), field.topic_id)
         say.judged()
-        found = _epoch_falls(batches) or (_differs(batches, list(log.ranges)) if log else "")
+        found = _epoch_decrease(batches) or (
+            _appended_otherwise(batches, list(log.ranges)) if log else ""
+        )
         if found:
             say.broken(Side.BROKER, found, message=message, path=field.path)
 
 
-def _epoch_falls(batches: list[RecordBatch]) -> str:
+def _epoch_decrease(batches: list[RecordBatch]) -> str:
     """Return where the leader epoch of a batch is below the one before; empty: nowhere."""
     for one, two in pairwise(batch.partition_leader_epoch for batch in batches):
         if 0 <= two < one:
@@ -175,7 +177,7 @@ def _epoch_falls(batches: list[RecordBatch]) -> str:
     return ""
 
 
-def _differs(batches: list[RecordBatch], ranges: list[Range]) -> str:
+def _appended_otherwise(batches: list[RecordBatch], ranges: list[Range]) -> str:
     """Return which batch is not what was appended at its offsets; empty: all are."""
     for batch in batches:
         first, end = batch.base_offset, batch.base_offset + batch.last_offset_delta + 1
@@ -199,7 +201,7 @@ def _differs(batches: list[RecordBatch], ranges: list[Range]) -> str:
     example="timestamp 1000 is asked, a record of timestamp 900 is answered",
     apis=("ListOffsets",),
 )
-def answers_the_time(turn: Turn, say: Say) -> None:
+def timestamp_matches(turn: Turn, say: Say) -> None:
     """Hold the timestamps of an answer against those of the request."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:

@@ -14,14 +14,14 @@ from conform.registry.rule import Side, rule
 
 NO_ID = UUID(int=0)
 
-_FIRST_WITH_IDS, _FIRST_ASKED_BY_ID = 10, 12
+_FIRST_WITH_IDS, _FIRST_REQUEST_BY_ID = 10, 12
 _FIRST_WITH_OFFLINE = 5
 _FIRST_WITH_EPOCHS = 7
 _FIRST_OF_MANY_KEYS = 4
 _KEY_TYPES = {0: 0, 1: 1, 2: 6}
 """FindCoordinator key type (group, transaction, share partition) -> first version with it."""
 
-_MOST_PARTITIONS = 50_000
+_MAX_PARTITIONS = 50_000
 
 
 @rule(
@@ -35,7 +35,7 @@ _MOST_PARTITIONS = 50_000
     example="Metadata v9 with topics [] is answered with every topic",
     apis=("Metadata",),
 )
-def tells_of_what_was_asked(turn: Turn, say: Say) -> None:
+def requested_topics(turn: Turn, say: Say) -> None:
     """Compare the topics in request and response."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
@@ -89,7 +89,7 @@ def names_or_ids(turn: Turn, say: Say) -> None:
     say.judged()
     for index, topic in enumerate(asked.topics):
         has_id = topic.topic_id != NO_ID
-        if version < _FIRST_ASKED_BY_ID and (has_id or topic.name is None):
+        if version < _FIRST_REQUEST_BY_ID and (has_id or topic.name is None):
             found = f"v{version} asks for a topic by its id"
         elif topic.name is None and not has_id:
             found = "a topic has neither a name nor an id"
@@ -108,7 +108,7 @@ def names_or_ids(turn: Turn, say: Say) -> None:
     example="leader_id 7, where brokers 1 to 3 are listed",
     apis=("Metadata",),
 )
-def nodes_are_known(turn: Turn, say: Say) -> None:
+def listed_brokers(turn: Turn, say: Say) -> None:
     """Check leader and replicas of each partition against the brokers."""
     told = turn.told
     if told is None:
@@ -120,12 +120,12 @@ def nodes_are_known(turn: Turn, say: Say) -> None:
     say.judged()
     for at, topic in enumerate(told.topics):
         for index, partition in enumerate(topic.partitions):
-            found = _strangers(partition, brokers, turn.version or 0)
+            found = _node_fault(partition, brokers, turn.version or 0)
             if found:
                 say.broken(Side.BROKER, found, path=f"topics[{at}].partitions[{index}]")
 
 
-def _strangers(partition: Container, brokers: set[int], version: int) -> str:
+def _node_fault(partition: Container, brokers: set[int], version: int) -> str:
     """Return the first fault in the nodes of a partition; empty: none."""
     replicas, leader = set(partition.replica_nodes), partition.leader_id
     if leader >= 0 and leader not in brokers:
@@ -142,11 +142,11 @@ def _strangers(partition: Container, brokers: set[int], version: int) -> str:
     return ""
 
 
-class _Epochs(Newest[tuple[UUID, int], int]):
+class _LeaderEpochs(Newest[tuple[UUID, int], int]):
     """Leader epochs in the responses on one connection, by topic id and partition."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST_PARTITIONS)
+        super().__init__(_MAX_PARTITIONS)
 
 
 @rule(
@@ -166,7 +166,7 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
         return
     if (turn.version or 0) < max(_FIRST_WITH_EPOCHS, _FIRST_WITH_IDS):
         return
-    known = turn.talk.state(_Epochs)
+    known = turn.talk.state(_LeaderEpochs)
     for at, topic in enumerate(told.topics):
         if topic.topic_id == NO_ID:
             continue
@@ -191,7 +191,7 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
     example="FindCoordinator v4 for two keys is answered with one coordinator",
     apis=("FindCoordinator",),
 )
-def coordinators(turn: Turn, say: Say) -> None:
+def requested_coordinators(turn: Turn, say: Say) -> None:
     """Check the key type, and compare the keys of request and response."""
     asked, told, version = turn.asked, turn.told, turn.version or 0
     if asked is None:

@@ -16,16 +16,16 @@ from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
 _FIRST_OF_GROUPS = 8
-_UNSTABLE = 88
-_MOST_OFFSETS = 100_000
-_MOST_TRANSACTIONS = 1_000
-_MOST_FETCHES = 20
+_UNSTABLE_OFFSET_COMMIT = 88
+_MAX_OFFSETS = 100_000
+_MAX_TRANSACTIONS = 1_000
+_MAX_FETCHES = 20
 
-Place: TypeAlias = tuple[str, object, int]
+GroupPartition: TypeAlias = tuple[str, object, int]
 """Group, topic by name or id, and partition."""
 
 
-def _topic(topic: Container) -> str | UUID:
+def _topic_key(topic: Container) -> str | UUID:
     """Return how a message names a topic."""
     found: str | UUID = topic.topic_id if topic.get("name") is None else topic.name
     return found
@@ -38,7 +38,9 @@ def _groups(body: Container) -> list[tuple[Container, str]]:
     return [(body, "")]
 
 
-def _fetched(asked: Container, told: Container) -> Iterator[tuple[Place, Container, str]]:
+def _fetched_partitions(
+    asked: Container, told: Container
+) -> Iterator[tuple[GroupPartition, Container, str]]:
     """Yield the partitions of an answer that have no error, and where they stand."""
     for index, (group, path) in enumerate(_groups(told)):
         name = group.get("group_id", asked.get("group_id"))
@@ -46,7 +48,7 @@ def _fetched(asked: Container, told: Container) -> Iterator[tuple[Place, Contain
             continue
         for at, topic in enumerate(group.topics):
             for number, partition in enumerate(topic.partitions):
-                place = name, _topic(topic), partition.partition_index
+                place = name, _topic_key(topic), partition.partition_index
                 yield place, partition, f"{path}topics[{at}].partitions[{number}]"
 
 
@@ -56,10 +58,10 @@ class _Commit:
 
     offset: int
     metadata: str
-    told_ns: int
+    response_ns: int
 
 
-class _Commits(Newest[Place, _Commit]):
+class _Commits(Newest[GroupPartition, _Commit]):
     """
     What members of classic groups committed on this connection since they joined.
 
@@ -68,8 +70,8 @@ class _Commits(Newest[Place, _Commit]):
     """
 
     def __init__(self) -> None:
-        super().__init__(_MOST_OFFSETS)
-        self.groups: Newest[str, None] = Newest(_MOST_TRANSACTIONS)
+        super().__init__(_MAX_OFFSETS)
+        self.groups: Newest[str, None] = Newest(_MAX_TRANSACTIONS)
 
     def forget(self, group: str) -> None:
         """Forget the commits of a group: others may commit in it."""
@@ -87,7 +89,7 @@ class _Commits(Newest[Place, _Commit]):
     example="offset 42 with metadata 'here' comes back with empty metadata",
     apis=("JoinGroup", "OffsetCommit", "OffsetFetch"),
 )
-def comes_back(turn: Turn, say: Say) -> None:
+def committed_offset_returned(turn: Turn, say: Say) -> None:
     """Note commits; compare them with what is fetched."""
     asked, told, commits = turn.asked, turn.told, turn.talk.state(_Commits)
     if asked is None or told is None or not turn.whole:
@@ -97,15 +99,15 @@ def comes_back(turn: Turn, say: Say) -> None:
         commits.forget(asked.group_id)
         commits.groups[asked.group_id] = None
     elif turn.exchange.api == "OffsetCommit":
-        _note(turn, commits, asked, told)
+        _record_commits(turn, commits, asked, told)
     else:
-        _compare(turn, say, commits, asked, told)
+        _compare_with_commits(turn, say, commits, asked, told)
 
 
-def _note(turn: Turn, commits: _Commits, asked: Container, told: Container) -> None:
+def _record_commits(turn: Turn, commits: _Commits, asked: Container, told: Container) -> None:
     """Note what was committed without an error; what has one may or may not be committed."""
     errors = {
-        (_topic(topic), each.partition_index): each.error_code
+        (_topic_key(topic), each.partition_index): each.error_code
         for topic in told.topics
         for each in topic.partitions
     }
@@ -113,7 +115,7 @@ def _note(turn: Turn, commits: _Commits, asked: Container, told: Container) -> N
     is_member = is_member and asked.group_id in commits.groups
     for topic in asked.topics:
         for each in topic.partitions:
-            place = asked.group_id, _topic(topic), each.partition_index
+            place = asked.group_id, _topic_key(topic), each.partition_index
             commits.pop(place, None)
             is_taken = errors.get(place[1:]) == 0
             if is_taken and is_member and turn.exchange.response_time_ns is not None:
@@ -123,12 +125,14 @@ def _note(turn: Turn, commits: _Commits, asked: Container, told: Container) -> N
                 )
 
 
-def _compare(turn: Turn, say: Say, commits: _Commits, asked: Container, told: Container) -> None:
-    for place, partition, path in _fetched(asked, told):
+def _compare_with_commits(
+    turn: Turn, say: Say, commits: _Commits, asked: Container, told: Container
+) -> None:
+    for place, partition, path in _fetched_partitions(asked, told):
         commit = commits.get(place)
         if commit is None or partition.error_code:
             continue
-        if commit.told_ns >= (turn.exchange.request_time_ns or 0):
+        if commit.response_ns >= (turn.exchange.request_time_ns or 0):
             continue
         say.judged()
         got = partition.committed_offset, partition.metadata or ""
@@ -147,7 +151,7 @@ def _compare(turn: Turn, say: Say, commits: _Commits, asked: Container, told: Co
     example="two groups are asked for, one is told of",
     apis=("OffsetFetch",),
 )
-def told_as_asked(turn: Turn, say: Say) -> None:
+def requested_partitions(turn: Turn, say: Say) -> None:
     """Compare groups and partitions of request and response."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
@@ -167,27 +171,27 @@ def told_as_asked(turn: Turn, say: Say) -> None:
         asked_group, _ = by_name[group.get("group_id", names[0])]
         if asked_group.topics is None or group.get("error_code"):
             continue
-        due = {(_topic(t), p) for t in asked_group.topics for p in t.partition_indexes}
-        there_are = {(_topic(t), p.partition_index) for t in group.topics for p in t.partitions}
+        due = {(_topic_key(t), p) for t in asked_group.topics for p in t.partition_indexes}
+        there_are = {(_topic_key(t), p.partition_index) for t in group.topics for p in t.partitions}
         if due != there_are:
             found = f"{len(there_are)} partitions are told of, not the {len(due)} asked for"
             say.broken(Side.BROKER, found, path=f"{path}topics")
 
 
 @dataclass(slots=True)
-class _Pending:
+class _PendingOffsets:
     """Offsets that a transaction has committed, where, and who asked for stable ones meanwhile."""
 
     broker: str
-    places: dict[Place, int] = field(default_factory=dict)
+    places: dict[GroupPartition, int] = field(default_factory=dict)
     fetches: list[Turn] = field(default_factory=list)
 
 
-class _Transactions(Newest[tuple[str, int, int], _Pending]):
+class _Transactions(Newest[tuple[str, int, int], _PendingOffsets]):
     """By the client's host, producer id and epoch: other clusters may give the same."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST_TRANSACTIONS)
+        super().__init__(_MAX_TRANSACTIONS)
 
 
 @rule(
@@ -200,7 +204,7 @@ class _Transactions(Newest[tuple[str, int, int], _Pending]):
     example="an offset is told, and the transaction that changes it is committed afterwards",
     apis=("TxnOffsetCommit", "OffsetFetch", "EndTxn"),
 )
-def stable(turn: Turn, say: Say) -> None:
+def stable_offsets(turn: Turn, say: Say) -> None:
     """Keep what may be unstable until the transaction ends: only that proves that it was open."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
@@ -208,31 +212,31 @@ def stable(turn: Turn, say: Say) -> None:
         return
     state, broker = turn.world.state(_Transactions), turn.talk.broker.address
     if "committed" in asked:
-        pending = state.pop(_producer(turn, asked), None)
+        pending = state.pop(_producer_key(turn, asked), None)
         if pending is not None and not told.error_code:
             _judge_pending(turn, say, pending)
     elif "producer_id" in asked:
-        key = _producer(turn, asked)
-        pending = state.get(key) or _Pending(broker)
+        key = _producer_key(turn, asked)
+        pending = state.get(key) or _PendingOffsets(broker)
         for topic in told.topics:
             for each in topic.partitions:
                 if not each.error_code:
-                    place = asked.group_id, _topic(topic), each.partition_index
+                    place = asked.group_id, _topic_key(topic), each.partition_index
                     pending.places[place] = turn.exchange.response_time_ns or 0
         state[key] = pending
     elif asked.get("require_stable"):
         for pending in state.values():
-            is_asked = any(p in pending.places for p, _, _ in _fetched(asked, told))
-            if is_asked and pending.broker == broker and len(pending.fetches) < _MOST_FETCHES:
+            is_asked = any(p in pending.places for p, _, _ in _fetched_partitions(asked, told))
+            if is_asked and pending.broker == broker and len(pending.fetches) < _MAX_FETCHES:
                 pending.fetches.append(turn.kept())
 
 
-def _producer(turn: Turn, asked: Container) -> tuple[str, int, int]:
+def _producer_key(turn: Turn, asked: Container) -> tuple[str, int, int]:
     host = turn.talk.client.address.rpartition(":")[0]
     return host, asked.producer_id, asked.producer_epoch
 
 
-def _judge_pending(end: Turn, say: Say, pending: _Pending) -> None:
+def _judge_pending(end: Turn, say: Say, pending: _PendingOffsets) -> None:
     """Judge the fetches between the commit of offsets and the end of the transaction."""
     ended_ns = end.exchange.request_time_ns or 0
     for fetch in pending.fetches:
@@ -240,11 +244,11 @@ def _judge_pending(end: Turn, say: Say, pending: _Pending) -> None:
         sent_ns, told_ns = fetch.exchange.request_time_ns or 0, fetch.exchange.response_time_ns or 0
         if asked is None or told is None or told_ns >= ended_ns:
             continue
-        for place, partition, path in _fetched(asked, told):
+        for place, partition, path in _fetched_partitions(asked, told):
             committed_ns = pending.places.get(place)
             if committed_ns is None or committed_ns >= sent_ns:
                 continue
             say.judged()
-            if partition.error_code != _UNSTABLE:
+            if partition.error_code != _UNSTABLE_OFFSET_COMMIT:
                 found = f"error {partition.error_code}, while a transaction had yet to end"
                 say.broken(Side.BROKER, found, path=f"{path}.error_code", of=fetch)

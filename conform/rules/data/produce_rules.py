@@ -10,18 +10,18 @@ from conform.evidence.observation import BatchTurn, Turn
 from conform.evidence.reporter import Say
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.rules.data.record_batches import say_of, sound
+from conform.rules.data.record_batches import report_field, sound_batch
 from dissector.protocol.facts import Facts, collect
 from dissector.protocol.records import RecordBatch, UnreadBatch
 
 _ZSTD_PRODUCE, _ZSTD_FETCH = 7, 10
 _LAST_OF_MAGIC_0, _LAST_OF_MAGIC_1 = 1, 3
 _FIRST_OF_MAGIC_2 = 3
-_TYPES_OF_END = (0, 1)
+_END_MARKER_TYPES = (0, 1)
 """Control records that end a transaction: ABORT and COMMIT."""
-_LEAST_MARKER = 6
+_MIN_MARKER_BYTES = 6
 _NO_PRODUCER = (-1, -1, -1)
-_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 @rule(
@@ -38,12 +38,12 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 )
 def begins_at_zero(turn: BatchTurn, say: Say) -> None:
     """Look at the base offset."""
-    batch = sound(turn, say)
+    batch = sound_batch(turn, say)
     if batch is None:
         return
     say.judged()
     if batch.base_offset:
-        say_of(turn, say, "base_offset", f"the base offset is {batch.base_offset}")
+        report_field(turn, say, "base_offset", f"the base offset is {batch.base_offset}")
 
 
 @rule(
@@ -57,7 +57,7 @@ def begins_at_zero(turn: BatchTurn, say: Say) -> None:
     on="batch",
     apis=("Produce", "Fetch"),
 )
-def zstd_is_known(turn: BatchTurn, say: Say) -> None:
+def zstd_supported(turn: BatchTurn, say: Say) -> None:
     """Hold zstd against the version of the message."""
     batch = turn.batch
     if isinstance(batch, UnreadBatch) or batch.codec != "zstd" or not batch.crc_ok:
@@ -68,7 +68,7 @@ def zstd_is_known(turn: BatchTurn, say: Say) -> None:
     if (turn.version or 0) < first or batch.magic < 2:
         found = f"zstd in {turn.exchange.api} v{turn.version}, magic {batch.magic}"
         severity = None if produced else Severity.WARNING
-        say_of(turn, say, "attributes", found, severity)
+        report_field(turn, say, "attributes", found, severity)
 
 
 @rule(
@@ -110,7 +110,7 @@ def one_batch(turn: Turn, say: Say) -> None:
     on="batch",
     apis=("Fetch",),
 )
-def converted(turn: BatchTurn, say: Say) -> None:
+def old_magic_for_old_fetch(turn: BatchTurn, say: Say) -> None:
     """Hold the magic against the version."""
     version = turn.version or 0
     if version > _LAST_OF_MAGIC_1 or isinstance(turn.batch, UnreadBatch):
@@ -118,7 +118,7 @@ def converted(turn: BatchTurn, say: Say) -> None:
     say.judged()
     most = 0 if version <= _LAST_OF_MAGIC_0 else 1
     if turn.batch.magic > most:
-        say_of(turn, say, "magic", f"magic {turn.batch.magic} in Fetch v{version}")
+        report_field(turn, say, "magic", f"magic {turn.batch.magic} in Fetch v{version}")
 
 
 @rule(
@@ -131,14 +131,14 @@ def converted(turn: BatchTurn, say: Say) -> None:
     on="batch",
     apis=("Produce",),
 )
-def no_control(turn: BatchTurn, say: Say) -> None:
+def no_control_batches(turn: BatchTurn, say: Say) -> None:
     """Look at the control bit."""
     batch = turn.batch
     if not isinstance(batch, RecordBatch) or not batch.crc_ok:
         return
     say.judged()
     if batch.control:
-        say_of(turn, say, "attributes", "a control batch is produced")
+        report_field(turn, say, "attributes", "a control batch is produced")
 
 
 @rule(
@@ -153,9 +153,9 @@ def no_control(turn: BatchTurn, say: Say) -> None:
     on="batch",
     apis=("Produce",),
 )
-def producer_is_whole(turn: BatchTurn, say: Say) -> None:
+def producer_fields_consistent(turn: BatchTurn, say: Say) -> None:
     """Look at producer id, epoch and sequence together."""
-    batch = sound(turn, say)
+    batch = sound_batch(turn, say)
     if batch is None or batch.control:
         return
     say.judged()
@@ -163,9 +163,9 @@ def producer_is_whole(turn: BatchTurn, say: Say) -> None:
     found = "producer id {}, epoch {}, base sequence {}".format(*triple)
     if batch.producer_id >= 0:
         if min(triple) < 0:
-            say_of(turn, say, "producer_epoch" if triple[1] < 0 else "base_sequence", found)
+            report_field(turn, say, "producer_epoch" if triple[1] < 0 else "base_sequence", found)
     elif triple != _NO_PRODUCER:
-        say_of(turn, say, "producer_id", found, Severity.WARNING)
+        report_field(turn, say, "producer_id", found, Severity.WARNING)
 
 
 @rule(
@@ -181,15 +181,15 @@ def producer_is_whole(turn: BatchTurn, say: Say) -> None:
     on="batch",
     apis=("Produce", "Fetch"),
 )
-def transaction_is_named(turn: BatchTurn, say: Say) -> None:
+def transactional_batch_identified(turn: BatchTurn, say: Say) -> None:
     """Ask whose transaction a batch belongs to."""
-    batch = sound(turn, say)
+    batch = sound_batch(turn, say)
     if batch is None or not batch.transactional:
         return
     say.judged()
     if batch.producer_id < 0:
         found = "a transactional batch has no producer id"
-        say_of(turn, say, "producer_id", found, Severity.WARNING)
+        report_field(turn, say, "producer_id", found, Severity.WARNING)
     elif turn.message.kind == "request" and turn.asked and turn.asked.transactional_id is None:
         found = "a transactional batch in a request without transactional id"
         say.broken(Side.CLIENT, found, message=turn.message, path="transactional_id")
@@ -206,20 +206,20 @@ def transaction_is_named(turn: BatchTurn, say: Say) -> None:
     on="batch",
     apis=("Fetch", "ShareFetch"),
 )
-def control_is_readable(turn: BatchTurn, say: Say) -> None:
+def control_records_readable(turn: BatchTurn, say: Say) -> None:
     """Look at keys and values of control records."""
     batch = turn.batch
     if not isinstance(batch, RecordBatch) or not batch.control or not batch.crc_ok:
         return
     say.judged()
     for index, record in enumerate(batch.records):
-        if found := _misshapen(record.key or b"", record.value or b""):
+        if found := _control_record_fault(record.key or b"", record.value or b""):
             path = f"{turn.path}.records[{index}]"
             span = turn.span(61)
             say.broken(Side.BROKER, found, message=turn.message, path=path, span=span)
 
 
-def _misshapen(key: bytes, value: bytes) -> str:
+def _control_record_fault(key: bytes, value: bytes) -> str:
     """Return what is wrong with a control record."""
     if len(key) < 4:
         return f"the key of a control record has {len(key)} bytes"
@@ -227,18 +227,18 @@ def _misshapen(key: bytes, value: bytes) -> str:
     number = int.from_bytes(key[2:4], "big", signed=True)
     if version < 0:
         return f"the key of a control record has version {version}"
-    if number in _TYPES_OF_END and len(value) < _LEAST_MARKER:
+    if number in _END_MARKER_TYPES and len(value) < _MIN_MARKER_BYTES:
         return f"the value of a marker has {len(value)} bytes"
     return ""
 
 
-class _Names(Newest[str, bool]):
+class _TopicNames(Newest[str, bool]):
     """Names of topics, and whether they are allowed."""
 
     def allows(self, name: str) -> bool:
         found = self.get(name)
         if found is None:
-            found = self[name] = bool(_NAME.fullmatch(name)) and name not in (".", "..")
+            found = self[name] = bool(_TOPIC_NAME.fullmatch(name)) and name not in (".", "..")
         return found
 
 
@@ -252,9 +252,9 @@ class _Names(Newest[str, bool]):
     example="a topic named 'a/b'",
     apis=("Produce", "CreateTopics", "Metadata"),
 )
-def topics_are_named(turn: Turn, say: Say) -> None:
+def valid_topic_names(turn: Turn, say: Say) -> None:
     """Look at the names that are asked for, and at those of topics that a broker has."""
-    names = turn.world.state(_Names)
+    names = turn.world.state(_TopicNames)
     asked = turn.request
     if asked is not None and asked.body is not None and asked.schema is not None:
         facts = Facts()

@@ -24,10 +24,10 @@ from dissector.protocol.records import RecordBatch
 
 _OUT_OF_ORDER = 45
 _ACKS = (-1, 0, 1)
-_ALL = -1
+_ACKS_ALL = -1
 
 
-class _Follow:
+class _Predecessors:
     """The batches of an exchange, each with what it follows directly: found once for all rules."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class _Follow:
 
 
 def _appends(turn: Turn) -> list[Append]:
-    return [append for append, _ in turn.world.state(_Follow).of(turn)]
+    return [append for append, _ in turn.world.state(_Predecessors).of(turn)]
 
 
 class _Accepted(Newest[Place, tuple[int, int, int]]):
@@ -67,17 +67,17 @@ class _Accepted(Newest[Place, tuple[int, int, int]]):
 )
 def sequences_go_up(turn: Turn, say: Say) -> None:
     """Hold each batch against the one that it follows in the log, or on the connection."""
-    for append, before in turn.world.state(_Follow).of(turn):
+    for append, before in turn.world.state(_Predecessors).of(turn):
         if append.error:
             _judge_refused(turn, say, append)
         elif before is None:
             say.unjudged("what the producer appended before is not in the capture")
         else:
-            _judge_taken(say, append, before)
-    _note_accepted(turn)
+            _judge_accepted(say, append, before)
+    _record_accepted(turn)
 
 
-def _judge_taken(say: Say, append: Append, before: Producer) -> None:
+def _judge_accepted(say: Say, append: Append, before: Producer) -> None:
     batch = append.batch
     if batch.producer_epoch < before.epoch:
         return
@@ -103,7 +103,7 @@ def _judge_refused(turn: Turn, say: Say, append: Append) -> None:
         say.broken(Side.CLIENT, found, message=append.message, path=append.path)
 
 
-def _note_accepted(turn: Turn) -> None:
+def _record_accepted(turn: Turn) -> None:
     accepted = turn.talk.state(_Accepted)
     for append in _appends(turn):
         batch = append.batch
@@ -132,10 +132,10 @@ def _is_repeated(append: Append, before: Producer) -> bool:
     example="one batch twice, answered with offset 10 and with offset 12",
     apis=("Produce",),
 )
-def retries_are_known(turn: Turn, say: Say) -> None:
+def retries_not_appended(turn: Turn, say: Say) -> None:
     """Look for sequences that were appended at two offsets."""
-    taken = turn.world.state(_Taken)
-    for append, before in turn.world.state(_Follow).of(turn):
+    taken = turn.world.state(_Appended)
+    for append, before in turn.world.state(_Predecessors).of(turn):
         if append.error or append.offset < 0:
             continue
         batch = append.batch
@@ -152,7 +152,7 @@ def retries_are_known(turn: Turn, say: Say) -> None:
             recent.append((batch.base_sequence, append.offset))
 
 
-class _Taken(Newest[tuple[Place, int, int], deque[tuple[int, int]]]):
+class _Appended(Newest[tuple[Place, int, int], deque[tuple[int, int]]]):
     """By place, producer and epoch the last sequences that were appended, with their offsets."""
 
 
@@ -170,7 +170,7 @@ class _InFlight(Newest[Place, deque[tuple[int, int]]]):
     example="six requests for one partition, then their answers",
     apis=("Produce",),
 )
-def five_under_way(turn: Turn, say: Say) -> None:
+def five_in_flight(turn: Turn, say: Say) -> None:
     """Count the batches that were not answered yet when a batch was sent."""
     if turn.talk.torn:
         say.unjudged(turn.talk.torn)
@@ -201,7 +201,7 @@ def five_under_way(turn: Turn, say: Say) -> None:
     example="acks 2",
     apis=("Produce",),
 )
-def acks_are_known(turn: Turn, say: Say) -> None:
+def valid_acks(turn: Turn, say: Say) -> None:
     """Look at the acks of a request."""
     if why := turn.lacks(response=False):
         say.unjudged(why)
@@ -214,6 +214,6 @@ def acks_are_known(turn: Turn, say: Say) -> None:
         return
     batches = [batch for _, carried in turn.carried for batch in carried.batches]
     idempotent = any(isinstance(b, RecordBatch) and b.producer_id >= 0 for b in batches)
-    if idempotent and acks != _ALL:
+    if idempotent and acks != _ACKS_ALL:
         found = f"acks is {acks} for an idempotent producer"
         say.broken(Side.CLIENT, found, path="acks", severity=Severity.WARNING)

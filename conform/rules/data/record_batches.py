@@ -29,43 +29,43 @@ def is_produced(turn: BatchTurn) -> bool:
     return turn.message.kind == "request"
 
 
-def sound(turn: BatchTurn, say: Say) -> RecordBatch | None:
+def sound_batch(turn: BatchTurn, say: Say) -> RecordBatch | None:
     """Return a batch of magic 2 without problems; else report it as unjudged and return None."""
     batch = turn.batch
     if not isinstance(batch, RecordBatch):
         return None
-    why = "the batch is damaged" if batch.problems else doubt_of(turn)
+    why = "the batch is damaged" if batch.problems else incomplete_reason(turn)
     if why:
         say.unjudged(why)
         return None
     return batch
 
 
-def say_of(
-    turn: BatchTurn, say: Say, name: str, found: str, severity: Severity | None = None
+def report_field(
+    turn: BatchTurn, say: Say, field: str, found: str, severity: Severity | None = None
 ) -> None:
     """Report a header field of the batch as breaking the rule."""
     say.broken(
         side_of(turn),
         found,
         message=turn.message,
-        path=f"{turn.path}.{name}",
-        span=place_of(turn, name),
+        path=f"{turn.path}.{field}",
+        span=place_of(turn, field),
         severity=severity,
     )
 
 
-def doubt_of(turn: BatchTurn) -> str:
+def incomplete_reason(turn: BatchTurn) -> str:
     """Return why bytes may be missing from the batch; empty if its message decodes fully."""
     return turn.talk.partial if turn.message.faults else ""
 
 
-def no_fault(id: str, applies: Applies, turn: BatchTurn, say: Say) -> None:
+def judge_bytes(id: str, applies: Applies, turn: BatchTurn, say: Say) -> None:
     """Report the first problem of a batch that breaks a rule."""
     batch = turn.batch
     if not applies(batch):
         return
-    if doubt := doubt_of(turn):
+    if doubt := incomplete_reason(turn):
         say.unjudged(doubt)
         return
     faults = batch_faults(batch) if batch.problems else []
@@ -88,18 +88,18 @@ def no_fault(id: str, applies: Applies, turn: BatchTurn, say: Say) -> None:
 
 
 @cache
-def _glance(applies: Applies) -> Callable[[BatchTurn], int | None]:
+def _fast_check(applies: Applies) -> Callable[[BatchTurn], int | None]:
     """Return the fast check for batches without problems."""
 
     def is_plain(turn: BatchTurn) -> int | None:
-        if turn.batch.problems or doubt_of(turn):
+        if turn.batch.problems or incomplete_reason(turn):
             return None
         return int(applies(turn.batch))
 
     return is_plain
 
 
-def _bytes(id: str, title: str, source: str, asks: str, example: str, applies: Applies) -> None:
+def _byte_rule(id: str, title: str, source: str, asks: str, example: str, applies: Applies) -> None:
     """Register a rule on the bytes of a batch."""
     rule(
         id,
@@ -109,8 +109,8 @@ def _bytes(id: str, title: str, source: str, asks: str, example: str, applies: A
         asks=asks,
         example=example,
         on="batch",
-        glance=_glance(applies),
-    )(partial(no_fault, id, applies))
+        glance=_fast_check(applies),
+    )(partial(judge_bytes, id, applies))
 
 
 def is_batch(batch: Any) -> bool:
@@ -123,7 +123,7 @@ def is_message(batch: Any) -> bool:
     return isinstance(batch, LegacyBatch)
 
 
-def _is_whole(batch: Any) -> bool:
+def _is_complete(batch: Any) -> bool:
     return not isinstance(batch, UnreadBatch) or not batch.partial or bool(batch.problems)
 
 
@@ -135,7 +135,7 @@ def _is_unread(batch: Any) -> bool:
     return isinstance(batch, UnreadBatch)
 
 
-_bytes(
+_byte_rule(
     "B01",
     "The CRC of a record batch is right",
     "DefaultRecordBatch.java (ensureValid, computeChecksum)",
@@ -143,7 +143,7 @@ _bytes(
     "a CRC over the whole batch, or CRC-32 in place of CRC-32C",
     is_batch,
 )
-_bytes(
+_byte_rule(
     "B02",
     "The CRC of a message is right",
     "LegacyRecord.java (computeChecksum)",
@@ -152,7 +152,7 @@ _bytes(
     "an inner message whose CRC was not computed",
     is_message,
 )
-_bytes(
+_byte_rule(
     "B03",
     "Batches have a known magic, and the size that they say",
     "DefaultRecordBatch.java and LegacyRecord.java (ensureValid); ByteBufferLogInputStream.java",
@@ -160,9 +160,9 @@ _bytes(
     "message 14 (magic 0) or 22; key and value fill it. Only what a broker sends may end in the "
     "middle of a batch.",
     "a Produce request whose last batch is cut off",
-    _is_whole,
+    _is_complete,
 )
-_bytes(
+_byte_rule(
     "B09",
     "A record is as long as it says",
     "DefaultRecord.java (readFrom): 'Invalid record size', 'Found invalid record structure'",
@@ -170,7 +170,7 @@ _bytes(
     "a record of length 20 whose headers end after 18 bytes",
     is_batch,
 )
-_bytes(
+_byte_rule(
     "B10",
     "Headers of records are counted right, and have keys",
     "DefaultRecord.java (readHeaders): 'Invalid negative header key size'",
@@ -178,7 +178,7 @@ _bytes(
     "a header with key length -1",
     is_batch,
 )
-_bytes(
+_byte_rule(
     "B12",
     "What is said to be lz4 is a valid frame",
     "Lz4BlockInputStream.java; KAFKA-3160: only readers of magic 0 forgive the header's checksum",
@@ -186,7 +186,7 @@ _bytes(
     "a bare lz4 block without a frame",
     _has_codec(_LZ4),
 )
-_bytes(
+_byte_rule(
     "B13",
     "What is said to be snappy is snappy, framed as xerial does or bare",
     "SnappyInputStream of snappy-java, which takes both",

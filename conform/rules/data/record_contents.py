@@ -16,13 +16,13 @@ from conform.evidence.reporter import Say
 from conform.registry.rank import Severity
 from conform.registry.rule import rule
 from conform.rules.data.record_batches import (
-    doubt_of,
+    incomplete_reason,
     is_batch,
     is_message,
     is_produced,
-    no_fault,
-    say_of,
-    sound,
+    judge_bytes,
+    report_field,
+    sound_batch,
 )
 from dissector.protocol.records import LegacyBatch, RecordBatch, UnreadBatch
 from dissector.protocol.records.compression import CODEC_MASK, CODECS
@@ -34,7 +34,7 @@ _USED_BITS = {0: 0x07, 1: 0x0F, 2: 0x7F}
 _USUAL_BITS = _USED_BITS[2] & ~TIMESTAMP_TYPE
 
 
-def _is_usual(turn: BatchTurn) -> int | None:
+def _keeps_all_rules(turn: BatchTurn) -> int | None:
     """Return 1 for a batch read as columns that keeps all rules below, None for the slow path."""
     batch = turn.batch
     if batch.__class__ is not PlainBatch or turn.message.faults:
@@ -57,17 +57,17 @@ def _is_usual(turn: BatchTurn) -> int | None:
     "in a payload that can be decompressed, and nothing follows them.",
     example="records_count 3 in front of two records",
     on="batch",
-    glance=_is_usual,
+    glance=_keeps_all_rules,
 )
-def counted(turn: BatchTurn, say: Say) -> None:
+def record_count(turn: BatchTurn, say: Say) -> None:
     """Check `records_count` against the records of the batch."""
     batch = turn.batch
     if is_produced(turn) and isinstance(batch, RecordBatch) and batch.records_count == 0:
         if not batch.problems:
             say.judged()
-            say_of(turn, say, "records_count", "a batch without records is produced")
+            report_field(turn, say, "records_count", "a batch without records is produced")
         return
-    no_fault("B04", is_batch, turn, say)
+    judge_bytes("B04", is_batch, turn, say)
 
 
 @rule(
@@ -79,11 +79,11 @@ def counted(turn: BatchTurn, say: Say) -> None:
     "one that is fetched, from which compaction may have taken records, it is not less than that.",
     example="last_offset_delta 0 with two records",
     on="batch",
-    glance=_is_usual,
+    glance=_keeps_all_rules,
 )
 def last_offset(turn: BatchTurn, say: Say) -> None:
     """Check `last_offset_delta` against the records."""
-    batch = sound(turn, say)
+    batch = sound_batch(turn, say)
     if batch is None:
         return
     say.judged()
@@ -93,7 +93,7 @@ def last_offset(turn: BatchTurn, say: Say) -> None:
     delta = batch.last_offset_delta
     if delta < least or (is_produced(turn) and delta > least):
         found = f"last_offset_delta is {delta}, the records give {least}"
-        say_of(turn, say, "last_offset_delta", found)
+        report_field(turn, say, "last_offset_delta", found)
 
 
 @rule(
@@ -106,14 +106,14 @@ def last_offset(turn: BatchTurn, say: Say) -> None:
     "fetched each is greater than the one before. A wrapper's offset is that of its last message.",
     example="offset deltas 0, 0, 1",
     on="batch",
-    glance=_is_usual,
+    glance=_keeps_all_rules,
 )
 def offsets_go_up(turn: BatchTurn, say: Say) -> None:
     """Check the order of the record offsets."""
     if isinstance(turn.batch, LegacyBatch):
-        no_fault("B06", is_message, turn, say)
+        judge_bytes("B06", is_message, turn, say)
         return
-    batch = sound(turn, say)
+    batch = sound_batch(turn, say)
     if batch is None:
         return
     say.judged()
@@ -127,7 +127,7 @@ def offsets_go_up(turn: BatchTurn, say: Say) -> None:
     if wrong:
         at = wrong[0]
         found = f"the offset delta of record {at} of {len(deltas)} is {deltas[at]}"
-        say_of(turn, say, "records", found)
+        report_field(turn, say, "records", found)
 
 
 @rule(
@@ -140,11 +140,11 @@ def offsets_go_up(turn: BatchTurn, say: Say) -> None:
     "only the broker sets it.",
     example="max_timestamp 0 in a batch of records from today",
     on="batch",
-    glance=_is_usual,
+    glance=_keeps_all_rules,
 )
-def newest_record(turn: BatchTurn, say: Say) -> None:
+def max_timestamp(turn: BatchTurn, say: Say) -> None:
     """Check `max_timestamp` against the timestamps of the records."""
-    batch = sound(turn, say)
+    batch = sound_batch(turn, say)
     if batch is None:
         return
     appended = batch.timestamp_type == "LogAppendTime"
@@ -152,12 +152,12 @@ def newest_record(turn: BatchTurn, say: Say) -> None:
         return
     say.judged()
     if appended:
-        say_of(turn, say, "attributes", "a producer says LogAppendTime")
+        report_field(turn, say, "attributes", "a producer says LogAppendTime")
         return
     newest = newest_of(batch)
     if newest is not None and newest != batch.max_timestamp:
         found = f"max_timestamp is {batch.max_timestamp}, the newest record has {newest}"
-        say_of(turn, say, "max_timestamp", found)
+        report_field(turn, say, "max_timestamp", found)
 
 
 @rule(
@@ -169,14 +169,14 @@ def newest_record(turn: BatchTurn, say: Say) -> None:
     "magic has a meaning for.",
     example="codec 5",
     on="batch",
-    glance=_is_usual,
+    glance=_keeps_all_rules,
 )
-def attributes_known(turn: BatchTurn, say: Say) -> None:
+def defined_attributes(turn: BatchTurn, say: Say) -> None:
     """Check the attributes for unknown codecs and undefined bits."""
     batch = turn.batch
     if isinstance(batch, UnreadBatch):
         return
-    if doubt := doubt_of(turn):
+    if doubt := incomplete_reason(turn):
         say.unjudged(doubt)
         return
     if not batch.crc_ok:
@@ -184,7 +184,7 @@ def attributes_known(turn: BatchTurn, say: Say) -> None:
         return
     say.judged()
     if batch.attributes & CODEC_MASK not in CODECS:
-        say_of(turn, say, "attributes", f"{batch.codec} is unknown", Severity.ERROR)
+        report_field(turn, say, "attributes", f"{batch.codec} is unknown", Severity.ERROR)
     elif batch.attributes & ~_USED_BITS[batch.magic]:
         found = f"attributes {batch.attributes & 0xFFFF:#06x} of magic {batch.magic}"
-        say_of(turn, say, "attributes", found)
+        report_field(turn, say, "attributes", found)

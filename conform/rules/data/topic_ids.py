@@ -14,9 +14,9 @@ from conform.registry.rule import Side, rule
 from dissector.protocol.facts import NO_ID
 from dissector.view.text.escape import quoted
 
-_MOST_TOPICS = 20_000
-_TELLING = {"Metadata": "topics", "DescribeTopicPartitions": "topics", "CreateTopics": "topics"}
-_TOPICS_CHANGE = ("CreateTopics", "DeleteTopics")
+_MAX_TOPICS = 20_000
+_TOPIC_LISTS = {"Metadata": "topics", "DescribeTopicPartitions": "topics", "CreateTopics": "topics"}
+_TOPIC_CHANGES = ("CreateTopics", "DeleteTopics")
 
 
 @rule(
@@ -44,22 +44,22 @@ def controller_is_listed(turn: Turn, say: Say) -> None:
         say.broken(Side.BROKER, found, path="controller_id")
 
 
-class _Ids(Newest[str, UUID]):
+class _TopicIds(Newest[str, UUID]):
     """
     The newest id of each topic.
 
     Attributes:
         names: The topic of each id; ids are unique across clusters.
-        gone: Topics with their former ids; with the zero id, topics created or deleted in the
+        former: Topics with their former ids; with the zero id, topics created or deleted in the
             capture.
         replaced: By broker and replaced id, the topic and the time of the response.
     """
 
     def __init__(self) -> None:
-        super().__init__(_MOST_TOPICS)
-        self.names: Newest[UUID, str] = Newest(_MOST_TOPICS)
-        self.gone: Newest[tuple[str, UUID], None] = Newest(_MOST_TOPICS)
-        self.replaced: Newest[tuple[str, UUID], tuple[str, int]] = Newest(_MOST_TOPICS)
+        super().__init__(_MAX_TOPICS)
+        self.names: Newest[UUID, str] = Newest(_MAX_TOPICS)
+        self.former: Newest[tuple[str, UUID], None] = Newest(_MAX_TOPICS)
+        self.replaced: Newest[tuple[str, UUID], tuple[str, int]] = Newest(_MAX_TOPICS)
 
 
 @rule(
@@ -71,23 +71,23 @@ class _Ids(Newest[str, UUID]):
     asks="Two topics do not have the same id. A topic does not get back an id that it had before "
     "another one, and its id changes only where it is deleted.",
     example="topics 'a' and 'b' have one id",
-    apis=("Metadata", "DescribeTopicPartitions", "Produce", "Fetch", *_TOPICS_CHANGE),
+    apis=("Metadata", "DescribeTopicPartitions", "Produce", "Fetch", *_TOPIC_CHANGES),
 )
-def ids_stay(turn: Turn, say: Say) -> None:
+def stable_topic_ids(turn: Turn, say: Say) -> None:
     """Compare topic ids with those in earlier responses."""
     told = turn.told
     if told is None:
         say.unjudged(turn.lacks(request=False))
         return
-    world, here = turn.world.state(_Ids), turn.talk.state(_Ids)
+    world, here = turn.world.state(_TopicIds), turn.talk.state(_TopicIds)
     if turn.exchange.api in ("Produce", "Fetch"):
-        _judge_use(turn, say, world, told)
+        _judge_replaced_ids(turn, say, world, told)
         return
-    if turn.exchange.api in _TOPICS_CHANGE:
+    if turn.exchange.api in _TOPIC_CHANGES:
         for topic in told.get("topics") or told.get("responses") or ():
             world[topic.name or ""] = NO_ID  # from here on the id may change
-            world.gone[topic.name or "", NO_ID] = None
-    for at, (name, topic_id) in _named(turn, told):
+            world.former[topic.name or "", NO_ID] = None
+    for at, (name, topic_id) in _topics_with_ids(turn, told):
         say.judged()
         owner = world.names.setdefault(topic_id, name)
         before = here.get(name)
@@ -96,19 +96,19 @@ def ids_stay(turn: Turn, say: Say) -> None:
             found = f"topics {quoted(owner)} and {quoted(name)} have the id {topic_id}"
             say.broken(Side.BROKER, found, path=path)
         elif before is not None and before != topic_id:
-            if (name, topic_id) in here.gone:
+            if (name, topic_id) in here.former:
                 found = f"topic {quoted(name)} has its id of before again"
                 say.broken(Side.BROKER, found, path=path)
-            elif (name, NO_ID) not in world.gone and turn.whole:
+            elif (name, NO_ID) not in world.former and turn.whole:
                 found = f"topic {quoted(name)} has another id than before"
                 say.broken(Side.BROKER, found, path=path, severity=Severity.NOTE)
-            here.gone[name, before] = None
+            here.former[name, before] = None
             told_ns = turn.exchange.response_time_ns or 0
             world.replaced[turn.talk.broker.address, before] = name, told_ns
         here[name] = topic_id
 
 
-def _judge_use(turn: Turn, say: Say, world: _Ids, told: Any) -> None:
+def _judge_replaced_ids(turn: Turn, say: Say, world: _TopicIds, told: Any) -> None:
     """Report responses without errors for an id that the same broker has replaced."""
     if not world.replaced:
         return
@@ -125,9 +125,9 @@ def _judge_use(turn: Turn, say: Say, world: _Ids, told: Any) -> None:
             say.broken(Side.BROKER, found, path=path, severity=Severity.WARNING)
 
 
-def _named(turn: Turn, told: Any) -> Iterator[tuple[int, tuple[str, UUID]]]:
+def _topics_with_ids(turn: Turn, told: Any) -> Iterator[tuple[int, tuple[str, UUID]]]:
     """Yield index, name and id of topics without errors that have both name and id."""
-    for at, topic in enumerate(told.get(_TELLING.get(turn.exchange.api or "", "")) or ()):
+    for at, topic in enumerate(told.get(_TOPIC_LISTS.get(turn.exchange.api or "", "")) or ()):
         topic_id = topic.get("topic_id", NO_ID)
         if not topic.error_code and topic.name is not None and topic_id != NO_ID:
             yield at, (topic.name, topic_id)
@@ -144,13 +144,13 @@ def _named(turn: Turn, told: Any) -> Iterator[tuple[int, tuple[str, UUID]]]:
     example="partitions 0 and 2 of a topic",
     apis=("Metadata",),
 )
-def numbered_without_gap(turn: Turn, say: Say) -> None:
+def contiguous_partitions(turn: Turn, say: Say) -> None:
     """Check partition numbers for gaps, and partition counts for decreases."""
     told = turn.told
     if told is None:
         say.unjudged(turn.lacks(request=False))
         return
-    counts = turn.talk.state(_Counts)
+    counts = turn.talk.state(_PartitionCounts)
     for at, topic in enumerate(told.topics or ()):
         if topic.error_code:
             continue
@@ -172,8 +172,8 @@ def numbered_without_gap(turn: Turn, say: Say) -> None:
             counts[topic_id] = max(before, len(numbers))
 
 
-class _Counts(Newest[UUID, int]):
+class _PartitionCounts(Newest[UUID, int]):
     """Partition counts by topic id, from the responses on one connection."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST_TOPICS)
+        super().__init__(_MAX_TOPICS)

@@ -17,11 +17,11 @@ from conform.registry.rule import Side, rule
 from dissector.protocol.records import RecordBatch
 
 _INVALID_TXN_STATE = 48
-_MOST_BETWEEN = 100
+_MAX_BETWEEN = 100
 """Maximal number of batches searched backwards for one of the same producer."""
 
 
-class _Epochs(Newest[tuple[str, int], int]):
+class _AssignedEpochs(Newest[tuple[str, int], int]):
     """Newest epoch assigned on a connection, by transactional id and producer id."""
 
 
@@ -54,7 +54,7 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
         found = f"epoch {epoch} is given to producer {number}, which has {given}"
         say.broken(Side.BROKER, found, path="producer_epoch")
     elif name is not None and turn.exchange.api == "InitProducerId":
-        epochs = turn.talk.state(_Epochs)
+        epochs = turn.talk.state(_AssignedEpochs)
         before = epochs.get((name, number), -1)
         if epoch <= before:
             found = f"epoch {epoch} is given to producer {number}, which had {before}"
@@ -74,7 +74,7 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
     example="AddPartitionsToTxn of partition 0, Produce to partitions 0 and 1, EndTxn",
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "Produce"),
 )
-def produced_is_added(turn: Turn, say: Say) -> None:
+def produced_partitions_added(turn: Turn, say: Say) -> None:
     """Record added and produced partitions; compare them at the end of the transaction."""
     produced, added = turn.world.state(Produced), turn.world.state(Added)
     if turn.exchange.api == "Produce":
@@ -82,7 +82,7 @@ def produced_is_added(turn: Turn, say: Say) -> None:
         return
     added.take(turn)
     known = turn.talk.state(Coordinated).at(turn)
-    if not _ends(turn, say):
+    if not _is_explicit_end(turn, say):
         return
     assert turn.told is not None
     who = ending(turn)
@@ -104,7 +104,7 @@ def produced_is_added(turn: Turn, say: Say) -> None:
         say.broken(Side.CLIENT, found)
 
 
-def _ends(turn: Turn, say: Say) -> bool:
+def _is_explicit_end(turn: Turn, say: Say) -> bool:
     """Return whether it is an EndTxn below v5 with reliable bodies; else report why not."""
     if turn.exchange.api != "EndTxn" or (turn.version or 0) >= FIRST_IMPLICIT_END:
         return False
@@ -125,12 +125,12 @@ def _ends(turn: Turn, say: Say) -> bool:
     example="InitProducerId, EndTxn",
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"),
 )
-def ended_was_begun(turn: Turn, say: Say) -> None:
+def ended_transaction_begun(turn: Turn, say: Say) -> None:
     """Check EndTxn against the beginning and an earlier end of the transaction."""
     added = turn.world.state(Added)
     added.take(turn)
     known = turn.talk.state(Coordinated).at(turn)
-    if not _ends(turn, say):
+    if not _is_explicit_end(turn, say):
         return
     assert turn.asked is not None
     assert turn.told is not None
@@ -169,7 +169,7 @@ def markers_are_written(turn: BatchTurn, say: Say) -> None:
     batch = turn.batch
     if not isinstance(batch, RecordBatch) or not batch.transactional or batch.control:
         return
-    before = _before(turn, batch)
+    before = _previous_batch(turn, batch)
     if before is None:
         return
     say.judged()
@@ -181,10 +181,10 @@ def markers_are_written(turn: BatchTurn, say: Say) -> None:
         say.broken(Side.BROKER, found, message=turn.message, path=turn.path, span=turn.span())
 
 
-def _before(turn: BatchTurn, batch: RecordBatch) -> RecordBatch | None:
+def _previous_batch(turn: BatchTurn, batch: RecordBatch) -> RecordBatch | None:
     """Return the previous transactional batch of the producer, if no offset is missing between."""
     later = batch
-    for index in range(turn.index - 1, max(turn.index - 1 - _MOST_BETWEEN, -1), -1):
+    for index in range(turn.index - 1, max(turn.index - 1 - _MAX_BETWEEN, -1), -1):
         one = turn.field.batches[index]
         if not isinstance(one, RecordBatch) or not one.crc_ok:
             return None

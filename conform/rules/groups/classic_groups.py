@@ -12,10 +12,10 @@ from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
 _MEMBER_ID_REQUIRED, _ILLEGAL_GENERATION = 79, 22
-_FIRST_WITH_IDS_FIRST = 4
+_FIRST_REQUIRING_ID = 4
 
 
-class _Asked(Newest[str, str]):
+class _AssignedIds(Newest[str, str]):
     """Member ids assigned on this connection for the next JoinGroup, by group."""
 
     def __init__(self) -> None:
@@ -33,15 +33,15 @@ class _Asked(Newest[str, str]):
     example="JoinGroup v5 with an empty member id is answered with a generation",
     apis=("JoinGroup",),
 )
-def id_first(turn: Turn, say: Say) -> None:
+def member_id_first(turn: Turn, say: Say) -> None:
     """Check joins with an empty member id, and the joins that follow MEMBER_ID_REQUIRED."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
         say.unjudged(turn.lacks())
         return
-    if (turn.version or 0) < _FIRST_WITH_IDS_FIRST or asked.get("group_instance_id") is not None:
+    if (turn.version or 0) < _FIRST_REQUIRING_ID or asked.get("group_instance_id") is not None:
         return
-    given = turn.talk.state(_Asked)
+    given = turn.talk.state(_AssignedIds)
     before = given.pop(asked.group_id, None)
     if before is not None:
         say.judged()
@@ -65,7 +65,7 @@ class _Rebalance:
 
     leader: str
     protocol: str | None
-    told_ns: int
+    response_ns: int
 
 
 class _Rebalances(Newest[tuple[GroupId, int], _Rebalance]):
@@ -106,10 +106,10 @@ def one_leader(turn: Turn, say: Say) -> None:
     if told.protocol_name not in named:
         found = f"protocol {told.protocol_name!r}, where the member named {', '.join(named)!r}"
         say.broken(Side.BROKER, found, path="protocol_name")
-    _compare(turn, say)
+    _compare_with_generation(turn, say)
 
 
-def _compare(turn: Turn, say: Say) -> None:
+def _compare_with_generation(turn: Turn, say: Say) -> None:
     """Compare a response with the first of its generation, if the requests overlapped in time."""
     asked, told = turn.asked, turn.told
     sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
@@ -118,7 +118,7 @@ def _compare(turn: Turn, say: Say) -> None:
     known = turn.world.state(_Rebalances)
     key = group_of(turn, asked.group_id), told.generation_id
     first = known.get(key)
-    if first is None or sent_ns > first.told_ns:
+    if first is None or sent_ns > first.response_ns:
         known[key] = _Rebalance(told.leader, told.protocol_name, told_ns)
         return
     for name, here, there in (
@@ -130,7 +130,7 @@ def _compare(turn: Turn, say: Say) -> None:
             say.broken(Side.BROKER, found, path=name)
 
 
-class _Joined(Newest[tuple[GroupId, str], tuple[int, int]]):
+class _JoinedGenerations(Newest[tuple[GroupId, str], tuple[int, int]]):
     """Newest generation of each member and the time of its response."""
 
     def __init__(self) -> None:
@@ -154,7 +154,7 @@ def newest_generation(turn: Turn, say: Say) -> None:
     if asked is None or told is None or sent_ns is None or told_ns is None:
         say.unjudged(turn.lacks())
         return
-    joined = turn.world.state(_Joined)
+    joined = turn.world.state(_JoinedGenerations)
     key = group_of(turn, asked.group_id), asked.get("member_id", "") or told.get("member_id", "")
     known = joined.get(key)
     is_known = known is not None and known[1] < sent_ns
@@ -175,7 +175,7 @@ def newest_generation(turn: Turn, say: Say) -> None:
         say.unjudged("it is not in the capture how the member joined")
     elif is_known and generation < known[0]:
         say.judged()
-        taken = _taken(told)
+        taken = _success_path(told)
         if taken is not None:
             found = f"generation {generation} is taken, where the member is in {known[0]}"
             say.broken(Side.BROKER, found, path=taken)
@@ -183,7 +183,7 @@ def newest_generation(turn: Turn, say: Say) -> None:
         say.judged()
 
 
-def _taken(told: object) -> str | None:
+def _success_path(told: object) -> str | None:
     """Return the path of the first error code 0 in a response; None if there is none."""
     errors = getattr(told, "error_code", None)
     if errors is not None:

@@ -12,16 +12,16 @@ from conform.evidence.reporter import Say
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
-_JOINS, _LEAVES, _LEAVES_FOR_A_WHILE = 0, -1, -2
-_FIRST_WITH_OWN_IDS = 1
-_MOST_MEMBERS = 20_000
+_JOINS, _LEAVES, _LEAVES_STATIC = 0, -1, -2
+_FIRST_WITH_CLIENT_IDS = 1
+_MAX_MEMBERS = 20_000
 
 
-class _Told(Newest[tuple[str, str], tuple[int, int]]):
+class _MemberEpochs(Newest[tuple[str, str], tuple[int, int]]):
     """Newest epoch of each member on a connection and its response time, by group and member."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST_MEMBERS)
+        super().__init__(_MAX_MEMBERS)
 
 
 @rule(
@@ -38,19 +38,19 @@ class _Told(Newest[tuple[str, str], tuple[int, int]]):
     example="epoch 0 with rebalance_timeout_ms -1",
     apis=("ConsumerGroupHeartbeat",),
 )
-def by_epochs(turn: Turn, say: Say) -> None:
+def consumer_group_epochs(turn: Turn, say: Say) -> None:
     """Check a heartbeat request and its response."""
-    judge_heartbeat(turn, say, _wrong)
+    judge_heartbeat(turn, say, _invalid_field)
 
 
-def _wrong(asked: Container, version: int) -> tuple[str, str]:
+def _invalid_field(asked: Container, version: int) -> tuple[str, str]:
     """Return the invalid field of a request and a description; both empty if it is valid."""
     epoch, topics = asked.member_epoch, asked.topic_partitions
-    if epoch < _LEAVES_FOR_A_WHILE:
+    if epoch < _LEAVES_STATIC:
         return "member_epoch", f"epoch {epoch}"
-    if not asked.member_id and (version >= _FIRST_WITH_OWN_IDS or epoch != _JOINS):
-        return "member_id", f"no member id, with epoch {_sort(epoch)}"
-    if epoch == _LEAVES_FOR_A_WHILE and asked.instance_id is None:
+    if not asked.member_id and (version >= _FIRST_WITH_CLIENT_IDS or epoch != _JOINS):
+        return "member_id", f"no member id, with epoch {_epoch_text(epoch)}"
+    if epoch == _LEAVES_STATIC and asked.instance_id is None:
         return "instance_id", "leaves for a while, but is no static member"
     if epoch != _JOINS:
         return "", ""
@@ -63,12 +63,12 @@ def _wrong(asked: Container, version: int) -> tuple[str, str]:
     return "", ""
 
 
-def _sort(epoch: int) -> str:
+def _epoch_text(epoch: int) -> str:
     return "above 0" if epoch > 0 else str(epoch)
 
 
 def judge_heartbeat(
-    turn: Turn, say: Say, wrong: Callable[[Container, int], tuple[str, str]]
+    turn: Turn, say: Say, invalid_field: Callable[[Container, int], tuple[str, str]]
 ) -> None:
     """
     Check the heartbeat of a member whose epoch the broker gives, and its response.
@@ -76,15 +76,15 @@ def judge_heartbeat(
     Args:
         turn: The exchange.
         say: The reporter.
-        wrong: Returns the invalid field of a request in a version and a description, or two empty
-            texts.
+        invalid_field: Returns the invalid field of a request in a version and a description, or
+            two empty texts.
     """
     asked, told = turn.asked, turn.told
     if asked is None:
         say.unjudged(turn.lacks(response=False))
         return
     say.judged()
-    path, found = wrong(asked, turn.version or 0)
+    path, found = invalid_field(asked, turn.version or 0)
     if found:
         is_refused = told is not None and told.error_code
         severity = Severity.WARNING if is_refused else None
@@ -107,7 +107,7 @@ def _judge_epoch(turn: Turn, say: Say, asked: Container, told: Container) -> Non
         found = f"member {asked.member_id!r} is answered as {told.member_id!r}"
         say.broken(Side.BROKER, found, path="member_id")
     member = asked.member_id or told.member_id or ""
-    known = turn.talk.state(_Told)
+    known = turn.talk.state(_MemberEpochs)
     key = asked.group_id, member
     before = known.get(key)
     sent_ns, told_ns = turn.exchange.request_time_ns or 0, turn.exchange.response_time_ns or 0

@@ -11,8 +11,8 @@ from conform.evidence.transaction_history import is_refused
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
-_MOST = 10_000
-_LAST_OF_CLIENTS = 3
+_MAX_KEPT = 10_000
+_LAST_FOR_CLIENTS = 3
 """Last AddPartitionsToTxn version for clients; brokers send v4 and above."""
 _FIRST_IMPLICIT = 5
 """First version with a new epoch from EndTxn, and TxnOffsetCommit without AddOffsetsToTxn."""
@@ -23,14 +23,14 @@ class _Owner(NamedTuple):
 
     producer_id: int
     epoch: int
-    told_ns: int
+    response_ns: int
 
 
 class _Owners(Newest[tuple[str, str], _Owner]):
     """Owners by coordinator and transactional id."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST)
+        super().__init__(_MAX_KEPT)
 
 
 @rule(
@@ -44,7 +44,7 @@ class _Owners(Newest[tuple[str, str], _Owner]):
     example="EndTxn with epoch 3 succeeds, epoch 4 was given",
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"),
 )
-def serves_the_newest(turn: Turn, say: Say) -> None:
+def serves_newest_producer(turn: Turn, say: Say) -> None:
     """Record owners of transactional ids; report successful requests of others."""
     asked, told = turn.asked, turn.told
     sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
@@ -57,12 +57,12 @@ def serves_the_newest(turn: Turn, say: Say) -> None:
             given = _Owner(told.producer_id, told.producer_epoch, told_ns)
             owners[broker, asked.transactional_id] = given
         return
-    who = _who(turn, asked)
+    who = _producer_of(turn, asked)
     if who is None or is_refused(turn):
         return
     name, number, epoch = who
     owner = owners.get((broker, name))
-    if owner is None or owner.told_ns >= sent_ns or turn.world.partial:
+    if owner is None or owner.response_ns >= sent_ns or turn.world.partial:
         say.unjudged("it is not in the capture who owns the transactional id")
         return
     say.judged()
@@ -77,21 +77,21 @@ def serves_the_newest(turn: Turn, say: Say) -> None:
         owners[broker, name] = given
 
 
-def _who(turn: Turn, asked: Any) -> tuple[str, int, int] | None:
+def _producer_of(turn: Turn, asked: Any) -> tuple[str, int, int] | None:
     """Return transactional id, producer id and epoch of a request; None for brokers."""
     if turn.exchange.api != "AddPartitionsToTxn":
         return asked.transactional_id, asked.producer_id, asked.producer_epoch
-    if (turn.version or 0) > _LAST_OF_CLIENTS:
+    if (turn.version or 0) > _LAST_FOR_CLIENTS:
         return None
     name, number = asked.v3_and_below_transactional_id, asked.v3_and_below_producer_id
     return name, number, asked.v3_and_below_producer_epoch
 
 
-class _Given(Newest[tuple[str, int, int], None]):
+class _AssignedProducers(Newest[tuple[str, int, int], None]):
     """Producer ids and epochs assigned by each broker."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST)
+        super().__init__(_MAX_KEPT)
 
 
 @rule(
@@ -105,7 +105,7 @@ class _Given(Newest[tuple[str, int, int], None]):
     example="two idempotent producers are both given id 7, epoch 0",
     apis=("InitProducerId",),
 )
-def ids_are_given_once(turn: Turn, say: Say) -> None:
+def unique_producer_ids(turn: Turn, say: Say) -> None:
     """Compare a new producer id with those assigned before."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
@@ -114,7 +114,7 @@ def ids_are_given_once(turn: Turn, say: Say) -> None:
     if told.error_code or told.producer_id < 0 or asked.get("producer_id", -1) >= 0:
         return
     say.judged()
-    given = turn.world.state(_Given)
+    given = turn.world.state(_AssignedProducers)
     key = turn.talk.broker.address, told.producer_id, told.producer_epoch
     if key in given:
         found = f"producer {told.producer_id} with epoch {told.producer_epoch} is given twice"
@@ -126,8 +126,8 @@ class _AddedGroups(Newest[tuple[str, int, int, str], None]):
     """Groups added to transactions, by transactional id, producer id, epoch and group."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST)
-        self.begun: Newest[tuple[str, int, int], None] = Newest(_MOST)
+        super().__init__(_MAX_KEPT)
+        self.begun: Newest[tuple[str, int, int], None] = Newest(_MAX_KEPT)
 
 
 @rule(
@@ -141,7 +141,7 @@ class _AddedGroups(Newest[tuple[str, int, int, str], None]):
     example="InitProducerId, TxnOffsetCommit v3 of group 'g', EndTxn",
     apis=("InitProducerId", "AddOffsetsToTxn", "TxnOffsetCommit"),
 )
-def offsets_are_added(turn: Turn, say: Say) -> None:
+def group_offsets_added(turn: Turn, say: Say) -> None:
     """Record groups added to transactions; compare offset commits with them."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:

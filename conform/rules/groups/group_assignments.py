@@ -13,19 +13,19 @@ from conform.registry.rule import Side, rule
 from dissector.protocol.embedded.membership.group_members import Part, read_member
 
 _CONSUMER = "consumer"
-_MOST_WAITING = 200
+_MAX_PENDING = 200
 
 
 @dataclass(slots=True)
-class _Given:
+class _LeaderAssignments:
     """The assignments from a generation's leader, and the exchanges to compare with them."""
 
     leader: str = ""
     assignments: dict[str, bytes] | None = None
-    waiting: list[Turn] = field(default_factory=list)
+    pending: list[Turn] = field(default_factory=list)
 
 
-class _Assignments(Newest[tuple[GroupId, int, str], _Given]):
+class _Assignments(Newest[tuple[GroupId, int, str], _LeaderAssignments]):
     """By group, generation and leader (groups may start over); and the leader of each member."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ def own_assignment(turn: Turn, say: Say) -> None:
         say.unjudged("it is not in the capture who leads the group")
         return
     key = group, asked.generation_id, leader
-    given = state.get(key) or _Given(leader)
+    given = state.get(key) or _LeaderAssignments(leader)
     state[key] = given
     if asked.member_id == leader:
         # A static leader that rejoins sends no assignments: the earlier ones stay valid.
@@ -69,15 +69,15 @@ def own_assignment(turn: Turn, say: Say) -> None:
     elif asked.assignments:
         found = f"{len(asked.assignments)} assignments of who is not the leader"
         say.broken(Side.CLIENT, found, path="assignments", severity=Severity.WARNING)
-    if not told.error_code and len(given.waiting) < _MOST_WAITING:
-        given.waiting.append(turn if given.assignments is not None else turn.kept())
+    if not told.error_code and len(given.pending) < _MAX_PENDING:
+        given.pending.append(turn if given.assignments is not None else turn.kept())
     if given.assignments is not None:
-        _compare_given(given, say)
+        _compare_pending(given, say)
 
 
-def _compare_given(given: _Given, say: Say) -> None:
+def _compare_pending(given: _LeaderAssignments, say: Say) -> None:
     """Compare the pending responses with the assignments of the leader."""
-    waiting, given.waiting = given.waiting, []
+    waiting, given.pending = given.pending, []
     for turn in waiting:
         asked, told = turn.asked, turn.told
         if asked is None or told is None or given.assignments is None:
@@ -107,34 +107,34 @@ def _compare_given(given: _Given, say: Say) -> None:
     example="a subscription ends within its topics",
     apis=("JoinGroup", "SyncGroup"),
 )
-def readable(turn: Turn, say: Say) -> None:
+def readable_members(turn: Turn, say: Say) -> None:
     """Decode the metadata and the assignments in a request."""
     asked = turn.asked
     if asked is None:
         say.unjudged(turn.lacks(response=False))
         return
     if "protocols" in asked:
-        turn.talk.state(_Types)[asked.group_id] = asked.protocol_type
+        turn.talk.state(_ProtocolTypes)[asked.group_id] = asked.protocol_type
         if asked.protocol_type == _CONSUMER:
             for index, each in enumerate(asked.protocols):
-                _read(say, f"protocols[{index}].metadata", each.metadata, "metadata")
+                _check_readable(say, f"protocols[{index}].metadata", each.metadata, "metadata")
         return
-    kind = asked.get("protocol_type") or turn.talk.state(_Types).get(asked.group_id)
+    kind = asked.get("protocol_type") or turn.talk.state(_ProtocolTypes).get(asked.group_id)
     if asked.assignments and kind is None:
         say.unjudged("it is not in the capture of which type the group is")
     elif kind == _CONSUMER:
         for index, each in enumerate(asked.assignments):
-            _read(say, f"assignments[{index}].assignment", each.assignment, "assignment")
+            _check_readable(say, f"assignments[{index}].assignment", each.assignment, "assignment")
 
 
-class _Types(Newest[str, str]):
+class _ProtocolTypes(Newest[str, str]):
     """The protocol types of the groups that this connection joined."""
 
     def __init__(self) -> None:
         super().__init__(MOST_GROUPS)
 
 
-def _read(say: Say, path: str, data: bytes, part: Part) -> None:
+def _check_readable(say: Say, path: str, data: bytes, part: Part) -> None:
     found = read_member(path, data, part, _CONSUMER)
     if found is None:
         return

@@ -15,17 +15,17 @@ from conform.registry.rule import Side, rule
 from conform.rules.groups.consumer_groups import judge_heartbeat
 from dissector.protocol.records import RecordBatch
 
-_BEGINS, _ENDS = 0, -1
+_JOIN_EPOCH, _LEAVE_EPOCH = 0, -1
 _LAST_EPOCH = 2**31 - 1
-_RENEW, _LAST_TYPE = 4, 3
-_FIRST_RENEWED = 2
-_MOST_RANGES = 50_000
-_MOST_OF_ONE = 1_000
+_LAST_TYPE_WITH_RENEW, _LAST_TYPE = 4, 3
+_FIRST_WITH_RENEW = 2
+_MAX_RANGES = 50_000
+_MAX_RANGES_PER_PARTITION = 1_000
 """Ranges of one partition that a member was given."""
 
-_ANSWERS = ("ShareFetch", "ShareAcknowledge")
+_SESSION_APIS = ("ShareFetch", "ShareAcknowledge")
 
-Place: TypeAlias = tuple[str, Any, int]
+GroupPartition: TypeAlias = tuple[str, Any, int]
 """Group, id of the topic, and partition."""
 
 
@@ -40,33 +40,33 @@ Place: TypeAlias = tuple[str, Any, int]
     example="epoch -2 in ShareGroupHeartbeat",
     apis=("ShareGroupHeartbeat",),
 )
-def by_epochs(turn: Turn, say: Say) -> None:
+def share_group_epochs(turn: Turn, say: Say) -> None:
     """Check a heartbeat request and its response."""
-    judge_heartbeat(turn, say, _wrong)
+    judge_heartbeat(turn, say, _invalid_field)
 
 
-def _wrong(asked: Any, version: int) -> tuple[str, str]:
+def _invalid_field(asked: Any, version: int) -> tuple[str, str]:
     """Return the invalid field of a request and a description; both empty if it is valid."""
-    if asked.member_epoch < _ENDS:
+    if asked.member_epoch < _LEAVE_EPOCH:
         return "member_epoch", f"epoch {asked.member_epoch}"
-    if not asked.member_id and (asked.member_epoch != _BEGINS or version > 0):
+    if not asked.member_id and (asked.member_epoch != _JOIN_EPOCH or version > 0):
         return "member_id", "no member id"
     if not asked.group_id:
         return "group_id", "no group"
-    if asked.member_epoch == _BEGINS and not asked.subscribed_topic_names:
+    if asked.member_epoch == _JOIN_EPOCH and not asked.subscribed_topic_names:
         return "subscribed_topic_names", "joins without topics"
     return "", ""
 
 
-Member: TypeAlias = tuple[str, str, str]
+MemberKey: TypeAlias = tuple[str, str, str]
 """Address of the broker, group and member: a member may go on on another connection."""
 
 
-def _member(turn: Turn, asked: Any) -> Member:
+def _member_key(turn: Turn, asked: Any) -> MemberKey:
     return turn.talk.broker.address, asked.group_id or "", asked.member_id or ""
 
 
-class _Sessions(Newest[Member, tuple[int, int]]):
+class _Sessions(Newest[MemberKey, tuple[int, int]]):
     """The epoch that is due of each member, and when the last was answered."""
 
 
@@ -80,7 +80,7 @@ class _Sessions(Newest[Member, tuple[int, int]]):
     asks="ShareFetch begins a session with epoch 0 and without acknowledgements; ShareFetch and "
     "ShareAcknowledge go on in it with 1, 2, 3 and so on, and end it with -1.",
     example="epochs 0, 1, 3 in one session",
-    apis=_ANSWERS,
+    apis=_SESSION_APIS,
 )
 def session_epochs(turn: Turn, say: Say) -> None:
     """Hold the epoch of a request against the one that is due."""
@@ -90,45 +90,47 @@ def session_epochs(turn: Turn, say: Say) -> None:
         say.unjudged(turn.lacks() or turn.world.partial)
         sessions.clear()
         return
-    key = _member(turn, asked)
+    key = _member_key(turn, asked)
     epoch, due = asked.share_session_epoch, sessions.pop(key, None)
     is_taken = not told.error_code
-    if epoch < _ENDS:
+    if epoch < _LEAVE_EPOCH:
         say.judged()
         side = Side.BROKER if is_taken else Side.CLIENT
-        say.broken(side, f"session epoch {epoch}", path=_at(side))
+        say.broken(side, f"session epoch {epoch}", path=_epoch_path(side))
         return
-    if epoch == _BEGINS:
+    if epoch == _JOIN_EPOCH:
         say.judged()
         found = ""
         if turn.exchange.api == "ShareAcknowledge":
             found = "a session is begun by ShareAcknowledge"
-        elif any(batches for _, batches in _acknowledged(asked)):
+        elif any(batches for _, batches in _acknowledgements(asked)):
             found = "the request that begins a session acknowledges records"
         if found:
             severity = None if is_taken else Severity.WARNING
             say.broken(Side.CLIENT, found, path="share_session_epoch", severity=severity)
             if is_taken:
                 say.broken(Side.BROKER, f"answered with error 0: {found}", path="error_code")
-    elif due is not None and due[1] < (turn.exchange.request_time_ns or 0) and epoch != _ENDS:
+    elif (
+        due is not None and due[1] < (turn.exchange.request_time_ns or 0) and epoch != _LEAVE_EPOCH
+    ):
         say.judged()
         if epoch != due[0]:
             found = f"epoch {epoch}, where {due[0]} is due"
             if is_taken:
                 found = f"epoch {epoch} is taken, where {due[0]} is due"
             side = Side.BROKER if is_taken else Side.CLIENT
-            say.broken(side, found, path=_at(side))
-    if is_taken and epoch != _ENDS:
+            say.broken(side, found, path=_epoch_path(side))
+    if is_taken and epoch != _LEAVE_EPOCH:
         after = 1 if epoch == _LAST_EPOCH else epoch + 1
         sessions[key] = after, turn.exchange.response_time_ns or 0
 
 
-def _at(side: Side) -> str:
+def _epoch_path(side: Side) -> str:
     """Return the field that shows a wrong epoch."""
     return "error_code" if side is Side.BROKER else "share_session_epoch"
 
 
-def _acknowledged(asked: Any) -> Iterator[tuple[tuple[Any, int, str], Any]]:
+def _acknowledgements(asked: Any) -> Iterator[tuple[tuple[Any, int, str], Any]]:
     """Yield what a request acknowledges: topic, partition and path, and the batches."""
     for at, topic in enumerate(asked.topics or ()):
         for number, each in enumerate(topic.partitions or ()):
@@ -144,20 +146,20 @@ def _acknowledged(asked: Any) -> Iterator[tuple[tuple[Any, int, str], Any]]:
     asks="Each batch of acknowledgements ends at or behind its beginning, begins behind the one "
     "before it, and has one type, or one for each offset; types are 0 to 3, from v2 on also 4.",
     example="first_offset 9, last_offset 5",
-    apis=_ANSWERS,
+    apis=_SESSION_APIS,
 )
-def acknowledges_ranges(turn: Turn, say: Say) -> None:
+def valid_acknowledgements(turn: Turn, say: Say) -> None:
     """Look at the acknowledgements of a request."""
     asked = turn.asked
     if asked is None:
         say.unjudged(turn.lacks(response=False))
         return
-    most = _RENEW if (turn.version or 0) >= _FIRST_RENEWED else _LAST_TYPE
-    for (_, _, path), batches in _acknowledged(asked):
+    most = _LAST_TYPE_WITH_RENEW if (turn.version or 0) >= _FIRST_WITH_RENEW else _LAST_TYPE
+    for (_, _, path), batches in _acknowledgements(asked):
         if not batches:
             continue
         say.judged()
-        found = _disorder(batches)
+        found = _order_fault(batches)
         for each in batches:
             types = each.acknowledge_types or ()
             count = each.last_offset - each.first_offset + 1
@@ -169,7 +171,7 @@ def acknowledges_ranges(turn: Turn, say: Say) -> None:
             say.broken(Side.CLIENT, found, path=path)
 
 
-def _disorder(ranges: Any) -> str:
+def _order_fault(ranges: Any) -> str:
     """Return what is wrong with the order of ranges of offsets; empty: nothing."""
     for each in ranges:
         if each.last_offset < each.first_offset:
@@ -190,7 +192,7 @@ def _disorder(ranges: Any) -> str:
     example="offsets 10 to 19 are acquired, the records end at 14",
     apis=("ShareFetch",),
 )
-def acquires_what_is_given(turn: Turn, say: Say) -> None:
+def acquired_within_records(turn: Turn, say: Say) -> None:
     """Hold the acquired ranges against the records."""
     told = turn.told
     if told is None:
@@ -204,7 +206,7 @@ def acquires_what_is_given(turn: Turn, say: Say) -> None:
                 continue
             say.judged()
             path = f"responses[{at}].partitions[{number}]"
-            found = _disorder(ranges)
+            found = _order_fault(ranges)
             if not found and any(one.delivery_count < 1 for one in ranges):
                 found = f"delivery count {min(one.delivery_count for one in ranges)}"
             field = fields.get(f"{path}.records")
@@ -223,11 +225,11 @@ def acquires_what_is_given(turn: Turn, say: Say) -> None:
                 say.broken(Side.BROKER, found, path=f"{path}.acquired_records")
 
 
-class _Delivered(Newest[tuple[str, Place], "deque[tuple[int, int, int, int]]"]):
+class _Delivered(Newest[tuple[str, GroupPartition], "deque[tuple[int, int, int, int]]"]):
     """By broker and place the ranges that were delivered: how often, and when."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST_RANGES // _MOST_OF_ONE)
+        super().__init__(_MAX_RANGES // _MAX_RANGES_PER_PARTITION)
 
 
 @rule(
@@ -240,7 +242,7 @@ class _Delivered(Newest[tuple[str, Place], "deque[tuple[int, int, int, int]]"]):
     example="offset 7 is acquired twice, each time with delivery count 1",
     apis=("ShareFetch",),
 )
-def counts_deliveries(turn: Turn, say: Say) -> None:
+def delivery_count_increases(turn: Turn, say: Say) -> None:
     """Hold delivery counts against those before."""
     asked, told = turn.asked, turn.told
     if asked is None or told is None:
@@ -253,7 +255,7 @@ def counts_deliveries(turn: Turn, say: Say) -> None:
             place = asked.group_id or "", topic.topic_id, each.partition_index
             ranges = known.get((broker, place))
             if ranges is None:
-                ranges = known[broker, place] = deque(maxlen=_MOST_OF_ONE)
+                ranges = known[broker, place] = deque(maxlen=_MAX_RANGES_PER_PARTITION)
             for index, one in enumerate(each.acquired_records or ()):
                 before = [
                     count
@@ -270,7 +272,7 @@ def counts_deliveries(turn: Turn, say: Say) -> None:
                     say.broken(Side.BROKER, found, path=path)
 
 
-class _Acquired(Newest[Member, "Newest[Place, list[tuple[int, int]]]"]):
+class _Acquired(Newest[MemberKey, "Newest[Place, list[tuple[int, int]]]"]):
     """The ranges that each member was given since its session began."""
 
 
@@ -282,9 +284,9 @@ class _Acquired(Newest[Member, "Newest[Place, list[tuple[int, int]]]"]):
     asks="Acknowledgements of offsets that were never given to the member in its session are "
     "refused.",
     example="offsets 100 to 109 are acknowledged with error 0, 0 to 9 were acquired",
-    apis=_ANSWERS,
+    apis=_SESSION_APIS,
 )
-def acknowledges_its_own(turn: Turn, say: Say) -> None:
+def acknowledges_acquired(turn: Turn, say: Say) -> None:
     """Note what members are given; hold what they acknowledge against it."""
     asked, told = turn.asked, turn.told
     known = turn.world.state(_Acquired)
@@ -292,9 +294,9 @@ def acknowledges_its_own(turn: Turn, say: Say) -> None:
         say.unjudged(turn.lacks() or turn.world.partial)
         known.clear()
         return
-    member, is_fetch = _member(turn, asked), turn.exchange.api == "ShareFetch"
-    if is_fetch and asked.share_session_epoch == _BEGINS and not told.error_code:
-        known[member] = Newest(_MOST_RANGES)
+    member, is_fetch = _member_key(turn, asked), turn.exchange.api == "ShareFetch"
+    if is_fetch and asked.share_session_epoch == _JOIN_EPOCH and not told.error_code:
+        known[member] = Newest(_MAX_RANGES)
     given = known.get(member)
     if given is None:
         say.unjudged("the beginning of the share session is not in the capture")
@@ -304,7 +306,7 @@ def acknowledges_its_own(turn: Turn, say: Say) -> None:
         for topic in told.responses or ()
         for each in topic.partitions or ()
     }
-    for (topic_id, partition, _), batches in _acknowledged(asked):
+    for (topic_id, partition, _), batches in _acknowledgements(asked):
         mine = given.get((member[1], topic_id, partition), [])
         is_taken = not told.error_code and errors.get((topic_id, partition), 1) == 0
         for each in batches if is_taken else ():
@@ -316,4 +318,4 @@ def acknowledges_its_own(turn: Turn, say: Say) -> None:
         for each in topic.partitions or ():
             key = member[1], topic.topic_id, each.partition_index
             new = [(one.first_offset, one.last_offset) for one in each.acquired_records or ()]
-            given[key] = [*given.get(key, []), *new][-_MOST_OF_ONE:]
+            given[key] = [*given.get(key, []), *new][-_MAX_RANGES_PER_PARTITION:]

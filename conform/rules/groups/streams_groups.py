@@ -11,7 +11,7 @@ from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.rules.groups.consumer_groups import judge_heartbeat
 
-_JOINS, _LEAVES_FOR_A_WHILE = 0, -2
+_JOINS, _LEAVES_STATIC = 0, -2
 _TASKS = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 
@@ -27,21 +27,21 @@ _TASKS = ("active_tasks", "standby_tasks", "warmup_tasks")
     example="epoch 0 without a topology",
     apis=("StreamsGroupHeartbeat",),
 )
-def by_epochs(turn: Turn, say: Say) -> None:
+def streams_group_epochs(turn: Turn, say: Say) -> None:
     """Check a heartbeat request and its response."""
-    judge_heartbeat(turn, say, _wrong)
+    judge_heartbeat(turn, say, _invalid_field)
 
 
-def _wrong(asked: Any, _version: int) -> tuple[str, str]:
+def _invalid_field(asked: Any, _version: int) -> tuple[str, str]:
     """Return the invalid field of a request and a description; both empty if it is valid."""
     epoch = asked.member_epoch
-    if epoch < _LEAVES_FOR_A_WHILE:
+    if epoch < _LEAVES_STATIC:
         return "member_epoch", f"epoch {epoch}"
     if not asked.member_id:
         return "member_id", "no member id"
     if not asked.group_id:
         return "group_id", "no group"
-    if epoch == _LEAVES_FOR_A_WHILE and asked.instance_id is None:
+    if epoch == _LEAVES_STATIC and asked.instance_id is None:
         return "instance_id", "leaves for a while, but is no static member"
     if epoch != _JOINS:
         return "", ""

@@ -12,7 +12,7 @@ from conform.evidence.reporter import Say
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
-_ASKING = ("Heartbeat", "SyncGroup", "OffsetCommit", "LeaveGroup", "TxnOffsetCommit")
+_MEMBER_APIS = ("Heartbeat", "SyncGroup", "OffsetCommit", "LeaveGroup", "TxnOffsetCommit")
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class _Generation:
     number: int
     members: frozenset[str]
     protocol: str | None
-    told_ns: int
+    response_ns: int
 
 
 class _Members(Newest[GroupId, _Generation]):
@@ -30,13 +30,13 @@ class _Members(Newest[GroupId, _Generation]):
     The newest generation of each group with a captured JoinGroup response of its leader.
 
     Attributes:
-        gone: Members that left, and the time of the response.
+        left: Members that left, and the time of the response.
         static: Groups with static members, which rejoin with other ids.
     """
 
     def __init__(self) -> None:
         super().__init__(MOST_GROUPS)
-        self.gone: Newest[tuple[GroupId, str], int] = Newest(10 * MOST_GROUPS)
+        self.left: Newest[tuple[GroupId, str], int] = Newest(10 * MOST_GROUPS)
         self.static: Newest[GroupId, None] = Newest(MOST_GROUPS)
 
 
@@ -49,7 +49,7 @@ class _Members(Newest[GroupId, _Generation]):
     asks="Heartbeat, SyncGroup and commits succeed only for a member of the newest generation, "
     "as its leader was told, that did not leave, and not in a generation to come.",
     example="Heartbeat of member 'x' in generation 4, whose members are 'a' and 'b'",
-    apis=("JoinGroup", *_ASKING),
+    apis=("JoinGroup", *_MEMBER_APIS),
 )
 def members_only(turn: Turn, say: Say) -> None:
     """Record members of generations; report successful requests of others."""
@@ -61,18 +61,18 @@ def members_only(turn: Turn, say: Say) -> None:
     state = turn.world.state(_Members)
     group = group_of(turn, asked.group_id)
     if turn.exchange.api == "JoinGroup":
-        _note(turn, state, group, asked, told, told_ns)
+        _record_members(turn, state, group, asked, told, told_ns)
         return
     if turn.exchange.api == "LeaveGroup":
-        _note_leaving(state, group, asked, told, told_ns)
+        _record_departures(state, group, asked, told, told_ns)
         return
     known = state.get(group)
     generation = asked.get("generation_id", asked.get("generation_id_or_member_epoch", -1))
     member = asked.get("member_id", "")
-    if known is None or known.told_ns >= sent_ns or group in state.static:
+    if known is None or known.response_ns >= sent_ns or group in state.static:
         say.unjudged("it is not in the capture who is in the group")
         return
-    if generation < 0 or asked.get("group_instance_id") is not None or not served(told):
+    if generation < 0 or asked.get("group_instance_id") is not None or not is_success(told):
         return
     say.judged()
     found = ""
@@ -80,13 +80,15 @@ def members_only(turn: Turn, say: Say) -> None:
         found = f"generation {generation} is served, the newest is {known.number}"
     elif generation == known.number and member not in known.members:
         found = f"{member!r} is served, who is none of the {len(known.members)} members"
-    elif generation == known.number and state.gone.get((group, member), sent_ns) < sent_ns:
+    elif generation == known.number and state.left.get((group, member), sent_ns) < sent_ns:
         found = f"{member!r} is served, who left"
     if found:
         say.broken(Side.BROKER, found)
 
 
-def _note(turn: Turn, state: _Members, group: GroupId, asked: Any, told: Any, told_ns: int) -> None:
+def _record_members(
+    turn: Turn, state: _Members, group: GroupId, asked: Any, told: Any, told_ns: int
+) -> None:
     """Record the members in a leader's response; a member that rejoins has not left."""
     if asked.get("group_instance_id") is not None:
         state.static[group] = None
@@ -103,20 +105,22 @@ def _note(turn: Turn, state: _Members, group: GroupId, asked: Any, told: Any, to
     if known is None or told.generation_id >= known.number:
         state[group] = _Generation(told.generation_id, members, told.protocol_name, told_ns)
     for member in members:
-        state.gone.pop((group, member), None)
+        state.left.pop((group, member), None)
 
 
-def _note_leaving(state: _Members, group: GroupId, asked: Any, told: Any, told_ns: int) -> None:
+def _record_departures(
+    state: _Members, group: GroupId, asked: Any, told: Any, told_ns: int
+) -> None:
     """Record members that left."""
     if told.error_code:
         return
     left = [asked.member_id] if "member_id" in asked else []
     left += [each.member_id for each in told.get("members") or () if not each.error_code]
     for member in left:
-        state.gone[group, member] = told_ns
+        state.left[group, member] = told_ns
 
 
-def served(told: Any) -> bool:
+def is_success(told: Any) -> bool:
     """Return whether a response reports success, at least in part."""
     if "error_code" in told:
         return not told.error_code

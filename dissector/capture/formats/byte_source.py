@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dissector.capture.columns import Bytes
-from dissector.capture.formats.compressed import Damaged, compression_of, decompressed
+from dissector.capture.formats.compressed import CompressedDataError, compression_of, decompress
 from dissector.errors import CaptureError, Problem
 
 _CHUNK_BYTES = 1 << 18
@@ -25,29 +25,29 @@ _GRACE_S = 1.0
 """How long a pipe is read on when the reading is to end: who writes it may be ending too."""
 
 
-class Stop:
+class StopSignal:
     """Asks for the end of a reading: captures then end where they are."""
 
     def __init__(self) -> None:
         self._asked_s: float | None = None
 
     @property
-    def asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether the reading is to end."""
         return self._asked_s is not None
 
     @property
-    def overdue(self) -> bool:
+    def is_overdue(self) -> bool:
         """Whether a pipe that still gives bytes is to be left."""
         return self._asked_s is not None and time.monotonic() > self._asked_s + _GRACE_S
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Ask for the end; several times is once."""
         if self._asked_s is None:
             self._asked_s = time.monotonic()
 
 
-class Source:
+class ByteSource:
     """
     One file, read forward only.
 
@@ -58,18 +58,20 @@ class Source:
         ended: Whether the last byte has been given.
         problem: Why the bytes ended before the file's own end; None if they did not.
         is_live: Whether this is a pipe, whose bytes come when they come.
-        taken: Bytes read of the file itself so far, compressed or not.
+        file_bytes: Bytes read of the file itself so far, compressed or not.
         stopped: Whether it was left before its end, as that was asked for.
 
     Raises:
         CaptureError: The file can't be opened or read; also from `fill`.
     """
 
-    def __init__(self, name: str, stdin: BinaryIO | None = None, stop: Stop | None = None) -> None:
+    def __init__(
+        self, name: str, stdin: BinaryIO | None = None, stop: StopSignal | None = None
+    ) -> None:
         self.name = name
-        self.taken = 0
+        self.file_bytes = 0
         self.stopped = False
-        self._stop = stop or Stop()
+        self._stop = stop or StopSignal()
         self._due_s = 0.0
         self.position = 0
         self.ended = False
@@ -82,7 +84,7 @@ class Source:
         self._pending = memoryview(head)
         self._pieces: Iterator[bytes] | None = None
         if self.compression is not None:
-            self._pieces = decompressed(self.compression, self._chunks(head))
+            self._pieces = decompress(self.compression, self._chunks(head))
             self._pending = memoryview(b"")
 
     def close(self) -> None:
@@ -90,13 +92,14 @@ class Source:
         if self._owned:
             self._file.close()
 
-    def fill(self, target: Bytes, *, begun: bool = False) -> int:
+    def fill(self, target: Bytes, *, has_data: bool = False) -> int:
         """
         Fill `target` with the next bytes.
 
         Args:
             target: Where they go.
-            begun: Whether bytes are there from an earlier call that shall not wait long for more.
+            has_data: Whether bytes are there from an earlier call that shall not wait long for
+                more.
 
         Returns:
             How many; fewer than fit at the end, and where a pipe has given some and pauses, or
@@ -105,11 +108,11 @@ class Source:
         view = target.data
         filled = 0
         while filled < len(view) and not self.ended:
-            if (filled or begun) and self._pauses():
+            if (filled or has_data) and self._pauses():
                 break
             count = self._read_into(view[filled:])
             self.ended = count == 0
-            if not (filled or begun):
+            if not (filled or has_data):
                 self._due_s = time.monotonic() + _PATIENCE_S
             filled += count
         self.position += filled
@@ -125,10 +128,10 @@ class Source:
         """Return whether the file is to be left here; of a pipe, wait for bytes before."""
         if self.is_live:
             while not select.select([self._file], [], [], _PATIENCE_S)[0]:
-                if self._stop.asked:
+                if self._stop.is_requested:
                     self.stopped = True
                     return True
-        self.stopped = self._stop.overdue if self.is_live else self._stop.asked
+        self.stopped = self._stop.is_overdue if self.is_live else self._stop.is_requested
         return self.stopped
 
     def _open(self, stdin: BinaryIO | None) -> BinaryIO | io.FileIO:
@@ -157,7 +160,7 @@ class Source:
             data = self._file.read(size) or b""
         except OSError as error:
             raise self._unreadable(error) from None
-        self.taken += len(data)
+        self.file_bytes += len(data)
         return data
 
     def _read_magic(self) -> bytes:
@@ -183,7 +186,7 @@ class Source:
                 if piece:
                     self._pending = memoryview(piece)
                     return True
-        except Damaged as damage:
+        except CompressedDataError as damage:
             self.problem = Problem(str(damage))
         return False
 
@@ -207,7 +210,7 @@ class Source:
             count = file.readinto(view) or 0
         except OSError as error:
             raise self._unreadable(error) from None
-        self.taken += count
+        self.file_bytes += count
         return count
 
 

@@ -9,11 +9,18 @@ from typing import BinaryIO
 import numpy as np
 
 from dissector.capture.columns import Bytes, Packets
-from dissector.capture.formats.byte_source import Source, Stop
-from dissector.capture.formats.packet_rows import CAPTURED, ORIGINAL, START, TIME, Reader, Rows
+from dissector.capture.formats.byte_source import ByteSource, StopSignal
+from dissector.capture.formats.packet_rows import (
+    CAPTURED,
+    ORIGINAL,
+    START,
+    TIME,
+    FormatReader,
+    PacketRows,
+)
 from dissector.capture.formats.pcap import HEADER_BYTES, PcapReader, is_pcap
 from dissector.capture.formats.pcapng import MAGIC, PcapngReader
-from dissector.capture.formats.window_buffers import Buffers
+from dissector.capture.formats.window_buffers import BufferPool
 from dissector.errors import CaptureError, Problem
 
 WINDOW_BYTES = 16 << 20
@@ -48,7 +55,7 @@ def read_packets(
     *,
     window_bytes: int = WINDOW_BYTES,
     stdin: BinaryIO | None = None,
-    stop: Stop | None = None,
+    stop: StopSignal | None = None,
 ) -> Iterator[Packets]:
     """
     Read capture files, one after another, as one capture.
@@ -75,34 +82,34 @@ def read_packets(
         for name in names:
             _check(name)
     first = taken = 0
-    buffers = Buffers()
+    buffers = BufferPool()
     for number, name in enumerate(names):
-        if number and stop is not None and stop.asked:
+        if number and stop is not None and stop.is_requested:
             return
-        source = Source(name, stdin, stop)
+        source = ByteSource(name, stdin, stop)
         try:
             for packets in _windows(source, number, first, window_bytes, buffers):
                 first = packets.first + len(packets)
-                packets.taken = taken + source.taken
+                packets.file_bytes = taken + source.file_bytes
                 yield packets
                 del packets
         finally:
             source.close()
-        taken += source.taken
+        taken += source.file_bytes
 
 
 def _check(name: str) -> None:
     """Open a file that can be opened twice, and see that it is a capture."""
     if name == "-" or (Path(name).exists() and not Path(name).is_file()):
         return
-    source = Source(name)
+    source = ByteSource(name)
     try:
         _recognise(source, _head(source))
     finally:
         source.close()
 
 
-def _head(source: Source) -> bytes:
+def _head(source: ByteSource) -> bytes:
     head: Bytes = np.empty(_SNIFF_BYTES, dtype=np.uint8)
     filled = 0
     while filled < len(head) and not source.ended:
@@ -110,7 +117,7 @@ def _head(source: Source) -> bytes:
     return head[:filled].tobytes()
 
 
-def _recognise(source: Source, head: bytes) -> tuple[Reader, int]:
+def _recognise(source: ByteSource, head: bytes) -> tuple[FormatReader, int]:
     """Return who reads a file that starts with `head`, and how many of those bytes are read."""
     if head.startswith(MAGIC):
         return PcapngReader(), 0
@@ -144,16 +151,16 @@ def _likeness(head: bytes) -> str:
 
 
 def _windows(
-    source: Source, number: int, first: int, window_bytes: int, buffers: Buffers
+    source: ByteSource, number: int, first: int, window_bytes: int, buffers: BufferPool
 ) -> Iterator[Packets]:
     """Yield the windows of one file; none is held while the next is read: its memory comes back."""
     carry = _head(source)
     reader, read = _recognise(source, carry)
     carry = carry[read:]
     base = read
-    rows = Rows(buffers)
+    rows = PacketRows(buffers)
     while not source.ended and not reader.stopped:
-        window = _room(carry, reader.need, window_bytes, buffers)
+        window = _room(carry, reader.needed_bytes, window_bytes, buffers)
         filled, used = _fill(window, len(carry), source, reader, base, rows)
         carry = window[used:filled].tobytes() if not reader.stopped else b""
         base += used
@@ -169,20 +176,25 @@ def _windows(
         del window
 
 
-def _room(carry: bytes, need: int, window_bytes: int, buffers: Buffers) -> Bytes:
+def _room(carry: bytes, need: int, window_bytes: int, buffers: BufferPool) -> Bytes:
     """
     Return memory for a window that starts with the bytes left over.
 
     A length that the file claims is only believed a little further than bytes have come.
     """
     believed = min(need, 2 * len(carry) + _GROWTH_BYTES)
-    window: Bytes = buffers.take("u1", max(window_bytes, believed, len(carry)))
+    window: Bytes = buffers.acquire("u1", max(window_bytes, believed, len(carry)))
     window[: len(carry)] = np.frombuffer(carry, dtype=np.uint8)
     return window
 
 
 def _fill(
-    window: Bytes, filled: int, source: Source, reader: Reader, base: int, rows: Rows
+    window: Bytes,
+    filled: int,
+    source: ByteSource,
+    reader: FormatReader,
+    base: int,
+    rows: PacketRows,
 ) -> tuple[int, int]:
     """
     Read into the window behind what it holds, and scan it piece by piece.
@@ -192,16 +204,16 @@ def _fill(
     """
     end = min(filled + _PIECE_BYTES, len(window))
     filled += source.fill(window[filled:end])
-    rows.begin(len(window) if filled == end else filled)
+    rows.start_window(len(window) if filled == end else filled)
     used = reader.scan(window[:filled], 0, base, rows)
     while filled == end < len(window) and not reader.stopped:
         end = min(filled + _PIECE_BYTES, len(window))
-        filled += source.fill(window[filled:end], begun=True)
+        filled += source.fill(window[filled:end], has_data=True)
         used = reader.scan(window[:filled], used, base, rows)
     return filled, used
 
 
-def _report_end(source: Source, position: int, left: int, rows: Rows) -> None:
+def _report_end(source: ByteSource, position: int, left: int, rows: PacketRows) -> None:
     if source.stopped:
         return
     if source.problem is not None:
@@ -210,7 +222,7 @@ def _report_end(source: Source, position: int, left: int, rows: Rows) -> None:
         rows.report(f"cut off: {left:,} bytes of a packet that is not whole", position)
 
 
-def _packets(window: Bytes, first: int, rows: Rows, number: int, name: str) -> Packets:
+def _packets(window: Bytes, first: int, rows: PacketRows, number: int, name: str) -> Packets:
     count = rows.count
     return Packets(
         data=window,

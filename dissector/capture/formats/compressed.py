@@ -20,7 +20,7 @@ output; a block takes at least 4 bytes and gives at most 128 KiB.
 """
 
 
-class Damaged(Exception):
+class CompressedDataError(Exception):
     """Compressed data ends too early or is wrong; the text says which. Stays in this package."""
 
 
@@ -53,7 +53,7 @@ class _Gzip:
                 try:
                     yield self._object.decompress(left, _PIECE_BYTES)
                 except zlib.error as error:
-                    raise Damaged(f"gzip data is damaged ({error})") from None
+                    raise CompressedDataError(f"gzip data is damaged ({error})") from None
                 left = self._object.unconsumed_tail
             if self._object.eof:
                 self.ended = True
@@ -80,7 +80,7 @@ class _Zstd:
             try:
                 yield self._object.decompress(given)
             except self._error as error:
-                raise Damaged(f"zstd data is damaged ({error})") from None
+                raise CompressedDataError(f"zstd data is damaged ({error})") from None
             if self._object.eof:
                 self.ended = True
                 self.rest = data[at + len(given) - len(self._object.unused_data) :]
@@ -107,7 +107,7 @@ class _Lz4:
                 try:
                     piece: bytes = self._object.decompress(left, _PIECE_BYTES)
                 except (RuntimeError, ValueError) as error:
-                    raise Damaged(f"lz4 data is damaged ({error})") from None
+                    raise CompressedDataError(f"lz4 data is damaged ({error})") from None
                 yield piece
                 left = b""
                 if self._object.eof:
@@ -134,7 +134,7 @@ def compression_of(head: bytes) -> str | None:
     return None
 
 
-def decompressed(compression: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+def decompress(compression: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
     """
     Yield the decompressed bytes of a file in pieces.
 
@@ -162,10 +162,10 @@ def decompressed(compression: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
             if member.ended:
                 member = None
     if member is not None or data:
-        raise Damaged(f"{compression} data is cut off")
+        raise CompressedDataError(f"{compression} data is cut off")
 
 
 def _refuse_unless_padding(compression: str, data: bytes) -> None:
     """Zeros behind the last member are what tapes and block devices leave."""
     if data.strip(b"\0"):
-        raise Damaged(f"bytes after the end of the {compression} data are none")
+        raise CompressedDataError(f"bytes after the end of the {compression} data are none")

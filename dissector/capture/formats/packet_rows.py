@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from dissector.capture.columns import Bytes, Int32s, Int64s
-from dissector.capture.formats.window_buffers import Buffers
+from dissector.capture.formats.window_buffers import BufferPool
 from dissector.errors import Problem
 
 MAX_RECORD_BYTES = 256 << 20
@@ -30,14 +30,14 @@ _BYTES_A_STEP = 100
 _LEAST_ROWS = 16
 
 
-class Rows:
+class PacketRows:
     """
     The packets found so far in a window.
 
     Attributes:
         numbers: Of each, a column, its time in ns, start, captured and original length.
         links: Of each its link type.
-        steps: About how many packets this window will have.
+        expected_packets: About how many packets this window will have.
         count: How many columns are filled.
         problems: What was wrong on the way.
     """
@@ -45,16 +45,16 @@ class Rows:
     numbers: Int64s
     links: Int32s
 
-    def __init__(self, buffers: Buffers) -> None:
+    def __init__(self, buffers: BufferPool) -> None:
         self._buffers = buffers
         self._told: set[str] = set()
         self.problems: list[Problem] = []
-        self.begin(0)
+        self.start_window(0)
 
-    def begin(self, window_bytes: int) -> None:
+    def start_window(self, window_bytes: int) -> None:
         """Start anew, with room for the packets of a window as they are as a rule."""
         self._allocate(window_bytes // _BYTES_A_ROW + _LEAST_ROWS)
-        self.steps = window_bytes // _BYTES_A_STEP
+        self.expected_packets = window_bytes // _BYTES_A_STEP
         self.count = 0
         self.problems = []
 
@@ -66,8 +66,8 @@ class Rows:
         self.links[:count] = links[:count]
 
     def _allocate(self, rows: int) -> None:
-        self.numbers = self._buffers.take("i8", COLUMNS, rows)
-        self.links = self._buffers.take("i4", rows)
+        self.numbers = self._buffers.acquire("i8", COLUMNS, rows)
+        self.links = self._buffers.acquire("i4", rows)
 
     def add(self, time_ns: int, start: int, captured: int, original: int, link: int) -> None:
         """Add a packet."""
@@ -84,19 +84,19 @@ class Rows:
             self.problems.append(Problem(what, position=position))
 
 
-class Reader(Protocol):
+class FormatReader(Protocol):
     """
     Reads one capture format out of windows of the file.
 
     Attributes:
-        need: Bytes that the next record needs, once `scan` has returned.
+        needed_bytes: Bytes that the next record needs, once `scan` has returned.
         stopped: The file is damaged so that it can't be read further.
     """
 
-    need: int
+    needed_bytes: int
     stopped: bool
 
-    def scan(self, window: Bytes, at: int, base: int, rows: Rows) -> int:
+    def scan(self, window: Bytes, at: int, base: int, rows: PacketRows) -> int:
         """
         Read the whole records from `at` on in `window`, which starts at byte `base` of the file.
 

@@ -19,7 +19,7 @@ from dissector.capture.formats.packet_rows import (
     ORIGINAL,
     START,
     TIME,
-    Rows,
+    PacketRows,
 )
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel
@@ -61,7 +61,7 @@ class PcapReader:
         self._link = link & _LINK_MASK
         version = (major, minor)
         self._lengths = _SWAPPED if version < (2, 3) else _MIXED if version == (2, 3) else _USUAL
-        self.need = self._record_bytes
+        self.needed_bytes = self._record_bytes
         self.stopped = False
 
     def time_ns(self, record: bytes) -> int:
@@ -69,7 +69,7 @@ class PcapReader:
         seconds, fraction = struct.unpack_from(">II" if self._big else "<II", record)
         return int(seconds * 1_000_000_000 + fraction * self._unit_ns)
 
-    def scan(self, window: Bytes, at: int, base: int, rows: Rows) -> int:
+    def scan(self, window: Bytes, at: int, base: int, rows: PacketRows) -> int:
         """Read the whole records in the window; see `Reader.scan`."""
         state = np.zeros(3, np.int64)
         while True:
@@ -84,13 +84,13 @@ class PcapReader:
                 rows.numbers,
                 rows.links,
                 state,
-                work=rows.steps,
+                work=rows.expected_packets,
             )
             at, rows.count, captured = state.tolist()
             if why != _FULL:
                 break
             rows.grow()
-        self.need = self._record_bytes + captured
+        self.needed_bytes = self._record_bytes + captured
         if why == _ODD:
             rows.report(f"a packet of {captured:,} bytes is none: reading stops", base + at)
             self.stopped = True

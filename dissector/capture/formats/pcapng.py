@@ -21,7 +21,7 @@ from dissector.capture.formats.packet_rows import (
     TIME,
     TIME_MAX,
     TIME_MIN,
-    Rows,
+    PacketRows,
 )
 from dissector.capture.integers import u32_of
 from dissector.kernel import Kernel
@@ -74,12 +74,12 @@ class PcapngReader:
         self._interfaces: list[_Interface] = []
         self._clocks = np.zeros((1, _CLOCK_COLUMNS), np.int64)
         self._time_ns = 0
-        self.need = _BLOCK_MIN_BYTES
+        self.needed_bytes = _BLOCK_MIN_BYTES
         self.stopped = False
 
-    def scan(self, window: Bytes, at: int, base: int, rows: Rows) -> int:
+    def scan(self, window: Bytes, at: int, base: int, rows: PacketRows) -> int:
         """Read the whole blocks in the window; see `Reader.scan`."""
-        self.need = _BLOCK_MIN_BYTES
+        self.needed_bytes = _BLOCK_MIN_BYTES
         state = np.zeros(3, np.int64)
         while not self.stopped:
             state[:] = at, rows.count, self._time_ns
@@ -91,7 +91,7 @@ class PcapngReader:
                 rows.numbers,
                 rows.links,
                 state,
-                work=rows.steps,
+                work=rows.expected_packets,
             )
             at, rows.count, self._time_ns = state.tolist()
             if why == _FULL:
@@ -103,7 +103,7 @@ class PcapngReader:
             at += length
         return at
 
-    def _other_block(self, window: memoryview, at: int, base: int, rows: Rows) -> int:
+    def _other_block(self, window: memoryview, at: int, base: int, rows: PacketRows) -> int:
         """Read any block; return its length, 0 if it is not whole or reading stops."""
         if at + _BLOCK_MIN_BYTES > len(window):
             return 0
@@ -117,7 +117,7 @@ class PcapngReader:
             return 0
         length += -length % 4
         if at + length > len(window):
-            self.need = length
+            self.needed_bytes = length
             return 0
         self._read_block(kind, window[: at + length - 4], at + 8, base, rows)
         (again,) = struct.unpack_from(f"{self._order}I", window, at + length - 4)
@@ -125,7 +125,7 @@ class PcapngReader:
             rows.report("a block's two lengths differ", base + at)
         return int(length)
 
-    def _enter_section(self, window: memoryview, at: int, base: int, rows: Rows) -> None:
+    def _enter_section(self, window: memoryview, at: int, base: int, rows: PacketRows) -> None:
         order = _BYTE_ORDERS.get(bytes(window[at + 8 : at + 12]))
         if order is None:
             rows.report("a section without byte order: reading stops", base + at)
@@ -134,7 +134,9 @@ class PcapngReader:
             self._order = order
             self._interfaces = []
 
-    def _read_block(self, kind: int, block: memoryview, at: int, base: int, rows: Rows) -> None:
+    def _read_block(
+        self, kind: int, block: memoryview, at: int, base: int, rows: PacketRows
+    ) -> None:
         """Read a block whose body is `block[at:]`; kinds that carry no packets are passed over."""
         room = len(block) - at
         if kind == _INTERFACE and room >= 8:
@@ -176,7 +178,7 @@ class PcapngReader:
         end: int,
         start: int,
         base: int,
-        rows: Rows,
+        rows: PacketRows,
     ) -> None:
         """
         Add a packet; one that has no time (simple packet block) gets that of the one before.
@@ -196,7 +198,7 @@ class PcapngReader:
             self._time_ns = min(max(time_ns, TIME_MIN), TIME_MAX)
         rows.add(self._time_ns, start, captured, original, interface.link)
 
-    def _interface(self, block: memoryview, at: int, base: int, rows: Rows) -> _Interface:
+    def _interface(self, block: memoryview, at: int, base: int, rows: PacketRows) -> _Interface:
         link, _, snap_bytes = struct.unpack_from(f"{self._order}HHI", block, at)
         interface = _Interface(link, snap_bytes)
         at += 8

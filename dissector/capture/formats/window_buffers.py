@@ -18,7 +18,7 @@ _KEPT = 3
 """How many pieces of one size are kept: windows that are alive at a time, as a rule."""
 
 
-class Buffers:
+class BufferPool:
     """
     Gives arrays whose memory comes back once nobody holds them, nor a view of them.
 
@@ -29,11 +29,11 @@ class Buffers:
     def __init__(self) -> None:
         self._free: dict[int, list[Bytes]] = {}
 
-    def __reduce__(self) -> tuple[type[Buffers], tuple[()]]:
+    def __reduce__(self) -> tuple[type[BufferPool], tuple[()]]:
         """Be saved without memory that is free."""
-        return Buffers, ()
+        return BufferPool, ()
 
-    def take(self, dtype: DTypeLike, *shape: int) -> NDArray[Any]:
+    def acquire(self, dtype: DTypeLike, *shape: int) -> NDArray[Any]:
         """Return an array that holds anything."""
         size = prod(shape) * np.dtype(dtype).itemsize
         if size < _MIN_BYTES:

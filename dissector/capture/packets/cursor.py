@@ -6,11 +6,11 @@ import struct
 from dataclasses import dataclass
 
 
-class PassedOver(Exception):
+class PacketSkipped(Exception):
     """This packet gives no TCP segment; the text says why. Never leaves this package."""
 
 
-NOT_TCP, MALFORMED, PART = "not TCP", "malformed", "fragment"
+NOT_TCP, MALFORMED, INCOMPLETE_FRAGMENT = "not TCP", "malformed", "fragment"
 
 
 @dataclass(slots=True)
@@ -28,8 +28,8 @@ class Cursor:
         packet: Its number.
         source: The innermost IP source address, high and low.
         target: The innermost IP target address.
-        joined: Whether `data` is a reassembled datagram.
-        bounded: Whether `sent_end` was told by a header; the frame's own length may be wrong.
+        is_reassembled: Whether `data` is a reassembled datagram.
+        is_bounded: Whether `sent_end` was told by a header; the frame's own length may be wrong.
     """
 
     data: memoryview
@@ -41,10 +41,10 @@ class Cursor:
     packet: int = 0
     source: tuple[int, int] = (0, 0)
     target: tuple[int, int] = (0, 0)
-    joined: bool = False
-    bounded: bool = False
+    is_reassembled: bool = False
+    is_bounded: bool = False
 
-    def take(self, form: struct.Struct) -> tuple[int, ...]:
+    def read(self, form: struct.Struct) -> tuple[int, ...]:
         """Read a header of this form and step over it."""
         at = self.skip(form.size)
         return form.unpack_from(self.data, at)
@@ -52,7 +52,7 @@ class Cursor:
     def skip(self, size: int) -> int:
         """Step over `size` bytes; return where they were."""
         if self.at + size > self.end:
-            raise PassedOver(MALFORMED)
+            raise PacketSkipped(MALFORMED)
         self.at += size
         return self.at - size
 
@@ -62,6 +62,6 @@ class Cursor:
 
     def limit(self, sent_end: int) -> None:
         """Let the sent bytes end here, if no header around it says less; behind is padding."""
-        self.sent_end = min(sent_end, self.sent_end) if self.bounded else sent_end
-        self.bounded = True
+        self.sent_end = min(sent_end, self.sent_end) if self.is_bounded else sent_end
+        self.is_bounded = True
         self.end = min(self.end, sent_end)

@@ -12,17 +12,23 @@ from typing import Any
 from dissector.capture.iana_numbers import (
     IPV4,
     IPV6,
-    MAX_LENGTH_TYPE,
+    MAX_8023_LENGTH,
     MPLS_TYPES,
     PPPOE_SESSION,
     TCP,
     VLAN_TYPES,
 )
 from dissector.capture.integers import high_half, u16, u32
-from dissector.capture.packets.ip import LEFT, enter_ipv4, enter_ipv6, is_tunnel, take_addresses
-from dissector.capture.packets.links import MALFORMED, NOT_IP, enter_link, enter_tags
-from dissector.capture.packets.networks import slot
-from dissector.kernel import Kernel, part
+from dissector.capture.packets.ip import (
+    SLOW_PATH,
+    copy_addresses,
+    is_tunnel,
+    read_ipv4_header,
+    read_ipv6_header,
+)
+from dissector.capture.packets.links import MALFORMED, NOT_IP, read_link_header, read_vlan_tags
+from dissector.capture.packets.networks import find_slot
+from dissector.kernel import Kernel, device_function
 
 # The columns of 64 and of 32 bits.
 PACKET, TIME, SEQ, ACK, START, LENGTH, CAPTURED = range(7)
@@ -37,7 +43,9 @@ RARE = 5
 
 # The loop's state: the next packet, rows and list filled so far; packets passed over, by reason;
 # and tags that are not known.
-NEXT, ROWS, LISTED, MALFORMED_COUNT, NOT_IP_COUNT, NOT_TCP_COUNT, NEW_TAGS, TOUCHED = range(8)
+NEXT, ROWS, DEFERRED_COUNT, MALFORMED_COUNT, NOT_IP_COUNT, NOT_TCP_COUNT, NEW_TAGS, TOUCHED = range(
+    8
+)
 STATE = 8
 
 # How many packets are brought into the processor's cache at once, and how much of each.
@@ -52,8 +60,10 @@ _TCP_MIN_BYTES = 20
 _MAX_SEGMENT_BYTES = 16 << 20
 
 
-@part
-def take_tcp(data: Any, at: int, end: int, sent_end: int, wide: Any, narrow: Any, row: int) -> bool:
+@device_function
+def read_tcp_header(
+    data: Any, at: int, end: int, sent_end: int, wide: Any, narrow: Any, row: int
+) -> bool:
     """Write what a TCP header says into a row; return whether it is one."""
     if at + _TCP_KNOWN_BYTES > end:
         return False
@@ -71,7 +81,7 @@ def take_tcp(data: Any, at: int, end: int, sent_end: int, wide: Any, narrow: Any
     return True
 
 
-@part
+@device_function
 def _touch(data: Any, start: Any, captured: Any, first: int) -> int:
     """
     Look at the next packets' headers, so that their way from memory is not waited for one by one.
@@ -122,7 +132,7 @@ def read_headers(
         rare: The list of other packets.
         state: Where to begin; how far it came.
     """
-    rows, listed = state[ROWS], state[LISTED]
+    rows, listed = state[ROWS], state[DEFERRED_COUNT]
     malformed, not_ip, not_tcp = 0, 0, 0
     state[NEW_TAGS] = 0
     packet = touched = state[NEXT]
@@ -132,29 +142,29 @@ def read_headers(
             touched += _TOUCH
         end = start[packet] + captured[packet]
         sent_end = start[packet] + original[packet] if original[packet] > 0 else end
-        ip_at, kind = enter_link(data, link[packet], start[packet], end)
+        ip_at, kind = read_link_header(data, link[packet], start[packet], end)
         tags = 0
         if kind in VLAN_TYPES:
-            ip_at, kind, tags = enter_tags(data, kind, ip_at, end)
+            ip_at, kind, tags = read_vlan_tags(data, kind, ip_at, end)
         at, protocol = ip_at, kind
         if kind == IPV4:
-            protocol, at, end, sent_end = enter_ipv4(data, ip_at, end, sent_end)
+            protocol, at, end, sent_end = read_ipv4_header(data, ip_at, end, sent_end)
         elif kind == IPV6:
-            protocol, at, end, sent_end = enter_ipv6(data, ip_at, end, sent_end)
-        elif 0 <= kind <= MAX_LENGTH_TYPE or kind in MPLS_TYPES or kind == PPPOE_SESSION:
-            protocol = LEFT
+            protocol, at, end, sent_end = read_ipv6_header(data, ip_at, end, sent_end)
+        elif 0 <= kind <= MAX_8023_LENGTH or kind in MPLS_TYPES or kind == PPPOE_SESSION:
+            protocol = SLOW_PATH
         elif kind != MALFORMED:
             protocol = NOT_IP
         if protocol != TCP and protocol >= 0 and is_tunnel(data, protocol, at, end):
-            protocol = LEFT
+            protocol = SLOW_PATH
         network = 0
-        if tags and protocol in (TCP, LEFT):
-            place = slot(known, secret, tags)
+        if tags and protocol in (TCP, SLOW_PATH):
+            place = find_slot(known, secret, tags)
             if known[place, 0] == 0:
                 state[NEW_TAGS] = tags
                 break
             network = known[place, 1]
-        if protocol == LEFT:
+        if protocol == SLOW_PATH:
             rare[listed, RARE_PACKET] = packet
             rare[listed, RARE_ROW] = rows
             rare[listed, RARE_AT] = ip_at
@@ -162,11 +172,11 @@ def read_headers(
             rare[listed, RARE_TAGS] = tags
             listed += 1
             rows += 1
-        elif protocol == TCP and take_tcp(data, at, end, sent_end, wide, narrow, rows):
+        elif protocol == TCP and read_tcp_header(data, at, end, sent_end, wide, narrow, rows):
             wide[PACKET, rows] = first + packet
             wide[TIME, rows] = time_ns[packet]
             narrow[NETWORK, rows] = network
-            take_addresses(data, kind, ip_at, addresses, rows)
+            copy_addresses(data, kind, ip_at, addresses, rows)
             rows += 1
         elif protocol in (TCP, MALFORMED):
             malformed += 1
@@ -175,14 +185,14 @@ def read_headers(
         else:
             not_tcp += 1
         packet += 1
-    state[NEXT], state[ROWS], state[LISTED] = packet, rows, listed
+    state[NEXT], state[ROWS], state[DEFERRED_COUNT] = packet, rows, listed
     state[MALFORMED_COUNT] += malformed
     state[NOT_IP_COUNT] += not_ip
     state[NOT_TCP_COUNT] += not_tcp
 
 
 @Kernel
-def close_up(wide: Any, narrow: Any, addresses: Any, row: int, rows: int) -> int:
+def compact_rows(wide: Any, narrow: Any, addresses: Any, row: int, rows: int) -> int:
     """Move rows together from `row` on, where those of packet -1 are none; return how many."""
     for each in range(row, rows):
         if wide[PACKET, each] >= 0:

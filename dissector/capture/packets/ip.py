@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.capture.addresses import MAPPED
+from dissector.capture.addresses import IPV4_MAPPED
 from dissector.capture.iana_numbers import (
     AUTHENTICATION,
-    CARRIERS,
-    EXTENSIONS,
+    ENCAPSULATING_PROTOCOLS,
     FRAGMENT,
     HOP_BY_HOP,
     IPV4,
-    JUMBO,
+    IPV6_EXTENSION_HEADERS,
+    JUMBO_PAYLOAD_OPTION,
     TUNNEL_PORTS,
     UDP,
 )
 from dissector.capture.integers import high_half, u16, u32
-from dissector.kernel import part
+from dissector.kernel import device_function
 
-MALFORMED, LEFT = -1, -3
+MALFORMED, SLOW_PATH = -1, -3
 """In place of an IP protocol; what is left is for who takes packets one by one."""
 
 _MAX_EXTENSIONS = 16
 
 
-@part
-def enter_ipv4(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
+@device_function
+def read_ipv4_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
     """
     Step over an IPv4 header; return the protocol behind it, where that begins, and both ends.
 
@@ -44,15 +44,15 @@ def enter_ipv4(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, i
     if total > 0:
         sent_end = at + total
     if u16(data, at + 6) & 0x3FFF:
-        return LEFT, at, end, sent_end
+        return SLOW_PATH, at, end, sent_end
     protocol = int(data[at + 9])
     if protocol == AUTHENTICATION:
-        protocol = LEFT
+        protocol = SLOW_PATH
     return protocol, at + size, min(end, sent_end), sent_end
 
 
-@part
-def enter_ipv6(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
+@device_function
+def read_ipv6_header(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, int, int]:
     """
     Step over an IPv6 header and its extension headers; return as for IPv4.
 
@@ -68,11 +68,11 @@ def enter_ipv6(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, i
     at += 40
     if length > 0:
         sent_end = at + length
-    elif protocol == HOP_BY_HOP and at + 8 <= end and u16(data, at + 2) == JUMBO:
+    elif protocol == HOP_BY_HOP and at + 8 <= end and u16(data, at + 2) == JUMBO_PAYLOAD_OPTION:
         sent_end = at + u32(data, at + 4)
     end = min(end, sent_end)
     count = 0
-    while protocol in EXTENSIONS:
+    while protocol in IPV6_EXTENSION_HEADERS:
         if count == _MAX_EXTENSIONS or at + 8 > end:
             return MALFORMED, at, end, sent_end
         size = (data[at + 1] + 1) * 8
@@ -81,7 +81,7 @@ def enter_ipv6(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, i
         elif protocol == FRAGMENT:
             # An atomic fragment, offset 0 and none more, is a whole packet. Source: RFC 6946.
             if u16(data, at + 2) & 0xFFF9:
-                return LEFT, at, end, sent_end
+                return SLOW_PATH, at, end, sent_end
             size = 8
         protocol = int(data[at])
         at += size
@@ -89,29 +89,29 @@ def enter_ipv6(data: Any, at: int, end: int, sent_end: int) -> tuple[int, int, i
     return protocol, at, end, sent_end
 
 
-@part
+@device_function
 def is_tunnel(data: Any, protocol: int, at: int, end: int) -> bool:
     """Return whether what an IP packet carries is, or may hide, another packet."""
     if protocol == UDP:
         return at + 8 <= end and u16(data, at + 2) in TUNNEL_PORTS
-    return protocol in CARRIERS
+    return protocol in ENCAPSULATING_PROTOCOLS
 
 
-@part
+@device_function
 def _half(data: Any, at: int) -> int:
     """Return half of an IPv6 address, as the signed number that has its 64 bits."""
     high = u32(data, at)
     return (high - ((high >> 31) << 32)) << 32 | u32(data, at + 4)
 
 
-@part
-def take_addresses(data: Any, kind: int, at: int, addresses: Any, row: int) -> None:
+@device_function
+def copy_addresses(data: Any, kind: int, at: int, addresses: Any, row: int) -> None:
     """Write the addresses in the IP header at `at`."""
     if kind == IPV4:
         addresses[0, row, 0] = 0
-        addresses[0, row, 1] = MAPPED | u32(data, at + 12)
+        addresses[0, row, 1] = IPV4_MAPPED | u32(data, at + 12)
         addresses[1, row, 0] = 0
-        addresses[1, row, 1] = MAPPED | u32(data, at + 16)
+        addresses[1, row, 1] = IPV4_MAPPED | u32(data, at + 16)
     else:
         addresses[0, row, 0] = _half(data, at + 8)
         addresses[0, row, 1] = _half(data, at + 16)

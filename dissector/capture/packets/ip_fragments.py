@@ -10,7 +10,7 @@ import numpy as np
 
 from dissector.capture.columns import Bytes
 
-MAX_OPEN = 1024
+MAX_INCOMPLETE = 1024
 """Datagrams that may be incomplete at a time; the oldest is given up for a new one."""
 
 MAX_AGE_NS = 60_000_000_000
@@ -53,25 +53,25 @@ class _Open:
             self.state = np.concatenate([self.state, more])
 
 
-class Fragments:
+class FragmentReassembler:
     """
     Datagrams of which some fragments have been seen.
 
-    Where fragments overlap, the bytes that came first are kept. Memory is at most `MAX_OPEN`
+    Where fragments overlap, the bytes that came first are kept. Memory is at most `MAX_INCOMPLETE`
     datagrams of 64 KiB; a fragment costs time by its own length.
 
     Attributes:
-        given_up: Datagrams that were never complete, so far.
-        crowded: Those of them that were given up for new ones.
+        abandoned: Datagrams that were never complete, so far.
+        evicted: Those of them that were given up for new ones.
     """
 
     def __init__(self) -> None:
         self._open: OrderedDict[Hashable, _Open] = OrderedDict()
-        self.given_up = 0
-        self.crowded = 0
+        self.abandoned = 0
+        self.evicted = 0
 
     @property
-    def waiting(self) -> int:
+    def incomplete(self) -> int:
         """How many datagrams are incomplete now."""
         return len(self._open)
 
@@ -120,10 +120,10 @@ class Fragments:
         return self._complete(key, datagram)
 
     def _begin(self, key: Hashable, time_ns: int) -> _Open:
-        if len(self._open) >= MAX_OPEN:
+        if len(self._open) >= MAX_INCOMPLETE:
             self._open.popitem(last=False)
-            self.given_up += 1
-            self.crowded += 1
+            self.abandoned += 1
+            self.evicted += 1
         datagram = self._open[key] = _Open(time_ns)
         return datagram
 
@@ -133,7 +133,7 @@ class Fragments:
             if time_ns - oldest.since_ns <= MAX_AGE_NS:
                 return
             del self._open[key]
-            self.given_up += 1
+            self.abandoned += 1
 
     def _fill(self, datagram: _Open, offset: int, length: int, captured: memoryview) -> None:
         state = datagram.state[offset : offset + length]

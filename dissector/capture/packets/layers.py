@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from dissector.capture.columns import Bytes, Int32s, Int64s, Packets, Segments
-from dissector.capture.formats.window_buffers import Buffers
+from dissector.capture.formats.window_buffers import BufferPool
 from dissector.capture.hashing import SECRET
 from dissector.capture.packets import header_kernel
-from dissector.capture.packets.cursor import MALFORMED, NOT_TCP, PART, Cursor, PassedOver
-from dissector.capture.packets.header_kernel import close_up, read_headers, take_tcp
-from dissector.capture.packets.networks import Networks, tags_text
+from dissector.capture.packets.cursor import (
+    INCOMPLETE_FRAGMENT,
+    MALFORMED,
+    NOT_TCP,
+    Cursor,
+    PacketSkipped,
+)
+from dissector.capture.packets.header_kernel import compact_rows, read_headers, read_tcp_header
+from dissector.capture.packets.networks import Networks, vlan_name
 from dissector.capture.packets.tunnels import Tunnels
 
 _STEPS_A_PACKET = 3
@@ -40,7 +46,7 @@ class Layers:
         self._networks = Networks()
         self.networks = self._networks.names
         self._tunnels = Tunnels()
-        self._buffers = Buffers()
+        self._buffers = BufferPool()
 
     def segments(self, packets: Packets) -> Segments:
         """Return the TCP segments of the next window of the capture."""
@@ -51,9 +57,9 @@ class Layers:
             joined = self._unwrap(packets, table)
             if joined:
                 data = np.concatenate([data, np.frombuffer(joined, dtype=np.uint8)])
-        return self.timed(table.segments(data))
+        return self.with_clock(table.segments(data))
 
-    def timed(self, segments: Segments) -> Segments:
+    def with_clock(self, segments: Segments) -> Segments:
         """Let the segments of the next window know the clock."""
         if len(segments):
             clock = segments.clock_ns = np.maximum.accumulate(segments.time_ns)
@@ -62,23 +68,23 @@ class Layers:
         return segments
 
     @property
-    def fragments(self) -> list[int]:
+    def incomplete_packets(self) -> list[int]:
         """The packets of which others would make whole datagrams, in order."""
         return self._tunnels.fragments.packets
 
     @property
-    def crowded(self) -> int:
+    def evicted(self) -> int:
         """How often an incomplete datagram was given up for a new one."""
-        return self._tunnels.fragments.crowded
+        return self._tunnels.fragments.evicted
 
-    def network(self, name: str) -> int:
+    def network_number(self, name: str) -> int:
         """Return the number of a network by its name; it may be new."""
-        return self._networks.number(name)
+        return self._networks.number_of(name)
 
     def finish(self) -> None:
         """Count what can't be completed any more: the capture has ended."""
         fragments = self._tunnels.fragments
-        self._count("IP datagrams of which fragments are missing", fragments.waiting)
+        self._count("IP datagrams of which fragments are missing", fragments.incomplete)
 
     def _count(self, reason: str, number: int) -> None:
         if number:
@@ -107,9 +113,9 @@ class Layers:
             )
             if not state[header_kernel.NEW_TAGS]:
                 break
-            self._networks.learn(int(state[header_kernel.NEW_TAGS]))
+            self._networks.add_tags(int(state[header_kernel.NEW_TAGS]))
         table.rows = int(state[header_kernel.ROWS])
-        table.listed = table.rare[: state[header_kernel.LISTED]]
+        table.listed = table.rare[: state[header_kernel.DEFERRED_COUNT]]
         self._count(MALFORMED, int(state[header_kernel.MALFORMED_COUNT]))
         self._count("not IP", int(state[header_kernel.NOT_IP_COUNT]))
         self._count(NOT_TCP, int(state[header_kernel.NOT_TCP_COUNT]))
@@ -123,7 +129,7 @@ class Layers:
         """
         data = packets.data.data
         joined = bytearray()
-        given_up = self._tunnels.fragments.given_up
+        given_up = self._tunnels.fragments.abandoned
         for packet, row, at, kind, tags in table.listed.tolist():
             start = int(packets.start[packet])
             end = start + int(packets.captured[packet])
@@ -131,23 +137,23 @@ class Layers:
             time_ns = int(packets.time_ns[packet])
             place = at, min(end, sent_end), sent_end
             number = packets.first + packet
-            cursor = Cursor(data, *place, tags_text(tags), time_ns, number)
+            cursor = Cursor(data, *place, vlan_name(tags), time_ns, number)
             try:
                 self._tunnels.find_tcp(cursor, kind)
                 table.take(row, cursor)
-            except PassedOver as reason:
+            except PacketSkipped as reason:
                 table.drop(row)
-                if str(reason) != PART:
+                if str(reason) != INCOMPLETE_FRAGMENT:
                     self._count(str(reason), 1)
                 continue
-            if cursor.joined:
+            if cursor.is_reassembled:
                 table.wide[header_kernel.START, row] += len(data) + len(joined)
                 joined += cursor.data
             table.wide[header_kernel.PACKET, row] = number
             table.wide[header_kernel.TIME, row] = time_ns
-            table.narrow[header_kernel.NETWORK, row] = self._networks.number(cursor.network)
+            table.narrow[header_kernel.NETWORK, row] = self._networks.number_of(cursor.network)
         table.close_up()
-        given_up = self._tunnels.fragments.given_up - given_up
+        given_up = self._tunnels.fragments.abandoned - given_up
         self._count("IP datagrams of which fragments are missing", given_up)
         return joined
 
@@ -161,11 +167,11 @@ class _Table:
         listed: What the loop has left; a row is kept free for each.
     """
 
-    def __init__(self, buffers: Buffers, packets: int) -> None:
-        self.wide: Int64s = buffers.take("i8", header_kernel.WIDE, packets)
-        self.narrow: Int32s = buffers.take("i4", header_kernel.NARROW, packets)
-        self.addresses: Int64s = buffers.take("i8", 2, packets, 2)
-        self.rare: Int64s = buffers.take("i8", packets, header_kernel.RARE)
+    def __init__(self, buffers: BufferPool, packets: int) -> None:
+        self.wide: Int64s = buffers.acquire("i8", header_kernel.WIDE, packets)
+        self.narrow: Int32s = buffers.acquire("i4", header_kernel.NARROW, packets)
+        self.addresses: Int64s = buffers.acquire("i8", 2, packets, 2)
+        self.rare: Int64s = buffers.acquire("i8", packets, header_kernel.RARE)
         self.rows = 0
         self.listed = self.rare[:0]
         self._dropped: int | None = None
@@ -178,8 +184,8 @@ class _Table:
             PassedOver: There is none.
         """
         place = cursor.at, cursor.end, cursor.sent_end
-        if not take_tcp(cursor.data, *place, self.wide.data, self.narrow.data, row):
-            raise PassedOver(MALFORMED)
+        if not read_tcp_header(cursor.data, *place, self.wide.data, self.narrow.data, row):
+            raise PacketSkipped(MALFORMED)
         self.addresses.view(np.uint64)[:, row] = cursor.source, cursor.target
 
     def drop(self, row: int) -> None:
@@ -191,7 +197,7 @@ class _Table:
     def close_up(self) -> None:
         """Move the rows together where some are left out."""
         if self._dropped is not None:
-            self.rows = close_up(
+            self.rows = compact_rows(
                 self.wide,
                 self.narrow,
                 self.addresses,

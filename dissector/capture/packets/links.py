@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.capture.iana_numbers import (
-    COOKED,
-    COOKED_2,
     ETHERNET,
     FAMILIES_IPV6,
     IPV4,
     IPV6,
+    LINUX_SLL,
+    LINUX_SLL2,
     LOOPBACK,
     RAW,
     RAW_IPV4,
@@ -18,7 +18,7 @@ from dissector.capture.iana_numbers import (
     VLAN_TYPES,
 )
 from dissector.capture.integers import high_half, u16, u32, u32_low
-from dissector.kernel import part
+from dissector.kernel import device_function
 
 MALFORMED, NOT_IP = -1, -2
 """In place of an ethertype."""
@@ -28,14 +28,14 @@ VLAN_BITS = 12
 _MAX_TAGS = 4
 
 
-@part
-def enter_link(data: Any, link: int, at: int, end: int) -> tuple[int, int]:
+@device_function
+def read_link_header(data: Any, link: int, at: int, end: int) -> tuple[int, int]:
     """Step over a link layer's header; return where it ends, and the ethertype behind it."""
     if link == ETHERNET:
         return at + 14, u16(data, at + 12) if at + 14 <= end else MALFORMED
-    if link == COOKED:
+    if link == LINUX_SLL:
         return at + 16, u16(data, at + 14) if at + 16 <= end else MALFORMED
-    if link == COOKED_2:
+    if link == LINUX_SLL2:
         return at + 20, u16(data, at) if at + 20 <= end else MALFORMED
     if link in LOOPBACK:
         return at + 4, _family(data, at) if at + 4 <= end else MALFORMED
@@ -46,7 +46,7 @@ def enter_link(data: Any, link: int, at: int, end: int) -> tuple[int, int]:
     return at, IPV6 if link == RAW_IPV6 else NOT_IP
 
 
-@part
+@device_function
 def _family(data: Any, at: int) -> int:
     """A loopback's family is in the byte order of the host that captured: below 256 in one."""
     family = u32(data, at)
@@ -57,7 +57,7 @@ def _family(data: Any, at: int) -> int:
     return IPV6 if family in FAMILIES_IPV6 else NOT_IP
 
 
-@part
+@device_function
 def _version(data: Any, at: int) -> int:
     version = high_half(data, at)
     if version == 4:
@@ -65,8 +65,8 @@ def _version(data: Any, at: int) -> int:
     return IPV6 if version == 6 else NOT_IP
 
 
-@part
-def enter_tags(data: Any, kind: int, at: int, end: int) -> tuple[int, int, int]:
+@device_function
+def read_vlan_tags(data: Any, kind: int, at: int, end: int) -> tuple[int, int, int]:
     """
     Step over VLAN tags; return where they end, the ethertype behind them, and their ids.
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Int64s
-from dissector.capture.hashing import SECRET, scatter
+from dissector.capture.hashing import SECRET, hash_key
 from dissector.capture.packets.links import VLAN_BITS
-from dissector.kernel import part
+from dissector.kernel import device_function
 
 _FIRST_SLOTS = 16
 
@@ -29,7 +29,7 @@ class Networks:
         self.by_tags: Int64s = np.zeros((_FIRST_SLOTS, 2), np.int64)
         self._count = 0
 
-    def number(self, name: str) -> int:
+    def number_of(self, name: str) -> int:
         """Return the number of a network, which may be new."""
         number = self._numbers.setdefault(name, len(self.names))
         if number == len(self.names):
@@ -45,14 +45,14 @@ class Networks:
         self._count = len(entries)
         self._enter(entries, _FIRST_SLOTS)
 
-    def learn(self, tags: int) -> None:
+    def add_tags(self, tags: int) -> None:
         """Enter VLAN tags, which are new, in the table; it is at most half full."""
         self._count += 1
         if 2 * self._count > len(self.by_tags):
             self._enter(self._entries(), 2 * len(self.by_tags))
-        self.by_tags[slot(self.by_tags.data, SECRET.data, tags)] = (
+        self.by_tags[find_slot(self.by_tags.data, SECRET.data, tags)] = (
             tags,
-            self.number(tags_text(tags)),
+            self.number_of(vlan_name(tags)),
         )
 
     def _entries(self) -> Int64s:
@@ -63,20 +63,20 @@ class Networks:
         """Make a table of entries."""
         self.by_tags = np.zeros((max(least, 1 << (2 * len(entries)).bit_length()), 2), np.int64)
         for tags, number in entries.tolist():
-            self.by_tags[slot(self.by_tags.data, SECRET.data, tags)] = tags, number
+            self.by_tags[find_slot(self.by_tags.data, SECRET.data, tags)] = tags, number
 
 
-@part
-def slot(known: Any, secret: Any, tags: int) -> int:
+@device_function
+def find_slot(known: Any, secret: Any, tags: int) -> int:
     """Return where some tags stand in the table of networks, or the free place for them."""
     last = len(known) - 1
-    at = scatter(secret, tags) & last
+    at = hash_key(secret, tags) & last
     while known[at, 0] != tags and known[at, 0] != 0:
         at = (at + 1) & last
     return at
 
 
-def tags_text(tags: int) -> str:
+def vlan_name(tags: int) -> str:
     """Return the name of the network that these tags make: `vlan 5.7`."""
     ids: list[str] = []
     while tags:

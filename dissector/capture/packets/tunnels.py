@@ -10,25 +10,31 @@ import struct
 from collections.abc import Callable
 from typing import TypeAlias
 
-from dissector.capture.addresses import MAPPED
+from dissector.capture.addresses import IPV4_MAPPED
 from dissector.capture.iana_numbers import (
     AUTHENTICATION,
-    ETHERNET_TYPE,
-    EXTENSIONS,
     FRAGMENT,
     GENEVE_PORT,
     HOP_BY_HOP,
     IPV4,
     IPV6,
-    JUMBO,
-    MAX_LENGTH_TYPE,
+    IPV6_EXTENSION_HEADERS,
+    JUMBO_PAYLOAD_OPTION,
+    MAX_8023_LENGTH,
     MPLS_TYPES,
     PPPOE_SESSION,
+    TRANSPARENT_ETHERNET,
     VLAN_TYPES,
     VXLAN_PORTS,
 )
-from dissector.capture.packets.cursor import MALFORMED, NOT_TCP, PART, Cursor, PassedOver
-from dissector.capture.packets.ip_fragments import Fragments
+from dissector.capture.packets.cursor import (
+    INCOMPLETE_FRAGMENT,
+    MALFORMED,
+    NOT_TCP,
+    Cursor,
+    PacketSkipped,
+)
+from dissector.capture.packets.ip_fragments import FragmentReassembler
 
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _MAX_LAYERS = 24
@@ -58,12 +64,12 @@ class Tunnels:
     """
 
     def __init__(self) -> None:
-        self.fragments = Fragments()
+        self.fragments = FragmentReassembler()
         self._by_ethertype: dict[int, _Layer] = {
             IPV4: self._ipv4,
             IPV6: self._ipv6,
             PPPOE_SESSION: self._pppoe,
-            ETHERNET_TYPE: self._ethernet,
+            TRANSPARENT_ETHERNET: self._ethernet,
             _ERSPAN_3: self._erspan_3,
             **dict.fromkeys(VLAN_TYPES, self._vlan),
             **dict.fromkeys(MPLS_TYPES, self._mpls),
@@ -91,30 +97,30 @@ class Tunnels:
             if layer is None:
                 return
             layer = layer(cursor)
-        raise PassedOver(MALFORMED)
+        raise PacketSkipped(MALFORMED)
 
     def _carried(self, ethertype: int) -> _Layer:
-        if ethertype <= MAX_LENGTH_TYPE:
+        if ethertype <= MAX_8023_LENGTH:
             return self._llc
         layer = self._by_ethertype.get(ethertype)
         if layer is None:
-            raise PassedOver(NOT_TCP)
+            raise PacketSkipped(NOT_TCP)
         return layer
 
     def _protocol(self, number: int) -> _Layer | None:
         if number not in self._by_protocol:
-            raise PassedOver(NOT_TCP)
+            raise PacketSkipped(NOT_TCP)
         return self._by_protocol[number]
 
     def _ethernet(self, cursor: Cursor) -> _Layer:
-        (ethertype,) = cursor.take(_ETHERNET)
+        (ethertype,) = cursor.read(_ETHERNET)
         return self._carried(ethertype)
 
     def _vlan(self, cursor: Cursor) -> _Layer:
         ids: list[int] = []
         ethertype = VLAN_TYPES[0]
         while ethertype in VLAN_TYPES:
-            tag, ethertype = cursor.take(_TWO_U16)
+            tag, ethertype = cursor.read(_TWO_U16)
             ids.append(tag & 0xFFF)
         if any(ids):
             cursor.enter_network(f"vlan {'.'.join(str(each) for each in ids if each)}")
@@ -122,20 +128,20 @@ class Tunnels:
 
     def _llc(self, cursor: Cursor) -> _Layer:
         """IEEE 802.2 with SNAP and an ethertype. Source: RFC 1042."""
-        if cursor.take(_LLC) != (0xAA, 0xAA, 3):
-            raise PassedOver(NOT_TCP)
+        if cursor.read(_LLC) != (0xAA, 0xAA, 3):
+            raise PacketSkipped(NOT_TCP)
         cursor.skip(3)
-        (ethertype,) = cursor.take(_U16)
-        return self._carried(max(ethertype, MAX_LENGTH_TYPE + 1))
+        (ethertype,) = cursor.read(_U16)
+        return self._carried(max(ethertype, MAX_8023_LENGTH + 1))
 
     def _mpls(self, cursor: Cursor) -> _Layer:
         """Labels don't say what they carry; its first half byte does. Source: RFC 3032, 4928."""
         bottom = 0
         while not bottom:
-            (label,) = cursor.take(_U32)
+            (label,) = cursor.read(_U32)
             bottom = label & 0x100
         if cursor.at >= cursor.end:
-            raise PassedOver(MALFORMED)
+            raise PacketSkipped(MALFORMED)
         version = cursor.data[cursor.at] >> 4
         if version == 4:
             return self._ipv4
@@ -148,27 +154,27 @@ class Tunnels:
     def _pppoe(self, cursor: Cursor) -> _Layer:
         """Source: RFC 2516; protocol numbers: RFC 1332, RFC 5072."""
         cursor.skip(4)
-        (length,) = cursor.take(_U16)
+        (length,) = cursor.read(_U16)
         cursor.limit(cursor.at + length)
-        (protocol,) = cursor.take(_U16)
+        (protocol,) = cursor.read(_U16)
         if protocol == 0x21:
             return self._ipv4
         if protocol == 0x57:
             return self._ipv6
-        raise PassedOver(NOT_TCP)
+        raise PacketSkipped(NOT_TCP)
 
     def _ipv4(self, cursor: Cursor) -> _Layer | None:
         """As `headers` does, for one packet."""
         start = cursor.at
-        first, total, number, part, protocol, source, target = cursor.take(_IPV4)
+        first, total, number, part, protocol, source, target = cursor.read(_IPV4)
         size = (first & 15) * 4
         if first >> 4 != 4 or size < 20 or 0 < total < size:
-            raise PassedOver(MALFORMED)
+            raise PacketSkipped(MALFORMED)
         cursor.skip(size - 20)
         if total:
             cursor.limit(start + total)
-        cursor.source = (0, MAPPED | int.from_bytes(source))  # type: ignore[arg-type]
-        cursor.target = (0, MAPPED | int.from_bytes(target))  # type: ignore[arg-type]
+        cursor.source = (0, IPV4_MAPPED | int.from_bytes(source))  # type: ignore[arg-type]
+        cursor.target = (0, IPV4_MAPPED | int.from_bytes(target))  # type: ignore[arg-type]
         layer = self._protocol(protocol)
         if part & 0x3FFF:
             key = (cursor.network, cursor.source, cursor.target, number, protocol)
@@ -177,24 +183,24 @@ class Tunnels:
 
     def _ipv6(self, cursor: Cursor) -> _Layer | None:
         """As `headers` does, for one packet."""
-        first, length, protocol, *addresses = cursor.take(_IPV6)
+        first, length, protocol, *addresses = cursor.read(_IPV6)
         if first >> 4 != 6:
-            raise PassedOver(MALFORMED)
+            raise PacketSkipped(MALFORMED)
         if length:
             cursor.limit(cursor.at + length)
         elif protocol == HOP_BY_HOP and cursor.at + 8 <= cursor.end:
             _, _, option, jumbo = _EXTENSION.unpack_from(cursor.data, cursor.at)
-            if option == JUMBO:
+            if option == JUMBO_PAYLOAD_OPTION:
                 cursor.limit(cursor.at + jumbo)
         cursor.source = (addresses[0], addresses[1])
         cursor.target = (addresses[2], addresses[3])
-        while protocol in EXTENSIONS:
+        while protocol in IPV6_EXTENSION_HEADERS:
             protocol = self._extension(cursor, protocol)
         return self._protocol(protocol)
 
     def _extension(self, cursor: Cursor, kind: int) -> int:
         """Step over an extension header; return the kind of the next."""
-        following, units, field, number = cursor.take(_EXTENSION)
+        following, units, field, number = cursor.read(_EXTENSION)
         if kind == AUTHENTICATION:
             cursor.skip(units * 4)
         elif kind != FRAGMENT:
@@ -212,17 +218,17 @@ class Tunnels:
             key, cursor.time_ns, offset, length, captured, more, cursor.packet
         )
         if whole is None:
-            raise PassedOver(PART)
+            raise PacketSkipped(INCOMPLETE_FRAGMENT)
         cursor.data = memoryview(whole.data)
         cursor.at = 0
         cursor.end = len(whole.data)
         cursor.sent_end = whole.length
-        cursor.joined = True
-        cursor.bounded = True
+        cursor.is_reassembled = True
+        cursor.is_bounded = True
 
     def _authentication(self, cursor: Cursor) -> _Layer | None:
         """Source: RFC 4302."""
-        following, units, _, _ = cursor.take(_EXTENSION)
+        following, units, _, _ = cursor.read(_EXTENSION)
         cursor.skip(units * 4)
         return self._protocol(following)
 
@@ -232,28 +238,28 @@ class Tunnels:
         return self._ethernet
 
     def _udp(self, cursor: Cursor) -> _Layer:
-        _, port, length = cursor.take(_UDP)
+        _, port, length = cursor.read(_UDP)
         if length >= _UDP.size:
             cursor.limit(cursor.at - _UDP.size + length)
         if port in VXLAN_PORTS:
             return self._vxlan
         if port == GENEVE_PORT:
             return self._geneve
-        raise PassedOver(NOT_TCP)
+        raise PacketSkipped(NOT_TCP)
 
     def _vxlan(self, cursor: Cursor) -> _Layer:
         """Source: RFC 7348."""
-        flags, vni = cursor.take(_VXLAN)
+        flags, vni = cursor.read(_VXLAN)
         if not flags & 0x08:
-            raise PassedOver(NOT_TCP)
+            raise PacketSkipped(NOT_TCP)
         cursor.enter_network(f"vni {vni >> 8}")
         return self._ethernet
 
     def _geneve(self, cursor: Cursor) -> _Layer:
         """Source: RFC 8926."""
-        first, ethertype, vni = cursor.take(_GENEVE)
+        first, ethertype, vni = cursor.read(_GENEVE)
         if first >> 6:
-            raise PassedOver(NOT_TCP)
+            raise PacketSkipped(NOT_TCP)
         cursor.skip((first & 0x3F) * 4)
         cursor.enter_network(f"vni {vni >> 8}")
         return self._carried(ethertype)
@@ -267,11 +273,11 @@ class Tunnels:
 
         Source: RFC 2784, RFC 2890; NVGRE: RFC 7637; ERSPAN: draft-foschiano-erspan-03.
         """
-        flags, ethertype = cursor.take(_TWO_U16)
+        flags, ethertype = cursor.read(_TWO_U16)
         has_checksum, has_routing = flags & 0x8000, flags & 0x4000
         has_key, has_sequence = flags & 0x2000, flags & 0x1000
         if has_routing or flags & 7:
-            raise PassedOver(NOT_TCP)  # source routes, PPTP
+            raise PacketSkipped(NOT_TCP)  # source routes, PPTP
         if has_checksum:
             cursor.skip(4)
         cursor.skip(4 if has_key else 0)
@@ -283,11 +289,11 @@ class Tunnels:
 
     def _erspan_3(self, cursor: Cursor) -> _Layer:
         cursor.skip(8)
-        (flags,) = cursor.take(_U32)
+        (flags,) = cursor.read(_U32)
         cursor.skip(8 if flags & 1 else 0)
         carries_ip = flags >> 10 & 31 == 2
         if not carries_ip:
             return self._ethernet
         if cursor.at >= cursor.end:
-            raise PassedOver(MALFORMED)
+            raise PacketSkipped(MALFORMED)
         return self._ipv6 if cursor.data[cursor.at] >> 4 == 6 else self._ipv4

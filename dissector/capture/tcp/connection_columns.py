@@ -15,10 +15,10 @@ SIDES, SIDE = 9, 8
 
 COLUMNS = SIDES + 2 * SIDE
 
-NEXT, FIRST, ACKED, ACKED_NS, ACKED_PACKET, PACKETS, BYTES, MARKS = range(8)
+NEXT, FIRST, ACKED, ACKED_NS, ACKED_PACKET, PACKETS, BYTES, SIDE_FLAGS = range(8)
 """Columns of a side: those of `Stream` and of `Side` that every stream needs."""
 
-AWAKE, ORIENTED, SYN_SEEN = 1, 2, 4
+LIVE, ORIENTED, SYN_SEEN = 1, 2, 4
 """Of `STATE`: what holds of the connection."""
 
 ENDED_AT, NETWORK_AT = 3, 8
@@ -28,14 +28,14 @@ ENDED = 3 << ENDED_AT
 
 ANCHORED, HAS_ACKED, HAS_ISN, FINISHED = 1, 2, 4, 8
 """
-Of `MARKS`: whether `next`, `acked` and `isn` are not None, and whether the FIN is passed.
+Of `SIDE_FLAGS`: whether `next`, `acked` and `isn` are not None, and whether the FIN is passed.
 
 The rest follows: a stream with `isn` begins right behind it, and a FIN that is passed lies before
 `next`.
 """
 
-FEW_AT = 8
-"""Of `MARKS`: the bit at which stands the row of those of `Side` that few streams need; 0: none."""
+COUNTERS_AT = 8
+"""Bit of `SIDE_FLAGS` where the number of the row of rare counters begins; 0: no such row."""
 
 CUT_BYTES, GAPS = 4, 6
 """Of the columns of counts, which begin as `Side` does with `retransmitted_segments`: the bytes cut

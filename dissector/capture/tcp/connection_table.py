@@ -9,19 +9,18 @@ from typing import Any, overload
 import numpy as np
 
 from dissector.capture.columns import Int64s
-from dissector.capture.tcp.chunk_builder import Stalls
+from dissector.capture.tcp.chunk_builder import ReorderState
 from dissector.capture.tcp.connection_columns import (
     A_HIGH,
     ACKED,
     ACKED_PACKET,
     ANCHORED,
-    AWAKE,
     B_LOW,
     BYTES,
     COLUMNS,
+    COUNTERS_AT,
     ENDED,
     ENDED_AT,
-    FEW_AT,
     FINISHED,
     FIRST,
     FIRST_NS,
@@ -30,20 +29,21 @@ from dissector.capture.tcp.connection_columns import (
     HAS_ACKED,
     HAS_ISN,
     LAST_NS,
-    MARKS,
+    LIVE,
     NETWORK_AT,
     NEXT,
     ORIENTED,
     PACKETS,
     PORTS,
     SIDE,
+    SIDE_FLAGS,
     SIDES,
     STATE,
     SYN_SEEN,
 )
-from dissector.capture.tcp.connection_state import Key, Live
-from dissector.capture.tcp.connections import ENDS, Connection, ConnectionColumns, Endpoint
-from dissector.capture.tcp.loss_counters import Tallies
+from dissector.capture.tcp.connection_state import FlowKey, LiveConnection
+from dissector.capture.tcp.connections import END_REASONS, Connection, ConnectionColumns, Endpoint
+from dissector.capture.tcp.loss_counters import LossCounterTable
 from dissector.capture.tcp.stream_reassembler import Stream
 
 _ROW = Struct(f"={COLUMNS}q")
@@ -51,7 +51,7 @@ _FIRST_ROWS = 16
 _ADDRESS = (1 << 64) - 1
 
 
-class Register(Sequence[Connection]):
+class ConnectionTable(Sequence[Connection]):
     """
     The connections so far, by number.
 
@@ -60,15 +60,15 @@ class Register(Sequence[Connection]):
     Attributes:
         size: How many there are.
         rows: Their columns, by `layout`; there is room for more.
-        awake: Those that are awake, by number; their rows are behind.
-        tallies: What few streams have to be counted.
+        live: Those that are awake, by number; their rows are behind.
+        counters: What few streams have to be counted.
     """
 
     def __init__(self) -> None:
         self.size = 0
         self.rows: Int64s = np.empty((_FIRST_ROWS, COLUMNS), dtype=np.int64)
-        self.awake: dict[int, Live] = {}
-        self.tallies = Tallies()
+        self.live: dict[int, LiveConnection] = {}
+        self.counters = LossCounterTable()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "rows": self.rows[: self.size + 1]}
@@ -93,14 +93,14 @@ class Register(Sequence[Connection]):
 
     def columns(self, numbers: Int64s | None = None) -> ConnectionColumns:
         """Return what is known now of all connections, or of these."""
-        for live in self.awake.values():
-            self._write(live, AWAKE)
+        for live in self.live.values():
+            self._write(live, LIVE)
         if numbers is None:
             numbers = np.arange(self.size, dtype=np.int64)
         rows = self.rows[numbers]
         state = rows[:, STATE]
         sides = rows[:, SIDES:].reshape(-1, 2, SIDE)
-        rare = self.tallies.counts[sides[:, :, MARKS] >> FEW_AT, :GAPS]
+        rare = self.counters.counts[sides[:, :, SIDE_FLAGS] >> COUNTERS_AT, :GAPS]
         return ConnectionColumns(
             number=numbers,
             network=state >> NETWORK_AT,
@@ -115,7 +115,7 @@ class Register(Sequence[Connection]):
             sides=np.concatenate((sides[:, :, PACKETS : BYTES + 1], rare), axis=2),
         )
 
-    def ends(self, number: int) -> tuple[Endpoint, Endpoint]:
+    def endpoints(self, number: int) -> tuple[Endpoint, Endpoint]:
         """Return the endpoints of a connection."""
         return _ends(_ROW.unpack_from(self.rows.data, number * _ROW.size))
 
@@ -124,7 +124,7 @@ class Register(Sequence[Connection]):
         firsts: Int64s = self.rows[numbers, FIRST_PACKET]
         return firsts
 
-    def begin(self, key: Key, first_packet: int, first_ns: int) -> Live:
+    def begin(self, key: FlowKey, first_packet: int, first_ns: int) -> LiveConnection:
         """Add a connection whose side 0 sends with `key`; return it as an object."""
         if self.size == len(self.rows):
             rows = np.empty((2 * self.size, COLUMNS), dtype=np.int64)
@@ -138,17 +138,17 @@ class Register(Sequence[Connection]):
             self.rows.data, number * _ROW.size, *ends, first_ns, first_ns, state, *_NO_STREAMS
         )
         self.size += 1
-        return self.wake(number)
+        return self.materialise(number)
 
-    def wake(self, number: int) -> Live:
-        """Return a connection as an object, which knows more than the row until `rest`."""
-        live = self.awake.get(number)
+    def materialise(self, number: int) -> LiveConnection:
+        """Return a connection as an object, which knows more than the row until `demote`."""
+        live = self.live.get(number)
         if live is not None:
             return live
         row = _ROW.unpack_from(self.rows.data, number * _ROW.size)
         state = row[STATE]
-        stalls = Stalls(number, [None, None])
-        return Live(
+        stalls = ReorderState(number, [None, None])
+        return LiveConnection(
             number,
             _keys(row),
             stalls,
@@ -156,61 +156,61 @@ class Register(Sequence[Connection]):
             last_ns=row[LAST_NS],
             oriented=state & ORIENTED != 0,
             syn_seen=state & SYN_SEEN != 0,
-            ended=ENDS[(state & ENDED) >> ENDED_AT],
+            ended=END_REASONS[(state & ENDED) >> ENDED_AT],
         )
 
-    def rest(self, live: Live) -> None:
+    def demote(self, live: LiveConnection) -> None:
         """Let a connection be its row again; it stays awake if that can't tell all of it."""
-        if live.resting:
-            self.awake.pop(live.number, None)
+        if live.fits_row:
+            self.live.pop(live.number, None)
             self._write(live, 0)
-        elif live.number not in self.awake:
-            self.awake[live.number] = live
-            self.rows[live.number, STATE] |= AWAKE
+        elif live.number not in self.live:
+            self.live[live.number] = live
+            self.rows[live.number, STATE] |= LIVE
 
-    def knows_beginnings(self, number: int) -> bool:
+    def has_both_syns(self, number: int) -> bool:
         """Tell whether SYNs say where both streams of a connection begin."""
-        first, second = self.wake(number).streams
+        first, second = self.materialise(number).streams
         return first.isn is not None and second.isn is not None
 
-    def turn(self, live: Live) -> None:
+    def swap_sides(self, live: LiveConnection) -> None:
         """Exchange the sides; nothing may have been told or wait."""
-        live.turn()
+        live.swap_sides()
         row = self.rows[live.number]
         row[A_HIGH : B_LOW + 1] = np.roll(row[A_HIGH : B_LOW + 1], 2)
         row[PORTS] = (row[PORTS] & 0xFFFF) << 16 | row[PORTS] >> 16
         row[SIDES:] = np.roll(row[SIDES:], SIDE)
 
-    def keep(self, numbers: Int64s) -> None:
+    def retain(self, numbers: Int64s) -> None:
         """Forget all connections but these, in order; each gets the number of its place."""
-        awake = self.awake
-        self.awake = {}
+        awake = self.live
+        self.live = {}
         for place, number in enumerate(numbers.tolist()):
             live = awake.get(number)
             if live is not None:
-                live.number = live.stalls.connection = place
-                self.awake[place] = live
+                live.number = live.reorder.connection = place
+                self.live[place] = live
         kept = self.rows[numbers]
-        marks = kept[:, [SIDES + MARKS, SIDES + SIDE + MARKS]]
-        tallies = self.tallies.keep(marks >> FEW_AT)
-        kept[:, [SIDES + MARKS, SIDES + SIDE + MARKS]] = (
-            tallies << FEW_AT | marks & (1 << FEW_AT) - 1
+        marks = kept[:, [SIDES + SIDE_FLAGS, SIDES + SIDE + SIDE_FLAGS]]
+        tallies = self.counters.retain(marks >> COUNTERS_AT)
+        kept[:, [SIDES + SIDE_FLAGS, SIDES + SIDE + SIDE_FLAGS]] = (
+            tallies << COUNTERS_AT | marks & (1 << COUNTERS_AT) - 1
         )
         self.size = len(kept)
         self.rows = np.concatenate([kept, np.empty((_FIRST_ROWS, COLUMNS), dtype=np.int64)])
 
-    def lacking(self) -> set[int]:
+    def incomplete(self) -> set[int]:
         """Return the connections of which something waits, or is known to be missing."""
         sides = self.rows[: self.size, SIDES:].reshape(-1, 2, SIDE)
-        known = sides[:, :, MARKS] & (ANCHORED | HAS_ACKED | FINISHED)
+        known = sides[:, :, SIDE_FLAGS] & (ANCHORED | HAS_ACKED | FINISHED)
         unseen = sides[:, :, ACKED] - sides[:, :, NEXT] > 1
         lacking = ((known == ANCHORED | HAS_ACKED) & unseen).any(axis=1)
-        return {*self.awake, *np.nonzero(lacking)[0].tolist()}
+        return {*self.live, *np.nonzero(lacking)[0].tolist()}
 
-    def _stream(self, row: tuple[int, ...], stalls: Stalls, number: int) -> Stream:
+    def _stream(self, row: tuple[int, ...], stalls: ReorderState, number: int) -> Stream:
         side = row[SIDES + SIDE * number : SIDES + SIDE * (number + 1)]
-        marks = side[MARKS]
-        tally = self.tallies.take(marks >> FEW_AT, side[PACKETS], side[BYTES])
+        marks = side[SIDE_FLAGS]
+        tally = self.counters.load(marks >> COUNTERS_AT, side[PACKETS], side[BYTES])
         stream = Stream(tally, stalls, number)
         if marks & ANCHORED:
             stream.next, stream.first = side[NEXT], side[FIRST]
@@ -223,20 +223,24 @@ class Register(Sequence[Connection]):
             stream.fin = side[NEXT] - 1
         return stream
 
-    def _write(self, live: Live, awake: int) -> None:
+    def _write(self, live: LiveConnection, awake: int) -> None:
         """Write into a connection's row what the object knows and a row can hold."""
         at = live.number * _ROW.size
         row = _ROW.unpack_from(self.rows.data, at)
-        state = row[STATE] >> NETWORK_AT << NETWORK_AT | ENDS.index(live.ended) << ENDED_AT | awake
+        state = (
+            row[STATE] >> NETWORK_AT << NETWORK_AT
+            | END_REASONS.index(live.ended) << ENDED_AT
+            | awake
+        )
         state |= ORIENTED * live.oriented | SYN_SEEN * live.syn_seen
         first, second = (
-            self._numbers(stream, row[SIDES + SIDE * number + MARKS] >> FEW_AT)
+            self._numbers(stream, row[SIDES + SIDE * number + SIDE_FLAGS] >> COUNTERS_AT)
             for number, stream in enumerate(live.streams)
         )
         _ROW.pack_into(self.rows.data, at, *row[:LAST_NS], live.last_ns, state, *first, *second)
 
     def _numbers(self, stream: Stream, few: int) -> tuple[int, ...]:
-        marks = self.tallies.put(few, stream.tally) << FEW_AT
+        marks = self.counters.store(few, stream.losses) << COUNTERS_AT
         marks |= ANCHORED * (stream.next is not None) | HAS_ACKED * (stream.acked is not None)
         marks |= HAS_ISN * (stream.isn is not None) | FINISHED * stream.finished
         return (
@@ -252,7 +256,7 @@ class Register(Sequence[Connection]):
 
     def _connection(self, number: int) -> Connection:
         """Return a connection for people to look at."""
-        live = self.wake(number)
+        live = self.materialise(number)
         row = _ROW.unpack_from(self.rows.data, number * _ROW.size)
         first, second = live.streams
         a, b = _ends(row)
@@ -272,7 +276,7 @@ class Register(Sequence[Connection]):
 _NO_STREAMS = (0,) * (2 * SIDE)
 
 
-def _keys(row: tuple[int, ...]) -> tuple[Key, Key]:
+def _keys(row: tuple[int, ...]) -> tuple[FlowKey, FlowKey]:
     """Return with which keys the two sides send."""
     a_high, a_low, b_high, b_low, ports = row[A_HIGH : PORTS + 1]
     network = row[STATE] >> NETWORK_AT

@@ -14,7 +14,7 @@ from dissector.capture.columns import Int8s, Int64s, UInt64s
 Endpoint: TypeAlias = tuple[int, int, int]
 """Address, high and low 64 bits, and port."""
 
-ENDS = ("", "fin", "rst", "reused")
+END_REASONS = ("", "fin", "rst", "reused")
 """How a connection may have ended."""
 
 
@@ -96,7 +96,7 @@ class ConnectionColumns:
         first_ns: When the first packet was captured.
         last_ns: When the last packet was captured.
         syn_seen: Whether the opening SYN or SYN/ACK is in the capture.
-        ended: Index into `ENDS`.
+        ended: Index into `END_REASONS`.
         sides: [n, 2, 8] for `a` and `b` what they sent, in the order of the fields of `Side`.
     """
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import Int32s, Int64s
-from dissector.capture.hashing import SECRET, scatter_ends
+from dissector.capture.hashing import SECRET, hash_endpoints
 from dissector.capture.tcp.connection_columns import A_HIGH, A_LOW, B_HIGH, B_LOW, PORTS
-from dissector.capture.tcp.connection_state import Key
-from dissector.capture.tcp.connection_table import Register
-from dissector.kernel import Kernel, part
+from dissector.capture.tcp.connection_state import FlowKey
+from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.kernel import Kernel, device_function
 
 OWNER, NETWORK = 0, 1
 """Columns of flows. The owner is twice a connection's number, plus the side that speaks."""
@@ -25,14 +25,14 @@ _WORK = 20
 """Steps that a flow takes to find a new slot, as `Kernel` counts them."""
 
 
-def silence(key: Key) -> Key:
+def any_network_key(key: FlowKey) -> FlowKey:
     """Return the key under which is found who is silent in a direction."""
     _, high, low, port, to_high, to_low, to_port = key
     return ANY_NETWORK, high, low, port, to_high, to_low, to_port
 
 
-@part
-def find(
+@device_function
+def find_flow(
     known: Any,
     flows: Any,
     slots: Any,
@@ -48,7 +48,7 @@ def find(
     high, low, port = source[i, 0], source[i, 1], source_port[i]
     to_high, to_low, to_port = target[i, 0], target[i, 1], target_port[i]
     last = len(slots) - 1
-    slot = scatter_ends(secret, network, high, low, port, to_high, to_low, to_port) & last
+    slot = hash_endpoints(secret, network, high, low, port, to_high, to_low, to_port) & last
     while slots[slot] != 0:
         flow: int = slots[slot] - 1
         if flows[flow, NETWORK] == network:
@@ -70,9 +70,9 @@ def find(
     return -1 - slot
 
 
-@part
-def put(flows: Any, slots: Any, count: int, found: int, network: int, owner: int) -> int:
-    """Give what `find` returned an owner that has its row; return how many flows there are now."""
+@device_function
+def put_flow(flows: Any, slots: Any, count: int, found: int, network: int, owner: int) -> int:
+    """Store a flow in the slot that `find_flow` returned; return the number of flows."""
     if found >= 0:
         flows[found, OWNER] = owner
         return count
@@ -83,7 +83,7 @@ def put(flows: Any, slots: Any, count: int, found: int, network: int, owner: int
 
 
 @Kernel
-def scatter_again(known: Any, flows: Any, slots: Any, secret: Any, count: int) -> int:
+def rehash(known: Any, flows: Any, slots: Any, secret: Any, count: int) -> int:
     """Fill empty slots with flows that differ."""
     last = len(slots) - 1
     for row in range(count):
@@ -93,7 +93,7 @@ def scatter_again(known: Any, flows: Any, slots: Any, secret: Any, count: int) -
         number = owner >> 1
         there = (owner & 1) * (B_HIGH - A_HIGH)
         a_port, b_port = known[number, PORTS] >> 16, known[number, PORTS] & 0xFFFF
-        slot = last & scatter_ends(
+        slot = last & hash_endpoints(
             secret,
             flows[row, NETWORK],
             known[number, A_HIGH + there],
@@ -109,7 +109,7 @@ def scatter_again(known: Any, flows: Any, slots: Any, secret: Any, count: int) -
     return count
 
 
-class Flows:
+class FlowTable:
     """
     The connection and side that segments from one endpoint to another belong to now, by network.
 
@@ -125,16 +125,16 @@ class Flows:
         slots: A row's number plus one at the place of its hash or the next free one; 0 if free.
     """
 
-    def __init__(self, known: Register) -> None:
+    def __init__(self, known: ConnectionTable) -> None:
         self._known = known
         self.count = 0
         self._begin(_FIRST_SLOTS)
         self._look()
 
-    def __getstate__(self) -> tuple[Register, int, Int32s]:
+    def __getstate__(self) -> tuple[ConnectionTable, int, Int32s]:
         return self._known, self.count, self.rows[: self.count]
 
-    def __setstate__(self, state: tuple[Register, int, Int32s]) -> None:
+    def __setstate__(self, state: tuple[ConnectionTable, int, Int32s]) -> None:
         self._known, self.count, rows = state
         self._refill(rows)
         self._look()
@@ -150,10 +150,10 @@ class Flows:
         self.rows: Int32s = np.empty((slots // 4 * 3, 2), dtype=np.int32)
         self.slots: Int32s = np.zeros(slots, dtype=np.int32)
 
-    def find(self, key: Key) -> int:
+    def find(self, key: FlowKey) -> int:
         """Return a flow; negative if there is none."""
         self._ends[:] = key[1:]
-        return find(
+        return find_flow(
             self._known.rows.data,
             self.rows.data,
             self.slots.data,
@@ -166,12 +166,12 @@ class Flows:
             0,
         )
 
-    def owner(self, key: Key) -> int:
+    def owner(self, key: FlowKey) -> int:
         """Return the owner of a flow; negative if it has none."""
         flow = self.find(key)
         return -1 if flow < 0 else int(self.rows[flow, OWNER])
 
-    def put(self, key: Key, owner: int) -> None:
+    def put(self, key: FlowKey, owner: int) -> None:
         """Let a flow belong to a connection that has its row."""
         if self.count == len(self.rows):
             old = self.rows
@@ -179,9 +179,9 @@ class Flows:
             self.rows[: self.count] = old
             self._scatter_again()
         flow = self.find(key)
-        self.count = put(self.rows.data, self.slots.data, self.count, flow, key[0], owner)
+        self.count = put_flow(self.rows.data, self.slots.data, self.count, flow, key[0], owner)
 
-    def keep(self, places: Int64s) -> None:
+    def retain(self, places: Int64s) -> None:
         """
         Forget the flows of connections that were forgotten.
 
@@ -205,7 +205,7 @@ class Flows:
 
     def _scatter_again(self) -> None:
         tables = self._known.rows, self.rows, self.slots, SECRET
-        scatter_again(*tables, self.count, work=_WORK * self.count)
+        rehash(*tables, self.count, work=_WORK * self.count)
 
     def first_sides(self) -> list[int]:
         """Return the connections that own flows as side 0, in the order of the flows."""

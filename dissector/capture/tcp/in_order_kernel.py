@@ -4,46 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.capture.columns import DATA, END, GAP, IN_DATA, NEVER
+from dissector.capture.columns import DATA, END, GAP, IN_WINDOW, NEVER
 from dissector.capture.tcp.chunk_builder import (
     CONNECTION,
     KIND,
     LENGTH,
+    MAX_ROWS_PER_SEGMENT,
     ORIGIN,
     PACKET,
     RELEASE,
-    ROOM,
     START,
     TIME_NS,
 )
 from dissector.capture.tcp.chunk_builder import SIDE as CHUNK_SIDE
 from dissector.capture.tcp.connection_columns import (
-    AWAKE,
     ENDED,
     FIRST_NS,
     FIRST_PACKET,
     LAST_NS,
+    LIVE,
     PACKETS,
     SIDE,
     SIDES,
     STATE,
 )
 from dissector.capture.tcp.connection_row import (
-    BY_RST,
+    ENDED_BY_RST,
+    accepts_reset,
     acknowledge,
-    begin,
-    close,
-    is_answer,
-    is_new,
-    is_next,
-    is_reset,
+    close_side,
+    count_bytes,
+    has_gap_ring,
+    is_first_syn_ack,
+    is_in_order,
     open_side,
-    pass_bytes,
-    remembers,
+    opens_connection,
+    start_connection,
 )
 from dissector.capture.tcp.connection_state import ACK, FIN, RST, SYN
-from dissector.capture.tcp.flow_table import ANY_NETWORK, OWNER, find, put
-from dissector.kernel import Kernel, part
+from dissector.capture.tcp.flow_table import ANY_NETWORK, OWNER, find_flow, put_flow
+from dissector.kernel import Kernel, device_function
 
 ROWS, CONNECTIONS, FLOWS, FOUND = range(4)
 """What is counted, and the owner of the flow of the segment that the loop stopped at."""
@@ -52,7 +52,7 @@ NEW_FLOWS = 3
 
 
 @Kernel
-def take_regular(
+def process_in_order(
     network: Any,
     source: Any,
     source_port: Any,
@@ -90,35 +90,35 @@ def take_regular(
     owner = -1
     i = at
     while i < len(packet):
-        flow = find(
+        flow = find_flow(
             known, flows, slots, secret, network[i], source, source_port, target, target_port, i
         )
         owner = flows[flow, OWNER] if flow >= 0 else -1
-        if i >= until or rows + ROOM > len(horizon):
+        if i >= until or rows + MAX_ROWS_PER_SEGMENT > len(horizon):
             break
         number, side = owner >> 1, owner & 1
         what = flags[i] & (FIN | SYN | RST | ACK)
         if what == SYN:
-            back = find(
+            back = find_flow(
                 known, flows, slots, secret, network[i], target, target_port, source, source_port, i
             )
             other = flows[back, OWNER] if back >= 0 else -1
-            if length[i] != 0 or not is_new(known, owner, other, seq[i]):
+            if length[i] != 0 or not opens_connection(known, owner, other, seq[i]):
                 break
             if connections == len(known) or count + NEW_FLOWS > len(flows):
                 break
             number, side = connections, 0
             connections += 1
-            begin(known, number, network[i], source, source_port, target, target_port, i)
+            start_connection(known, number, network[i], source, source_port, target, target_port, i)
             known[number, FIRST_PACKET] = packet[i]
             known[number, FIRST_NS] = known[number, LAST_NS] = time_ns[i]
             open_side(known, number, side, seq[i])
-            count = put(flows, slots, count, back, network[i], 2 * number + 1)
-            flow = find(
+            count = put_flow(flows, slots, count, back, network[i], 2 * number + 1)
+            flow = find_flow(
                 known, flows, slots, secret, network[i], source, source_port, target, target_port, i
             )
-            count = put(flows, slots, count, flow, network[i], 2 * number)
-            back = find(
+            count = put_flow(flows, slots, count, flow, network[i], 2 * number)
+            back = find_flow(
                 known,
                 flows,
                 slots,
@@ -130,27 +130,27 @@ def take_regular(
                 source_port,
                 i,
             )
-            count = put(flows, slots, count, back, ANY_NETWORK, 2 * number + 1)
-        elif owner < 0 or known[number, STATE] & AWAKE != 0:
+            count = put_flow(flows, slots, count, back, ANY_NETWORK, 2 * number + 1)
+        elif owner < 0 or known[number, STATE] & LIVE != 0:
             break
         elif what == SYN | ACK:
-            if length[i] != 0 or not is_answer(known, number, side):
+            if length[i] != 0 or not is_first_syn_ack(known, number, side):
                 break
             open_side(known, number, side, seq[i])
             acknowledge(known, number, 1 - side, ack[i], packet[i], time_ns[i])
         elif what == RST or what == RST | ACK:
-            if not is_reset(known, number, side, what, seq[i], ack[i]):
+            if not accepts_reset(known, number, side, what, seq[i], ack[i]):
                 break
             if known[number, STATE] & ENDED == 0:
-                known[number, STATE] |= BY_RST
+                known[number, STATE] |= ENDED_BY_RST
                 tell(wide, narrow, horizon, rows, number, side, END, 0, 0, packet[i], time_ns[i])
                 rows += 1
         elif what == ACK or what == FIN | ACK:
             bare = length[i] == 0 and what == ACK
-            if not bare and not is_next(known, number, side, what, seq[i]):
+            if not bare and not is_in_order(known, number, side, what, seq[i]):
                 break
             cut = length[i] - captured[i]
-            if cut != 0 and (what & FIN != 0 or not remembers(known, few, number, side)):
+            if cut != 0 and (what & FIN != 0 or not has_gap_ring(known, few, number, side)):
                 break
             acknowledge(known, number, 1 - side, ack[i], packet[i], time_ns[i])
             if captured[i] != 0:
@@ -161,8 +161,8 @@ def take_regular(
                 tell(wide, narrow, horizon, rows, number, side, GAP, 0, cut, packet[i], time_ns[i])
                 rows += 1
             if length[i] != 0:
-                pass_bytes(known, few, gaps, number, side, length[i], cut)
-            if what & FIN != 0 and close(known, number, side):
+                count_bytes(known, few, gaps, number, side, length[i], cut)
+            if what & FIN != 0 and close_side(known, number, side):
                 tell(wide, narrow, horizon, rows, number, side, END, 0, 0, packet[i], time_ns[i])
                 rows += 1
         else:
@@ -179,7 +179,7 @@ def take_regular(
     return i
 
 
-@part
+@device_function
 def tell(
     wide: Any,
     narrow: Any,
@@ -202,6 +202,6 @@ def tell(
     wide[RELEASE, row] = packet
     narrow[CHUNK_SIDE, row] = side
     narrow[KIND, row] = kind
-    narrow[ORIGIN, row] = IN_DATA
+    narrow[ORIGIN, row] = IN_WINDOW
     horizon[row, 0] = NEVER
     horizon[row, 1] = NEVER

@@ -13,7 +13,7 @@ from dissector.capture.tcp.connections import Side
 _FIRST_ROWS = 16
 
 
-class Tally:
+class LossCounters:
     """
     Counts for one stream what is not simply its next bytes.
 
@@ -27,24 +27,24 @@ class Tally:
         self.side = side
         self.gaps: deque[tuple[int, int]] | None = None
 
-    def gap(self, start: int, end: int) -> None:
+    def count_gap(self, start: int, end: int) -> None:
         """Count bytes that are not in the capture."""
         self.side.gaps += 1
         self.side.gap_bytes += end - start
         self._remember(start, end)
 
-    def cut(self, start: int, end: int) -> None:
+    def count_cut(self, start: int, end: int) -> None:
         """Count bytes that the capture cut off their packet."""
         self.side.cut_bytes += end - start
         self._remember(start, end)
 
-    def again(self, number: int) -> None:
+    def count_retransmitted(self, number: int) -> None:
         """Count bytes of one segment that had come before; none may be."""
         if number > 0:
             self.side.retransmitted_segments += 1
             self.side.retransmitted_bytes += number
 
-    def old(self, start: int, end: int, first: int, told: int) -> None:
+    def count_old(self, start: int, end: int, first: int, told: int) -> None:
         """Count those bytes of a segment that belong before `told`; the stream began at `first`."""
         if end - start == 1 and end == told:
             return  # a keep-alive
@@ -53,7 +53,7 @@ class Tally:
         for gap_start, gap_end in self.gaps or ():
             late += max(min(end, gap_end) - max(start, gap_start), 0)
         self.side.late_bytes += late
-        self.again(end - start - late)
+        self.count_retransmitted(end - start - late)
 
     def _remember(self, start: int, end: int) -> None:
         if self.gaps is None:
@@ -61,7 +61,7 @@ class Tally:
         self.gaps.append((start, end))
 
 
-class Tallies:
+class LossCounterTable:
     """
     What few streams have to be counted, of those that are no objects now.
 
@@ -76,7 +76,7 @@ class Tallies:
         self._rows = 1
         self._rings = 1
 
-    def put(self, row: int, tally: Tally) -> int:
+    def store(self, row: int, tally: LossCounters) -> int:
         """Keep what a stream has; return the row for it, new if it was 0 and there is anything."""
         side = tally.side
         counts = (
@@ -98,12 +98,12 @@ class Tallies:
             self._remember(row, tally.gaps)
         return row
 
-    def take(self, row: int, packets: int, number_of_bytes: int) -> Tally:
+    def load(self, row: int, packets: int, number_of_bytes: int) -> LossCounters:
         """Return a stream's tally as an object."""
-        tally = Tally(Side(packets, number_of_bytes))
+        tally = LossCounters(Side(packets, number_of_bytes))
         if row:
             *counts, ring = self.counts[row].tolist()
-            tally = Tally(Side(packets, number_of_bytes, *counts))
+            tally = LossCounters(Side(packets, number_of_bytes, *counts))
             if ring:
                 total, *ends = self.gaps[ring].tolist()
                 gaps = list(zip(ends[::2], ends[1::2], strict=True))
@@ -112,7 +112,7 @@ class Tallies:
                 tally.gaps = deque(ordered, GAPS_REMEMBERED)
         return tally
 
-    def keep(self, rows: Int64s) -> Int64s:
+    def retain(self, rows: Int64s) -> Int64s:
         """Forget all rows but these, of which some may be 0; return their new numbers."""
         kept = np.unique(np.append(rows, 0))
         counts = self.counts[kept]

@@ -10,18 +10,27 @@ import numpy as np
 
 from dissector.capture.columns import NEVER, Chunks, Int64s, Segments
 from dissector.capture.hashing import SECRET
-from dissector.capture.tcp.chunk_builder import ROOM, Release
-from dissector.capture.tcp.connection_state import ACK, FIN, RST, SEQ_MASK, SYN, Key, Live, Segment
-from dissector.capture.tcp.connection_table import Register
+from dissector.capture.tcp.chunk_builder import MAX_ROWS_PER_SEGMENT, ChunkBuilder
+from dissector.capture.tcp.connection_state import (
+    ACK,
+    FIN,
+    RST,
+    SEQ_MASK,
+    SYN,
+    FlowKey,
+    LiveConnection,
+    Segment,
+)
+from dissector.capture.tcp.connection_table import ConnectionTable
 from dissector.capture.tcp.connections import Connection
-from dissector.capture.tcp.flow_table import OWNER, Flows, silence
-from dissector.capture.tcp.in_order_kernel import take_regular
-from dissector.capture.tcp.reorder_buffer import Piece
+from dissector.capture.tcp.flow_table import OWNER, FlowTable, any_network_key
+from dissector.capture.tcp.in_order_kernel import process_in_order
+from dissector.capture.tcp.reorder_buffer import SegmentBytes
 from dissector.capture.tcp.stream_reassembler import WAIT_NS, Stream
 
-__all__ = ["MAX_HELD_BYTES", "Connection", "Streams"]
+__all__ = ["MAX_BUFFERED_BYTES", "Connection", "Streams"]
 
-MAX_HELD_BYTES = 256 << 20
+MAX_BUFFERED_BYTES = 256 << 20
 """How much may wait on all connections together; above it holes are gaps at once."""
 
 _NO_TIMES: Int64s = np.zeros(0, dtype=np.int64)
@@ -47,21 +56,21 @@ class Streams:
     direction and another network has that direction, with acknowledgements that fit, it is joined
     to it: some captures tag only one direction, or number the two differently.
 
-    Memory: what waits, up to `MAX_HELD_BYTES`; 260 bytes for each connection, and two KiB more
+    Memory: what waits, up to `MAX_BUFFERED_BYTES`; 260 bytes for each connection, and two KiB more
     while something of it waits.
 
     Attributes:
         connections: All so far, by number.
-        crowded: How often too much waited on all together, so that a hole was not waited for.
+        forced_gaps: How often too much waited on all together, so that a hole was not waited for.
     """
 
     def __init__(self) -> None:
-        self.connections = Register()
-        self._flows = Flows(self.connections)
-        self._waiting: dict[Key, tuple[Live, int]] = {}
-        self._out = Release()
+        self.connections = ConnectionTable()
+        self._flows = FlowTable(self.connections)
+        self._waiting: dict[FlowKey, tuple[LiveConnection, int]] = {}
+        self._out = ChunkBuilder()
         self._waiting_bytes = 0
-        self.crowded = 0
+        self.forced_gaps = 0
         self._closing: deque[tuple[int, int, int]] = deque()
         self._clock_ns = _NO_TIMES
         self._counts = np.zeros(4, dtype=np.int64)
@@ -71,7 +80,7 @@ class Streams:
         columns = _columns(segments)
         views = _views((*columns, segments.clock_ns))
         self._clock_ns = segments.clock_ns
-        self._out.reserve(len(segments) + ROOM)
+        self._out.reserve(len(segments) + MAX_ROWS_PER_SEGMENT)
         at, owner = self._take_regular(columns, 0)
         while at < len(segments):
             key, segment = next(_rows(views, at))
@@ -81,24 +90,24 @@ class Streams:
         if len(segments):
             self._out.packet = int(segments.packet[-1])
         self._clock_ns = _NO_TIMES
-        return self._out.take(segments.data)
+        return self._out.build(segments.data)
 
     def finish(self, numbers: Int64s | None = None) -> Chunks:
         """Return what still waited: the capture has ended, or these connections have."""
         known = self.connections
-        lacking = known.lacking()
+        lacking = known.incomplete()
         if numbers is not None:
             lacking &= set(numbers.tolist())
         for number in self._flows.first_sides():
             if number in lacking:
-                live = known.wake(number)
+                live = known.materialise(number)
                 self._flush(live)
                 # Whether other connections showed how time passed makes no difference.
                 self._settle(live, 0, live.last_ns)
                 self._rest(live)
-        return self._out.take(np.zeros(0, dtype=np.uint8))
+        return self._out.build(np.zeros(0, dtype=np.uint8))
 
-    def keep(self, numbers: Int64s) -> None:
+    def retain(self, numbers: Int64s) -> None:
         """
         Forget all connections but these, in order; each gets the number of its place.
 
@@ -106,27 +115,27 @@ class Streams:
         """
         places = np.full(len(self.connections), -1, dtype=np.int64)
         places[numbers] = np.arange(len(numbers))
-        self.connections.keep(numbers)
-        self._flows.keep(places)
+        self.connections.retain(numbers)
+        self._flows.retain(places)
         closing = ((when, int(places[number]), side) for when, number, side in self._closing)
         self._closing = deque(each for each in closing if each[1] >= 0)
 
     def _take_regular(self, columns: _Columns, at: int) -> tuple[int, int]:
         """Take segments up to one that is not simply next; return it and the owner of its flow."""
         out, known, flows, counts = self._out, self.connections, self._flows, self._counts
-        out.reserve(ROOM)
+        out.reserve(MAX_ROWS_PER_SEGMENT)
         counts[:] = (out.count, known.size, flows.count, -1)
-        at = take_regular(
+        at = process_in_order(
             *columns,
             known.rows,
-            known.tallies.counts,
-            known.tallies.gaps,
+            known.counters.counts,
+            known.counters.gaps,
             flows.rows,
             flows.slots,
             SECRET,
             out.wide,
             out.narrow,
-            out.horizon,
+            out.barrier,
             counts,
             at,
             self._until(),
@@ -153,7 +162,7 @@ class Streams:
             return len(self._clock_ns)
         return int(np.searchsorted(self._clock_ns, self._closing[0][0]))
 
-    def _take(self, key: Key, owner: int, segment: Segment) -> None:
+    def _take(self, key: FlowKey, owner: int, segment: Segment) -> None:
         """Take a segment of any kind; the owner of its flow is negative if that has none."""
         self._out.packet = segment.packet
         if self._closing:
@@ -161,30 +170,30 @@ class Streams:
         if owner < 0:
             live, side = self._connect(key, segment)
         else:
-            live, side = self.connections.wake(owner >> 1), owner & 1
-            if live.begins_anew(side, segment):
+            live, side = self.connections.materialise(owner >> 1), owner & 1
+            if live.starts_new_connection(side, segment):
                 self._end(live, side, "reused", segment.time_ns)
                 self._rest(live)
                 live, side = self._connect(key, segment)
             elif segment.flags & SYN:
                 side = self._orient(key, live, side, segment)
         self._receive(live, side, segment)
-        if not live.unsettled:
+        if not live.is_pending:
             self._rest(live)
         elif key not in self._waiting:
-            self.connections.rest(live)
+            self.connections.demote(live)
             self._waiting[key] = live, side
-            live.met.append(key)
+            live.waiting_keys.append(key)
 
-    def _receive(self, live: Live, side: int, segment: Segment) -> None:
+    def _receive(self, live: LiveConnection, side: int, segment: Segment) -> None:
         """Take a segment that is known to belong to a connection."""
         stream, peer = live.streams[side], live.streams[1 - side]
         stream.side.packets += 1
         live.last_ns = max(live.last_ns, segment.time_ns)
         if segment.flags & SYN:
-            live.open(side, segment)
+            live.process_syn(side, segment)
         if segment.flags & RST:
-            if live.believes_reset(side, segment):
+            if live.accepts_reset(side, segment):
                 self._end(live, side, "rst", segment.time_ns)
             return
         if segment.flags & ACK:
@@ -192,30 +201,30 @@ class Streams:
         self._advance(peer, segment.time_ns)
         self._add(stream, segment)
         self._advance(stream, segment.time_ns)
-        if live.stalls.told != (NEVER, NEVER):
-            self._out.lift(live.stalls, segment.time_ns)
+        if live.reorder.emitted != (NEVER, NEVER):
+            self._out.emit_barriers(live.reorder, segment.time_ns)
         self._settle(live, side, segment.time_ns)
-        if live.closing:
+        if live.is_closing:
             self._closing.append((segment.clock_ns + WAIT_NS, live.number, side))
 
-    def _settle(self, live: Live, side: int, now_ns: int) -> None:
+    def _settle(self, live: LiveConnection, side: int, now_ns: int) -> None:
         """See whether that was all, once something may have been told."""
         first, second = live.streams
         if first.finished and second.finished:
             self._end(live, side, "fin", now_ns)
-        live.unsettled = first.unsettled or second.unsettled
+        live.is_pending = first.is_pending or second.is_pending
 
-    def _rest(self, live: Live) -> None:
+    def _rest(self, live: LiveConnection) -> None:
         """Let a connection be a row again, unless something of it waits."""
-        self.connections.rest(live)
-        if not live.unsettled:
+        self.connections.demote(live)
+        if not live.is_pending:
             self._forget(live)
 
-    def _forget(self, live: Live) -> None:
+    def _forget(self, live: LiveConnection) -> None:
         """Let the flows of a connection be looked up."""
-        for key in live.met:
+        for key in live.waiting_keys:
             self._waiting.pop(key, None)
-        live.met.clear()
+        live.waiting_keys.clear()
 
     def _visit_closing(self, clock_ns: int) -> None:
         """
@@ -225,21 +234,21 @@ class Streams:
         """
         while self._closing and clock_ns >= self._closing[0][0]:
             now_ns, number, side = self._closing.popleft()
-            live = self.connections.awake.get(number)
+            live = self.connections.live.get(number)
             if live is not None:
                 for stream in live.streams:
                     self._advance(stream, now_ns)
                 self._settle(live, side, now_ns)
                 self._rest(live)
 
-    def _connect(self, key: Key, segment: Segment) -> tuple[Live, int]:
+    def _connect(self, key: FlowKey, segment: Segment) -> tuple[LiveConnection, int]:
         """Begin a connection with its first segment, or find one that it answers."""
         known, flows = self.connections, self._flows
         network, high, low, port, to_high, to_low, to_port = key
-        silent = flows.owner(silence(key))
+        silent = flows.owner(any_network_key(key))
         if silent >= 0:
-            live = known.wake(silent >> 1)
-            if live.is_answered_by(silent & 1, segment):
+            live = known.materialise(silent >> 1)
+            if live.matches_silent_side(silent & 1, segment):
                 flows.put(key, silent)
                 return live, silent & 1
         back = (network, to_high, to_low, to_port, high, low, port)
@@ -250,16 +259,16 @@ class Streams:
         for each in (1, 0):
             flows.put(live.keys[each], 2 * live.number + each)
             self._waiting.pop(live.keys[each], None)
-        flows.put(silence(back), 2 * live.number + 1 - side)
+        flows.put(any_network_key(back), 2 * live.number + 1 - side)
         return live, flows.owner(key) & 1
 
-    def _orient(self, key: Key, live: Live, side: int, segment: Segment) -> int:
+    def _orient(self, key: FlowKey, live: LiveConnection, side: int, segment: Segment) -> int:
         """Exchange the sides, if only now a handshake tells who opened it; return the sender's."""
-        opener = side if segment.opens else 1 - side
-        if opener == 1 and not live.oriented and not live.carried and not live.ended:
+        opener = side if segment.is_opening_syn else 1 - side
+        if opener == 1 and not live.oriented and not live.has_data and not live.ended:
             first, second = live.keys
-            flows = [self._flows.find(each) for each in (first, second, silence(second))]
-            self.connections.turn(live)
+            flows = [self._flows.find(each) for each in (first, second, any_network_key(second))]
+            self.connections.swap_sides(live)
             self._forget(live)
             number = 2 * live.number
             self._flows.rows[flows, OWNER] = number + 1, number, -1 - number
@@ -267,9 +276,9 @@ class Streams:
         return self._flows.owner(key) & 1
 
     def _add(self, stream: Stream, segment: Segment) -> None:
-        seq = stream.place(segment.first & SEQ_MASK)
+        seq = stream.unwrap(segment.payload_seq & SEQ_MASK)
         if segment.length:
-            piece = Piece(
+            piece = SegmentBytes(
                 seq,
                 seq + segment.length,
                 segment.captured,
@@ -282,22 +291,22 @@ class Streams:
             stream.close(seq + segment.length, segment.packet, segment.time_ns)
 
     def _advance(self, stream: Stream, now_ns: int) -> None:
-        if stream.unsettled:
-            crowded = self._waiting_bytes > MAX_HELD_BYTES
-            self.crowded += crowded
+        if stream.is_pending:
+            crowded = self._waiting_bytes > MAX_BUFFERED_BYTES
+            self.forced_gaps += crowded
             self._waiting_bytes -= stream.advance(now_ns, crowded, self._out)
 
-    def _flush(self, live: Live) -> None:
+    def _flush(self, live: LiveConnection) -> None:
         for stream in live.streams:
             self._waiting_bytes -= stream.flush(self._out)
-        live.unsettled = False
+        live.is_pending = False
 
-    def _end(self, live: Live, side: int, how: str, time_ns: int) -> None:
+    def _end(self, live: LiveConnection, side: int, how: str, time_ns: int) -> None:
         """Tell the end of a connection, once."""
         self._flush(live)
         if not live.ended:
             live.ended = how
-            self._out.end(live.stalls, side, time_ns)
+            self._out.emit_end(live.reorder, side, time_ns)
 
 
 def _columns(segments: Segments) -> _Columns:

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 
 
 @dataclass(slots=True)
-class Piece:
+class SegmentBytes:
     """
     Bytes of one segment that no earlier one carried.
 
@@ -19,8 +19,8 @@ class Piece:
         captured: How many of them are present; the rest was cut off by the capture.
         packet: The packet that carried them.
         time_ns: When it was captured.
-        start: Their offset in the window, as long as `kept` is None.
-        kept: The present bytes, once their window is over.
+        start: Their offset in the window, as long as `copied` is None.
+        copied: The present bytes, once their window is over.
         released: Whether they have been delivered.
     """
 
@@ -30,18 +30,18 @@ class Piece:
     packet: int
     time_ns: int
     start: int
-    kept: bytes | None = None
+    copied: bytes | None = None
     released: bool = False
 
-    def part(self, seq: int, end: int) -> Piece:
+    def slice(self, seq: int, end: int) -> SegmentBytes:
         """Return the piece between two sequence numbers inside this one."""
         skip = seq - self.seq
         captured = min(max(self.captured - skip, 0), end - seq)
-        kept = None if self.kept is None else self.kept[skip : skip + captured]
-        return Piece(seq, end, captured, self.packet, self.time_ns, self.start + skip, kept)
+        kept = None if self.copied is None else self.copied[skip : skip + captured]
+        return SegmentBytes(seq, end, captured, self.packet, self.time_ns, self.start + skip, kept)
 
 
-class Waiting:
+class ReorderBuffer:
     """
     Pieces that don't overlap, and the runs that they make without a hole.
 
@@ -55,8 +55,8 @@ class Waiting:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
-        self._pieces: list[tuple[int, Piece]] = []
-        self._arrivals: deque[Piece] = deque()
+        self._pieces: list[tuple[int, SegmentBytes]] = []
+        self._arrivals: deque[SegmentBytes] = deque()
         self.bytes = 0
 
     def __len__(self) -> int:
@@ -68,30 +68,30 @@ class Waiting:
         return self._starts[0]
 
     @property
-    def lowest(self) -> Piece:
+    def lowest(self) -> SegmentBytes:
         """The piece that waits at `front`; there must be one."""
         return self._pieces[0][1]
 
     @property
-    def first(self) -> Piece | None:
+    def oldest(self) -> SegmentBytes | None:
         """The piece that waits longest, until it is released."""
         while self._arrivals and self._arrivals[0].released:
             self._arrivals.popleft()
         return self._arrivals[0] if self._arrivals else None
 
-    def add(self, piece: Piece) -> list[Piece]:
+    def add(self, piece: SegmentBytes) -> list[SegmentBytes]:
         """Let a segment wait; return the pieces of it that are new."""
         starts, ends = self._starts, self._ends
         first = bisect_left(ends, piece.seq)
         last = bisect_right(starts, piece.end)
-        added: list[Piece] = []
+        added: list[SegmentBytes] = []
         at = piece.seq
         for i in range(first, last):
             if at < starts[i]:
-                added.append(piece.part(at, starts[i]))
+                added.append(piece.slice(at, starts[i]))
             at = max(at, ends[i])
         if at < piece.end:
-            added.append(piece.part(at, piece.end))
+            added.append(piece.slice(at, piece.end))
         run_start, run_end = piece.seq, piece.end
         if first < last:
             run_start = min(run_start, starts[first])
@@ -104,11 +104,11 @@ class Waiting:
             self.bytes += each.end - each.seq
         return added
 
-    def take_run(self) -> list[Piece]:
+    def pop_run(self) -> list[SegmentBytes]:
         """Take the pieces of the lowest run, in order."""
         self._starts.pop(0)
         end = self._ends.pop(0)
-        taken: list[Piece] = []
+        taken: list[SegmentBytes] = []
         while self._pieces and self._pieces[0][0] < end:
             piece = heappop(self._pieces)[1]
             self.bytes -= piece.end - piece.seq

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dissector.capture.tcp.chunk_builder import Release, Stalls
+from dissector.capture.tcp.chunk_builder import ChunkBuilder, ReorderState
 from dissector.capture.tcp.connections import Side
-from dissector.capture.tcp.loss_counters import Tally
-from dissector.capture.tcp.reorder_buffer import Piece, Waiting
+from dissector.capture.tcp.loss_counters import LossCounters
+from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
 
 WAIT_NS = 50_000_000
 """How long bytes may be captured behind what followed them on the wire."""
@@ -26,7 +26,7 @@ FAR_BYTES = 64 << 20
 _HALF, _FULL = 1 << 31, 1 << 32
 
 
-def near(number: int, reference: int) -> bool:
+def is_near(number: int, reference: int) -> bool:
     """Return whether two sequence numbers can be of one connection."""
     return -FAR_BYTES <= number - reference <= FAR_BYTES
 
@@ -43,7 +43,7 @@ class Stream:
     behind it and some time has passed, or when too much waits, or when the connection ends.
 
     Attributes:
-        tally: Counts what is not simply its next bytes.
+        losses: Counts what is not simply its next bytes.
         side: Its numbers for the `streams` command.
         next: Sequence number of the next byte to tell; None while not anchored.
         first: Where it was anchored.
@@ -53,7 +53,7 @@ class Stream:
         acked_packet: By which packet.
         fin: The sequence number of its FIN, where that was captured.
         finished: Whether all bytes before the FIN were told.
-        waiting: The segments that wait; None where none do.
+        buffer: The segments that wait; None where none do.
     """
 
     __slots__ = (
@@ -65,18 +65,18 @@ class Stream:
         "acked",
         "acked_ns",
         "acked_packet",
+        "buffer",
         "fin",
         "finished",
         "first",
         "isn",
+        "losses",
         "next",
         "side",
-        "tally",
-        "waiting",
     )
 
-    def __init__(self, tally: Tally, stalls: Stalls, number: int) -> None:
-        self.tally = tally
+    def __init__(self, tally: LossCounters, stalls: ReorderState, number: int) -> None:
+        self.losses = tally
         self.side: Side = tally.side
         self.next: int | None = None
         self.first: int | None = None
@@ -84,7 +84,7 @@ class Stream:
         self.acked: int | None = None
         self.fin: int | None = None
         self.finished = False
-        self.waiting: Waiting | None = None
+        self.buffer: ReorderBuffer | None = None
         self._stalls = stalls
         self._number = number
         self.acked_ns = 0
@@ -96,25 +96,25 @@ class Stream:
     @property
     def expected(self) -> int | None:
         """The sequence number of the next byte, or of the lowest that waits before the start."""
-        if self.next is None and self.waiting is not None:
-            return self.waiting.front
+        if self.next is None and self.buffer is not None:
+            return self.buffer.front
         return self.next
 
     @property
-    def unsettled(self) -> bool:
+    def is_pending(self) -> bool:
         """Whether time alone may bring something to tell."""
-        return self.waiting is not None or (self.fin is not None and not self.finished)
+        return self.buffer is not None or (self.fin is not None and not self.finished)
 
     @property
-    def carried(self) -> bool:
+    def has_data(self) -> bool:
         """Whether bytes of it were told or wait."""
-        return self.waiting is not None or (self.next is not None and self.next != self.first)
+        return self.buffer is not None or (self.next is not None and self.next != self.first)
 
-    def turn(self) -> None:
+    def swap_side(self) -> None:
         """Become the other side's stream; nothing may have been told or wait."""
         self._number = 1 - self._number
 
-    def place(self, raw: int) -> int:
+    def unwrap(self, raw: int) -> int:
         """Return a sequence number of 32 bits as the number near what is known."""
         reference = self.expected
         if reference is None:
@@ -124,7 +124,7 @@ class Stream:
     def anchor(self, number: int) -> None:
         """Let the stream begin here."""
         self.next = self.first = number
-        if self.acked is not None and not near(self.acked, number):
+        if self.acked is not None and not is_near(self.acked, number):
             self.acked = None
 
     def open(self, isn: int) -> None:
@@ -136,45 +136,45 @@ class Stream:
 
     def acknowledge(self, raw: int, packet: int, time_ns: int) -> None:
         """Take an acknowledgement that the other side sent."""
-        number = self.place(raw)
+        number = self.unwrap(raw)
         if self.acked is not None:
             number = self.acked + (raw - self.acked + _HALF) % _FULL - _HALF
             if not 0 < number - self.acked <= FAR_BYTES:
                 return
-        elif self.next is not None and not near(number, self.next):
+        elif self.next is not None and not is_near(number, self.next):
             return
         self.acked = number
         self.acked_ns = time_ns
         self.acked_packet = packet
 
-    def receive(self, piece: Piece, out: Release) -> int:
+    def receive(self, piece: SegmentBytes, out: ChunkBuilder) -> int:
         """
         Take a segment's payload, which is not empty: tell it if it is next, else let it wait.
 
         Returns:
             How many bytes more wait now.
         """
-        if self.next is None and self.waiting is None:
+        if self.next is None and self.buffer is None:
             self._anchor_by_ack(piece)
         if self.next is not None and piece.seq < self.next:
-            self.tally.old(piece.seq, piece.end, self.first or 0, self.next)
+            self.losses.count_old(piece.seq, piece.end, self.first or 0, self.next)
             if piece.end <= self.next:
                 return 0
-            piece = piece.part(self.next, piece.end)
-        if self.waiting is None and self.next == piece.seq:
+            piece = piece.slice(self.next, piece.end)
+        if self.buffer is None and self.next == piece.seq:
             self._tell(piece, out)
             return 0
         return self._wait(piece, out)
 
     def close(self, fin: int, packet: int, time_ns: int) -> None:
         """Take a FIN's sequence number; the first one holds."""
-        if self.next is None and self.waiting is None:
-            known = self.acked is not None and near(self.acked, fin)
+        if self.next is None and self.buffer is None:
+            known = self.acked is not None and is_near(self.acked, fin)
             self.anchor(min(self.acked, fin) if known and self.acked is not None else fin)
         if self.fin is None:
             self.fin, self._fin_packet, self._fin_ns = fin, packet, time_ns
 
-    def advance(self, now_ns: int, crowded: bool, out: Release) -> int:
+    def advance(self, now_ns: int, crowded: bool, out: ChunkBuilder) -> int:
         """
         Tell what can be told now.
 
@@ -186,7 +186,7 @@ class Stream:
         Returns:
             How many bytes fewer wait now.
         """
-        waiting = self.waiting
+        waiting = self.buffer
         before = 0 if waiting is None else waiting.bytes
         if self.next is None and waiting is not None and self._may_anchor(now_ns, crowded):
             self._anchor_at_front()
@@ -198,16 +198,16 @@ class Stream:
                         break
                     self._tell_gap_before_front(out)
                 self._tell_front(out)
-                waiting = self.waiting
+                waiting = self.buffer
             self._finish_if(now_ns, out)
         return before - (0 if waiting is None else waiting.bytes)
 
-    def flush(self, out: Release) -> int:
+    def flush(self, out: ChunkBuilder) -> int:
         """Tell all that waits, and what is missing: nothing more will come. Returns as advance."""
-        before = 0 if self.waiting is None else self.waiting.bytes
-        if self.next is None and self.waiting is not None:
+        before = 0 if self.buffer is None else self.buffer.bytes
+        if self.next is None and self.buffer is not None:
             self._anchor_at_front()
-        while self.waiting is not None:
+        while self.buffer is not None:
             self._tell_gap_before_front(out)
             self._tell_front(out)
         if self.next is not None and self.fin is not None:
@@ -218,45 +218,45 @@ class Stream:
             self._tell_gap(self.acked, self.acked_packet, self.acked_ns, out)
         return before
 
-    def _anchor_by_ack(self, piece: Piece) -> None:
+    def _anchor_by_ack(self, piece: SegmentBytes) -> None:
         """
         Let the first segment seen begin the stream, if the other side's acknowledgement is known.
 
         What lies between that and the segment was sent and is missing. A segment before it is a
         retransmission, and as good a beginning, unless it is a keep-alive with a made-up byte.
         """
-        if self.acked is not None and near(piece.seq, self.acked):
+        if self.acked is not None and is_near(piece.seq, self.acked):
             is_keep_alive = piece.end <= self.acked and piece.end - piece.seq == 1
             self.anchor(self.acked if is_keep_alive else min(piece.seq, self.acked))
 
     def _may_anchor(self, now_ns: int, crowded: bool) -> bool:
-        waiting = self.waiting
-        if waiting is None or waiting.first is None:
+        waiting = self.buffer
+        if waiting is None or waiting.oldest is None:
             return False
         return (
             crowded
-            or (self.acked is not None and near(self.acked, waiting.front))
-            or now_ns - waiting.first.time_ns >= WAIT_NS
+            or (self.acked is not None and is_near(self.acked, waiting.front))
+            or now_ns - waiting.oldest.time_ns >= WAIT_NS
             or waiting.bytes > START_WAIT_BYTES
             or len(waiting) > MAX_WAITING_SEGMENTS
         )
 
     def _anchor_at_front(self) -> None:
-        waiting = self.waiting
+        waiting = self.buffer
         if waiting is not None:
             front = waiting.front
-            known = self.acked is not None and near(self.acked, front)
+            known = self.acked is not None and is_near(self.acked, front)
             self.anchor(min(front, self.acked) if known and self.acked is not None else front)
 
     def _is_gap(self, front: int, now_ns: int) -> bool:
         """Return whether what is missing before `front` will not come any more."""
-        waiting = self.waiting
+        waiting = self.buffer
         if waiting is not None and (
             waiting.bytes > MAX_WAITING_BYTES or len(waiting) > MAX_WAITING_SEGMENTS
         ):
             return True
         if self.acked is None:
-            first = None if waiting is None else waiting.first
+            first = None if waiting is None else waiting.oldest
             since_ns = self._fin_ns if first is None else first.time_ns
             return now_ns - since_ns >= UNACKED_WAIT_NS
         if self.acked < front:
@@ -265,58 +265,58 @@ class Stream:
             self._hole_acked_ns = self.acked_ns
         return now_ns - self._hole_acked_ns >= WAIT_NS
 
-    def _wait(self, piece: Piece, out: Release) -> int:
-        waiting = self.waiting
+    def _wait(self, piece: SegmentBytes, out: ChunkBuilder) -> int:
+        waiting = self.buffer
         if waiting is None:
-            waiting = self.waiting = self._stalls.waiting[self._number] = Waiting()
+            waiting = self.buffer = self._stalls.buffers[self._number] = ReorderBuffer()
         added = waiting.add(piece)
         more = sum(each.end - each.seq for each in added)
-        self.tally.again(piece.end - piece.seq - more)
+        self.losses.count_retransmitted(piece.end - piece.seq - more)
         for each in added:
-            out.hold(each)
+            out.keep_bytes(each)
         return more
 
-    def _tell_front(self, out: Release) -> None:
-        waiting = self.waiting
+    def _tell_front(self, out: ChunkBuilder) -> None:
+        waiting = self.buffer
         if waiting is None or self.next is None:
             return
-        for piece in waiting.take_run():
+        for piece in waiting.pop_run():
             piece.released = True
             if piece.end > self.next:
                 whole = piece.seq >= self.next
-                self._tell(piece if whole else piece.part(self.next, piece.end), out)
+                self._tell(piece if whole else piece.slice(self.next, piece.end), out)
         self._hole_acked_ns = None
         if not len(waiting):
-            self.waiting = self._stalls.waiting[self._number] = None
+            self.buffer = self._stalls.buffers[self._number] = None
 
-    def _tell(self, piece: Piece, out: Release) -> None:
-        out.piece(self._stalls, self._number, piece)
+    def _tell(self, piece: SegmentBytes, out: ChunkBuilder) -> None:
+        out.emit_data(self._stalls, self._number, piece)
         self.side.bytes += piece.captured
         self.next = piece.end
         cut = piece.end - piece.seq - piece.captured
         if cut:
-            self.tally.cut(piece.end - cut, piece.end)
-            out.gap(self._stalls, self._number, cut, piece.packet, piece.time_ns)
+            self.losses.count_cut(piece.end - cut, piece.end)
+            out.emit_gap(self._stalls, self._number, cut, piece.packet, piece.time_ns)
 
-    def _tell_gap_before_front(self, out: Release) -> None:
-        waiting = self.waiting
+    def _tell_gap_before_front(self, out: ChunkBuilder) -> None:
+        waiting = self.buffer
         if waiting is not None:
             piece = waiting.lowest
             self._tell_gap(piece.seq, piece.packet, piece.time_ns, out)
 
-    def _tell_gap(self, end: int, packet: int, time_ns: int, out: Release) -> None:
+    def _tell_gap(self, end: int, packet: int, time_ns: int, out: ChunkBuilder) -> None:
         """Tell that the bytes up to `end` are missing; none may be."""
         if self.next is None or end <= self.next:
             return
-        self.tally.gap(self.next, end)
+        self.losses.count_gap(self.next, end)
         length = end - self.next
         self.next = end
         self._hole_acked_ns = None
-        out.gap(self._stalls, self._number, length, packet, time_ns)
+        out.emit_gap(self._stalls, self._number, length, packet, time_ns)
 
-    def _finish_if(self, now_ns: int, out: Release) -> None:
+    def _finish_if(self, now_ns: int, out: ChunkBuilder) -> None:
         """Pass the FIN, if all before it is told or is a gap."""
-        if self.fin is None or self.finished or self.waiting is not None or self.next is None:
+        if self.fin is None or self.finished or self.buffer is not None or self.next is None:
             return
         if self.next < self.fin:
             if not self._is_gap(self.fin, now_ns):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.capture.columns import END, GAP, IN_DATA, NEVER
+from dissector.capture.columns import END, GAP, IN_WINDOW, NEVER
 from dissector.engine.correlation.frame_checks_kernel import PLAIN, UNREAD
 from dissector.engine.correlation.framer_kernel import take
 from dissector.engine.correlation.match_kernel import end
@@ -40,7 +40,7 @@ from dissector.engine.correlation.state_columns import (
     TLS,
     UNBEGUN,
 )
-from dissector.kernel import Kernel, part
+from dissector.kernel import Kernel, device_function
 
 WHOLLY, STOPPED, FULL, WANTS = range(4)
 """
@@ -112,7 +112,7 @@ def pair(
             elif length[i] == 0:
                 talks[talk, NOW] = max(talks[talk, NOW], time_ns[i])
             else:
-                near = origin[i] == IN_DATA
+                near = origin[i] == IN_WINDOW
                 said = take(
                     talk,
                     side[i],
@@ -139,7 +139,7 @@ def pair(
     return WHOLLY
 
 
-@part
+@device_function
 def is_amid(talks: Any, talk: int) -> bool:
     """Tell whether a side has begun a frame that would be told as damaged if this were the end."""
     for s in range(2):

@@ -17,7 +17,7 @@ from dissector.engine.tables.exchange_table import (
 )
 
 
-class Row(NamedTuple):
+class ExchangeRow(NamedTuple):
     """
     One exchange as it comes out of pairing.
 
@@ -28,7 +28,7 @@ class Row(NamedTuple):
         request: Its frame.
         response: Its frame.
         token: Whether these are raw SASL tokens, which have no Kafka header.
-        unasked: Whether this is a response to a request that was due none (acks = 0).
+        answers_acks_0: Whether this is a response to a request that was due none (acks = 0).
     """
 
     connection: int
@@ -37,10 +37,10 @@ class Row(NamedTuple):
     request: Frame | None
     response: Frame | None
     token: bool = False
-    unasked: bool = False
+    answers_acks_0: bool = False
 
 
-def columns(rows: Sequence[Row]) -> Exchanges:
+def to_exchange_table(rows: Sequence[ExchangeRow]) -> Exchanges:
     """Lay exchanges out in columns."""
     held = bytearray()
     request = _frames([row.request for row in rows], held)
@@ -49,12 +49,12 @@ def columns(rows: Sequence[Row]) -> Exchanges:
     api_key, api_version, correlation_id = np.ascontiguousarray(headers.T)
     return Exchanges(
         data=np.zeros(0, np.uint8),
-        held=np.frombuffer(bytes(held), np.uint8),
+        carry_over=np.frombuffer(bytes(held), np.uint8),
         connection=np.array([row.connection for row in rows], np.int64),
         status=np.array([row.status for row in rows], np.int8),
         client=np.array([row.client for row in rows], np.int8),
         token=np.array([row.token for row in rows], np.bool_),
-        unasked=np.array([row.unasked for row in rows], np.bool_),
+        answers_acks_0=np.array([row.answers_acks_0 for row in rows], np.bool_),
         broken_off=np.array([broken_off(row) for row in rows], np.int8),
         api_key=api_key,
         api_version=api_version,
@@ -64,14 +64,14 @@ def columns(rows: Sequence[Row]) -> Exchanges:
     )
 
 
-def broken_off(row: Row) -> int:
+def broken_off(row: ExchangeRow) -> int:
     """Return of which messages the connection ended within."""
     request = BROKEN_REQUEST if row.request is not None and row.request.broken_off else 0
     response = BROKEN_RESPONSE if row.response is not None and row.response.broken_off else 0
     return request | response
 
 
-def header(row: Row) -> tuple[int, int, int]:
+def header(row: ExchangeRow) -> tuple[int, int, int]:
     """Return API key, version and correlation id of an exchange."""
     if row.token:
         return NONE, NONE, NONE

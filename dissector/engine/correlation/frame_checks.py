@@ -4,7 +4,7 @@ What Kafka looks like from outside: which bytes can be believed to be the beginn
 Kafka is recognised on any port. A request begins with a size, a known API key and version, a
 correlation id and a client id of readable text: about forty bits that random bytes do not have. A
 response has only its correlation id, so it is believed by the requests that are open. In the middle
-of a stream this much is only a candidate: `fits` asks the declaration as well.
+of a stream this much is only a candidate: `decodes_exactly` asks the declaration as well.
 
 Source: https://kafka.apache.org/protocol#protocol_messages (request and response headers).
 """
@@ -21,7 +21,8 @@ from dissector.protocol.messages import Message, decode_request
 
 HEADER_BYTES = 14
 """
-Size, API key, version, correlation id, length of the client id: what `request_header` looks at.
+Size, API key, version, correlation id, length of the client id: what `plausible_request_size`
+looks at.
 """
 
 CLIENT_ID_BYTES = 249
@@ -42,7 +43,7 @@ _TLS = re.compile(rb"(?s)[\x14-\x17]\x03[\x00-\x04][\x00-\x48].")
 MAX_SIZE = 2**31 - 1
 
 
-def request_header(data: bytes | bytearray, at: int, limit: int = MAX_SIZE) -> int | None:
+def plausible_request_size(data: bytes | bytearray, at: int, limit: int = MAX_SIZE) -> int | None:
     """
     Return the size of the request that can be believed to begin here.
 
@@ -52,29 +53,29 @@ def request_header(data: bytes | bytearray, at: int, limit: int = MAX_SIZE) -> i
         limit: The largest believable size.
     """
     size, key, version, _, client_id = _HEADER.unpack_from(data, at)
-    if not 8 <= size <= limit or not known_version(key, version):
+    if not 8 <= size <= limit or not is_plausible_version(key, version):
         return None
     if key == CONTROLLED_SHUTDOWN and version == 0:
         return int(size)
     if client_id > min(size - 10, CLIENT_ID_BYTES) or client_id < -1 or size < 10:
         return None
-    if client_id > 0 and not readable(data[at + HEADER_BYTES : at + HEADER_BYTES + client_id]):
+    if client_id > 0 and not is_readable(data[at + HEADER_BYTES : at + HEADER_BYTES + client_id]):
         return None
     return int(size)
 
 
-def is_strong(data: bytes | bytearray, at: int) -> bool:
+def has_client_id(data: bytes | bytearray, at: int) -> bool:
     """Tell whether a believed header has a client id: without one it is mostly zero bytes."""
     return int.from_bytes(data[at + 12 : at + 14], "big", signed=True) > 1
 
 
-def known_version(key: int, version: int) -> bool:
+def is_plausible_version(key: int, version: int) -> bool:
     """Tell whether a known API has this version, or may soon have it."""
     found = api(key) if version >= 0 else None
     return found is not None and version <= found.request.versions.high + NEWER_VERSIONS
 
 
-def readable(text: bytes | bytearray) -> bool:
+def is_readable(text: bytes | bytearray) -> bool:
     """Tell whether bytes are UTF-8 without control characters."""
     if _UNREADABLE.search(text):
         return False
@@ -85,17 +86,17 @@ def readable(text: bytes | bytearray) -> bool:
     return True
 
 
-def unknown_request(data: bytes | bytearray, at: int, limit: int) -> int | None:
+def unknown_request_size(data: bytes | bytearray, at: int, limit: int) -> int | None:
     """Return the size of a request of an unknown API or version: header and client id fit."""
     size, key, version, _, client_id = _HEADER.unpack_from(data, at)
     sane = 10 <= size <= limit and 0 <= key < 1000 and 0 <= version < 1000
     if not sane or not 0 < client_id <= min(size - 10, CLIENT_ID_BYTES):
         return None
     end = at + HEADER_BYTES + client_id
-    return int(size) if readable(data[at + HEADER_BYTES : end]) else None
+    return int(size) if is_readable(data[at + HEADER_BYTES : end]) else None
 
 
-def sane_request(data: bytes | bytearray, at: int) -> bool:
+def is_plausible_request(data: bytes | bytearray, at: int) -> bool:
     """
     Tell whether a frame can be a request where one is due, though perhaps of an unknown API.
 
@@ -108,7 +109,7 @@ def sane_request(data: bytes | bytearray, at: int) -> bool:
     if not -1 <= client_id <= size - 10:
         return False
     text = data[at + HEADER_BYTES : at + HEADER_BYTES + max(client_id, 0)]
-    return known_version(key, version) or readable(text)
+    return is_plausible_version(key, version) or is_readable(text)
 
 
 def is_request(frame: bytes) -> bool:
@@ -116,27 +117,27 @@ def is_request(frame: bytes) -> bool:
     if len(frame) < HEADER_BYTES - 4:
         return False
     framed = len(frame).to_bytes(4, "big") + frame
-    size = request_header(framed, 0, len(frame))
-    return size is not None and (is_strong(framed, 0) or fits(frame))
+    size = plausible_request_size(framed, 0, len(frame))
+    return size is not None and (has_client_id(framed, 0) or decodes_exactly(frame))
 
 
-def candidates(data: bytes | bytearray, start: int) -> Iterator[int]:
-    """Yield the offsets where a request's header may begin; a coarse sieve for `request_header`."""
+def request_candidates(data: bytes | bytearray, start: int) -> Iterator[int]:
+    """Yield offsets where a request may begin: a coarse sieve for `plausible_request_size`."""
     while (match := _CANDIDATE.search(data, start)) is not None:
         yield match.start()
         start = match.start() + 1
 
 
-def fits(frame: bytes) -> bool:
+def decodes_exactly(frame: bytes) -> bool:
     """
     Tell whether a whole frame is a request that its declaration consumes to the last byte.
 
     Zeros are none: they fit many declarations.
     """
-    return any(frame) and exact(decode_request(frame))
+    return any(frame) and is_exact(decode_request(frame))
 
 
-def exact(message: Message) -> bool:
+def is_exact(message: Message) -> bool:
     """Tell whether a message was decoded to its last byte."""
     return message.body is not None and not message.faults
 

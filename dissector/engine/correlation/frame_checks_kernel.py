@@ -15,7 +15,7 @@ from dissector.capture.integers import u16, u32
 from dissector.engine.correlation.frame_checks import CLIENT_ID_BYTES, HEADER_BYTES, NEWER_VERSIONS
 from dissector.engine.correlation.state_columns import MAX_FRAME, WANTED
 from dissector.engine.tables.exchange_table import Ints
-from dissector.kernel import part
+from dissector.kernel import device_function
 from dissector.protocol.apis import api, api_keys
 from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import (
@@ -84,19 +84,19 @@ def learn(rules: Ints, key: int) -> None:
         rules[version, 1] = form | tags
 
 
-@part
+@device_function
 def signed16(data: Any, at: int) -> int:
     """Return two bytes, highest first, as two's complement."""
     return int((u16(data, at) ^ 0x8000) - 0x8000)
 
 
-@part
+@device_function
 def signed32(data: Any, at: int) -> int:
     """Return four bytes, highest first, as two's complement."""
     return int((u32(data, at) ^ 0x80000000) - 0x80000000)
 
 
-@part
+@device_function
 def is_plain(data: Any, at: int, there: int, asks: Any, end: int, numbers: Any, rules: Any) -> int:
     """
     Tell whether a frame of which the size is there is plain, as far as can be told.
@@ -122,7 +122,7 @@ def is_plain(data: Any, at: int, there: int, asks: Any, end: int, numbers: Any, 
     return ODD if due == UNSURE else PLAIN
 
 
-@part
+@device_function
 def is_plain_request(data: Any, at: int, size: int, numbers: Any, rules: Any) -> int:
     """Tell whether a request whose header is there is one of a known API and version."""
     key = u16(data, at + 4)
@@ -139,7 +139,7 @@ def is_plain_request(data: Any, at: int, size: int, numbers: Any, rules: Any) ->
     return ODD if odd and version == 0 else PLAIN
 
 
-@part
+@device_function
 def response_due(data: Any, at: int, end: int, rules: Any) -> int:
     """Tell whether a plain Produce request, which is there up to `end`, is answered."""
     form = rules[u16(data, at + 6), 1]
@@ -163,7 +163,7 @@ def response_due(data: Any, at: int, end: int, rules: Any) -> int:
     return NOT_DUE if u16(data, at) == 0 else DUE
 
 
-def is_answered(frame: bytes) -> bool:
+def is_response_due(frame: bytes) -> bool:
     """Tell whether a request is answered, as `expects_response` does, which decodes it."""
     if frame[:2] != PRODUCE.to_bytes(2, "big"):
         return True
@@ -183,7 +183,7 @@ def _produce_rules() -> Ints:
     return rules
 
 
-@part
+@device_function
 def opens_kafka(data: Any, at: int, length: int, numbers: Any, rules: Any) -> int:
     """
     Tell whether the first bytes that a client sends are plainly a request.
@@ -205,7 +205,7 @@ def opens_kafka(data: Any, at: int, length: int, numbers: Any, rules: Any) -> in
     return has_header(data, after, at + length, numbers, rules)
 
 
-@part
+@device_function
 def has_header(data: Any, at: int, end: int, numbers: Any, rules: Any) -> int:
     """Tell whether a request can plainly be believed to begin here, as `request_header` does."""
     size = signed32(data, at)

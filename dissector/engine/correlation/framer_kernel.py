@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.capture.integers import u16, u32
-from dissector.engine.correlation.connection_correlator import EARLY_NS
+from dissector.engine.correlation.connection_correlator import MAX_EARLY_RESPONSE_NS
 from dissector.engine.correlation.frame_checks import HEADER_BYTES
 from dissector.engine.correlation.frame_checks_kernel import (
     DUE,
@@ -62,12 +62,12 @@ from dissector.engine.correlation.state_columns import (
     WHOLE,
     WINDOW,
 )
-from dissector.kernel import part
-from dissector.kernel.memcpy import move
+from dissector.kernel import device_function
+from dissector.kernel.memcpy import copy_bytes
 from dissector.protocol.headers import PRODUCE
 
 
-@part
+@device_function
 def take(
     talk: int,
     s: int,
@@ -172,7 +172,7 @@ def take(
     return PLAIN
 
 
-@part
+@device_function
 def lay_out(
     first: Any,
     source: Any,
@@ -189,11 +189,11 @@ def lay_out(
         return 0
     ends = look(first, data, held, nodes, piece, len(first))
     more = min(length, len(first) - ends)
-    move(first, ends, source, start, more)
+    copy_bytes(first, ends, source, start, more)
     return ends + more
 
 
-@part
+@device_function
 def are_plain(
     source: Any,
     start: int,
@@ -221,7 +221,7 @@ def are_plain(
     return PLAIN
 
 
-@part
+@device_function
 def enter(talks: Any, talk: int) -> None:
     """Believe a whole connection to be Kafka from its first byte on."""
     talks[talk, MODE] = KAFKA
@@ -231,14 +231,14 @@ def enter(talks: Any, talk: int) -> None:
         talks[talk, SIDES + s * SIDE_WIDTH + ENTERED] = 0
 
 
-@part
+@device_function
 def may_be_odd(talks: Any, talk: int, number: int, time_ns: int) -> bool:
     """Tell whether a response that nobody asked for may be early, or to a request due none."""
-    early = talks[talk, ASKED] < number and talks[talk, NOW] - time_ns < EARLY_NS
+    early = talks[talk, ASKED] < number and talks[talk, NOW] - time_ns < MAX_EARLY_RESPONSE_NS
     return bool(early or talks[talk, WAIVED_COUNT] > 0)
 
 
-@part
+@device_function
 def stop_at(talks: Any, talk: int, at: int, offset: int) -> None:
     """Leave a stream before a frame that begins within a packet."""
     talks[talk, at + BASE] = offset

@@ -23,8 +23,8 @@ from dissector.engine.correlation.state_columns import (
     TAIL,
     USED,
 )
-from dissector.kernel import Kernel, part
-from dissector.kernel.memcpy import move
+from dissector.kernel import Kernel, device_function
+from dissector.kernel.memcpy import copy_bytes
 
 FOREMOST, UNFOUND, TOO_FAR = -1, -2, -3
 """
@@ -41,12 +41,12 @@ def copy(copies: Any, count: int, data: Any, held: Any, target: Any) -> None:
     """Copy bytes of the window, and of what is held."""
     for i in range(count):
         if copies[i, 0] < FAR:
-            move(target, copies[i, 1], data, copies[i, 0], copies[i, 2])
+            copy_bytes(target, copies[i, 1], data, copies[i, 0], copies[i, 2])
         else:
-            move(target, copies[i, 1], held, copies[i, 0] - FAR, copies[i, 2])
+            copy_bytes(target, copies[i, 1], held, copies[i, 0] - FAR, copies[i, 2])
 
 
-@part
+@device_function
 def new_node(numbers: Any, nodes: Any) -> int:
     """Return a node for use."""
     node = numbers[FREE]
@@ -60,7 +60,7 @@ def new_node(numbers: Any, nodes: Any) -> int:
     return int(node)
 
 
-@part
+@device_function
 def free(numbers: Any, nodes: Any, node: int) -> None:
     """Give a node back."""
     nodes[node, START] = FAR
@@ -71,7 +71,7 @@ def free(numbers: Any, nodes: Any, node: int) -> None:
     numbers[LIVE] -= 1
 
 
-@part
+@device_function
 def find(nodes: Any, first: int, number: int) -> int:
     """Return the node before the first with an id, or one of the numbers above."""
     previous, node = FOREMOST, first
@@ -84,22 +84,22 @@ def find(nodes: Any, first: int, number: int) -> int:
     return TOO_FAR if node >= 0 else UNFOUND
 
 
-@part
+@device_function
 def look(first: Any, data: Any, held: Any, nodes: Any, piece: int, count: int) -> int:
     """Lay the first bytes of a frame side by side, up to `count`; return how many there are."""
     end = 0
     while piece >= 0 and end < count:
         length = min(nodes[piece, LENGTH], count - end)
         if nodes[piece, START] < FAR:
-            move(first, end, data, nodes[piece, START], length)
+            copy_bytes(first, end, data, nodes[piece, START], length)
         else:
-            move(first, end, held, nodes[piece, START] - FAR, length)
+            copy_bytes(first, end, held, nodes[piece, START] - FAR, length)
         end += length
         piece = nodes[piece, NEXT]
     return end
 
 
-@part
+@device_function
 def join(
     numbers: Any, talks: Any, nodes: Any, copies: Any, talk: int, at: int, address: int, length: int
 ) -> int:
@@ -128,7 +128,7 @@ def join(
     return int(FAR + begins)
 
 
-@part
+@device_function
 def keep(
     numbers: Any,
     talks: Any,

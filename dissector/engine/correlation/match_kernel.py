@@ -7,7 +7,7 @@ from typing import Any
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.frame_checks_kernel import NOT_DUE
 from dissector.engine.correlation.linked_lists import FOREMOST, UNFOUND, free, new_node
-from dissector.engine.correlation.open_requests import MAX_WAIVED
+from dissector.engine.correlation.open_requests import MAX_SUPPRESSED
 from dissector.engine.correlation.state_columns import (
     ASKED,
     BYTES,
@@ -44,10 +44,10 @@ from dissector.engine.correlation.state_columns import (
     WINDOW,
 )
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, ORPHAN, UNANSWERED
-from dissector.kernel import part
+from dissector.kernel import device_function
 
 
-@part
+@device_function
 def ask(
     numbers: Any,
     talks: Any,
@@ -80,11 +80,11 @@ def ask(
         drop_oldest(numbers, talks, nodes, rows, tellers, talk)
 
 
-@part
+@device_function
 def waive(numbers: Any, talks: Any, nodes: Any, talk: int, number: int) -> None:
     """Remember the id of a request that is due no response; the chain is closed to a ring."""
     newest = talks[talk, WAIVED]
-    if talks[talk, WAIVED_COUNT] == MAX_WAIVED:
+    if talks[talk, WAIVED_COUNT] == MAX_SUPPRESSED:
         node = nodes[newest, NEXT]
     else:
         node = new_node(numbers, nodes)
@@ -99,7 +99,7 @@ def waive(numbers: Any, talks: Any, nodes: Any, talk: int, number: int) -> None:
     talks[talk, WAIVED] = node
 
 
-@part
+@device_function
 def answer(
     numbers: Any,
     talks: Any,
@@ -136,7 +136,7 @@ def answer(
     return row
 
 
-@part
+@device_function
 def end(numbers: Any, talks: Any, nodes: Any, rows: Any, tellers: Any, talk: int) -> None:
     """End a connection: what waits is unanswered."""
     while talks[talk, COUNT] > 0:
@@ -150,7 +150,7 @@ def end(numbers: Any, talks: Any, nodes: Any, rows: Any, tellers: Any, talk: int
     talks[talk, WAIVED] = -1
 
 
-@part
+@device_function
 def drop_oldest(numbers: Any, talks: Any, nodes: Any, rows: Any, tellers: Any, talk: int) -> None:
     """Tell the request that waits longest as unanswered."""
     node = talks[talk, FIRST]
@@ -158,7 +158,7 @@ def drop_oldest(numbers: Any, talks: Any, nodes: Any, rows: Any, tellers: Any, t
     unlink(numbers, talks, nodes, talk, node, FOREMOST)
 
 
-@part
+@device_function
 def unlink(numbers: Any, talks: Any, nodes: Any, talk: int, node: int, previous: int) -> None:
     """Take a request out of those that wait."""
     after = nodes[node, NEXT]
@@ -173,7 +173,7 @@ def unlink(numbers: Any, talks: Any, nodes: Any, talk: int, node: int, previous:
     free(numbers, nodes, node)
 
 
-@part
+@device_function
 def tell(
     numbers: Any,
     talks: Any,
@@ -206,7 +206,7 @@ def tell(
     return row
 
 
-@part
+@device_function
 def told_address(address: int, window: int) -> int:
     """Return an address as `Frames.start` has it."""
     return address if address < FAR else address - FAR + window

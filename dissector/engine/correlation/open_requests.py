@@ -15,11 +15,11 @@ MAX_OPEN = 10_000
 MAX_OPEN_BYTES = 64 << 20
 """Bytes of the requests that may wait on one connection."""
 
-MAX_WAIVED = 1000
+MAX_SUPPRESSED = 1000
 """Requests without a response whose ids are remembered, should one come all the same."""
 
 
-class Open(NamedTuple):
+class OpenRequest(NamedTuple):
     """A request that waits: its frame, key, version and id; of a raw SASL token these are none."""
 
     number: int
@@ -29,7 +29,7 @@ class Open(NamedTuple):
     correlation_id: int
 
 
-class Waived:
+class SuppressedIds:
     """
     The newest ids of requests that were due no response.
 
@@ -48,7 +48,7 @@ class Waived:
         """Remember an id; the oldest is forgotten where there are too many."""
         self.ids.append(correlation_id)
         self.counts[correlation_id] = self.counts.get(correlation_id, 0) + 1
-        if len(self.ids) > MAX_WAIVED:
+        if len(self.ids) > MAX_SUPPRESSED:
             oldest = self.ids.popleft()
             self.counts[oldest] -= 1
             if not self.counts[oldest]:
@@ -64,13 +64,13 @@ class OpenRequests:
     """
 
     def __init__(self) -> None:
-        self._by_id: dict[int, deque[Open]] = {}
-        self._by_age: OrderedDict[int, Open] = OrderedDict()
+        self._by_id: dict[int, deque[OpenRequest]] = {}
+        self._by_age: OrderedDict[int, OpenRequest] = OrderedDict()
         self._bytes = 0
         self._numbers = 0
         # Most connections have neither, and an empty deque takes as much as twelve empty lists.
-        self._tokens: deque[Open] | None = None
-        self._waived: Waived | None = None
+        self._tokens: deque[OpenRequest] | None = None
+        self._waived: SuppressedIds | None = None
         self.tokens_seen = False
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class OpenRequests:
         return correlation_id in self._by_id
 
     @property
-    def tokens_wait(self) -> bool:
+    def has_tokens(self) -> bool:
         """Whether raw tokens wait, whose answers have no ids."""
         return bool(self._tokens)
 
@@ -91,30 +91,30 @@ class OpenRequests:
         return NEVER if first is None else first.frame.packet
 
     @property
-    def size(self) -> int:
+    def total_bytes(self) -> int:
         """How many bytes the requests have that wait."""
         return self._bytes
 
-    def waiting(self) -> list[Open]:
+    def oldest_first(self) -> list[OpenRequest]:
         """Return the requests that wait, oldest first."""
         return list(self._by_age.values())
 
     @property
-    def waived_count(self) -> int:
+    def suppressed_count(self) -> int:
         """How many ids are remembered of requests that were due no response."""
         return 0 if self._waived is None else len(self._waived.ids)
 
-    def waived_ids(self) -> list[int]:
+    def suppressed_ids(self) -> list[int]:
         """Return the ids of requests that were due no response, as far as they are remembered."""
         return [] if self._waived is None else list(self._waived.ids)
 
-    def resume(self, frames: Iterable[Frame], waived: list[int], tokens_seen: bool) -> None:
+    def restore(self, frames: Iterable[Frame], waived: list[int], tokens_seen: bool) -> None:
         """Go on where others were."""
         for frame in frames:
             for _ in self.add(frame):
                 raise AssertionError("these waited before")
         if waived:
-            self._waived = Waived()
+            self._waived = SuppressedIds()
             for correlation_id in waived:
                 self._waived.add(correlation_id)
         self.tokens_seen = tokens_seen
@@ -123,16 +123,16 @@ class OpenRequests:
         """Return the correlation ids that wait."""
         return list(self._by_id)
 
-    def oldest(self, correlation_id: int) -> Open:
+    def oldest(self, correlation_id: int) -> OpenRequest:
         """Return the oldest request with an id."""
         return self._by_id[correlation_id][0]
 
-    def add(self, frame: Frame) -> Iterator[Open]:
+    def add(self, frame: Frame) -> Iterator[OpenRequest]:
         """Let a request wait; yield those that therefore wait no longer."""
         key = int.from_bytes(frame.data[0:2], "big", signed=True)
         version = int.from_bytes(frame.data[2:4], "big", signed=True)
         correlation_id = int.from_bytes(frame.data[4:8], "big", signed=True)
-        request = Open(self._numbers, frame, key, version, correlation_id)
+        request = OpenRequest(self._numbers, frame, key, version, correlation_id)
         self._numbers += 1
         self._by_age[request.number] = request
         if frame.token:
@@ -145,20 +145,20 @@ class OpenRequests:
         while len(self) > MAX_OPEN or (self._bytes > MAX_OPEN_BYTES and len(self) > 1):
             yield self._remove(next(iter(self._by_age.values())))
 
-    def waive(self, frame: Frame) -> None:
+    def suppress(self, frame: Frame) -> None:
         """Take note of a request that is due no response."""
         if self._waived is None:
-            self._waived = Waived()
+            self._waived = SuppressedIds()
         self._waived.add(int.from_bytes(frame.data[4:8], "big", signed=True))
 
-    def waived(self, frame: Frame) -> bool:
+    def is_suppressed(self, frame: Frame) -> bool:
         """Tell whether a response answers a request that was due none."""
         if len(frame.data) < 4:
             return False
         correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
         return self._waived is not None and correlation_id in self._waived.counts
 
-    def answered_by(self, frame: Frame) -> Open | None:
+    def pop_match(self, frame: Frame) -> OpenRequest | None:
         """
         Take out the request that a response answers.
 
@@ -174,7 +174,7 @@ class OpenRequests:
             return self._remove(waiting[0])
         return self._remove(self._tokens[0]) if self._tokens else None
 
-    def pop_all(self) -> list[Open]:
+    def pop_all(self) -> list[OpenRequest]:
         """Take out all that still wait, oldest first; forget what was due no response."""
         self._waived = None
         left = list(self._by_age.values())
@@ -182,7 +182,7 @@ class OpenRequests:
             self._remove(request)
         return left
 
-    def _remove(self, request: Open) -> Open:
+    def _remove(self, request: OpenRequest) -> OpenRequest:
         """Take out a request: always the oldest of its id, or the oldest token."""
         del self._by_age[request.number]
         self._bytes -= len(request.frame.data)

@@ -9,10 +9,10 @@ import numpy as np
 
 from dissector.capture.columns import DATA, GAP, Chunks, Int64s
 from dissector.capture.tcp.connections import Connection, ConnectionColumns, Endpoint
-from dissector.engine.correlation.connection_correlator import Conversation
-from dissector.engine.correlation.exchange_rows import Row, broken_off, header
+from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
+from dissector.engine.correlation.exchange_rows import ExchangeRow, broken_off, header
 from dissector.engine.correlation.framer import Frame
-from dissector.engine.correlation.handover import resume, settle
+from dissector.engine.correlation.handover import demote, promote
 from dissector.engine.correlation.state_columns import (
     CLIENT,
     FAR,
@@ -23,7 +23,7 @@ from dissector.engine.correlation.state_columns import (
     WHOLE,
     WINDOW,
 )
-from dissector.engine.correlation.state_tables import Tables
+from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.tables.exchange_table import NONE
 
 MAX_DOUBTFUL_BYTES = 64 << 20
@@ -41,23 +41,23 @@ class Connections(Protocol):
         """Return what is known now of some."""
 
 
-class Objects:
+class SlowPath:
     """
     Gives chunks to objects, and their exchanges to the tables.
 
     Attributes:
-        all: By number of connection.
-        crowded: How often doubt was decided early, for lack of room.
+        correlators: By number of connection.
+        early_decisions: How often doubt was decided early, for lack of room.
         at_end: Whether connections end as the capture does.
     """
 
     def __init__(
         self,
-        tables: Tables,
+        tables: StateTables,
         connections: Connections,
         max_frame_bytes: int,
         *,
-        keep: bool,
+        keep_objects: bool,
     ) -> None:
         """
         Begin a capture.
@@ -66,40 +66,40 @@ class Objects:
             tables: Where conversations come from, and go when they are odd no more.
             connections: Of the capture.
             max_frame_bytes: Larger frames are passed over as a problem.
-            keep: Whether to keep conversations that are not odd.
+            keep_objects: Whether to keep conversations that are not odd.
         """
-        self.all: dict[int, Conversation] = {}
-        self._led: dict[int, int] = {}
+        self.correlators: dict[int, ConnectionCorrelator] = {}
+        self._chunk_counts: dict[int, int] = {}
         self._tables = tables
         self._connections = connections
         self._max_frame_bytes = max_frame_bytes
-        self._keep = keep
+        self._keep_objects = keep_objects
         self._brokers: set[tuple[int, Endpoint]] = set()
         self._doubtful: list[int] = []
         self._doubtful_bytes = 0
-        self.crowded = 0
+        self.early_decisions = 0
         self.at_end = False
 
-    def begin(self, number: int) -> Conversation:
+    def start(self, number: int) -> ConnectionCorrelator:
         """Begin a conversation; its row says whether it is whole."""
-        whole = bool(self._tables.talks[number, MARKS] & WHOLE)
-        talk = Conversation(number, whole, self._tell, self._max_frame_bytes)
-        self.all[number] = talk
-        self._led[number] = 0
+        whole = bool(self._tables.connections[number, MARKS] & WHOLE)
+        talk = ConnectionCorrelator(number, whole, self._append_row, self._max_frame_bytes)
+        self.correlators[number] = talk
+        self._chunk_counts[number] = 0
         return talk
 
-    def fetch(self, number: int) -> Conversation:
+    def promote(self, number: int) -> ConnectionCorrelator:
         """Take a conversation over from the tables."""
-        talk = self.begin(number)
-        resume(self._tables, number, talk)
+        talk = self.start(number)
+        promote(self._tables, number, talk)
         return talk
 
     def brokers(self) -> frozenset[tuple[int, Endpoint]]:
         """Return the brokers of which exchanges were told, by network and endpoint."""
-        self._note_brokers()
+        self._update_brokers()
         return frozenset(self._brokers)
 
-    def decide(
+    def resolve_doubts(
         self,
         brokers: Collection[tuple[int, Endpoint]] | None,
         numbers: Collection[int] | None = None,
@@ -117,28 +117,28 @@ class Objects:
         doubts: dict[int, int] = {}
         chosen = [each for each in self._doubtful if numbers is None or each in numbers]
         for number in chosen:
-            talk = self.all[number]
-            if talk.doubtful is not None:
-                doubts[number] = talk.doubtful
+            talk = self.correlators[number]
+            if talk.doubtful_side is not None:
+                doubts[number] = talk.doubtful_side
                 known = self._connections[number]
                 ends = (known.network, known.a), (known.network, known.b)
-                other, it = ends[1 - talk.doubtful], ends[talk.doubtful]
-                talk.decide(brokers is None or (it in brokers and other not in brokers))
+                other, it = ends[1 - talk.doubtful_side], ends[talk.doubtful_side]
+                talk.resolve_doubt(brokers is None or (it in brokers and other not in brokers))
         decided = set(chosen)
         self._doubtful = [each for each in self._doubtful if each not in decided]
         return doubts
 
-    def keep(self, places: Int64s) -> None:
+    def retain(self, places: Int64s) -> None:
         """Forget the conversations whose place is negative; give the others their new numbers."""
-        kept = {int(places[number]): talk for number, talk in self.all.items()}
-        self.all = {place: talk for place, talk in kept.items() if place >= 0}
-        self._led = dict.fromkeys(self.all, 0)
-        for place, talk in self.all.items():
+        kept = {int(places[number]): talk for number, talk in self.correlators.items()}
+        self.correlators = {place: talk for place, talk in kept.items() if place >= 0}
+        self._chunk_counts = dict.fromkeys(self.correlators, 0)
+        for place, talk in self.correlators.items():
             talk.connection = place
         places_in_doubt = (int(places[number]) for number in self._doubtful)
         self._doubtful = [place for place in places_in_doubt if place >= 0]
 
-    def take(self, chunks: Chunks, at: int, taken: int, held_from: int) -> int:
+    def add_chunks(self, chunks: Chunks, at: int, taken: int, held_from: int) -> int:
         """
         Take a chunk, and those behind it that are for objects too.
 
@@ -154,23 +154,26 @@ class Objects:
         numbers = chunks.connection
         while True:
             number = int(numbers[at])
-            talk = self.all.get(number)
+            talk = self.correlators.get(number)
             if talk is None:
-                talk = self.fetch(number)
-            self._give(talk, chunks, at, taken, held_from)
-            if self._has_led(number, talk) and settle(self._tables, number, talk):
-                del self.all[number], self._led[number]
+                talk = self.promote(number)
+            self._add_chunk(talk, chunks, at, taken, held_from)
+            if self._may_demote(number, talk) and demote(self._tables, number, talk):
+                del self.correlators[number], self._chunk_counts[number]
             at, taken = at + 1, 0
-            if at == len(numbers) or int(numbers[at]) not in self.all:
+            if at == len(numbers) or int(numbers[at]) not in self.correlators:
                 return at
 
-    def _has_led(self, number: int, talk: Conversation) -> bool:
+    def _may_demote(self, number: int, talk: ConnectionCorrelator) -> bool:
         """Tell whether a conversation took enough chunks to be handed over at their cost."""
-        self._led[number] += 1
-        return not self._keep and self._led[number] >= talk.open_requests.waived_count
+        self._chunk_counts[number] += 1
+        return (
+            not self._keep_objects
+            and self._chunk_counts[number] >= talk.open_requests.suppressed_count
+        )
 
-    def _give(
-        self, talk: Conversation, chunks: Chunks, at: int, taken: int, held_from: int
+    def _add_chunk(
+        self, talk: ConnectionCorrelator, chunks: Chunks, at: int, taken: int, held_from: int
     ) -> None:
         """Give an object a chunk, without the bytes of it that were taken."""
         kind, side, origin, length, packet, time_ns, start = (
@@ -185,55 +188,55 @@ class Objects:
                 chunks.start,
             )
         )
-        talk.horizon = int(chunks.horizon[at, 0]), int(chunks.horizon[at, 1])
+        talk.barriers = int(chunks.barrier[at, 0]), int(chunks.barrier[at, 1])
         if kind == DATA:
             address = start + taken + (FAR + held_from if origin else 0)
             data = self._tables.bytes_at(address, length - taken)
-            talk.data(side, data, packet, time_ns)
+            talk.add_data(side, data, packet, time_ns)
         elif kind == GAP:
-            talk.gap(side, length, packet, time_ns)
+            talk.add_gap(side, length, packet, time_ns)
         else:
             self._end(talk)
 
-    def _end(self, talk: Conversation) -> None:
+    def _end(self, talk: ConnectionCorrelator) -> None:
         """End a conversation; what is doubtful waits, as far as there is room for it."""
-        if talk.doubtful is not None:
+        if talk.doubtful_side is not None:
             return
         talk.end()
-        if talk.doubtful is not None:
+        if talk.doubtful_side is not None:
             self._doubtful.append(talk.connection)
             self._doubtful_bytes += sum(len(stream.buffer) for stream in talk.streams)
             if self._doubtful_bytes > MAX_DOUBTFUL_BYTES:
                 self._doubtful_bytes = 0
-                self.crowded += 1
-                self.decide(self.brokers())
+                self.early_decisions += 1
+                self.resolve_doubts(self.brokers())
 
-    def _note_brokers(self) -> None:
+    def _update_brokers(self) -> None:
         """Take note of the brokers of which the loop has told exchanges since the last time."""
         tables = self._tables
-        numbers = tables.tellers[: tables.number(TELLERS)]
+        numbers = tables.emitters[: tables.counter(TELLERS)]
         known = self._connections.columns(numbers)
-        rows, side = np.arange(len(numbers)), 1 - tables.talks[numbers, CLIENT]
+        rows, side = np.arange(len(numbers)), 1 - tables.connections[numbers, CLIENT]
         address, port = known.address[rows, side], known.port[rows, side]
         ends = np.column_stack([known.network.astype(np.uint64), address, port.astype(np.uint64)])
         # The index is asked for as numpy loads a module of 10 ms without.
         unlike, _ = np.unique(ends, axis=0, return_index=True)
         for network, high, low, number in unlike.tolist():
             self._brokers.add((network, (high, low, number)))
-        tables.numbers[TELLERS] = 0
+        tables.counters[TELLERS] = 0
 
-    def _note_broker(self, number: int, client: int) -> None:
+    def _add_broker(self, number: int, client: int) -> None:
         known = self._connections[number]
         self._brokers.add((known.network, (known.b, known.a)[client]))
 
-    def _tell(self, row: Row) -> None:
+    def _append_row(self, row: ExchangeRow) -> None:
         """Take an exchange."""
-        talk = self._tables.talks[row.connection]
+        talk = self._tables.connections[row.connection]
         if not talk[MARKS] & TOLD:
             talk[MARKS] |= TOLD
-            self._note_broker(row.connection, row.client)
+            self._add_broker(row.connection, row.client)
         # Of a capture that ends nobody knows whether the connection does.
-        odd = row.unasked | (0 if self.at_end else broken_off(row) << 1)
+        odd = row.answers_acks_0 | (0 if self.at_end else broken_off(row) << 1)
         start = row.connection, row.status, row.client, row.token, odd
         frames = *self._frame(row.request), *self._frame(row.response)
         self._tables.append_row((*start, *header(row), *frames))
@@ -241,5 +244,5 @@ class Objects:
     def _frame(self, frame: Frame | None) -> tuple[int, ...]:
         if frame is None:
             return (NONE,) * FRAME_WIDTH
-        start = self._tables.hold(frame.data) - FAR + self._tables.number(WINDOW)
+        start = self._tables.carry(frame.data) - FAR + self._tables.counter(WINDOW)
         return (start, len(frame.data), *frame[2:6])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dissector.capture.columns import NEVER, Bytes
-from dissector.capture.formats.window_buffers import Buffers
+from dissector.capture.formats.window_buffers import BufferPool
 from dissector.engine.correlation.linked_lists import copy
 from dissector.engine.correlation.state_columns import (
     COPIES,
@@ -40,7 +40,7 @@ from dissector.engine.correlation.state_columns import (
     WIDTH,
     WINDOW,
 )
-from dissector.engine.tables.column_types import longer
+from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import Exchanges, Frames, Ints
 
 SPARE_BYTES = 1 << 20
@@ -58,66 +58,66 @@ _UNUSED = np.zeros(NODE_WIDTH, np.int64)
 _UNUSED[START], _UNUSED[PACKET] = FAR, NEVER
 
 
-class Tables:
+class StateTables:
     """
-    What `talks` describes.
+    What `connections` describes.
 
     Attributes:
-        numbers: The loop's own.
-        talks: By number of connection.
-        nodes: Requests, pieces and ids, in chains.
+        counters: The loop's own.
+        connections: By number of connection.
+        entries: Requests, pieces and ids, in chains.
         rows: The exchanges of this window, a column each.
         copies: From which address to which place in what is held, and how many bytes.
-        tellers: Talks of which an exchange was told.
+        emitters: Talks of which an exchange was told.
         data: The bytes of this window.
-        held: Bytes that do not lie in the window, or not in one piece.
-        first: Room for the first bytes of a frame in pieces.
+        carry_over: Bytes that do not lie in the window, or not in one piece.
+        frame_head: Room for the first bytes of a frame in pieces.
     """
 
     def __init__(self) -> None:
-        self.numbers: Ints = np.zeros(NUMBERS, np.int64)
-        self.numbers[FREE] = -1
-        self.talks: Ints = np.zeros((0, WIDTH), np.int64)
-        self.nodes: Ints = np.zeros((64, NODE_WIDTH), np.int64)
+        self.counters: Ints = np.zeros(NUMBERS, np.int64)
+        self.counters[FREE] = -1
+        self.connections: Ints = np.zeros((0, WIDTH), np.int64)
+        self.entries: Ints = np.zeros((64, NODE_WIDTH), np.int64)
         self.rows: Ints = _NO_ROWS
         self.copies: Ints = np.zeros((64, COPY_WIDTH), np.int64)
-        self.tellers: Ints = np.zeros(64, np.int64)
+        self.emitters: Ints = np.zeros(64, np.int64)
         self.data: Bytes = _NO_BYTES
-        self.held: Bytes = _NO_BYTES
-        self.first: Bytes = np.zeros(FIRST_BYTES, np.uint8)
-        self._buffers = Buffers()
+        self.carry_over: Bytes = _NO_BYTES
+        self.frame_head: Bytes = np.zeros(FIRST_BYTES, np.uint8)
+        self._buffers = BufferPool()
         self._grown = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        used = max(self.number(HELD), 1)
-        return {**self.__dict__, "held": self.held[:used]}
+        used = max(self.counter(HELD), 1)
+        return {**self.__dict__, "carry_over": self.carry_over[:used]}
 
     def begin(self, data: Bytes, count: int) -> None:
         """Begin a window with room for so many exchanges."""
         self.data = data
-        self.numbers[WINDOW] = len(data)
-        self.numbers[ROWS] = 0
-        self.rows = self._buffers.take(np.int64, ROW_WIDTH, count)
+        self.counters[WINDOW] = len(data)
+        self.counters[ROWS] = 0
+        self.rows = self._buffers.acquire(np.int64, ROW_WIDTH, count)
         # As much as in the last window will be held, and be it a little more.
-        self._lengthen_held(self.number(HELD) + self._grown + self._grown // 4)
-        self._grown = -self.number(HELD)
+        self._lengthen_held(self.counter(HELD) + self._grown + self._grown // 4)
+        self._grown = -self.counter(HELD)
 
     def end(self) -> Exchanges:
         """Return the exchanges that were told, and hold what is still wanted of the window."""
-        self.put_together()
-        count = self.number(ROWS)
+        self.join_fragments()
+        count = self.counter(ROWS)
         rows = self.rows[:, :count]
         request, response = (
             Frames(*rows[at : at + FRAME_WIDTH]) for at in (ROW_REQUEST, ROW_RESPONSE)
         )
         exchanges = Exchanges(
             data=self.data,
-            held=self.held[: self.number(HELD)],
+            carry_over=self.carry_over[: self.counter(HELD)],
             connection=rows[ROW_CONNECTION],
             status=rows[ROW_STATUS].astype(np.int8),
             client=rows[ROW_CLIENT].astype(np.int8),
             token=rows[ROW_TOKEN].astype(np.bool_),
-            unasked=(rows[ROW_UNASKED] & 1).astype(np.bool_),
+            answers_acks_0=(rows[ROW_UNASKED] & 1).astype(np.bool_),
             broken_off=(rows[ROW_UNASKED] >> 1).astype(np.int8),
             api_key=rows[ROW_KEY],
             api_version=rows[ROW_VERSION],
@@ -125,119 +125,119 @@ class Tables:
             request=request,
             response=response,
         )
-        self._carry()
+        self._carry_window()
         # Nothing here prolongs the life of the window.
         self.data, self.rows = _NO_BYTES, _NO_ROWS
         return exchanges
 
-    def number(self, name: int) -> int:
+    def counter(self, name: int) -> int:
         """Return one of the loop's numbers."""
-        return int(self.numbers[name])
+        return int(self.counters[name])
 
-    def hold(self, data: bytes | bytearray | Bytes) -> int:
+    def carry(self, data: bytes | bytearray | Bytes) -> int:
         """Keep some bytes; return their address."""
-        at = self.number(HELD)
+        at = self.counter(HELD)
         end = at + len(data)
         self._lengthen_held(end)
-        self.held[at:end] = np.frombuffer(data, np.uint8)
-        self.numbers[HELD] = end
+        self.carry_over[at:end] = np.frombuffer(data, np.uint8)
+        self.counters[HELD] = end
         return FAR + at
 
     def bytes_at(self, address: int, length: int) -> bytes:
         """Return some bytes of the window or of what is held."""
         if address < FAR:
             return self.data[address : address + length].tobytes()
-        return self.held[address - FAR : address - FAR + length].tobytes()
+        return self.carry_over[address - FAR : address - FAR + length].tobytes()
 
-    def node(self, *values: int) -> int:
+    def new_entry(self, *values: int) -> int:
         """Make a node, without a successor; return its number."""
-        numbers = self.numbers
-        at = self.number(FREE)
+        numbers = self.counters
+        at = self.counter(FREE)
         if at < 0:
-            at = self.number(USED)
-            self.nodes = longer(self.nodes, at + 1)
+            at = self.counter(USED)
+            self.entries = with_capacity(self.entries, at + 1)
             numbers[USED] = at + 1
         else:
-            numbers[FREE] = self.nodes[at, NEXT]
+            numbers[FREE] = self.entries[at, NEXT]
         numbers[LIVE] += 1
-        self.nodes[at] = (-1, *values)
+        self.entries[at] = (-1, *values)
         return at
 
-    def chain(self, first: int) -> Iterator[list[int]]:
+    def pop_list(self, first: int) -> Iterator[list[int]]:
         """Yield the nodes from one on, and give them back."""
         while first >= 0:
-            node = self.nodes[first].tolist()
-            self.free(first)
+            node = self.entries[first].tolist()
+            self.free_entry(first)
             yield node
             first = node[NEXT]
 
-    def link(self, nodes: Sequence[int]) -> tuple[int, int]:
+    def link_entries(self, nodes: Sequence[int]) -> tuple[int, int]:
         """Make a chain of nodes; return the first and the last, or -1."""
         if not nodes:
             return -1, -1
-        self.nodes[nodes[:-1], NEXT] = nodes[1:]
+        self.entries[nodes[:-1], NEXT] = nodes[1:]
         return nodes[0], nodes[-1]
 
-    def free(self, at: int) -> None:
+    def free_entry(self, at: int) -> None:
         """Give a node back."""
-        self.nodes[at] = _UNUSED
-        self.nodes[at, NEXT] = self.numbers[FREE]
-        self.numbers[FREE] = at
-        self.numbers[LIVE] -= 1
+        self.entries[at] = _UNUSED
+        self.entries[at, NEXT] = self.counters[FREE]
+        self.counters[FREE] = at
+        self.counters[LIVE] -= 1
 
     def append_row(self, values: Sequence[int]) -> None:
         """Tell an exchange."""
-        count = self.number(ROWS)
+        count = self.counter(ROWS)
         self.widen_rows(count + 1)
         self.rows[:, count] = values
-        self.numbers[ROWS] = count + 1
+        self.counters[ROWS] = count + 1
 
     def widen_rows(self, count: int) -> None:
         """Make room for so many exchanges."""
         room = self.rows.shape[1]
         if count > room:
-            wider: Ints = self._buffers.take(np.int64, ROW_WIDTH, max(count, 2 * room))
+            wider: Ints = self._buffers.acquire(np.int64, ROW_WIDTH, max(count, 2 * room))
             wider[:, :room] = self.rows
             self.rows = wider
 
-    def put_together(self) -> None:
+    def join_fragments(self) -> None:
         """Copy the pieces of frames that the loop has found whole."""
-        count = self.number(COPIES)
+        count = self.counter(COPIES)
         if count:
-            self._lengthen_held(self.number(HELD))
-            held = self.held
+            self._lengthen_held(self.counter(HELD))
+            held = self.carry_over
             copy(self.copies, count, self.data, held, held, work=_COPY_WORK * count)
-            self.numbers[COPIES] = 0
+            self.counters[COPIES] = 0
 
-    def _carry(self) -> None:
+    def _carry_window(self) -> None:
         """
         Hold what lies in the window and is still wanted, as the window goes.
 
         What is held is never written twice, as exchanges that were told refer to it: where most of
         it is wanted no more, the rest moves to a new place.
         """
-        self._grown += self.number(HELD)
-        nodes = self.nodes[: self.number(USED)]
+        self._grown += self.counter(HELD)
+        nodes = self.entries[: self.counter(USED)]
         start, length = nodes[:, START], nodes[:, LENGTH]
-        source, begins = self.held, self.number(HELD)
+        source, begins = self.carry_over, self.counter(HELD)
         anew = begins > 2 * int(length.sum()) + SPARE_BYTES
         moved = np.flatnonzero(length) if anew else np.flatnonzero(start < FAR)
         begins = 0 if anew else begins
         ends = begins + np.cumsum(length[moved])
         end = int(ends[-1]) if len(moved) else begins
         if anew:
-            self.held = self._buffers.take(np.uint8, 2 * end)
+            self.carry_over = self._buffers.acquire(np.uint8, 2 * end)
         self._lengthen_held(end, begins)
         copies = np.stack([start[moved], ends - length[moved], length[moved]], axis=1)
         copies = np.ascontiguousarray(copies)
-        copy(copies, len(moved), self.data, source, self.held, work=_COPY_WORK * len(moved))
+        copy(copies, len(moved), self.data, source, self.carry_over, work=_COPY_WORK * len(moved))
         nodes[moved, START] = FAR + copies[:, 1]
-        self.numbers[HELD] = end
+        self.counters[HELD] = end
 
     def _lengthen_held(self, count: int, used: int | None = None) -> None:
         """Make room for so many bytes, keeping those that are used."""
-        if count > len(self.held):
-            longer_one = self._buffers.take(np.uint8, max(count, 2 * len(self.held)))
-            used = min(len(self.held), self.number(HELD)) if used is None else used
-            longer_one[:used] = self.held[:used]
-            self.held = longer_one
+        if count > len(self.carry_over):
+            longer_one = self._buffers.acquire(np.uint8, max(count, 2 * len(self.carry_over)))
+            used = min(len(self.carry_over), self.counter(HELD)) if used is None else used
+            longer_one[:used] = self.carry_over[:used]
+            self.carry_over = longer_one

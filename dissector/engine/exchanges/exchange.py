@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from dissector.engine.exchanges.fact_columns import Known
-from dissector.engine.facts.topic_table import TopicNames, Topics, may_tell_names
+from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.facts.topic_table import TopicNames, Topics, may_define_names
 from dissector.engine.tables.exchange_table import (
     BROKEN_REQUEST,
     BROKEN_RESPONSE,
@@ -74,9 +74,9 @@ class Exchange:
         client: str,
         broker: str,
         names: TopicNames,
-        known: Known | None = None,
+        summaries: ExchangeSummaries | None = None,
     ) -> None:
-        """Look at one row of a table of exchanges; `known` is what was read of them already."""
+        """Look at one row of a table of exchanges; `summaries` is what was read of them already."""
         self._table = table
         self._row = row
         self._names = names
@@ -86,7 +86,7 @@ class Exchange:
         self.connection = int(table.connection[row])
         self.status = STATUS[table.status[row]]
         self.is_token = bool(table.token[row])
-        self._known = known
+        self._summaries = summaries
         self._schemas = current()
 
     def __repr__(self) -> str:
@@ -124,7 +124,7 @@ class Exchange:
         broken_off = self._is_broken_off(BROKEN_RESPONSE)
         with using(self._schemas):
             message = decode_response(frame, key, version, self.response_bytes, broken_off)
-        if self._table.unasked[self._row]:
+        if self._table.answers_acks_0[self._row]:
             message.problem("answers a Produce request with acks = 0, which is due no response")
         return message
 
@@ -132,7 +132,7 @@ class Exchange:
         """Return the same with its own bytes: it may be kept when its window is gone."""
         with using(self._schemas):
             return Exchange(
-                self._table.alone(self._row),
+                self._table.detached(self._row),
                 0,
                 capture=self.capture,
                 client=self.client,
@@ -171,8 +171,8 @@ class Exchange:
     @property
     def client_id(self) -> str | None:
         """What the client calls itself."""
-        if self._known is not None:
-            return self._known.client_ids[int(self._known.client_id[self._row])]
+        if self._summaries is not None:
+            return self._summaries.client_ids[int(self._summaries.client_id[self._row])]
         return self.request.client_id if self.request else None
 
     @property
@@ -219,16 +219,16 @@ class Exchange:
     @property
     def errors(self) -> list[str]:
         """The names of the errors in the response, each once."""
-        if self._known is not None:
-            return list(self._known.error_lists[int(self._known.errors[self._row])])
+        if self._summaries is not None:
+            return list(self._summaries.error_lists[int(self._summaries.errors[self._row])])
         return list(self.facts[1].errors)
 
     @cached_property
     def topics(self) -> list[str]:
         """The topics of request and response, each once; an id without a name as its text."""
         topics: Topics
-        if self._known is not None:
-            topics = self._known.topic_lists[int(self._known.topics[self._row])]
+        if self._summaries is not None:
+            topics = self._summaries.topic_lists[int(self._summaries.topics[self._row])]
         else:
             topics = (*self.facts[0].topics, *self.facts[1].topics)
         return list(dict.fromkeys(self._names.name(topic) for topic in topics))
@@ -236,8 +236,8 @@ class Exchange:
     @cached_property
     def problems(self) -> list[Problem]:
         """What was wrong with the bytes of either message, the records in them included."""
-        if self._known is not None:
-            return list(self._known.problem_lists[int(self._known.problems[self._row])])
+        if self._summaries is not None:
+            return list(self._summaries.problem_lists[int(self._summaries.problems[self._row])])
         return [problem for message in self.messages for problem in self.problems_of(message)]
 
     def problems_of(self, message: Message) -> list[Problem]:
@@ -270,15 +270,15 @@ class Exchange:
         Where the capture comes once, its own topics have the names that are known now: whoever asks
         for them later must not see more than others do.
         """
-        asked = self._table.asked(self._row)
-        if asked is not None and may_tell_names.under(self._schemas, *asked):
+        asked = self._table.api_and_version(self._row)
+        if asked is not None and may_define_names.under(self._schemas, *asked):
             self.facts  # noqa: B018
-        if not self._names.comes_twice:
+        if not self._names.is_rereadable:
             self.topics  # noqa: B018
 
     def known_topic(self, topic_id: UUID) -> str | None:
         """Return the name of a topic id; None where the capture does not tell it."""
-        return self._names.known_name(topic_id)
+        return self._names.find_name(topic_id)
 
     def column(self, name: str) -> Any:
         """Return the value of a column of `pairs`."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dissector.engine.exchanges.exchange import TOKEN
-from dissector.engine.exchanges.fact_columns import Known
+from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.column_types import (
     Coded,
@@ -26,7 +26,7 @@ _NO_API, _TOKEN = -(2**16), -(2**16) - 1
 
 def exchange_columns(
     table: Exchanges,
-    known: Known,
+    summaries: ExchangeSummaries,
     files: Callable[[Ints], Coded],
     ends: Callable[[Ints], list[tuple[str, str]]],
 ) -> dict[str, Column]:
@@ -35,7 +35,7 @@ def exchange_columns(
 
     Args:
         table: The exchanges of a window.
-        known: What their bodies tell.
+        summaries: What their bodies tell.
         files: Gives the names of the files that hold packets.
         ends: Gives the endpoints of connections, side 0 and side 1 of each, by their numbers.
     """
@@ -54,16 +54,18 @@ def exchange_columns(
         "api": api,
         "api_version": api_version,
         "correlation_id": Integers(table.correlation_id),
-        "client_id": Coded(known.client_id, known.client_ids),
+        "client_id": Coded(summaries.client_id, summaries.client_ids),
         "status": Coded(table.status.astype(np.int64), STATUS),
         "request_time_ns": Integers(request.time_ns),
         "response_time_ns": Integers(response.time_ns),
         "latency_ms": Milliseconds(latency_ns),
         "request_bytes": Integers(request.size),
         "response_bytes": Integers(response.size),
-        "errors": Coded(known.errors, [list(each) for each in known.error_lists]),
-        "topics": Coded(known.topics, known.topic_lists),
-        "problems": Coded(known.problems, [list(map(str, each)) for each in known.problem_lists]),
+        "errors": Coded(summaries.errors, [list(each) for each in summaries.error_lists]),
+        "topics": Coded(summaries.topics, summaries.topic_lists),
+        "problems": Coded(
+            summaries.problems, [list(map(str, each)) for each in summaries.problem_lists]
+        ),
     }
 
 

@@ -16,12 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.fact_columns import Known
+from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.facts.fact_collector import CLIENT, ID, NAME
-from dissector.engine.facts.fact_kernel import ERRORS, LEFT, TOPICS, VERSIONS
-from dissector.engine.facts.fact_tables import Facts, gather, kinds_of, seen_kinds
-from dissector.engine.facts.interning import Table
-from dissector.engine.facts.topic_table import Told, TopicNames, settle, telling_rows
+from dissector.engine.facts.fact_kernel import ERRORS, NEEDS_CODEC, TOPICS, VERSIONS
+from dissector.engine.facts.fact_tables import (
+    WindowFacts,
+    distinct_kinds,
+    extract_facts,
+    message_kinds,
+)
+from dissector.engine.facts.interning import InternTable
+from dissector.engine.facts.topic_table import (
+    TopicIdName,
+    TopicNames,
+    name_defining_rows,
+    resolve_in_order,
+)
 from dissector.engine.records.batch_validation import wrong_fields
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.context import current
@@ -29,63 +39,63 @@ from dissector.protocol.error_codes import error_name
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import foreign_note
 
-WORTHWHILE = 100
+MIN_BULK_EXCHANGES = 100
 """Exchanges in a window from which it pays to read them all at once, by programs made for that."""
 
 
-class Gleaned(NamedTuple):
+class WindowSummary(NamedTuple):
     """What the exchanges of a window tell by themselves, whatever was told before them."""
 
-    known: Known
-    told: list[Told]
+    summaries: ExchangeSummaries
+    topic_names: list[TopicIdName]
 
 
-def is_worthwhile(table: Exchanges) -> bool:
+def is_bulk_worthwhile(table: Exchanges) -> bool:
     """Tell whether a window has so many exchanges that reading them all at once pays."""
-    return len(table) >= WORTHWHILE
+    return len(table) >= MIN_BULK_EXCHANGES
 
 
-def read_known(table: Exchanges, names: TopicNames) -> Known:
+def read_summaries(table: Exchanges, names: TopicNames) -> ExchangeSummaries:
     """Return what is known of each exchange of a window."""
-    return settled(glean(table), names)
+    return resolve_topics(summarise(table), names)
 
 
-def glean(table: Exchanges) -> Gleaned:
+def summarise(table: Exchanges) -> WindowSummary:
     """Read what the exchanges of a window tell; several may be read side by side."""
-    return checked(table, gather(table))
+    return summarise_facts(table, extract_facts(table))
 
 
-def checked(table: Exchanges, facts: Facts) -> Gleaned:
+def summarise_facts(table: Exchanges, facts: WindowFacts) -> WindowSummary:
     """Return what the exchanges of a window tell, their records included, by its facts."""
     _leave_wrong_records(table, facts)
     out, topics = _known(facts)
     _add_notes(table, facts, out)
     told = _told(facts, topics) + _ask(table, facts, out)
     told.sort(key=lambda each: each.row)
-    return Gleaned(out, told)
+    return WindowSummary(out, told)
 
 
-def settled(gleaned: Gleaned, names: TopicNames) -> Known:
+def resolve_topics(summary: WindowSummary, names: TopicNames) -> ExchangeSummaries:
     """
     Return what is known of each exchange of a window, and of topics from those before it.
 
     Args:
-        gleaned: What the window tells; in the order of windows.
+        summary: What the window tells; in the order of windows.
         names: Learns what is told of topics. Where no more can be told of what was before, ids get
             their names here, as far as each row's past tells them.
     """
-    out, told = gleaned
-    if not names.may_ask:
-        settle(out.topics, out.topic_lists, told, names)
+    out, told = summary
+    if not names.can_read_ahead:
+        resolve_in_order(out.topics, out.topic_lists, told, names)
     for each in told:
         names.learn({each.topic_id: each.name})
     return out
 
 
-def read_names(table: Exchanges) -> dict[UUID, str]:
+def read_topic_names(table: Exchanges) -> dict[UUID, str]:
     """Return the names of topic ids that the exchanges of a window tell."""
-    chosen = table.rows(telling_rows(table.api_key, table.api_version))
-    facts = gather(chosen, records=False)
+    chosen = table.rows(name_defining_rows(table.api_key, table.api_version))
+    facts = extract_facts(chosen, records=False)
     out, topics = _known(facts)
     told = _told(facts, topics) + _ask(chosen, facts, out)
     names: dict[UUID, str] = {}
@@ -94,21 +104,21 @@ def read_names(table: Exchanges) -> dict[UUID, str]:
     return names
 
 
-def _leave_wrong_records(table: Exchanges, facts: Facts) -> None:
+def _leave_wrong_records(table: Exchanges, facts: WindowFacts) -> None:
     """Leave to the codecs the exchanges with records that something is wrong with."""
     rows, start, length, may_be_cut = np.ascontiguousarray(facts.fields.T)
-    wrong = wrong_fields(table.data, table.held, start, length, may_be_cut.astype(np.bool_))
-    facts.state[rows[wrong]] = LEFT
+    wrong = wrong_fields(table.data, table.carry_over, start, length, may_be_cut.astype(np.bool_))
+    facts.state[rows[wrong]] = NEEDS_CODEC
 
 
-def _known(facts: Facts) -> tuple[Known, dict[int, str | UUID]]:
+def _known(facts: WindowFacts) -> tuple[ExchangeSummaries, dict[int, str | UUID]]:
     """Return what the loop found as columns and lists; and the topics by their entries."""
     texts, lists = facts.texts, facts.lists
     clients, client_ids = texts.contents(CLIENT)
     errors, codes = lists.contents(ERRORS)
     topics, entries = lists.contents(TOPICS)
     topic_of = _topics(texts)
-    known = Known(
+    known = ExchangeSummaries(
         client_id=clients[facts.clients],
         errors=errors[facts.errors],
         topics=topics[facts.topics],
@@ -121,7 +131,7 @@ def _known(facts: Facts) -> tuple[Known, dict[int, str | UUID]]:
     return known, topic_of
 
 
-def _topics(texts: Table) -> dict[int, str | UUID]:
+def _topics(texts: InternTable) -> dict[int, str | UUID]:
     """Return names and ids of topics by their entries."""
     out: dict[int, str | UUID] = {}
     for kind, read in ((NAME, _text), (ID, _uuid)):
@@ -139,21 +149,21 @@ def _uuid(content: NDArray[np.uint8]) -> UUID:
     return UUID(bytes=content.tobytes())
 
 
-def _add_notes(table: Exchanges, facts: Facts, known: Known) -> None:
+def _add_notes(table: Exchanges, facts: WindowFacts, known: ExchangeSummaries) -> None:
     """Add what says that a definition over the built-in declarations read a message."""
     if current() is None:
         return
-    kinds = kinds_of(table)
-    read = facts.state != LEFT
+    kinds = message_kinds(table)
+    read = facts.state != NEEDS_CODEC
     there = [frames.start != NONE for frames in (table.request, table.response)]
-    for kind in seen_kinds(kinds):
+    for kind in distinct_kinds(kinds):
         key, version = divmod(kind, VERSIONS)
         notes = foreign_note("request", key, version), foreign_note("response", key, version)
         if notes == (None, None):
             continue
         if key == API_VERSIONS:
             # Its answer may be in v0.
-            facts.state[kinds == kind] = LEFT
+            facts.state[kinds == kind] = NEEDS_CODEC
             continue
         for both in ((True, False), (False, True), (True, True)):
             rows = read & (kinds == kind) & (there[0] == both[0]) & (there[1] == both[1])
@@ -161,18 +171,20 @@ def _add_notes(table: Exchanges, facts: Facts, known: Known) -> None:
             known.problems[rows] = _Numbers(known.problem_lists).number(tuple(said))
 
 
-def _told(facts: Facts, topics: Mapping[int, Any]) -> list[Told]:
+def _told(facts: WindowFacts, topics: Mapping[int, Any]) -> list[TopicIdName]:
     """Return the names that the loop found, of exchanges that are not left to the codecs."""
-    told = facts.told[facts.state[facts.told[:, 0]] != LEFT]
-    return [Told(row, topics[topic_id], topics[name]) for row, topic_id, name, _ in told.tolist()]
+    told = facts.topic_names[facts.state[facts.topic_names[:, 0]] != NEEDS_CODEC]
+    return [
+        TopicIdName(row, topics[topic_id], topics[name]) for row, topic_id, name, _ in told.tolist()
+    ]
 
 
-def _ask(table: Exchanges, facts: Facts, known: Known) -> list[Told]:
+def _ask(table: Exchanges, facts: WindowFacts, known: ExchangeSummaries) -> list[TopicIdName]:
     """Fill in what the codecs know of the exchanges that are left to them."""
-    told: list[Told] = []
+    told: list[TopicIdName] = []
     client_ids, error_lists = _Numbers(known.client_ids), _Numbers(known.error_lists)
     topic_lists, problem_lists = _Numbers(known.topic_lists), _Numbers(known.problem_lists)
-    for row in np.flatnonzero(facts.state == LEFT).tolist():
+    for row in np.flatnonzero(facts.state == NEEDS_CODEC).tolist():
         exchange = Exchange(table, row, capture="", client="", broker="", names=TopicNames())
         request, response = exchange.facts
         known.client_id[row] = client_ids.number(exchange.client_id)
@@ -180,7 +192,7 @@ def _ask(table: Exchanges, facts: Facts, known: Known) -> list[Told]:
         known.topics[row] = topic_lists.number(tuple(request.topics | response.topics))
         known.problems[row] = problem_lists.number(tuple(exchange.problems))
         names = response.names | request.names
-        told += [Told(row, topic_id, name) for topic_id, name in names.items()]
+        told += [TopicIdName(row, topic_id, name) for topic_id, name in names.items()]
     return told
 
 

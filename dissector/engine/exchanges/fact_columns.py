@@ -10,7 +10,7 @@ from dissector.errors import Problem
 
 
 @dataclass(slots=True)
-class Known:
+class ExchangeSummaries:
     """
     What the bodies of a window's exchanges tell: a row each, as indices into lists.
 

@@ -22,12 +22,12 @@ from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds, row_count
 from dissector.engine.tables.exchange_table import NONE, Ints
 
-MOST_ROWS = 1 << 19
+MAX_WAITING_ROWS = 1 << 19
 """So many rows may wait: some 20 MB."""
 
 
-def named(
-    parts: Iterable[Columns], names: TopicNames, most_rows: int = MOST_ROWS
+def resolve_late_names(
+    parts: Iterable[Columns], names: TopicNames, max_rows: int = MAX_WAITING_ROWS
 ) -> Iterator[Columns]:
     """
     Yield columns of `pairs` in their order once all names of topics are there that can be had.
@@ -35,7 +35,7 @@ def named(
     Args:
         parts: All of a capture; what each tells of names is learned when it comes.
         names: What is known of topic ids.
-        most_rows: How many rows may wait.
+        max_rows: How many rows may wait.
     """
     waiting: deque[tuple[set[UUID], int, Columns]] = deque()
     rows = 0
@@ -46,13 +46,13 @@ def named(
             continue
         waiting.append((nameless, row_count(part), _packed(part)))
         rows += row_count(part)
-        if rows > most_rows:
-            names.ask()
-        while waiting and not (names.may_ask and waiting[0][0] - names.known.keys()):
+        if rows > max_rows:
+            names.read_ahead()
+        while waiting and not (names.can_read_ahead and waiting[0][0] - names.by_id.keys()):
             _, count, kept = waiting.popleft()
             rows -= count
             yield with_names(_unpacked(kept), names)
-    names.all_told()
+    names.mark_complete()
     while waiting:
         yield with_names(_unpacked(waiting.popleft()[2]), names)
 
@@ -60,10 +60,10 @@ def named(
 def _nameless(part: Columns, names: TopicNames) -> set[UUID]:
     """Return the topic ids of some rows that have no name so far, where one may come."""
     topics = part["topics"]
-    if not names.may_ask or not isinstance(topics, Coded):
+    if not names.can_read_ahead or not isinstance(topics, Coded):
         return set()
     ids = {topic for each in topics.values for topic in each if isinstance(topic, UUID)}
-    return ids - names.known.keys()
+    return ids - names.by_id.keys()
 
 
 class _Packed(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.kernel import part
+from dissector.kernel import device_function
 
 
-@part
+@device_function
 def may_hold_credential(source: Any, start: int, length: int) -> bool:
     """
     Return whether a text needs the exact look of `holds_credential`.

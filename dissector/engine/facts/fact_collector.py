@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.engine.facts.fact_interpreter import LEAVE, OUT_OF_ROOM
-from dissector.engine.facts.interning import CROWDED, LAST, SEEN, entry_of, key_of_bytes
-from dissector.kernel import part
+from dissector.engine.facts.fact_interpreter import FALLBACK, OUT_OF_ROOM
+from dissector.engine.facts.interning import LAST, SEEN, TOO_MANY_COLLISIONS, intern, key_of_bytes
+from dissector.kernel import device_function
 from dissector.protocol.fact_program import CLIENT_ID, RECORDS, RECORDS_CUT
 from dissector.protocol.facts import ERROR, PAIR_ID, PAIR_NAME, TOPIC_ID
 
@@ -24,8 +24,8 @@ COUNTS = 9
 NOTES_SHORT, TEXTS_SHORT, LISTS_SHORT, TOLD_SHORT, FIELDS_SHORT = range(5)
 
 
-@part
-def text_of(
+@device_function
+def intern_text(
     data: Any,
     held: Any,
     place: int,
@@ -47,11 +47,11 @@ def text_of(
     elif role in (TOPIC_ID, PAIR_ID):
         kind = ID
     key = key_of_bytes(src, place, length, kind)
-    return entry_of(src, place, length, kind, key, slots, texts, pool, used)
+    return intern(src, place, length, kind, key, slots, texts, pool, used)
 
 
-@part
-def is_nothing(data: Any, held: Any, place: int) -> bool:
+@device_function
+def is_zero_id(data: Any, held: Any, place: int) -> bool:
     """Tell whether an id is the one that stands for none."""
     src = data
     if place >= len(data):
@@ -63,8 +63,8 @@ def is_nothing(data: Any, held: Any, place: int) -> bool:
     return some == 0
 
 
-@part
-def take_notes(
+@device_function
+def collect_facts(
     data: Any,
     held: Any,
     row: int,
@@ -92,7 +92,7 @@ def take_notes(
     error_count = 0
     topic_count = 0
     halves = 0
-    other = CROWDED
+    other = TOO_MANY_COLLISIONS
     for i in range(counts[NOTED]):
         role, place, length = notes[i, 0], notes[i, 1], notes[i, 2]
         if role == ERROR:
@@ -114,13 +114,13 @@ def take_notes(
             continue
         there = length > 0 or (role == CLIENT_ID and length == 0)
         if role in (TOPIC_ID, PAIR_ID):
-            there = not is_nothing(data, held, place)
-        number = CROWDED
+            there = not is_zero_id(data, held, place)
+        number = TOO_MANY_COLLISIONS
         if there:
-            number = text_of(data, held, place, length, role, slots, texts, pool, used)
+            number = intern_text(data, held, place, length, role, slots, texts, pool, used)
             if number < 0:
                 counts[SHORT] = TEXTS_SHORT
-                return LEAVE if number == CROWDED else OUT_OF_ROOM
+                return FALLBACK if number == TOO_MANY_COLLISIONS else OUT_OF_ROOM
         if role == CLIENT_ID:
             client = number + 1 if there else 0
             continue
@@ -153,8 +153,8 @@ def take_notes(
     return 0
 
 
-@part
-def keep_changes(told: Any, first: int, texts: Any, counts: Any) -> None:
+@device_function
+def drop_repeated_names(told: Any, first: int, texts: Any, counts: Any) -> None:
     """Drop from what an exchange told of names all that was told before."""
     kept = first
     for i in range(first, counts[TOLD]):

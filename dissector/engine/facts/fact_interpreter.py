@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.engine.tape.primitive_kernels import find_tag, varint_at
-from dissector.kernel import part
+from dissector.kernel import device_function
 from dissector.protocol.facts import ERROR, NOTHING
 from dissector.protocol.program import (
     ARRAY_COMPACT,
@@ -24,14 +24,14 @@ from dissector.protocol.program import (
     TAGS,
 )
 
-LEAVE, OUT_OF_ROOM = -1, -2
+FALLBACK, OUT_OF_ROOM = -1, -2
 """Why a message was not read to its last byte: it is left to the codecs; something is full."""
 
 _ID_BYTES = 16
 
 
-@part
-def note_message(
+@device_function
+def extract_message(
     src: Any,
     base: int,
     at: int,
@@ -67,7 +67,7 @@ def note_message(
         if op == FIXED:
             length = code[step, 1]
             if length > end - at:
-                return LEAVE
+                return FALLBACK
             role = code[step, 3]
             if role != NOTHING:
                 place = at + code[step, 2]
@@ -104,23 +104,23 @@ def note_message(
                     length, at = varint_at(src, at, end)
                     length -= 1
                     if at < 0:
-                        return LEAVE
+                        return FALLBACK
             elif op == BYTES16:
                 if end - at < 2:
-                    return LEAVE
+                    return FALLBACK
                 length = ((src[at] << 8 | src[at + 1]) ^ 0x8000) - 0x8000
                 at += 2
             else:
                 if end - at < 4:
-                    return LEAVE
+                    return FALLBACK
                 length = src[at] << 24 | src[at + 1] << 16 | src[at + 2] << 8 | src[at + 3]
                 length = (length ^ 0x80000000) - 0x80000000
                 at += 4
             if length < -1:
-                return LEAVE
+                return FALLBACK
             if op <= BYTES_COMPACT:
                 if length > end - at:
-                    return LEAVE
+                    return FALLBACK
                 role = code[step, 3]
                 if role != NOTHING:
                     if count >= len(notes):
@@ -135,7 +135,7 @@ def note_message(
                 step += 1
             elif op <= ARRAY_COMPACT:
                 if length * code[step, 2] > end - at:
-                    return LEAVE
+                    return FALLBACK
                 if length > 0:
                     stack[depth, 0] = step + 1
                     stack[depth, 1] = length
@@ -146,16 +146,16 @@ def note_message(
                     step = code[step, 1]
             else:
                 if length * code[step, 1] > end - at:
-                    return LEAVE
+                    return FALLBACK
                 if length > 0:
                     at += length * code[step, 1]
                 at += code[step, 2]
                 step += 1
         elif op == END:
-            return count if at == end else LEAVE
+            return count if at == end else FALLBACK
         elif op == NULLABLE:
             if at >= end:
-                return LEAVE
+                return FALLBACK
             step = code[step, 1] if src[at] >= 128 else step + 1
             at += 1
         else:
@@ -164,11 +164,11 @@ def note_message(
                 last = -1
                 left, at = varint_at(src, at, end)
                 if at < 0 or left * 2 > end - at:
-                    return LEAVE
+                    return FALLBACK
             else:
                 depth -= 1
                 if at != stack[depth, 0]:
-                    return LEAVE
+                    return FALLBACK
                 left = stack[depth, 1]
                 last = stack[depth, 2]
                 section = code[step, 1]
@@ -179,7 +179,7 @@ def note_message(
                 size, at = varint_at(src, at, end) if at >= 0 else (0, -1)
                 # Tags out of order are left to the codec: one may be there twice.
                 if at < 0 or tag <= last or size > end - at:
-                    return LEAVE
+                    return FALLBACK
                 last = tag
                 left -= 1
                 inside = find_tag(tags, code[section, 1], code[section, 2], tag)

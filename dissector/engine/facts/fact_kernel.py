@@ -21,13 +21,13 @@ from dissector.engine.facts.fact_collector import (
     SHORT,
     TOLD,
     TOPICS_NOW,
-    keep_changes,
-    take_notes,
+    collect_facts,
+    drop_repeated_names,
 )
-from dissector.engine.facts.fact_interpreter import LEAVE, OUT_OF_ROOM, note_message
-from dissector.engine.facts.interning import FULL, entry_of, key_of_numbers
+from dissector.engine.facts.fact_interpreter import FALLBACK, OUT_OF_ROOM, extract_message
+from dissector.engine.facts.interning import FULL, intern, key_of_numbers
 from dissector.engine.tables.exchange_table import NONE
-from dissector.kernel import Kernel, part
+from dissector.kernel import Kernel, device_function
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 
@@ -37,21 +37,21 @@ KEYS, VERSIONS = 1024, 64
 ERRORS, TOPICS = range(2)
 """Kinds of lists: of error codes, and of entries of texts."""
 
-LEFT, READ = range(2)
+NEEDS_CODEC, EXTRACTED = range(2)
 """What became of an exchange: it is left to the codecs; all is known."""
 
 
-@part
+@device_function
 def _list(content: Any, count: int, kind: int, slots: Any, lists: Any, pool: Any, used: Any) -> int:
     """Return the entry + 1 of a list, 0 of the empty one; CROWDED and FULL as they are."""
     if count == 0:
         return 0
     key = key_of_numbers(content, count, kind)
-    number = entry_of(content, 0, count, kind, key, slots, lists, pool, used)
+    number = intern(content, 0, count, kind, key, slots, lists, pool, used)
     return number if number < 0 else number + 1
 
 
-@part
+@device_function
 def _is_refusal(data: Any, held: Any, start: int, size: int) -> bool:
     """Tell whether an answer to ApiVersions says UNSUPPORTED_VERSION: it is in v0 (KIP-511)."""
     if size < 6:
@@ -62,7 +62,7 @@ def _is_refusal(data: Any, held: Any, start: int, size: int) -> bool:
     return bool(held[start + 4] == 0 and held[start + 5] == UNSUPPORTED_VERSION)
 
 
-@part
+@device_function
 def _note(
     data: Any,
     held: Any,
@@ -77,14 +77,14 @@ def _note(
 ) -> int:
     """Take notes of one message, in `data` or, beyond its end, in `held`."""
     if step < 0:
-        return LEAVE
+        return FALLBACK
     src = data
     base = 0
     if start >= len(data):
         src = held
         base = len(data)
     at = start - base
-    return note_message(src, base, at, at + size, step, code, tags, stack, notes, count)
+    return extract_message(src, base, at, at + size, step, code, tags, stack, notes, count)
 
 
 @Kernel
@@ -133,7 +133,7 @@ def read_facts(
     """
     row = counts[ROW]
     while row < len(state):
-        count = LEAVE
+        count = FALLBACK
         if token[row]:
             count = 0
         elif request_start[row] == NONE:
@@ -164,7 +164,7 @@ def read_facts(
         if count > 0:
             counts[ATTEMPT] += 1
             counts[NOTED] = count
-            outcome = take_notes(
+            outcome = collect_facts(
                 data,
                 held,
                 row,
@@ -191,17 +191,17 @@ def read_facts(
                 counts[SHORT] = LISTS_SHORT
                 outcome = OUT_OF_ROOM
             elif error_list < 0 or topic_list < 0:
-                outcome = LEAVE
+                outcome = FALLBACK
             if outcome == 0:
                 clients[row] = counts[CLIENT_NOW]
                 errors[row] = error_list
                 topics[row] = topic_list
-                keep_changes(told, told_before, texts, counts)
+                drop_repeated_names(told, told_before, texts, counts)
             else:
                 counts[TOLD], counts[FIELDS] = told_before, fields_before
         if outcome == OUT_OF_ROOM:
             break  # it is read again from its beginning, with more room
-        state[row] = READ if outcome == 0 else LEFT
+        state[row] = EXTRACTED if outcome == 0 else NEEDS_CODEC
         row += 1
     counts[ROW] = row
     left: int = len(state) - row

@@ -21,8 +21,8 @@ from dissector.engine.facts.fact_collector import (
     TOLD_SHORT,
 )
 from dissector.engine.facts.fact_kernel import KEYS, VERSIONS, read_facts
-from dissector.engine.facts.interning import Table
-from dissector.engine.tables.column_types import longer
+from dissector.engine.facts.interning import InternTable
+from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape.tape import DEPTH
 from dissector.protocol.context import per_schemas
@@ -35,7 +35,7 @@ ERROR_CODES = 1 << 16
 
 
 @dataclass(slots=True)
-class Facts:
+class WindowFacts:
     """
     What the loop found in a window.
 
@@ -46,7 +46,8 @@ class Facts:
         topics: Entry + 1 of the list of its topics, 0 for none.
         texts: Client ids, names and ids of topics.
         lists: Lists of error codes and of entries of topics.
-        told: Rows (exchange, entry of a topic id, entry of its name, 0) where a name was told anew.
+        topic_names: Rows (exchange, entry of a topic id, entry of its name, 0) where a name was
+            told anew.
         fields: Rows (exchange, start, length, whether it may be cut) of the `records` fields.
     """
 
@@ -54,17 +55,17 @@ class Facts:
     clients: Ints
     errors: Ints
     topics: Ints
-    texts: Table = field(default_factory=lambda: Table.of(np.uint8))
-    lists: Table = field(default_factory=lambda: Table.of(np.int64))
-    told: Ints = field(default_factory=lambda: np.zeros((256, 4), np.int64))
+    texts: InternTable = field(default_factory=lambda: InternTable.of(np.uint8))
+    lists: InternTable = field(default_factory=lambda: InternTable.of(np.int64))
+    topic_names: Ints = field(default_factory=lambda: np.zeros((256, 4), np.int64))
     fields: Ints = field(default_factory=lambda: np.zeros((4096, 4), np.int64))
 
 
-def gather(table: Exchanges, *, records: bool = True) -> Facts:
+def extract_facts(table: Exchanges, *, records: bool = True) -> WindowFacts:
     """Run the loop over a window; `records` tells whether the places of records are wanted."""
     count = len(table)
     clients, errors, topics = (np.zeros(count, np.int64) for _ in range(3))
-    out = Facts(np.zeros(count, np.uint8), clients, errors, topics)
+    out = WindowFacts(np.zeros(count, np.uint8), clients, errors, topics)
     if not records:
         out.fields = out.fields[:0]
     starts, code, tags = _programs(table)
@@ -76,16 +77,16 @@ def gather(table: Exchanges, *, records: bool = True) -> Facts:
     request, response = table.request, table.response
     while read_facts(
         table.data,
-        table.held,
+        table.carry_over,
         table.token.view(np.uint8),
-        table.unasked.view(np.uint8),
+        table.answers_acks_0.view(np.uint8),
         table.api_key,
         table.api_version,
         request.start,
-        request.there,
+        request.captured_bytes,
         request.size,
         response.start,
-        response.there,
+        response.captured_bytes,
         response.size,
         starts,
         code,
@@ -103,7 +104,7 @@ def gather(table: Exchanges, *, records: bool = True) -> Facts:
         seen,
         errors_now,
         topics_now,
-        out.told,
+        out.topic_names,
         out.fields,
         counts,
         out.state,
@@ -121,22 +122,22 @@ def gather(table: Exchanges, *, records: bool = True) -> Facts:
                 notes = np.concatenate((notes, notes))
                 topics_now = np.zeros(len(notes), np.int64)
             case short if short == TOLD_SHORT:
-                out.told = np.concatenate((out.told, out.told))
+                out.topic_names = np.concatenate((out.topic_names, out.topic_names))
             case _:
                 out.fields = np.concatenate((out.fields, out.fields))
-    out.told = out.told[: int(counts[TOLD])]
+    out.topic_names = out.topic_names[: int(counts[TOLD])]
     out.fields = out.fields[: int(counts[FIELDS])]
     return out
 
 
-def kinds_of(table: Exchanges) -> Ints:
+def message_kinds(table: Exchanges) -> Ints:
     """Return `key * VERSIONS + version` of each request; -1 for none, or beyond all known ones."""
     keys, versions = table.api_key, table.api_version
     fit = (keys >= 0) & (keys < KEYS) & (versions >= 0) & (versions < VERSIONS)
     return np.where(fit, keys * VERSIONS + versions, -1)
 
 
-def seen_kinds(kinds: Ints) -> list[int]:
+def distinct_kinds(kinds: Ints) -> list[int]:
     """Return the distinct kinds of a window."""
     seen: list[int] = np.flatnonzero(np.bincount(kinds + 1)[1:]).tolist()
     return seen
@@ -165,7 +166,7 @@ class _Rows:
     def of(self, rows: Sequence[tuple[int, ...]]) -> Ints:
         """Return the rows, with room behind them."""
         if self._count < len(rows):
-            self._rows = longer(self._rows, len(rows))
+            self._rows = with_capacity(self._rows, len(rows))
             self._rows[self._count : len(rows)] = rows[self._count :]
             self._count = len(rows)
         return self._rows
@@ -182,7 +183,7 @@ def _starts(table: Exchanges, programs: FactPrograms) -> Ints:
     The last is what a broker answers to a version of ApiVersions that it does not know.
     """
     out = np.full((KEYS * VERSIONS, 3), -1, np.int64)
-    for kind in seen_kinds(kinds_of(table)):
+    for kind in distinct_kinds(message_kinds(table)):
         key, version = divmod(kind, VERSIONS)
         out[kind, 0] = programs.start(key, version, "request")
         out[kind, 1] = programs.start(key, version, "response")

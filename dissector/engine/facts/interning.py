@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.kernel import Kernel, part
+from dissector.kernel import Kernel, device_function
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -25,14 +25,14 @@ WIDTH = 6
 USED, FILLED = 0, 1
 """Numbers of a table: how many entries it has, and how much of the pool they fill."""
 
-FULL, CROWDED = -1, -2
+FULL, TOO_MANY_COLLISIONS = -1, -2
 """No room for a new entry; too many others in its way, as only chosen bytes bring about."""
 
-PROBES = 256
+MAX_PROBES = 256
 
 
 @dataclass(slots=True)
-class Table:
+class InternTable:
     """
     The state of one table.
 
@@ -49,7 +49,7 @@ class Table:
     used: Ints
 
     @classmethod
-    def of(cls, kind: type, entries: int = 1024, pool: int = 16384) -> Table:
+    def of(cls, kind: type, entries: int = 1024, pool: int = 16384) -> InternTable:
         """Return an empty table of bytes (`np.uint8`) or integers."""
         return cls(
             slots=np.zeros(entries * 2, np.int64),
@@ -83,7 +83,7 @@ class Table:
         return numbers, [self.pool[start : start + length] for start, length in rows]
 
 
-@part
+@device_function
 def key_of_bytes(content: Any, at: int, length: int, kind: int) -> int:
     """Return the hash of some bytes, eight at a time."""
     key = (kind + 1) * 1099511628211 + length
@@ -110,7 +110,7 @@ def key_of_bytes(content: Any, at: int, length: int, kind: int) -> int:
     return key ^ key >> 32
 
 
-@part
+@device_function
 def key_of_numbers(content: Any, count: int, kind: int) -> int:
     """Return the hash of numbers."""
     key = (kind + 1) * 1099511628211 + count
@@ -120,8 +120,8 @@ def key_of_numbers(content: Any, count: int, kind: int) -> int:
     return key
 
 
-@part
-def entry_of(
+@device_function
+def intern(
     content: Any,
     at: int,
     length: int,
@@ -135,7 +135,7 @@ def entry_of(
     """Return the number of the entry of some content with its hash, a new one if it has none."""
     mask = len(slots) - 1
     slot = key & mask
-    for _ in range(PROBES):
+    for _ in range(MAX_PROBES):
         number = slots[slot] - 1
         if number < 0:
             number = used[USED]
@@ -165,7 +165,7 @@ def entry_of(
             if i == length:
                 return int(number)
         slot = (slot + 1) & mask
-    return CROWDED
+    return TOO_MANY_COLLISIONS
 
 
 @Kernel

@@ -16,7 +16,7 @@ import numpy as np
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.fields.field_columns import NOT_THERE, FieldColumns, set_texts
 from dissector.engine.fields.field_frame import Names
-from dissector.engine.tables.column_types import Buffers, Slices
+from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.tape import NO_ITEM
 from dissector.protocol.embedded.masking import secret_ranges
@@ -162,7 +162,7 @@ def columns_of_rest(rows: list[tuple[int, FieldRow]], names: Names) -> FieldColu
     new = [row for _, row in rows]
     none = np.zeros(0, np.uint8)
     nothing = np.full(len(new), NONE)
-    text = Slices(nothing, np.zeros(len(new), np.int64), Buffers(none, none, none))
+    text = Slices(nothing, np.zeros(len(new), np.int64), SliceBuffers(none, none, none))
     set_texts(text, np.arange(len(new)), [row.text for row in new])
     return FieldColumns(
         message=np.array([message for message, _ in rows], np.int32),

@@ -26,9 +26,9 @@ from dissector.engine.fields.field_display import (
     Looks,
 )
 from dissector.engine.fields.field_masking import credentials, secret_values
-from dissector.engine.tables.column_types import Buffers, Slices
+from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
-from dissector.engine.tables.frames import clean
+from dissector.engine.tables.frames import escape_invalid_utf8
 from dissector.engine.tape.tape import Tape
 from dissector.kernel import Kernel
 from dissector.protocol.embedded.sasl_tokens import MASK
@@ -89,10 +89,10 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
     # With secrets shown there are none to look for.
     suspects = np.empty(0 if looks.show_secrets else count, np.int64)
     found = np.zeros(4, np.int64)
-    arena_at = len(table.data) + len(table.held)
+    arena_at = len(table.data) + len(table.carry_over)
     _lay(
         table.data,
-        table.held,
+        table.carry_over,
         arena_at,
         tape.message,
         tape.field,
@@ -117,7 +117,7 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
     arena[: len(MASK)] = np.frombuffer(MASK.encode(), np.uint8)
     _fill(
         table.data,
-        table.held,
+        table.carry_over,
         arena_at,
         made,
         tape.start,
@@ -127,7 +127,7 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
         arena,
         work=len(arena) + len(made),
     )
-    text = Slices(text_start, text_length, Buffers(table.data, table.held, arena))
+    text = Slices(text_start, text_length, SliceBuffers(table.data, table.carry_over, arena))
     set_texts(text, odd, [_odd_text(table, tape, looks.kinds, row) for row in odd.tolist()])
     if not looks.show_secrets:
         suspects = suspects[: int(found[_SUSPECTS])]
@@ -153,16 +153,16 @@ def set_texts(column: Slices, rows: Ints, texts: list[str | None]) -> None:
     """Give rows their texts, which are added to the arena."""
     if not texts:
         return
-    contents = [None if each is None else clean(each).encode() for each in texts]
+    contents = [None if each is None else escape_invalid_utf8(each).encode() for each in texts]
     buffers = column.buffers
-    at = len(buffers.data) + len(buffers.held) + len(buffers.arena)
+    at = len(buffers.data) + len(buffers.carry_over) + len(buffers.arena)
     lengths = np.array([len(each or b"") for each in contents], np.int64)
     null = np.array([each is None for each in contents])
     column.start[rows] = np.where(null, NONE, at + np.cumsum(lengths) - lengths)
     column.length[rows] = lengths
     more = np.frombuffer(b"".join(each or b"" for each in contents), np.uint8)
     arena = np.concatenate((buffers.arena, more))
-    column.buffers = Buffers(buffers.data, buffers.held, arena)
+    column.buffers = SliceBuffers(buffers.data, buffers.carry_over, arena)
 
 
 def _odd_text(table: Exchanges, tape: Tape, kinds: NDArray[np.uint8], row: int) -> str:

@@ -12,7 +12,7 @@ from dissector.engine.fields.field_columns import NOT_THERE, FieldColumns, Int32
 from dissector.engine.tables.arrow import integers_series, text_series
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import clean
+from dissector.engine.tables.frames import escape_invalid_utf8
 from dissector.engine.tape.tape import NO_ITEM
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _words(values: tuple[str | None, ...]) -> polars.Series:
     """Return words as a column; they are often the same for one window after the other."""
     import polars as pl
 
-    return pl.Series(values=[*map(clean, values)], dtype=pl.Categorical())
+    return pl.Series(values=[*map(escape_invalid_utf8, values)], dtype=pl.Categorical())
 
 
 def spliced(

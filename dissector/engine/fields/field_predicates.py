@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.facts.fact_kernel import VERSIONS
-from dissector.engine.facts.fact_tables import kinds_of, seen_kinds
+from dissector.engine.facts.fact_tables import distinct_kinds, message_kinds
 from dissector.engine.tables.column_types import distinct
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
@@ -65,7 +65,7 @@ def any_value(
         test: Tells of a value.
     """
     frames = table.request if side == "request" else table.response
-    start, there = frames.start[rows], frames.there[rows]
+    start, there = frames.start[rows], frames.captured_bytes[rows]
     whole = (start != NONE) & (there == frames.size[rows]) & ~table.token[rows]
     out = Answers(np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_))
     if side == "response":
@@ -73,10 +73,10 @@ def any_value(
         told = whole & (table.api_key[rows] == API_VERSIONS) & (there >= 6)
         told[told] = table.int16_at(start[told] + 4) == UNSUPPORTED_VERSION
         out.unknown |= told
-    kinds = np.where(whole & ~out.unknown, kinds_of(table)[rows], -1)
+    kinds = np.where(whole & ~out.unknown, message_kinds(table)[rows], -1)
     out.unknown |= whole & (kinds < 0)
     steps = np.full(len(rows), -1, np.int64)
-    for kind in seen_kinds(kinds):
+    for kind in distinct_kinds(kinds):
         key, version = divmod(kind, VERSIONS)
         these = kinds == kind
         where = _where(key, version, side, path)
@@ -91,7 +91,7 @@ def any_value(
     wanted = np.array([_is_at(each, side, path) for each in places], np.uint8)
     begin = start[asked]
     read = tape.read(
-        table.data, table.held, begin, begin + there[asked], steps[asked], programs(), wanted
+        table.data, table.carry_over, begin, begin + there[asked], steps[asked], programs(), wanted
     )
     hits = read.message[_passing(table, read, places, test)]
     out.passes[asked[hits]] = True

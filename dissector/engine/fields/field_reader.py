@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange_columns import api_names
 from dissector.engine.facts.fact_kernel import KEYS, VERSIONS
-from dissector.engine.facts.fact_tables import kinds_of, seen_kinds
+from dissector.engine.facts.fact_tables import distinct_kinds, message_kinds
 from dissector.engine.fields.codec_fallback import FieldRow, columns_of_rest, message_rows
 from dissector.engine.fields.field_columns import columns_of
 from dissector.engine.fields.field_display import Looks, word_of
@@ -58,7 +58,9 @@ class Fields:
         self._looks = Looks(show_secrets)
         self._names: list[tuple[str, str]] = []
 
-    def frames(self, table: Exchanges, most_rows: int = tape.ROOM) -> Iterator[polars.DataFrame]:
+    def frames(
+        self, table: Exchanges, most_rows: int = tape.BATCH_ROWS
+    ) -> Iterator[polars.DataFrame]:
         """
         Yield the fields of all messages of a window, or of some of its exchanges.
 
@@ -72,9 +74,9 @@ class Fields:
         places = programs().places
         self._names += [(_path(each), word_of(each)) for each in places[len(self._names) :]]
         first = 0
-        for read in tape.pieces(
+        for read in tape.read_in_batches(
             table.data,
-            table.held,
+            table.carry_over,
             messages.start,
             messages.start + messages.there,
             steps,
@@ -125,7 +127,7 @@ class Fields:
             row=row,
             side=side,
             start=column("start"),
-            there=column("there"),
+            there=column("captured_bytes"),
             size=column("size"),
             packet=packet,
             time_ns=column("time_ns"),
@@ -138,9 +140,9 @@ class Fields:
 
     def _steps(self, table: Exchanges, messages: Messages) -> Ints:
         """Return the first step of each message's program; -1 where it is left to the codecs."""
-        kinds = kinds_of(table)
+        kinds = message_kinds(table)
         starts = np.full((KEYS * VERSIONS + 1, len(SIDES)), -1, np.int64)
-        for kind in seen_kinds(kinds):
+        for kind in distinct_kinds(kinds):
             key, version = divmod(kind, VERSIONS)
             for side, word in enumerate(SIDES):
                 # What a definition read is noted by the codecs.
@@ -155,7 +157,7 @@ class Fields:
         told = answers & (of_messages // VERSIONS == API_VERSIONS) & (messages.there >= 6)
         refused = table.int16_at(messages.start[told] + 4) == UNSUPPORTED_VERSION
         steps[told] = np.where(refused, -1, steps[told])
-        steps[answers & table.unasked[messages.row]] = -1
+        steps[answers & table.answers_acks_0[messages.row]] = -1
         steps[messages.there != messages.size] = -1
         return steps
 

@@ -58,7 +58,7 @@ class Selection:
         self._window = window
         self._known = capture.known_of(window)
         columns = exchange_columns(
-            window.exchanges, self._known, capture.reading.files_of, capture.reading.ends_of
+            window.exchanges, self._known, capture.reading.files_of, capture.reading.endpoints_of
         )
         self.columns: Columns = with_names(columns, capture.names)
 

@@ -16,15 +16,15 @@ from uuid import UUID
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
 from dissector.engine.exchanges.exchange_facts import (
-    checked,
-    glean,
-    is_worthwhile,
-    read_names,
-    settled,
+    is_bulk_worthwhile,
+    read_topic_names,
+    resolve_topics,
+    summarise,
+    summarise_facts,
 )
-from dissector.engine.exchanges.fact_columns import Known
-from dissector.engine.exchanges.topic_resolution import named
-from dissector.engine.facts.fact_tables import Facts, gather
+from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.exchanges.topic_resolution import resolve_late_names
+from dissector.engine.facts.fact_tables import WindowFacts, extract_facts
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.reader import Options, Reading, Tap, Window
 from dissector.engine.tables import frames as tables
@@ -61,7 +61,9 @@ class Capture:
     def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
         """Read the capture, window by window; `gleaning`: all exchanges will be asked for facts."""
         self.reading = Reading(self.paths, self.options, self.tap)
-        yield from self.reading.through(_gathered, _gleaned) if gleaning else self.reading.windows()
+        yield from (
+            self.reading.map_windows(_gathered, _gleaned) if gleaning else self.reading.windows()
+        )
 
     def __iter__(self) -> Iterator[Exchange]:
         """Read the capture, exchange by exchange, in the order in which they end."""
@@ -72,17 +74,17 @@ class Capture:
         """Yield the exchanges of a window as objects."""
         assert self.reading is not None
         table = window.exchanges
-        known = self.known_of(window) if is_worthwhile(table) else None
+        known = self.known_of(window) if is_bulk_worthwhile(table) else None
         for row in range(len(table)):
             exchange = self.reading.exchange(table, row, self.names, known)
             if known is None:
                 exchange.learn()
             yield exchange
 
-    def known_of(self, window: Window) -> Known:
+    def known_of(self, window: Window) -> ExchangeSummaries:
         """Return what is known of the exchanges of a window; in the order of windows."""
         with using(self.options.schemas):
-            return settled(window.gleaned or glean(window.exchanges), self.names)
+            return resolve_topics(window.summary or summarise(window.exchanges), self.names)
 
     def columns_of(self, window: Window) -> Columns | None:
         """Return the columns of `pairs`; None where there are no rows."""
@@ -94,7 +96,7 @@ class Capture:
 
     def parts_of(self, windows: Iterable[Window]) -> Iterator[Columns]:
         """Yield the columns of `pairs` of all windows of the capture that have rows."""
-        return named(self._unnamed(windows), self.names)
+        return resolve_late_names(self._unnamed(windows), self.names)
 
     def _unnamed(self, windows: Iterable[Window]) -> Iterator[Columns]:
         for window in windows:
@@ -108,7 +110,7 @@ class Capture:
         """Return the columns of `pairs` with topics as they stand in the messages."""
         assert self.reading is not None
         known = self.known_of(window)
-        files, ends = self.reading.files_of, self.reading.ends_of
+        files, ends = self.reading.files_of, self.reading.endpoints_of
         with using(self.options.schemas):
             return exchange_columns(window.exchanges, known, files, ends)
 
@@ -125,7 +127,7 @@ class Capture:
         window: Window,
         is_apart: Callable[[str], bool],
         rows: Callable[[Exchange], Iterable[tables.Row]],
-    ) -> Iterator[tables.Part]:
+    ) -> Iterator[tables.TablePart]:
         """
         Yield the records of a window.
 
@@ -143,13 +145,13 @@ class Capture:
         window: Window,
         is_apart: Callable[[str], bool],
         rows: Callable[[Exchange], Iterable[tables.Row]],
-    ) -> Iterator[tables.Part]:
+    ) -> Iterator[tables.TablePart]:
         from dissector.engine.records.record_windows import record_parts
 
         assert self.reading is not None
         table = window.exchanges
-        if self.names.may_ask:
-            self.names.learn(read_names(table))
+        if self.names.can_read_ahead:
+            self.names.learn(read_topic_names(table))
         for part in record_parts(table, self.names, is_apart):
             between = []
             for row in part.asked.tolist():
@@ -157,7 +159,7 @@ class Capture:
                 exchange.learn()
                 between.append(list(rows(exchange)))
             if part.columns:
-                yield tables.Woven(part.columns, part.at.tolist(), between)
+                yield tables.MixedRows(part.columns, part.at.tolist(), between)
             else:
                 yield from between
 
@@ -179,22 +181,22 @@ class Capture:
     def _read_names(self) -> dict[UUID, str]:
         """Read the whole capture for the names of topic ids; only what may tell them is read."""
         names: dict[UUID, str] = {}
-        for told in Reading(self.paths, self.options).through(_names):
+        for told in Reading(self.paths, self.options).map_windows(_names):
             names = told | names
         return names
 
 
-def _gathered(window: Window) -> tuple[Window, Facts]:
-    return window, gather(window.exchanges)
+def _gathered(window: Window) -> tuple[Window, WindowFacts]:
+    return window, extract_facts(window.exchanges)
 
 
-def _gleaned(gathered: tuple[Window, Facts]) -> Window:
+def _gleaned(gathered: tuple[Window, WindowFacts]) -> Window:
     window, facts = gathered
-    return replace(window, gleaned=checked(window.exchanges, facts))
+    return replace(window, summary=summarise_facts(window.exchanges, facts))
 
 
 def _names(window: Window) -> dict[UUID, str]:
-    return read_names(window.exchanges)
+    return read_topic_names(window.exchanges)
 
 
 def _joined(parts: Iterator[polars.DataFrame]) -> polars.DataFrame:

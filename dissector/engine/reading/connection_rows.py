@@ -51,10 +51,10 @@ def connection_rows(
     """
     connections = reading.streams.connections
     for known in connections if numbers is None else map(connections.__getitem__, numbers):
-        talk = reading.conversations.get(known.id)
+        talk = reading.correlator.state_of(known.id)
         row: dict[str, Any] = {
             "connection": known.id,
-            "network": reading.feed.networks[known.network],
+            "network": reading.source.networks[known.network],
             "a": known.a_text,
             "b": known.b_text,
             "speaks": (talk.speaks or None) if talk else None,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dissector.engine.exchanges.exchange import Exchange
 
 
-class Early:
+class LiveRequests:
     """Remembers of the requests that wait which were shown, so that none is shown twice."""
 
     def __init__(self, passes: Callable[[Exchange], bool]) -> None:

@@ -13,7 +13,7 @@ MAX_WAITING = 100_000
 """Messages that may wait for a request before them to be told; the first go out of order then."""
 
 
-class Heard(NamedTuple):
+class OrderedMessage(NamedTuple):
     """
     A message, the exchange it belongs to, and where it was completed.
 
@@ -32,7 +32,7 @@ class Heard(NamedTuple):
     message: Message
 
 
-class InOrder:
+class PacketOrder:
     """
     Puts messages in the order of the packets that completed them.
 
@@ -41,35 +41,35 @@ class InOrder:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[Heard] = []
+        self._waiting: list[OrderedMessage] = []
         self._number = 0
 
-    def take(self, exchange: Exchange, *, shown: bool = False) -> Iterator[Heard]:
+    def add(self, exchange: Exchange, *, request_shown: bool = False) -> Iterator[OrderedMessage]:
         """
         Take the messages of an exchange; yield what can't wait for lack of room.
 
         Args:
             exchange: The exchange.
-            shown: Whether its request was shown already.
+            request_shown: Whether its request was shown already.
         """
         for message in exchange.messages:
             asked = message.kind == "request"
-            if asked and shown:
+            if asked and request_shown:
                 continue
             packet = exchange.request_packet if asked else exchange.response_packet
             time_ns = exchange.request_time_ns if asked else exchange.response_time_ns
-            heard = Heard(packet or 0, self._number, time_ns or 0, exchange, message)
+            heard = OrderedMessage(packet or 0, self._number, time_ns or 0, exchange, message)
             self._number += 1
             heapq.heappush(self._waiting, heard)
         while len(self._waiting) > MAX_WAITING:
             yield heapq.heappop(self._waiting)
 
-    def ready(self, low_water: int) -> Iterator[Heard]:
+    def ready(self, low_watermark: int) -> Iterator[OrderedMessage]:
         """Yield the messages before a packet, from 0, the first that may still be told of."""
-        while self._waiting and self._waiting[0].packet <= low_water:
+        while self._waiting and self._waiting[0].packet <= low_watermark:
             yield heapq.heappop(self._waiting)
 
-    def rest(self) -> Iterator[Heard]:
+    def drain(self) -> Iterator[OrderedMessage]:
         """Yield what is left, at the end of the capture."""
         while self._waiting:
             yield heapq.heappop(self._waiting)

@@ -18,14 +18,14 @@ from dissector.engine.tables.exchange_table import NONE, Ints
 
 Window = TypeVar("Window")
 
-PIECE = 20_000
+BATCH_MESSAGES = 20_000
 """So many messages are told at a time."""
 
 _PACKET, _WINDOW, _ROW, _SIDE = range(4)
 
 
 @dataclass(slots=True)
-class Told(Generic[Window]):
+class OrderedBatch(Generic[Window]):
     """
     Messages that may be told now, in order.
 
@@ -44,7 +44,7 @@ class Told(Generic[Window]):
     packet: Ints
 
 
-class Waiting(Generic[Window]):
+class PacketOrderBuffer(Generic[Window]):
     """Holds messages until no exchange that is still open can have an earlier one."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Waiting(Generic[Window]):
         self._windows: dict[int, Window] = {}
         self._number = 0
 
-    def take(self, window: Window, packets: Ints) -> Iterator[Told[Window]]:
+    def add(self, window: Window, packets: Ints) -> Iterator[OrderedBatch[Window]]:
         """
         Take the messages of a window; yield what can't wait for lack of room.
 
@@ -70,20 +70,20 @@ class Waiting(Generic[Window]):
         self._table = table[:, np.lexsort(table[::-1])]
         return self._first(max(0, self._table.shape[1] - MAX_WAITING))
 
-    def ready(self, low_water: int) -> Iterator[Told[Window]]:
-        """Yield the messages before `low_water`, the first packet that may still be told of."""
-        return self._first(int(np.searchsorted(self._table[_PACKET], low_water)))
+    def ready(self, low_watermark: int) -> Iterator[OrderedBatch[Window]]:
+        """Yield the messages before `low_watermark`, the first packet that may still be told of."""
+        return self._first(int(np.searchsorted(self._table[_PACKET], low_watermark)))
 
-    def rest(self) -> Iterator[Told[Window]]:
+    def drain(self) -> Iterator[OrderedBatch[Window]]:
         """Yield what is left, at the end of the capture."""
         return self._first(self._table.shape[1])
 
-    def _first(self, count: int) -> Iterator[Told[Window]]:
+    def _first(self, count: int) -> Iterator[OrderedBatch[Window]]:
         told, self._table = self._table[:, :count], self._table[:, count:]
-        for begin in range(0, count, PIECE):
-            piece = told[:, begin : begin + PIECE]
+        for begin in range(0, count, BATCH_MESSAGES):
+            piece = told[:, begin : begin + BATCH_MESSAGES]
             numbers, window = np.unique(piece[_WINDOW], return_inverse=True)
             windows = [self._windows[number] for number in numbers.tolist()]
-            yield Told(windows, window, piece[_ROW], piece[_SIDE], piece[_PACKET])
+            yield OrderedBatch(windows, window, piece[_ROW], piece[_SIDE], piece[_PACKET])
         still = set(np.unique(self._table[_WINDOW]).tolist())
         self._windows = {number: each for number, each in self._windows.items() if number in still}

@@ -6,7 +6,7 @@ import numpy as np
 
 from dissector.engine.tables.exchange_table import Ints
 
-EXACT = 1 << 16
+MAX_EXACT_VALUES = 1 << 16
 """So many are kept as they are; of more only how many fall into each of some ranges."""
 
 _FINE_BITS = 11
@@ -23,14 +23,14 @@ class Latencies:
 
     Attributes:
         count: How many.
-        least: The shortest; of no meaning without any.
-        most: The longest, likewise.
+        min_ns: The shortest; of no meaning without any.
+        max_ns: The longest, likewise.
     """
 
     def __init__(self) -> None:
         self.count = 0
-        self.least = 2**63 - 1
-        self.most = -(2**63)
+        self.min_ns = 2**63 - 1
+        self.max_ns = -(2**63)
         self._exact: list[Ints] = []
         self._ranges: Ints | None = None
         self._below = 0
@@ -40,18 +40,18 @@ class Latencies:
         if not len(values):
             return
         self.count += len(values)
-        self.least = min(self.least, int(values.min()))
-        self.most = max(self.most, int(values.max()))
+        self.min_ns = min(self.min_ns, int(values.min()))
+        self.max_ns = max(self.max_ns, int(values.max()))
         self._exact.append(values)
-        if self._ranges is not None or self.count > EXACT:
+        if self._ranges is not None or self.count > MAX_EXACT_VALUES:
             self._count()
 
     def percentile(self, percent: int) -> int:
         """
         Return the value of the nearest rank.
 
-        With more than `EXACT` values it may be off by half a thousandth, other than the least and
-        the most.
+        With more than `MAX_EXACT_VALUES` values it may be off by half a thousandth, other than the
+        least and the most.
         """
         rank = max(1, -(-percent * self.count // 100))
         if self._ranges is None:
@@ -59,9 +59,9 @@ class Latencies:
             self._exact = [values]
             return int(values[rank - 1])
         if rank <= self._below:
-            return self.least
+            return self.min_ns
         place = int(np.searchsorted(np.cumsum(self._ranges), rank - self._below))
-        return min(max(_middle(place), self.least), self.most)
+        return min(max(_middle(place), self.min_ns), self.max_ns)
 
     def _count(self) -> None:
         """Count what is kept by ranges; what ends before it began has none."""

@@ -1,9 +1,9 @@
 """
 Stages of reading, side by side.
 
-Reading a capture is a chain: each stage takes the windows of the one before it. `ahead` gives a
+Reading a capture is a chain: each stage takes the windows of the one before it. `prefetch` gives a
 stage a thread of its own, so that it works on the next window while this one is looked at;
-`side_by_side` gives several to a stage that needs no window to know another. The loops and the
+`map_in_threads` gives several to a stage that needs no window to know another. The loops and the
 libraries that do the work run without the interpreter's lock. Windows keep their order, so nothing
 that comes out depends on how many run at a time.
 """
@@ -83,22 +83,22 @@ class _Stage(Generic[Item, Result]):
         self._items = None
 
 
-def ahead(items: Iterable[Item], most: int = 1) -> Iterator[Item]:
+def prefetch(items: Iterable[Item], max_waiting: int = 1) -> Iterator[Item]:
     """
     Yield what an iterable gives, which is drawn on in a thread of its own.
 
     Args:
         items: Used by that thread only.
-        most: How many items may be there that nobody has taken yet.
+        max_waiting: How many items may be there that nobody has taken yet.
 
     Raises:
         BaseException: What drawing on the items raised, in its turn.
     """
-    return side_by_side(items, lambda item: item, 1, most)
+    return map_in_threads(items, lambda item: item, 1, max_waiting)
 
 
-def side_by_side(
-    items: Iterable[Item], work: Callable[[Item], Result], workers: int, most: int
+def map_in_threads(
+    items: Iterable[Item], work: Callable[[Item], Result], workers: int, max_waiting: int
 ) -> Iterator[Result]:
     """
     Yield what becomes of the items of an iterable, in their order.
@@ -107,12 +107,12 @@ def side_by_side(
         items: Used by one of the threads at a time.
         work: What is done with each item, in as many threads.
         workers: The number of threads.
-        most: How many results may be there, or under way, that nobody has taken yet.
+        max_waiting: How many results may be there, or under way, that nobody has taken yet.
 
     Raises:
         BaseException: What drawing on the items raised, or the work, in its turn.
     """
-    stage = _Stage(items, work, most)
+    stage = _Stage(items, work, max_waiting)
     for _ in range(workers):
         # Daemons: they may be waiting for input when nobody wants more.
         run = partial(copy_context().run, stage.run)

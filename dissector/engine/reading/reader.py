@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dissector.capture.addresses import endpoint_text
 from dissector.capture.columns import DATA, GAP, Chunks, Segments
-from dissector.capture.formats.byte_source import Stop
+from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
 from dissector.capture.tcp.reassembly import Streams
-from dissector.engine.correlation.connection_dispatcher import Conversations
-from dissector.engine.correlation.exchange_rows import columns
+from dissector.engine.correlation.connection_dispatcher import Correlator
+from dissector.engine.correlation.exchange_rows import to_exchange_table
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_facts import Gleaned
-from dissector.engine.exchanges.fact_columns import Known
+from dissector.engine.exchanges.exchange_facts import WindowSummary
+from dissector.engine.exchanges.fact_columns import ExchangeSummaries
 from dissector.engine.facts.topic_table import TopicNames
-from dissector.engine.reading.prefetch import ahead, side_by_side
-from dissector.engine.reading.segment_source import Feed, FileProblems, Files
+from dissector.engine.reading.prefetch import map_in_threads, prefetch
+from dissector.engine.reading.segment_source import FileProblems, FileSource, SegmentSource
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.protocol.context import current, drawn, using
@@ -35,7 +35,7 @@ Tap = Callable[[int, int, bytes | None, int], None]
 """Takes connection, side, the next bytes of that stream (None for a gap), and how many."""
 
 
-MOST_WORKERS = 2
+MAX_WORKERS = 2
 """Windows are paired one after the other; no work on them takes twice as long: more would wait."""
 
 
@@ -63,7 +63,7 @@ class Options:
     window_bytes: int = WINDOW_BYTES
     stdin: BinaryIO | None = None
     jobs: int = 1
-    stop: Stop = field(default_factory=Stop)
+    stop: StopSignal = field(default_factory=StopSignal)
     live: bool = False
     schemas: Schemas | None = field(default_factory=current)
 
@@ -75,18 +75,18 @@ class Window:
 
     Attributes:
         exchanges: Those that ended in it.
-        low_water: The first packet whose messages may still come in later windows.
+        low_watermark: The first packet whose messages may still come in later windows.
         problems: What was wrong with the files: file name and problem.
-        gleaned: What they tell, where that was wanted of all windows.
-        waiting: Requests that wait for their answers, where that is wanted; their status is
+        summary: What they tell, where that was wanted of all windows.
+        in_flight: Requests that wait for their answers, where that is wanted; their status is
             WAITING.
     """
 
     exchanges: Exchanges
-    low_water: int
+    low_watermark: int
     problems: FileProblems = field(default_factory=list)
-    gleaned: Gleaned | None = None
-    waiting: Exchanges | None = None
+    summary: WindowSummary | None = None
+    in_flight: Exchanges | None = None
 
 
 class Reading:
@@ -94,9 +94,9 @@ class Reading:
     One pass over the files of a capture.
 
     Attributes:
-        feed: Gives the segments.
+        source: Gives the segments.
         streams: Knows all TCP connections.
-        conversations: What is said on them.
+        correlator: What is said on them.
     """
 
     def __init__(
@@ -104,54 +104,54 @@ class Reading:
         paths: Sequence[str],
         options: Options,
         tap: Tap | None = None,
-        feed: Feed | None = None,
+        source: SegmentSource | None = None,
     ) -> None:
         """Begin to read files, or what something else is fed with."""
         self.options = options
-        self.feed = feed or Files(paths, options.window_bytes, options.stdin, options.stop)
+        self.source = source or FileSource(paths, options.window_bytes, options.stdin, options.stop)
         self._tap = tap
         self.streams = Streams()
         with using(options.schemas):
-            self.conversations = Conversations(
+            self.correlator = Correlator(
                 self.streams.connections, options.ports, options.max_frame_bytes
             )
 
     @property
     def packets(self) -> int:
         """How many packets were read so far."""
-        return self.feed.packets
+        return self.source.packets
 
     @property
     def bytes(self) -> int:
         """How many bytes of packets were read so far."""
-        return self.feed.bytes
+        return self.source.bytes
 
     def windows(self) -> Iterator[Window]:
         """Read the files; the last windows hold what ends with the capture."""
-        return self.through()
+        return self.map_windows()
 
-    def through(self, *works: Callable[[Any], Any]) -> Iterator[Any]:
+    def map_windows(self, *works: Callable[[Any], Any]) -> Iterator[Any]:
         """
         Yield what becomes of each window by one work after the other.
 
         Reading, pairing and each work are stages that run side by side.
         """
-        return drawn(self.options.schemas, self._through(works))
+        return drawn(self.options.schemas, self._map_windows(works))
 
-    def _through(self, works: Sequence[Callable[[Any], Any]]) -> Iterator[Any]:
-        jobs, segments = self.options.jobs, self.feed.windows()
+    def _map_windows(self, works: Sequence[Callable[[Any], Any]]) -> Iterator[Any]:
+        jobs, segments = self.options.jobs, self.source.windows()
         if jobs <= 1:
-            items: Iterator[Any] = self._wholly(segments)
+            items: Iterator[Any] = self._all_windows(segments)
             for work in works:
                 items = map(work, items)
             return items
-        items = ahead(self._wholly(ahead(segments) if jobs > 2 else segments))
-        workers = min(jobs - 1, MOST_WORKERS)
+        items = prefetch(self._all_windows(prefetch(segments) if jobs > 2 else segments))
+        workers = min(jobs - 1, MAX_WORKERS)
         for work in works:
-            items = side_by_side(items, work, workers, workers)
+            items = map_in_threads(items, work, workers, workers)
         return items
 
-    def _wholly(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
+    def _all_windows(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         yield from self.advance(windows)
         yield from self.finish()
 
@@ -161,10 +161,10 @@ class Reading:
 
     def _advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         for segments, problems in windows:
-            exchanges = self._converse(self.streams.feed(segments))
+            exchanges = self._correlate(self.streams.feed(segments))
             window = self._window(exchanges, problems)
             if segments.is_live and self.options.live:
-                window.waiting = columns(self.conversations.waiting())
+                window.in_flight = to_exchange_table(self.correlator.in_flight())
             del segments, exchanges
             yield window
             del window
@@ -174,24 +174,24 @@ class Reading:
         return drawn(self.options.schemas, self._finish())
 
     def _finish(self) -> Iterator[Window]:
-        exchanges = self._converse(self.streams.finish())
+        exchanges = self._correlate(self.streams.finish())
         if len(exchanges):
             yield self._window(exchanges)
-        yield self._window(self.conversations.finish())
+        yield self._window(self.correlator.finish())
 
     def _window(self, exchanges: Exchanges, problems: FileProblems | None = None) -> Window:
-        return Window(exchanges, self.conversations.low_water(), problems or [])
+        return Window(exchanges, self.correlator.low_watermark(), problems or [])
 
     def files_of(self, packets: Ints) -> Coded:
         """Return the names of the files that hold packets."""
-        return self.feed.files_of(packets)
+        return self.source.files_of(packets)
 
-    def sides(self, connection: int, client: int) -> tuple[str, str]:
+    def client_and_broker(self, connection: int, client: int) -> tuple[str, str]:
         """Return client and broker of a connection as `address:port`."""
-        ends = self.streams.connections.ends(connection)
+        ends = self.streams.connections.endpoints(connection)
         return endpoint_text(*ends[client]), endpoint_text(*ends[1 - client])
 
-    def ends_of(self, connections: Ints) -> list[tuple[str, str]]:
+    def endpoints_of(self, connections: Ints) -> list[tuple[str, str]]:
         """Return both endpoints of connections as `address:port`."""
         known = self.streams.connections.columns(connections)
         sides = zip(known.address.tolist(), known.port.tolist(), strict=True)
@@ -201,10 +201,14 @@ class Reading:
         ]
 
     def exchange(
-        self, table: Exchanges, row: int, names: TopicNames, known: Known | None = None
+        self,
+        table: Exchanges,
+        row: int,
+        names: TopicNames,
+        summaries: ExchangeSummaries | None = None,
     ) -> Exchange:
         """Return one row of a window as an object."""
-        client, broker = self.sides(int(table.connection[row]), int(table.client[row]))
+        client, broker = self.client_and_broker(int(table.connection[row]), int(table.client[row]))
         packet = int(table.request.packet[row])
         if packet == NONE:
             packet = int(table.response.packet[row])
@@ -212,21 +216,21 @@ class Reading:
             return Exchange(
                 table,
                 row,
-                capture=self.feed.file_of(packet),
+                capture=self.source.file_of(packet),
                 client=client,
                 broker=broker,
                 names=names,
-                known=known,
+                summaries=summaries,
             )
 
-    def _converse(self, chunks: Chunks) -> Exchanges:
+    def _correlate(self, chunks: Chunks) -> Exchanges:
         """Pair what the chunks hold, and let the tap see them first."""
         if self._tap is not None:
-            self._show(chunks, self._tap)
-        return self.conversations.feed(chunks)
+            self._tap_chunks(chunks, self._tap)
+        return self.correlator.feed(chunks)
 
-    def _show(self, chunks: Chunks, tap: Tap) -> None:
-        data, held = chunks.data.data, chunks.held.data
+    def _tap_chunks(self, chunks: Chunks, tap: Tap) -> None:
+        data, held = chunks.data.data, chunks.carry_over.data
         rows = zip(
             chunks.connection.tolist(),
             chunks.side.tolist(),

@@ -9,7 +9,7 @@ from typing import BinaryIO, Protocol, TypeAlias
 import numpy as np
 
 from dissector.capture.columns import Packets, Segments
-from dissector.capture.formats.byte_source import Stop
+from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES, read_packets
 from dissector.capture.packets.layers import Layers
 from dissector.engine.tables.column_types import Coded
@@ -20,14 +20,14 @@ FileProblems: TypeAlias = list[tuple[str, Problem]]
 """Names of files, and what was wrong with them."""
 
 
-class Feed(Protocol):
+class SegmentSource(Protocol):
     """
     Gives the segments of a capture in its order.
 
     Attributes:
         packets: How many packets were read so far.
         bytes: How many bytes of packets.
-        taken: How many bytes of the files.
+        bytes_read: How many bytes of the files.
         begin_ns: When the first packet was captured; 0 before that is known.
         networks: Names of the networks that segments are in, by number; more may come.
         passed_over: How many packets gave no segment, by reason.
@@ -35,7 +35,7 @@ class Feed(Protocol):
 
     packets: int
     bytes: int
-    taken: int
+    bytes_read: int
     begin_ns: int
     networks: list[str]
     passed_over: dict[str, int]
@@ -63,7 +63,7 @@ class FileNames:
         self.starts: list[int] = []
         self.names: list[str] = []
 
-    def note(self, first: int, name: str) -> None:
+    def add(self, first: int, name: str) -> None:
         """Take note that packets from `first` on are of a file."""
         if not self.names or self.names[-1] != name:
             self.starts.append(first)
@@ -80,15 +80,15 @@ class FileNames:
         return Coded(np.maximum(at, 0), self.names)
 
 
-class Files(FileNames):
-    """Reads files as far as TCP; a `Feed`."""
+class FileSource(FileNames):
+    """Reads files as far as TCP; a `SegmentSource`."""
 
     def __init__(
         self,
         paths: Sequence[str],
         window_bytes: int = WINDOW_BYTES,
         stdin: BinaryIO | None = None,
-        stop: Stop | None = None,
+        stop: StopSignal | None = None,
     ) -> None:
         super().__init__()
         self._paths = paths
@@ -98,7 +98,7 @@ class Files(FileNames):
         self._layers = Layers()
         self.packets = 0
         self.bytes = 0
-        self.taken = 0
+        self.bytes_read = 0
         self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
@@ -108,18 +108,18 @@ class Files(FileNames):
         for window in read_packets(
             self._paths, window_bytes=self._window_bytes, stdin=self._stdin, stop=self._stop
         ):
-            self._note(window)
+            self._count(window)
             segments = self._layers.segments(window)
             segments.is_live = window.is_live
             yield segments, window.problems
             del window, segments  # their bytes, before the next one's are read
         self._layers.finish()
 
-    def _note(self, packets: Packets) -> None:
+    def _count(self, packets: Packets) -> None:
         if not self.packets and len(packets):
             self.begin_ns = int(packets.time_ns[0])
         self.packets += len(packets)
         self.bytes += int(packets.captured.sum())
-        self.taken = packets.taken
+        self.bytes_read = packets.file_bytes
         if len(packets):
-            self.note(packets.first, str(self._paths[int(packets.file[0])]))
+            self.add(packets.first, str(self._paths[int(packets.file[0])]))

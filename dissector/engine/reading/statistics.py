@@ -18,7 +18,7 @@ from dissector.engine.tables.column_types import (
     row_count,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
-from dissector.engine.tables.frames import Piece, Row, clean
+from dissector.engine.tables.frames import Row, RowBatch, escape_invalid_utf8
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "apis": ("api",),
@@ -54,9 +54,9 @@ class _Group:
             "count": self.count,
             "errors": self.errors,
             "unanswered": self.unanswered,
-            "min_ms": times.least / 1e6 if times.count else None,
+            "min_ms": times.min_ns / 1e6 if times.count else None,
             **percentiles,
-            "max_ms": times.most / 1e6 if times.count else None,
+            "max_ms": times.max_ns / 1e6 if times.count else None,
             "request_bytes": self.request_bytes,
             "response_bytes": self.response_bytes,
         }
@@ -74,7 +74,7 @@ class Statistics:
         self.problems = 0
         self._groups: dict[str, dict[Key, _Group]] = {section: {} for section in GROUPS}
 
-    def add(self, part: Piece) -> None:
+    def add(self, part: RowBatch) -> None:
         """Add exchanges: rows or columns of `pairs`."""
         columns = part if isinstance(part, Mapping) else _columns(list(part))
         if not row_count(columns):
@@ -183,13 +183,13 @@ class _Facts:
         within = np.arange(len(rows)) - np.repeat(
             np.cumsum(sizes[column.codes]) - sizes[column.codes], sizes[column.codes]
         )
-        return every[firsts[codes] + within], [(clean(name),) for name in names], rows
+        return every[firsts[codes] + within], [(escape_invalid_utf8(name),) for name in names], rows
 
 
 def _keyed(column: Coded) -> tuple[Ints, list[Key]]:
     """Return codes and keys; null is a key too."""
     codes = np.where(column.codes == NONE, len(column.values), column.codes)
-    return codes, [*((clean(value),) for value in column.values), (None,)]
+    return codes, [*((escape_invalid_utf8(value),) for value in column.values), (None,)]
 
 
 def _per_value(column: Any, number: Any) -> Ints:
@@ -234,7 +234,7 @@ def _integers(values: Iterable[int | None]) -> Ints:
 def health(reading: Any, problems: int) -> dict[str, int]:
     """Return how complete the capture is: what is missing, and what was left out."""
     connections = reading.streams.connections
-    talks = list(reading.conversations)
+    talks = list(reading.correlator)
     sides = [side for known in connections for side in known.sides]
     kafka = [talk for talk in talks if talk.speaks == "kafka"]
     out = {
@@ -249,5 +249,5 @@ def health(reading: Any, problems: int) -> dict[str, int]:
         "skipped_bytes": sum(sum(talk.skipped) for talk in kafka),
         "problems": problems,
     }
-    passed = {f"packets passed over: {why}": n for why, n in reading.feed.passed_over.items()}
+    passed = {f"packets passed over: {why}": n for why, n in reading.source.passed_over.items()}
     return out | passed

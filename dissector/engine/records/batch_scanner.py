@@ -50,17 +50,17 @@ from dissector.engine.records.checksum import (
     crc32c_table,
 )
 from dissector.engine.tape.number_kernels import signed
-from dissector.kernel import Kernel, part
+from dissector.kernel import Kernel, device_function
 from dissector.protocol.records.compression import CODEC_MASK, CODECS
 from dissector.protocol.records.layout import (
     BATCH_CRC_FROM,
-    LEAST_BATCH_LENGTH,
-    LEAST_MESSAGE_SIZE,
     LENGTH_END,
     MAGIC_AT,
     MESSAGE_0,
     MESSAGE_1,
     MESSAGE_CRC_FROM,
+    MIN_BATCH_LENGTH,
+    MIN_MESSAGE_SIZE,
     TIMESTAMP_TYPE,
 )
 from dissector.protocol.records.limits import DEFAULT
@@ -181,7 +181,7 @@ def _verify(
 _NO_BATCHES = np.empty((COLUMNS, 0), np.int64)
 
 
-@part
+@device_function
 def _size_at(source: Any, at: int, end: int) -> int:
     """Read the length of a key or value: -1 is null, -2 if it does not fit."""
     if end - at < 4:
@@ -190,7 +190,7 @@ def _size_at(source: Any, at: int, end: int) -> int:
     return size if -1 <= size <= end - at - 4 else -2
 
 
-@part
+@device_function
 def message_parts(source: Any, at: int, end: int) -> tuple[int, int, int, int]:
     """Return where key and value of a message are, and how long; -2 if they do not fill it."""
     key = at + (_SIZE_1 if source[at + MAGIC_AT] else _SIZE_0) + 4
@@ -204,7 +204,7 @@ def message_parts(source: Any, at: int, end: int) -> tuple[int, int, int, int]:
     return key, key_length, value, length
 
 
-@part
+@device_function
 def _message(
     source: Any, at: int, stop: int, base: int, field: int, out: Any, row: int
 ) -> tuple[int, int]:
@@ -234,7 +234,7 @@ def _message(
     return 1, packed
 
 
-@part
+@device_function
 def _find_field(
     source: Any,
     at: int,
@@ -261,13 +261,13 @@ def _find_field(
         length = signed(source, at + 8, 4) if end - at >= LENGTH_END else end - at
         if length + LENGTH_END > end - at:
             return row, RIGHT if may_be_cut else WRONG
-        if length < LEAST_MESSAGE_SIZE:
+        if length < MIN_MESSAGE_SIZE:
             return row, WRONG
         magic = 0 | source[at + MAGIC_AT]
         if magic < least:
             return row, LEFT
         stop = at + LENGTH_END + length
-        if magic < 2 and row < room and length >= LEAST_MESSAGE_SIZE + 8 * magic:
+        if magic < 2 and row < room and length >= MIN_MESSAGE_SIZE + 8 * magic:
             right, is_wrapper = _message(source, at, stop, base, field, out, row)
             if not right:
                 return row, WRONG
@@ -280,7 +280,7 @@ def _find_field(
             continue
         if row >= room:
             return -1, RIGHT
-        if magic != 2 or length < LEAST_BATCH_LENGTH:
+        if magic != 2 or length < MIN_BATCH_LENGTH:
             return row, WRONG
         attributes = signed(source, at + 21, 2)
         count = signed(source, at + 57, 4)

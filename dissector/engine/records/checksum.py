@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.kernel import part
-from dissector.kernel.crc32c import advance, by_table
+from dissector.kernel import device_function
+from dissector.kernel.crc32c import update_crc, update_crc_by_table
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -74,27 +74,27 @@ def _table(polynomial: int) -> Ints:
     return table
 
 
-@part
+@device_function
 def checksum(source: Any, at: int, end: int, table: Any) -> int:
     """Return the CRC of one piece, of the kind that the table is for."""
     crc = 0xFFFFFFFF
     while at + 8 <= end:
-        crc = by_table(crc, source, at, table)
+        crc = update_crc_by_table(crc, source, at, table)
         at += 8
     return _ended(crc, source, at, end, table)
 
 
-@part
+@device_function
 def crc32c_of(source: Any, at: int, end: int, table: Any) -> int:
     """Return the CRC-32C of one piece; the table is the one for it."""
     crc = 0xFFFFFFFF
     while at + 8 <= end:
-        crc = advance(crc, source, at, table)
+        crc = update_crc(crc, source, at, table)
         at += 8
     return _ended(crc, source, at, end, table)
 
 
-@part
+@device_function
 def _ended(crc: int, source: Any, at: int, end: int, table: Any) -> int:
     """Take the last bytes one by one."""
     while at < end:

@@ -37,11 +37,11 @@ from dissector.engine.records.checksum import (
 )
 from dissector.engine.records.inline_codecs import LZ4, SMALL_PAYLOAD_BYTES, ZSTD, unpack_small
 from dissector.engine.records.native_libraries import libraries
-from dissector.kernel import Kernel, part
+from dissector.kernel import Kernel, device_function
 from dissector.protocol.records.compression import CODEC_MASK
-from dissector.protocol.records.layout import BATCH_CRC_FROM, LEAST_MESSAGE_SIZE, LENGTH_END
+from dissector.protocol.records.layout import BATCH_CRC_FROM, LENGTH_END, MIN_MESSAGE_SIZE
 from dissector.protocol.records.limits import DEFAULT, MIB, Budget
-from dissector.protocol.records.unpack import NO_ROOM, Unpacker
+from dissector.protocol.records.unpack import NO_ROOM, InlineDecompressor
 
 Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -54,7 +54,7 @@ _CRC_BYTES = HEADER_BYTES - BATCH_CRC_FROM
 ARENA_BYTES = 4 * MIB
 """From here on an arena is full: what was just written is still near the processor when read."""
 
-LEAST_MESSAGE = LENGTH_END + LEAST_MESSAGE_SIZE
+LEAST_MESSAGE = LENGTH_END + MIN_MESSAGE_SIZE
 """Bytes of a message of magic 0 without key and value."""
 
 KEPT_BYTES = 3 * ARENA_BYTES
@@ -186,7 +186,7 @@ class _Opener:
         self._most = self._most_by_field.data
         self._most_wrapped_by_field = _most_wrapped(found)
         self._most_wrapped = self._most_wrapped_by_field.data
-        self._unpack = Unpacker().unpack
+        self._unpack = InlineDecompressor().decompress_into
         self._crc32c = checker(int((these.end - these.begin).sum()))
         codecs = np.bincount(found.attributes[these.batch] & CODEC_MASK)
         self._codecs = set(np.flatnonzero(codecs).tolist())
@@ -258,7 +258,7 @@ def _most_wrapped(found: Batches) -> Ints:
     return most
 
 
-@part
+@device_function
 def _opened(
     source: Any,
     begin: int,

@@ -18,8 +18,8 @@ from typing import Any
 from dissector.engine.records.inline_gzip import NOT_TAKEN, little, unpack_gzip
 from dissector.engine.records.inline_zstd import unpack_zstd
 from dissector.engine.records.native_libraries import LZ4_FUNCTION, ZSTD_CONTEXT, ZSTD_FUNCTION
-from dissector.kernel import part
-from dissector.kernel.native_call import unpack_by
+from dissector.kernel import device_function
+from dissector.kernel.native_call import call_decompressor
 
 __all__ = ["GZIP", "LZ4", "NOT_TAKEN", "SMALL_PAYLOAD_BYTES", "SNAPPY", "ZSTD", "unpack_small"]
 
@@ -48,7 +48,7 @@ _LEAST_BEHIND_LITERALS = 8
 _LEAST_BEHIND_LENGTH = 5
 
 
-@part
+@device_function
 def unpack_small(
     codec: int,
     source: Any,
@@ -98,7 +98,7 @@ def unpack_small(
     return NOT_TAKEN
 
 
-@part
+@device_function
 def _lz4(
     source: Any, at: int, end: int, is_checked: int, out: Any, to: int, room: int, library: int
 ) -> int:
@@ -133,7 +133,7 @@ def _lz4(
     return to if size < 0 or to - first == size else NOT_TAKEN
 
 
-@part
+@device_function
 def _lz4_blocks(
     source: Any,
     at: int,
@@ -156,7 +156,9 @@ def _lz4_blocks(
         if block & _STORED:
             to = _copied(source, at, size, out, to, room)
         elif library:
-            given = unpack_by(library, source, at, size, out, to, min(most_bytes, room - to))
+            given = call_decompressor(
+                library, source, at, size, out, to, min(most_bytes, room - to)
+            )
             to = to + given if given > 0 else NOT_TAKEN
         else:
             to = _lz4_block(source, at, at + size, out, to, room)
@@ -167,7 +169,7 @@ def _lz4_blocks(
     return to if blocks and end - at == 4 and little(source, at) == 0 else NOT_TAKEN
 
 
-@part
+@device_function
 def _short_xxh32(source: Any, at: int, end: int) -> int:
     """Return XXH32 with seed 0 of fewer than 16 bytes."""
     value = (_PRIME_5 + end - at) & _WORD
@@ -184,7 +186,7 @@ def _short_xxh32(source: Any, at: int, end: int) -> int:
     return value ^ value >> 16
 
 
-@part
+@device_function
 def _copied(source: Any, at: int, size: int, out: Any, to: int, room: int) -> int:
     """Copy bytes, and return where they end."""
     if size > room - to:
@@ -194,7 +196,7 @@ def _copied(source: Any, at: int, size: int, out: Any, to: int, room: int) -> in
     return to + size
 
 
-@part
+@device_function
 def _repeated(out: Any, first: int, to: int, offset: int, size: int, room: int) -> int:
     """Write again what stands `offset` bytes before, not before `first`; return where it ends."""
     if offset == 0 or offset > to - first or size > room - to:
@@ -204,7 +206,7 @@ def _repeated(out: Any, first: int, to: int, offset: int, size: int, room: int) 
     return to + size
 
 
-@part
+@device_function
 def _lz4_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
     """Read literals and repetitions in turn."""
     first = to
@@ -243,7 +245,7 @@ def _lz4_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> 
     return NOT_TAKEN
 
 
-@part
+@device_function
 def _snappy(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
     """Read blocks in xerial's framing, or just one block."""
     if not _is_xerial(source, at, end):
@@ -263,7 +265,7 @@ def _snappy(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int
     return to if at == end else NOT_TAKEN
 
 
-@part
+@device_function
 def _is_xerial(source: Any, at: int, end: int) -> bool:
     if end - at < 8:
         return False
@@ -273,7 +275,7 @@ def _is_xerial(source: Any, at: int, end: int) -> bool:
     return same == 8
 
 
-@part
+@device_function
 def _snappy_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
     """Read a block: its size, then literals and repetitions in any order."""
     size = shift = 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.engine.records.checksum import checksum
-from dissector.kernel import part
+from dissector.kernel import device_function
 
 NOT_TAKEN = -1
 
@@ -30,7 +30,7 @@ _MOST_BITS = 32
 """What a length and its distance take at most: 8, 5, 5 and 13, and one for good measure."""
 
 
-@part
+@device_function
 def unpack_gzip(source: Any, at: int, end: int, crcs: Any, out: Any, to: int, room: int) -> int:
     """
     Write what a payload holds.
@@ -59,7 +59,7 @@ def unpack_gzip(source: Any, at: int, end: int, crcs: Any, out: Any, to: int, ro
     return stop if little(source, tail + 4) == stop - to else NOT_TAKEN
 
 
-@part
+@device_function
 def little(source: Any, at: int) -> int:
     """Read an unsigned little-endian number of four bytes."""
     value = 0
@@ -68,7 +68,7 @@ def little(source: Any, at: int) -> int:
     return value
 
 
-@part
+@device_function
 def _inflate(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
     """Read all blocks, which end where the payload ends."""
     first = to
@@ -147,7 +147,7 @@ def _inflate(source: Any, at: int, end: int, out: Any, to: int, room: int) -> in
     return to if at - (count >> 3) == end else NOT_TAKEN
 
 
-@part
+@device_function
 def _length(symbol: int) -> int:
     """Return the least length that a symbol stands for."""
     if symbol < 265:
@@ -157,7 +157,7 @@ def _length(symbol: int) -> int:
     return ((symbol - 265 & 3 | 4) << (symbol - 261 >> 2)) + 3
 
 
-@part
+@device_function
 def _reversed(byte: int) -> int:
     """Return the bits of a byte, the last one first."""
     byte = (byte & 0x55) << 1 | byte >> 1 & 0x55

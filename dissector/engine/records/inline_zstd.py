@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.engine.records.inline_gzip import NOT_TAKEN
-from dissector.kernel import part
-from dissector.kernel.native_call import unpack_within
+from dissector.kernel import device_function
+from dissector.kernel.native_call import call_decompressor_with_context
 
 _MAGIC = (0x28, 0xB5, 0x2F, 0xFD)
 _LEAST_BYTES = 9
@@ -26,7 +26,7 @@ _WIDEST_WINDOW = (23 - 10) << 3
 _REPEATED = 2
 
 
-@part
+@device_function
 def unpack_zstd(
     function: int, context: int, source: Any, at: int, end: int, out: Any, to: int, room: int
 ) -> int:
@@ -48,11 +48,13 @@ def unpack_zstd(
     """
     if function == 0 or room <= to or not _is_one_frame(source, at, end):
         return NOT_TAKEN
-    given = unpack_within(function, context, source, at, end - at, out, to, room - to)
+    given = call_decompressor_with_context(
+        function, context, source, at, end - at, out, to, room - to
+    )
     return to + given if 0 < given <= room - to else NOT_TAKEN
 
 
-@part
+@device_function
 def _is_one_frame(source: Any, at: int, end: int) -> int:
     """Tell whether the bytes are one frame; the library would take more of them too."""
     if end - at < _LEAST_BYTES:

@@ -37,21 +37,21 @@ from dissector.engine.records.record_kernel import (
 )
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.number_kernels import signed, wrapped_sum
-from dissector.kernel import Kernel, part
+from dissector.kernel import Kernel, device_function
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.protocol.records.layout import (
-    LEAST_MESSAGE_SIZE,
     LENGTH_END,
     MAGIC_AT,
     MESSAGE_0,
     MESSAGE_CRC_FROM,
+    MIN_MESSAGE_SIZE,
     TIMESTAMP_TYPE,
 )
 
 _TIMESTAMP_AT = MESSAGE_0.size
 
 
-@part
+@device_function
 def _count_inside(source: Any, at: int, end: int, table: Any, batch: int) -> int:
     """Count the messages of a wrapper, and say where their offsets begin; return what is known."""
     magic = table[MAGIC, batch]
@@ -59,11 +59,11 @@ def _count_inside(source: Any, at: int, end: int, table: Any, batch: int) -> int
     last = at
     while at < end:
         size = signed(source, at + 8, 4) if end - at >= LENGTH_END else end - at
-        if size < LEAST_MESSAGE_SIZE or size + LENGTH_END > end - at:
+        if size < MIN_MESSAGE_SIZE or size + LENGTH_END > end - at:
             return WRONG
         if source[at + MAGIC_AT] != magic:
             return LEFT
-        if size < LEAST_MESSAGE_SIZE + 8 * magic:
+        if size < MIN_MESSAGE_SIZE + 8 * magic:
             return WRONG
         _, _, _, length = message_parts(source, at, at + LENGTH_END + size)
         if length < -1:
@@ -109,7 +109,7 @@ def count_messages(
             state[field] = found
 
 
-@part
+@device_function
 def _read_messages(
     source: Any,
     at: int,

@@ -66,13 +66,15 @@ def produce_answers(
     if not len(asked):
         return out
     frames = table.response
-    start, there = frames.start[asked], frames.there[asked]
+    start, there = frames.start[asked], frames.captured_bytes[asked]
     whole = there == frames.size[asked]
     steps = np.full(len(asked), -1, np.int64)
     for version in np.unique(table.api_version[asked]).tolist():
         these = whole & (table.api_version[asked] == version)
         steps[these] = programs().start(PRODUCE, version, "response")
-    read = tape.read(table.data, table.held, start, start + there, steps, programs(), _categories())
+    read = tape.read(
+        table.data, table.carry_over, start, start + there, steps, programs(), _categories()
+    )
     fits = read.state == tape.FITS
     out.left = asked[~fits]
     category = _categories()[read.field].astype(np.int64)

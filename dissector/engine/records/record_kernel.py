@@ -25,7 +25,7 @@ from dissector.engine.records.batch_table import (
 )
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.number_kernels import wrapped_sum
-from dissector.kernel import Kernel, part
+from dissector.kernel import Kernel, device_function
 from dissector.protocol.records.layout import CONTROL, TIMESTAMP_TYPE
 
 NULL = -1
@@ -37,7 +37,7 @@ CONTROL_KEY_BYTES = 4
 _POSITIVE = 0x7FFFFFFFFFFFFFFF
 
 
-@part
+@device_function
 def _longer(source: Any, at: int, end: int, value: int, last: int) -> tuple[int, int]:
     """
     Read on in a varint whose first byte says that more follow; still zigzag.
@@ -67,7 +67,7 @@ def _longer(source: Any, at: int, end: int, value: int, last: int) -> tuple[int,
     return 0, -1
 
 
-@part
+@device_function
 def _delta(source: Any, at: int, end: int, last: int) -> tuple[int, int]:
     """Read a varint that is no length; see `_longer`. Does nothing where `at` is negative."""
     if at < 0 or at >= end:
@@ -79,7 +79,7 @@ def _delta(source: Any, at: int, end: int, last: int) -> tuple[int, int]:
     return ((value >> 1) & _POSITIVE) ^ -(value & 1), at
 
 
-@part
+@device_function
 def _slice(source: Any, at: int, end: int) -> tuple[int, int]:
     """
     Read the length of a key or value.
@@ -102,7 +102,7 @@ def _slice(source: Any, at: int, end: int) -> tuple[int, int]:
     return at, size >> 1
 
 
-@part
+@device_function
 def _read_headers(
     source: Any, at: int, end: int, base: int, count: int, headers: Any, room: int, row: int
 ) -> int:
@@ -127,7 +127,7 @@ def _read_headers(
     return at
 
 
-@part
+@device_function
 def _read_batch(
     source: Any,
     begin: int,

@@ -82,7 +82,9 @@ def record_fields(table: Exchanges) -> RecordFields:
     whole = there == size
     steps = np.full(len(row), -1, np.int64)
     steps[whole] = _steps(table, row[whole], kind[whole])
-    read = tape.read(table.data, table.held, start, start + there, steps, programs(), _categories())
+    read = tape.read(
+        table.data, table.carry_over, start, start + there, steps, programs(), _categories()
+    )
     fits = read.state == tape.FITS
     category = _categories()[read.field].astype(np.int64)
     records = np.flatnonzero((category == _RECORDS) & (read.value > 0) & fits[read.message])
@@ -118,7 +120,7 @@ def _messages(table: Exchanges) -> list[Ints]:
     for number, (key, kind) in enumerate(CARRIERS):
         frames: Frames = table.request if kind == "request" else table.response
         rows = np.flatnonzero((table.api_key == key) & (frames.start != NONE))
-        columns = (frames.start, frames.there, frames.size, frames.time_ns)
+        columns = (frames.start, frames.captured_bytes, frames.size, frames.time_ns)
         parts.append([rows, np.full(len(rows), number), *(column[rows] for column in columns)])
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(joined[0], kind="stable")

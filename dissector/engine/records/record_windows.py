@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.facts.topic_table import TopicNames, telling_rows
+from dissector.engine.facts.topic_table import TopicNames, name_defining_rows
 from dissector.engine.records import batch_table as of_batch
 from dissector.engine.records import record_decoder as of_record
 from dissector.engine.records.batch_scanner import find_batches
@@ -25,11 +25,11 @@ from dissector.engine.records.produce_results import counts_before
 from dissector.engine.records.record_decoder import Records
 from dissector.engine.records.record_locator import CARRIERS, RecordFields, record_fields
 from dissector.engine.tables.column_types import (
-    Buffers,
     Coded,
     Columns,
     Headers,
     Integers,
+    SliceBuffers,
     Slices,
     distinct,
 )
@@ -89,19 +89,19 @@ def record_parts(
     """
     fields = record_fields(table)
     where = fields.start, fields.length, fields.may_be_cut
-    found = find_batches(table.data, table.held, *where, message_sets=True)
+    found = find_batches(table.data, table.carry_over, *where, message_sets=True)
     telling = _NO_ROWS
-    if not names.comes_twice:
-        telling = telling_rows(table.api_key, table.api_version)
+    if not names.is_rereadable:
+        telling = name_defining_rows(table.api_key, table.api_version)
     asked = _asked(fields, found, names, is_apart, telling)
     found.state[np.isin(fields.row, asked)] = LEFT
     window = _Window(table, fields, found, names)
     unit = fields.row[found.field]
     at = 0
-    for these in payloads(table.data, table.held, found, unit, MOST_RECORDS):
+    for these in payloads(table.data, table.carry_over, found, unit, MOST_RECORDS):
         if not len(these.batch):
             continue
-        records = of_record.read(table.data, table.held, found, these)
+        records = of_record.read(table.data, table.carry_over, found, these)
         row = unit[records.batch]
         odd = records.table[of_record.OFFSET] < ODD_BELOW
         has_time = found.magic[records.batch] > 0
@@ -110,7 +110,7 @@ def record_parts(
         until = int(np.searchsorted(asked, unit[these.batch[-1]], "right"))
         here = np.unique(np.concatenate((asked[at:until], wrong, row[odd])))
         at = until
-        rows = _Rows(window, records, Buffers(table.data, table.held, these.arena))
+        rows = _Rows(window, records, SliceBuffers(table.data, table.carry_over, these.arena))
         yield from _parts(rows, row, here, telling)
     if at < len(asked):
         yield RecordPart({}, np.zeros(len(asked) - at, np.int64), asked[at:])
@@ -141,7 +141,7 @@ def _asked(
     """Return, in order, the rows of which is clear already that they are to be asked."""
     apart = np.zeros(len(fields.topics), np.bool_)
     for number, topic in enumerate(fields.topics):
-        name = topic if isinstance(topic, str) else names.known_name(topic)
+        name = topic if isinstance(topic, str) else names.find_name(topic)
         # What is nameless may get its name within the window.
         apart[number] = is_apart(name) if name is not None else len(telling) > 0
     not_right = found.state != RIGHT
@@ -171,7 +171,7 @@ class _Window:
             is_id = isinstance(topic, UUID) and topic != NO_ID
             ids.append(str(topic) if is_id else None)
             if isinstance(topic, UUID):
-                topics.append(self.names.known_name(topic) if is_id else None)
+                topics.append(self.names.find_name(topic) if is_id else None)
             else:
                 topics.append(topic)
         return topics, ids
@@ -183,7 +183,7 @@ class _Rows:
 
     window: _Window
     records: Records
-    buffers: Buffers
+    buffers: SliceBuffers
     first_header: Ints = field(init=False)
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dissector.engine.tables.column_types import Headers, Slices
 from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import Kernel
-from dissector.kernel.memcpy import move
+from dissector.kernel.memcpy import copy_bytes
 
 if TYPE_CHECKING:
     import polars
@@ -54,7 +54,7 @@ def integers_series(values: NDArray[Any], there: NDArray[np.bool_] | None) -> po
     values = np.ascontiguousarray(values)
     nulls = 0 if there is None else len(values) - int(np.count_nonzero(there))
     bits = np.packbits(there, bitorder="little") if there is not None and nulls else None
-    node = Node(_INTEGERS[values.itemsize], len(values), [bits, values], nulls=nulls)
+    node = ArrowArray(_INTEGERS[values.itemsize], len(values), [bits, values], nulls=nulls)
     return polars.Series(values=_Exported(node))
 
 
@@ -70,10 +70,10 @@ def headers_series(column: Headers) -> polars.Series | None:
         return None
     values = _bytes(_part(column.values, of_these), b"Z")
     keys.name, values.name = b"key", b"value"
-    pairs = Node(b"+s", total, [None], [keys, values], name=b"item")
+    pairs = ArrowArray(b"+s", total, [None], [keys, values], name=b"item")
     offsets = np.zeros(len(column) + 1, np.int64)
     np.cumsum(column.count, out=offsets[1:])
-    return polars.Series(values=_Exported(Node(b"+L", len(column), [None, offsets], [pairs])))
+    return polars.Series(values=_Exported(ArrowArray(b"+L", len(column), [None, offsets], [pairs])))
 
 
 def _part(column: Slices, part: slice) -> Slices:
@@ -81,7 +81,7 @@ def _part(column: Slices, part: slice) -> Slices:
 
 
 @dataclass(slots=True)
-class Node:
+class ArrowArray:
     """
     An array, as the interface describes it.
 
@@ -98,12 +98,12 @@ class Node:
     format: bytes
     length: int
     buffers: list[NDArray[Any] | None]
-    children: list[Node] = field(default_factory=list)
+    children: list[ArrowArray] = field(default_factory=list)
     nulls: int = 0
     name: bytes = b""
 
 
-def gathered(column: Slices) -> tuple[NDArray[np.int64], Bytes]:
+def gather_bytes(column: Slices) -> tuple[NDArray[np.int64], Bytes]:
     """Put the bytes of a column one behind another; return where each begins, and the bytes."""
     start = np.ascontiguousarray(column.start)
     length = np.where(start == NONE, 0, column.length)
@@ -111,17 +111,17 @@ def gathered(column: Slices) -> tuple[NDArray[np.int64], Bytes]:
     np.cumsum(length, out=offsets[1:])
     pool = np.empty(int(offsets[-1]), np.uint8)
     of = column.buffers
-    _gather(of.data, of.held, of.arena, start, offsets, pool, work=len(column) * 2)
+    _gather(of.data, of.carry_over, of.arena, start, offsets, pool, work=len(column) * 2)
     return offsets, pool
 
 
 def _bytes(column: Slices, word: bytes) -> Any:
     """Return a column of bytes as a node."""
-    offsets, pool = gathered(column)
+    offsets, pool = gather_bytes(column)
     there = column.start != NONE
     nulls = len(column) - int(np.count_nonzero(there))
     bits = np.packbits(there, bitorder="little") if nulls else None
-    return Node(word, len(column), [bits, offsets, pool], nulls=nulls)
+    return ArrowArray(word, len(column), [bits, offsets, pool], nulls=nulls)
 
 
 @Kernel
@@ -134,11 +134,11 @@ def _gather(data: Any, held: Any, arena: Any, start: Any, offsets: Any, pool: An
         length = offsets[i + 1] - at
         if length > 0:
             if start[i] < beyond:
-                move(pool, at, data, start[i], length)
+                copy_bytes(pool, at, data, start[i], length)
             elif start[i] < further:
-                move(pool, at, held, start[i] - beyond, length)
+                copy_bytes(pool, at, held, start[i] - beyond, length)
             else:
-                move(pool, at, arena, start[i] - further, length)
+                copy_bytes(pool, at, arena, start[i] - further, length)
 
 
 class _Schema(ctypes.Structure):
@@ -199,7 +199,7 @@ def _pointers(kind: Any, structs: list[Any]) -> Any:
     return (ctypes.POINTER(kind) * len(structs))(*map(ctypes.pointer, structs))
 
 
-def _schema_of(node: Node, keep: list[Any]) -> _Schema:
+def _schema_of(node: ArrowArray, keep: list[Any]) -> _Schema:
     """Return the struct that tells a node's type; `keep` gets what it points to."""
     children = _pointers(_Schema, [_schema_of(child, keep) for child in node.children])
     out = _Schema(
@@ -214,7 +214,7 @@ def _schema_of(node: Node, keep: list[Any]) -> _Schema:
     return out
 
 
-def _array_of(node: Node, keep: list[Any]) -> _Array:
+def _array_of(node: ArrowArray, keep: list[Any]) -> _Array:
     """Return the struct that tells where a node's values are."""
     children = _pointers(_Array, [_array_of(child, keep) for child in node.children])
     places = [None if each is None else each.ctypes.data for each in node.buffers]
@@ -235,7 +235,7 @@ def _array_of(node: Node, keep: list[Any]) -> _Array:
 class _Exported:
     """Hands a node over; polars asks it as it asks pyarrow's arrays."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ArrowArray) -> None:
         # The type is looked at once, while this object is there; the values stay in use.
         self._of_schema: list[Any] = []
         of_array: list[Any] = []

@@ -83,21 +83,21 @@ class Milliseconds:
 
 
 @dataclass(slots=True)
-class Buffers:
+class SliceBuffers:
     """
     The bytes that slices are of.
 
-    A slice begins at an offset in `data`; from its end on, in `held`; from the end of that on, in
-    `arena`.
+    A slice begins at an offset in `data`; from its end on, in `carry_over`; from the end of that
+    on, in `arena`.
     """
 
     data: Bytes
-    held: Bytes
+    carry_over: Bytes
     arena: Bytes
 
     def bytes_at(self, start: int, length: int) -> bytes:
         """Return some bytes, all of one buffer."""
-        for buffer in (self.data, self.held):
+        for buffer in (self.data, self.carry_over):
             if start < len(buffer):
                 return buffer[start : start + length].tobytes()
             start -= len(buffer)
@@ -117,7 +117,7 @@ class Slices:
 
     start: Ints
     length: Ints
-    buffers: Buffers
+    buffers: SliceBuffers
 
     def __len__(self) -> int:
         return len(self.start)
@@ -171,7 +171,7 @@ Columns: TypeAlias = Mapping[str, Column]
 """By their names, in order."""
 
 
-def row_of(columns: Columns, row: int) -> dict[str, Any]:
+def row_dict(columns: Columns, row: int) -> dict[str, Any]:
     """Return one row as it would be without columns."""
     return {name: column.value(row) for name, column in columns.items()}
 
@@ -192,7 +192,7 @@ _PER_ROW: Mapping[type[Any], Sequence[str]] = {
 """The arrays of a column that have an element for each row."""
 
 
-def rows_of(columns: Columns, rows: slice | Ints) -> Columns:
+def select_rows(columns: Columns, rows: slice | Ints) -> Columns:
     """Return some rows of columns; of a slice nothing is copied."""
     return {
         name: replace(
@@ -223,7 +223,7 @@ def distinct(values: Ints) -> tuple[Ints, Ints]:
     return place[from_lowest], seen + lowest
 
 
-def part_of(columns: Columns, rows: slice) -> dict[str, Column]:
+def slice_columns(columns: Columns, rows: slice) -> dict[str, Column]:
     """Return some rows that follow one another; columns that had the same codes have them still."""
     codes: dict[int, Ints] = {}
     return {name: _part(column, rows, codes) for name, column in columns.items()}
@@ -244,7 +244,7 @@ def _part(column: Column, rows: slice, codes: dict[int, Ints]) -> Column:
             return replace(column, first=column.first[rows], count=column.count[rows])
 
 
-def longer(table: NDArray[Any], count: int) -> NDArray[Any]:
+def with_capacity(table: NDArray[Any], count: int) -> NDArray[Any]:
     """Return a table with room for so many rows, twice as many if it has to be made anew."""
     if count <= len(table):
         return table

@@ -8,15 +8,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dissector.engine.tables.arrow import gathered
+from dissector.engine.tables.arrow import gather_bytes
 from dissector.engine.tables.column_types import (
-    Buffers,
     Coded,
     Column,
     Columns,
     Headers,
     Integers,
     Milliseconds,
+    SliceBuffers,
     Slices,
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
@@ -24,7 +24,7 @@ from dissector.engine.tables.exchange_table import NONE, Ints
 _NO_BYTES = np.zeros(0, np.uint8)
 
 
-class Joining:
+class ColumnConcatenator:
     """Takes columns window by window; what they are of may be gone afterwards."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Joining:
 
     def columns(self) -> Columns:
         """Return all rows; none may be added any more."""
-        buffers = Buffers(_NO_BYTES, _NO_BYTES, np.frombuffer(self._pool, np.uint8))
+        buffers = SliceBuffers(_NO_BYTES, _NO_BYTES, np.frombuffer(self._pool, np.uint8))
         return {name: joined.column(buffers) for name, joined in self._joined.items()}
 
 
@@ -67,7 +67,7 @@ class _Codes:
             self.values.append(value)
         return code
 
-    def column(self, buffers: Buffers) -> Coded:
+    def column(self, buffers: SliceBuffers) -> Coded:
         return Coded(np.concatenate(self.parts), self.values)
 
 
@@ -82,7 +82,7 @@ class _Numbers:
         values = column.values if isinstance(column, Integers) else column.values_ns
         self.parts.append(np.array(values))
 
-    def column(self, buffers: Buffers) -> Integers | Milliseconds:
+    def column(self, buffers: SliceBuffers) -> Integers | Milliseconds:
         return self.kind(np.concatenate(self.parts))
 
 
@@ -95,13 +95,13 @@ class _Bytes:
     lengths: list[Ints] = field(default_factory=list)
 
     def add(self, column: Slices, pool: bytearray) -> None:
-        offsets, content = gathered(column)
+        offsets, content = gather_bytes(column)
         none = column.start == NONE
         self.starts.append(np.where(none, NONE, offsets[:-1] + len(pool)))
         self.lengths.append(np.where(none, column.length, np.diff(offsets)))
         pool += content.data
 
-    def column(self, buffers: Buffers) -> Slices:
+    def column(self, buffers: SliceBuffers) -> Slices:
         return self.kind(np.concatenate(self.starts), np.concatenate(self.lengths), buffers)
 
 
@@ -121,7 +121,7 @@ class _HeaderLists:
         for joined, of in ((self.keys, column.keys), (self.values, column.values)):
             joined.add(Slices(of.start[these], of.length[these], of.buffers), pool)
 
-    def column(self, buffers: Buffers) -> Headers:
+    def column(self, buffers: SliceBuffers) -> Headers:
         count = np.concatenate(self.counts)
         first = np.cumsum(count) - count
         return Headers(first, count, self.keys.column(buffers), self.values.column(buffers))

@@ -34,15 +34,15 @@ class Frames:
     Attributes:
         start: Where the frame begins (behind its size): an offset in `Exchanges.data`, or, from its
             end on, in `Exchanges.held`.
-        there: Bytes that are there.
-        size: Bytes by its size; more than `there` where some were not captured.
+        captured_bytes: Bytes that are there.
+        size: Bytes by its size; more than `captured_bytes` where some were not captured.
         packet: The packet that completed it.
         time_ns: When that packet was captured.
         offset: Where the frame begins in its stream.
     """
 
     start: Ints
-    there: Ints
+    captured_bytes: Ints
     size: Ints
     packet: Ints
     time_ns: Ints
@@ -56,12 +56,12 @@ class Exchanges:
 
     Attributes:
         data: The bytes of the window.
-        held: The bytes of frames that do not lie in it in one piece.
+        carry_over: The bytes of frames that do not lie in it in one piece.
         connection: Number of the connection.
         status: Index into `STATUS`.
         client: The side that sends requests.
         token: Whether these are raw SASL tokens.
-        unasked: Whether this is a response to a request that was due none.
+        answers_acks_0: Whether this is a response to a request that was due none.
         broken_off: BROKEN_REQUEST and BROKEN_RESPONSE, of which the connection ended within.
         api_key: Of the request; NONE for orphans, tokens, and where 8 bytes of it are not there.
         api_version: Likewise.
@@ -72,12 +72,12 @@ class Exchanges:
     """
 
     data: NDArray[np.uint8]
-    held: NDArray[np.uint8]
+    carry_over: NDArray[np.uint8]
     connection: Ints
     status: NDArray[np.int8]
     client: NDArray[np.int8]
     token: NDArray[np.bool_]
-    unasked: NDArray[np.bool_]
+    answers_acks_0: NDArray[np.bool_]
     broken_off: NDArray[np.int8]
     api_key: Ints
     api_version: Ints
@@ -96,10 +96,10 @@ class Exchanges:
             return replace(part, **{name: getattr(part, name)[rows] for name in names})
 
         sides = {"request": chosen(self.request), "response": chosen(self.response)}
-        rest: Exchanges = chosen(self, "data", "held", *sides)
+        rest: Exchanges = chosen(self, "data", "carry_over", *sides)
         return replace(rest, **sides)
 
-    def alone(self, row: int) -> Exchanges:
+    def detached(self, row: int) -> Exchanges:
         """Return one of the exchanges with its own bytes, so that the window's may go."""
         table, held = self.rows(np.array([row])), bytearray()
         for frames in (table.request, table.response):
@@ -108,17 +108,17 @@ class Exchanges:
                 frames.start[0] = len(held)
                 held += data
         own = np.frombuffer(bytes(held), np.uint8)
-        return replace(table, data=np.zeros(0, np.uint8), held=own)
+        return replace(table, data=np.zeros(0, np.uint8), carry_over=own)
 
     def frame(self, frames: Frames, row: int) -> bytes | None:
         """Return the bytes of one frame, or None where the exchange has none."""
         start = int(frames.start[row])
-        return None if start == NONE else self.bytes_at(start, int(frames.there[row]))
+        return None if start == NONE else self.bytes_at(start, int(frames.captured_bytes[row]))
 
     def int16_at(self, starts: Ints) -> Ints:
         """Return the numbers of two bytes at places in frames; both bytes of each are there."""
         out = np.zeros(len(starts), np.int64)
-        for buffer, first in ((self.data, 0), (self.held, len(self.data))):
+        for buffer, first in ((self.data, 0), (self.carry_over, len(self.data))):
             inside = (starts >= first) & (starts < first + len(buffer))
             at = starts[inside] - first
             out[inside] = buffer[at].astype(np.int8).astype(np.int64) << 8 | buffer[at + 1]
@@ -128,10 +128,10 @@ class Exchanges:
         """Return some bytes of a frame."""
         beyond = start - len(self.data)
         if beyond >= 0:
-            return self.held[beyond : beyond + length].tobytes()
+            return self.carry_over[beyond : beyond + length].tobytes()
         return self.data[start : start + length].tobytes()
 
-    def asked(self, row: int) -> tuple[int, int] | None:
+    def api_and_version(self, row: int) -> tuple[int, int] | None:
         """Return API key and version of a request, or None where they are not there."""
         key = int(self.api_key[row])
         return None if key == NONE else (key, int(self.api_version[row]))

@@ -21,8 +21,8 @@ from dissector.engine.tables.column_types import (
     Milliseconds,
     Slices,
     row_count,
-    row_of,
-    rows_of,
+    row_dict,
+    select_rows,
 )
 from dissector.engine.tables.exchange_table import NONE
 
@@ -33,36 +33,36 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Woven:
+class MixedRows:
     """
     Rows in columns, and rows one by one among them.
 
     Attributes:
         columns: Most rows.
-        at: Before which row of the columns each list of `between` stands; in order.
-        between: The others.
+        positions: Before which row of the columns each list of `inserted` stands; in order.
+        inserted: The others.
     """
 
     columns: Columns
-    at: Sequence[int]
-    between: Sequence[Iterable[Row]]
+    positions: Sequence[int]
+    inserted: Sequence[Iterable[Row]]
 
-    def pieces(self) -> Iterator[Columns | Iterable[Row]]:
+    def batches(self) -> Iterator[Columns | Iterable[Row]]:
         """Yield all rows in their order."""
         begin = 0
-        for at, rows in zip(self.at, self.between, strict=True):
+        for at, rows in zip(self.positions, self.inserted, strict=True):
             if begin < at:
-                yield rows_of(self.columns, slice(begin, at))
+                yield select_rows(self.columns, slice(begin, at))
             begin = at
             yield rows
         if begin < row_count(self.columns):
-            yield rows_of(self.columns, slice(begin, None))
+            yield select_rows(self.columns, slice(begin, None))
 
 
-Piece: TypeAlias = Columns | Iterable[Row]
+RowBatch: TypeAlias = Columns | Iterable[Row]
 """Rows one by one, or a whole window of them in columns."""
 
-Part: TypeAlias = Piece | Woven
+TablePart: TypeAlias = RowBatch | MixedRows
 """Or both."""
 
 BATCH_ROWS = 50_000
@@ -131,21 +131,23 @@ def frames(
     rows = iter(rows)
     batch = list(islice(rows, BATCH_ROWS))
     while True:
-        columns = {name: [clean(row[name]) for row in batch] for name in schema}
+        columns = {name: [escape_invalid_utf8(row[name]) for row in batch] for name in schema}
         yield polars.DataFrame(columns, schema=dict(schema))
         batch = list(islice(rows, BATCH_ROWS))
         if not batch:
             return
 
 
-def part_frames(parts: Iterable[Part], schema: Mapping[str, Any]) -> Iterator[polars.DataFrame]:
+def part_frames(
+    parts: Iterable[TablePart], schema: Mapping[str, Any]
+) -> Iterator[polars.DataFrame]:
     """Yield tables of parts that are columns, or rows; one empty table where there is nothing."""
     import polars
 
     empty = True
     for part in _joined(parts):
-        if isinstance(part, Woven):
-            tables = _woven(part, schema).iter_slices(BATCH_ROWS)
+        if isinstance(part, MixedRows):
+            tables = _mixed_frame(part, schema).iter_slices(BATCH_ROWS)
         elif isinstance(part, Mapping):
             tables = frame(part, schema).iter_slices(BATCH_ROWS)
         else:
@@ -158,39 +160,39 @@ def part_frames(parts: Iterable[Part], schema: Mapping[str, Any]) -> Iterator[po
         yield polars.DataFrame(schema=dict(schema))
 
 
-def _joined(parts: Iterable[Part]) -> Iterator[Part]:
+def _joined(parts: Iterable[TablePart]) -> Iterator[TablePart]:
     """Yield the same parts; rows that follow one another as one."""
-    for in_columns, group in groupby(parts, lambda part: isinstance(part, (Mapping, Woven))):
+    for in_columns, group in groupby(parts, lambda part: isinstance(part, (Mapping, MixedRows))):
         if in_columns:
             yield from group
         else:
             yield chain.from_iterable(cast(Iterator[Iterable[Row]], group))
 
 
-def pieces(parts: Iterable[Part]) -> Iterator[Piece]:
+def split_mixed(parts: Iterable[TablePart]) -> Iterator[RowBatch]:
     """Yield the rows of all parts in their order."""
     for part in parts:
-        if isinstance(part, Woven):
-            yield from part.pieces()
+        if isinstance(part, MixedRows):
+            yield from part.batches()
         else:
             yield part
 
 
-def rows_one_by_one(piece: Piece) -> Iterator[Row]:
+def iter_rows(piece: RowBatch) -> Iterator[Row]:
     """Return the rows of a piece, as they would be without columns."""
     if isinstance(piece, Mapping):
-        return (row_of(piece, row) for row in range(row_count(piece)))
+        return (row_dict(piece, row) for row in range(row_count(piece)))
     return iter(piece)
 
 
-def _woven(part: Woven, schema: Mapping[str, Any]) -> polars.DataFrame:
+def _mixed_frame(part: MixedRows, schema: Mapping[str, Any]) -> polars.DataFrame:
     """Return all rows as a table: those that stand between are put behind, and then in place."""
     import polars
 
     most = frame(part.columns, schema)
-    lists = [list(rows) for rows in part.between]
+    lists = [list(rows) for rows in part.inserted]
     others = list(frames(chain.from_iterable(lists), schema))
-    places = np.repeat(np.asarray(part.at, np.int64), [len(rows) for rows in lists])
+    places = np.repeat(np.asarray(part.positions, np.int64), [len(rows) for rows in lists])
     behind = np.arange(len(most), len(most) + len(places))
     return polars.concat([most, *others])[np.insert(np.arange(len(most)), places, behind)]
 
@@ -207,7 +209,7 @@ def _series(column: Column, kind: Any) -> polars.Series:
 
     match column:
         case Coded():
-            values = [*map(clean, column.values), None]
+            values = [*map(escape_invalid_utf8, column.values), None]
             places = np.where(column.codes == NONE, len(values) - 1, column.codes)
             return pl.Series(values=values, dtype=kind).gather(places)
         case Integers():
@@ -222,7 +224,7 @@ def _series(column: Column, kind: Any) -> polars.Series:
             series = headers_series(column)
             if series is not None:
                 return series
-            values = [clean(column.value(row)) for row in range(len(column))]
+            values = [escape_invalid_utf8(column.value(row)) for row in range(len(column))]
             return pl.Series(values=values, dtype=kind)
 
 
@@ -237,13 +239,13 @@ def _nullable(values: NDArray[Any], null: NDArray[np.bool_]) -> polars.Series:
     )
 
 
-def clean(value: Any) -> Any:
+def escape_invalid_utf8(value: Any) -> Any:
     """Make text that is no UTF-8 fit for Arrow: bytes that can't be decoded are escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if isinstance(value, dict):
-        return {key: clean(item) for key, item in value.items()}
-    return [clean(item) for item in value] if isinstance(value, list) else value
+        return {key: escape_invalid_utf8(item) for key, item in value.items()}
+    return [escape_invalid_utf8(item) for item in value] if isinstance(value, list) else value
 
 
 def _types(columns: Mapping[str, str]) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.kernel import part
+from dissector.kernel import device_function
 
 _WORD = 0xFFFFFFFF
 _SIGN = 0x80000000
 
 
-@part
+@device_function
 def signed(source: Any, at: int, size: int) -> int:
     """Read a big-endian number."""
     value = 0
@@ -23,7 +23,7 @@ def signed(source: Any, at: int, size: int) -> int:
     return value
 
 
-@part
+@device_function
 def wrapped_sum(a: int, b: int) -> int:
     """Add two numbers of 64 bits as Java does, past the end to the other end."""
     low = (a & _WORD) + (b & _WORD)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.kernel import part
+from dissector.kernel import device_function
 from dissector.protocol.program import ARRAY_COMPACT, BYTES16, BYTES_COMPACT
 
 
-@part
+@device_function
 def varint_at(data: Any, at: int, end: int) -> tuple[int, int]:
     """Read an unsigned varint of 32 bits; the second number is where it ends, -1 if it is none."""
     if at < end and data[at] < 128:
@@ -25,21 +25,21 @@ def varint_at(data: Any, at: int, end: int) -> tuple[int, int]:
     return 0, -1
 
 
-@part
+@device_function
 def int16_at(data: Any, at: int) -> int:
     """Read two bytes that are there."""
     value: int = data[at] << 8 | data[at + 1]
     return (value ^ 0x8000) - 0x8000
 
 
-@part
+@device_function
 def int32_at(data: Any, at: int) -> int:
     """Read four bytes that are there."""
     value: int = data[at] << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
     return (value ^ 0x80000000) - 0x80000000
 
 
-@part
+@device_function
 def number_at(data: Any, at: int, size: int, signed: int) -> int:
     """Read a big-endian number whose bytes are all there."""
     value = -1 if signed and data[at] >= 128 else 0
@@ -48,7 +48,7 @@ def number_at(data: Any, at: int, size: int, signed: int) -> int:
     return value
 
 
-@part
+@device_function
 def length_at(data: Any, at: int, end: int, op: int) -> tuple[int, int]:
     """Read the length or count of a step; the second number is where it ends, -1 if it is none."""
     if op in (BYTES_COMPACT, ARRAY_COMPACT):
@@ -59,7 +59,7 @@ def length_at(data: Any, at: int, end: int, op: int) -> tuple[int, int]:
     return (int32_at(data, at), at + 4) if end - at >= 4 else (0, -1)
 
 
-@part
+@device_function
 def find_tag(tags: Any, first: int, count: int, tag: int) -> int:
     """Return the step of a known tag of a section, -1 for an unknown one."""
     for known in range(first, first + count):

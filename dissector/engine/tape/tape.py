@@ -39,14 +39,14 @@ __all__ = [
     "NULL",
     "UNKNOWN",
     "Tape",
-    "pieces",
     "read",
+    "read_in_batches",
 ]
 
 Ints: TypeAlias = NDArray[np.int64]
-Numbers: TypeAlias = NDArray[np.int32]
+Int32s: TypeAlias = NDArray[np.int32]
 
-ROOM = 1 << 17
+BATCH_ROWS = 1 << 17
 """Rows of a piece: enough that what is done once for each does not count, and few megabytes."""
 
 
@@ -68,10 +68,10 @@ class Tape:
         end: Of each message: where reading stopped.
     """
 
-    message: Numbers
-    field: Numbers
-    item: Numbers
-    around: Numbers
+    message: Int32s
+    field: Int32s
+    item: Int32s
+    around: Int32s
     start: Ints
     value: Ints
     state: NDArray[np.int64]
@@ -90,8 +90,8 @@ def read(
     programs: Programs,
     wanted: NDArray[np.uint8],
 ) -> Tape:
-    """Run messages through their programs, all of them at once; see `pieces`."""
-    tapes = [_empty(), *pieces(data, held, starts, ends, steps, programs, wanted)]
+    """Run messages through their programs, all of them at once; see `read_in_batches`."""
+    tapes = [_empty(), *read_in_batches(data, held, starts, ends, steps, programs, wanted)]
     first = 0
     for each in tapes:
         each.message += first
@@ -100,7 +100,7 @@ def read(
     return Tape(*(np.concatenate([getattr(each, name) for each in tapes]) for name in names))
 
 
-def pieces(
+def read_in_batches(
     data: NDArray[np.uint8],
     held: NDArray[np.uint8],
     starts: Ints,
@@ -108,7 +108,7 @@ def pieces(
     steps: Ints,
     programs: Programs,
     wanted: NDArray[np.uint8],
-    room: int = ROOM,
+    max_rows: int = BATCH_ROWS,
 ) -> Iterator[Tape]:
     """
     Run messages through their programs, so many at a time as there is room for.
@@ -121,7 +121,7 @@ def pieces(
         steps: The first step of each one's program; negative where there is none.
         programs: The programs.
         wanted: For each field number whether it is wanted; what lies beyond is not.
-        room: How many rows a tape may have; one of a single message has as many as that needs.
+        max_rows: How many rows a tape may have; one of a single message has as many as that needs.
 
     Yields:
         Tapes of messages that follow one another; each numbers its own from 0 on.
@@ -134,9 +134,9 @@ def pieces(
     chosen[: min(len(wanted), len(chosen))] = wanted[: len(chosen)]
     work = int((ends - starts).sum()) // 4 + len(starts)
     stack = np.zeros((DEPTH, STACK_WIDTH), np.int64)
-    first, most = 0, room
+    first, most = 0, max_rows
     while first < len(starts):
-        these = slice(first, first + 1 if most > room else None)
+        these = slice(first, first + 1 if most > max_rows else None)
         out = [np.empty(most, kind) for kind in _KINDS]
         done = np.zeros(2, np.int64)
         run(
@@ -158,7 +158,7 @@ def pieces(
         work = 0  # all of it is counted
         count, rows = done.tolist()
         # A message that finds too little room begins anew: first in a piece, then alone with more.
-        most = room if count else 2 * most
+        most = max_rows if count else 2 * most
         if count:
             told = slice(first, first + count)
             columns: list[NDArray[Any]] = [each[:rows] for each in out]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.engine.tape.primitive_kernels import find_tag, length_at, number_at, varint_at
-from dissector.kernel import Kernel, part
+from dissector.kernel import Kernel, device_function
 from dissector.protocol.program import (
     ARRAY_COMPACT,
     BYTES_COMPACT,
@@ -37,7 +37,7 @@ that it is in, and the one around that.
 STACK_WIDTH = 5
 
 
-@part
+@device_function
 def _write(
     row: int,
     message: int,
@@ -65,7 +65,7 @@ def _write(
     return row + 1
 
 
-@part
+@device_function
 def _read_message(
     data: Any,
     at: int,

@@ -16,7 +16,7 @@ from dissector.protocol.records import layout
 from dissector.protocol.records.compression import CODEC_MASK, codec_name, compress, decompress
 from dissector.protocol.records.control import control_type
 from dissector.protocol.records.limits import Budget
-from dissector.protocol.records.record import Record, blame, read_records, write_records
+from dissector.protocol.records.record import Record, locate_error, read_records, write_records
 
 
 @dataclass(slots=True)
@@ -203,7 +203,7 @@ def _read_payload(batch: RecordBatch, payload: bytes, path: str, budget: Budget)
         what = f"records_count is {wanted}, but there are {len(records)} records"
         batch.problems.append(Problem(what, f"{path}.records_count", count_at))
     elif len(records) < count:
-        error = blame(payload, stopped)
+        error = locate_error(payload, stopped)
         error.within(f"{path}.records[{len(records)}]")
         if compressed:
             what = f"{error.what} (byte {error.position} of the decompressed records)"
@@ -211,7 +211,7 @@ def _read_payload(batch: RecordBatch, payload: bytes, path: str, budget: Budget)
         else:
             batch.problems.append(Problem(error.what, error.path, after_header + error.position))
     elif count < wanted:
-        most = budget.most_records
+        most = budget.max_records
         what = f"{wanted - count} more records: the field has more than {most}; they are not read"
         batch.problems.append(Problem(what, f"{path}.records", after_header))
     elif stopped < len(payload):

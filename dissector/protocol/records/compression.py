@@ -16,7 +16,11 @@ from typing import NamedTuple
 
 from dissector.errors import DecodeError, EncodeError
 from dissector.protocol.records.limits import DEFAULT, Budget
-from dissector.protocol.records.lz4_header import LONGEST_HEADER, broken, corrected
+from dissector.protocol.records.lz4_header import (
+    LONGEST_HEADER,
+    corrected_header,
+    with_legacy_checksum,
+)
 
 CODEC_MASK = 0x07
 _PIECE = 1 << 20
@@ -31,7 +35,7 @@ _XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2
 _XERIAL_BLOCK = 32 * 1024
 
 
-class Unpacked(NamedTuple):
+class Decompressed(NamedTuple):
     """
     What decompression gave.
 
@@ -44,18 +48,18 @@ class Unpacked(NamedTuple):
     problem: str | None
 
 
-class Codec(NamedTuple):
+class CompressionCodec(NamedTuple):
     """
     One row of the table of codecs.
 
     Attributes:
         name: As Kafka's `compression.type` has it.
-        pieces: (input, output allowed, magic) -> pieces of output; raises `DecodeError`.
+        decompress_chunks: (input, output allowed, magic) -> pieces of output; raises `DecodeError`.
         compress: (input, magic) -> what Kafka's Java client would send, but for the level.
     """
 
     name: str
-    pieces: Callable[[memoryview, int, int], Iterator[bytes]]
+    decompress_chunks: Callable[[memoryview, int, int], Iterator[bytes]]
     compress: Callable[[bytes, int], bytes]
 
 
@@ -160,7 +164,7 @@ def _lz4_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
     while at < len(data) or more:
         try:
             if ended and magic == 0:
-                header, used = corrected(data[at : at + LONGEST_HEADER])
+                header, used = corrected_header(data[at : at + LONGEST_HEADER])
                 lz4.frame.decompress_chunk(context, header)
                 at += used
             out, used, ended = lz4.frame.decompress_chunk(context, data[at:], max_length=_PIECE)
@@ -181,7 +185,7 @@ def _lz4_compress(data: bytes, magic: int) -> bytes:
     frame: bytes = lz4.frame.compress(
         data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
     )
-    return broken(frame) if magic == 0 else frame
+    return with_legacy_checksum(frame) if magic == 0 else frame
 
 
 def _zstd_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
@@ -216,12 +220,12 @@ def _zstd_compress(data: bytes, magic: int) -> bytes:
     return zstandard.ZstdCompressor(write_content_size=False).compress(data)
 
 
-CODECS: dict[int, Codec] = {
-    0: Codec("none", _no_pieces, _no_compress),
-    1: Codec("gzip", _gzip_pieces, _gzip_compress),
-    2: Codec("snappy", _snappy_pieces, _snappy_compress),
-    3: Codec("lz4", _lz4_pieces, _lz4_compress),
-    4: Codec("zstd", _zstd_pieces, _zstd_compress),
+CODECS: dict[int, CompressionCodec] = {
+    0: CompressionCodec("none", _no_pieces, _no_compress),
+    1: CompressionCodec("gzip", _gzip_pieces, _gzip_compress),
+    2: CompressionCodec("snappy", _snappy_pieces, _snappy_compress),
+    3: CompressionCodec("lz4", _lz4_pieces, _lz4_compress),
+    4: CompressionCodec("zstd", _zstd_pieces, _zstd_compress),
 }
 """Every codec by its number in the low three bits of the attributes."""
 
@@ -237,7 +241,7 @@ def codec_name(attributes: int) -> str:
 
 def decompress(
     number: int, data: bytes, budget: Budget | None = None, *, magic: int = 2
-) -> Unpacked:
+) -> Decompressed:
     """
     Decompress the payload of a batch, or the value of a wrapper message.
 
@@ -250,27 +254,27 @@ def decompress(
     """
     codec = CODECS.get(number)
     if codec is None:
-        return Unpacked(b"", f"codec {number} is unknown")
+        return Decompressed(b"", f"codec {number} is unknown")
     if not data and number:
-        return Unpacked(b"", f"no {codec.name} data")
+        return Decompressed(b"", f"no {codec.name} data")
     budget = budget or Budget(DEFAULT)
     allowed = budget.output_for(len(data))
     pieces: list[bytes] = []
     size = 0
     problem = None
     try:
-        for piece in codec.pieces(memoryview(data), allowed, magic):
+        for piece in codec.decompress_chunks(memoryview(data), allowed, magic):
             size += len(piece)
             if size > allowed:
                 budget.output_bytes -= allowed
-                return Unpacked(
+                return Decompressed(
                     b"", f"{codec.name} data of {len(data)} bytes gives more than {allowed}"
                 )
             pieces.append(piece)
     except DecodeError as error:
         problem = error.what
     budget.output_bytes -= size
-    return Unpacked(pieces[0] if len(pieces) == 1 else b"".join(pieces), problem)
+    return Decompressed(pieces[0] if len(pieces) == 1 else b"".join(pieces), problem)
 
 
 def compress(number: int, data: bytes, *, magic: int = 2) -> bytes:

@@ -17,7 +17,7 @@ from dissector.errors import Problem
 from dissector.protocol.records import layout
 from dissector.protocol.records.batch import RecordBatch, read_batch
 from dissector.protocol.records.limits import DEFAULT, Budget, Limits
-from dissector.protocol.records.message_reader import fits, read_message
+from dissector.protocol.records.message_reader import is_long_enough, read_message
 from dissector.protocol.records.message_set import LegacyBatch
 
 
@@ -113,7 +113,7 @@ def _keep_few(batches: Iterable[Batch], budget: Budget) -> None:
         more = len(batch.records) - left
         if more > 0 and not isinstance(batch, UnreadBatch):
             del batch.records[left:]
-            what = f"{more} more records: the field has more than {budget.most_records}"
+            what = f"{more} more records: the field has more than {budget.max_records}"
             batch.problems.append(Problem(what, f"records[{index}].records", batch.position))
         left -= len(batch.records)
 
@@ -124,11 +124,11 @@ def _next(data: bytes, start: int, path: str, budget: Budget) -> tuple[Batch, in
     length = _number(data, start + 8, start + layout.LENGTH_END)
     if length is None or length + layout.LENGTH_END > rest:
         return UnreadBatch(data[start:], partial=True, position=start), len(data)
-    if length < layout.LEAST_MESSAGE_SIZE:
+    if length < layout.MIN_MESSAGE_SIZE:
         what = f"batch_length {length} is less than any batch has; {rest} bytes are not read"
         return _unread(data, start, len(data), f"{path}.batch_length", what, start + 8)
     if budget.records <= 0:
-        what = f"the field has more than {budget.most_records} records; the rest is not read"
+        what = f"the field has more than {budget.max_records} records; the rest is not read"
         return _unread(data, start, len(data), path, what, start)
     budget.records -= 1
     end = start + layout.LENGTH_END + length
@@ -136,10 +136,10 @@ def _next(data: bytes, start: int, path: str, budget: Budget) -> tuple[Batch, in
     if magic > 2:
         what = f"magic {_number(data, start + layout.MAGIC_AT, start + layout.MAGIC_AT + 1)}"
         return _unread(data, start, end, f"{path}.magic", f"{what} is unknown", start + 16)
-    if magic == 2 and length >= layout.LEAST_BATCH_LENGTH:
+    if magic == 2 and length >= layout.MIN_BATCH_LENGTH:
         budget.records += 1  # its records are counted one by one
         return read_batch(data, start, end, path, budget), end
-    if magic < 2 and fits(data, start, end):
+    if magic < 2 and is_long_enough(data, start, end):
         return read_message(data, start, end, path, budget), end
     what = f"batch_length {length} is too small for magic {magic}"
     return _unread(data, start, end, f"{path}.batch_length", what, start + 8)

@@ -89,8 +89,8 @@ BATCH_CRC_FROM = 21
 """The CRC-32C of a batch covers the attributes and all after them."""
 MESSAGE_CRC_FROM = 16
 """The CRC-32 of a message covers the magic byte and all after it."""
-LEAST_BATCH_LENGTH = BATCH.size - LENGTH_END
-LEAST_MESSAGE_SIZE = MESSAGE_0.size - LENGTH_END + 8
+MIN_BATCH_LENGTH = BATCH.size - LENGTH_END
+MIN_MESSAGE_SIZE = MESSAGE_0.size - LENGTH_END + 8
 
 TIMESTAMP_TYPE = 0x08
 TRANSACTIONAL = 0x10

@@ -76,22 +76,22 @@ class Budget:
 
     Attributes:
         limits: The limits.
-        most_records: How many records the field may have.
+        max_records: How many records the field may have.
         output_bytes: How many bytes it may still give.
         records: How many records are left.
     """
 
-    __slots__ = ("limits", "most_records", "output_bytes", "records")
+    __slots__ = ("limits", "max_records", "output_bytes", "records")
 
     def __init__(self, limits: Limits, field_bytes: int | None = None) -> None:
         """Begin a field of this size; None: of any."""
         self.limits = limits
         if field_bytes is None:
-            self.output_bytes, self.most_records = limits.max_decompressed_bytes, limits.max_records
+            self.output_bytes, self.max_records = limits.max_decompressed_bytes, limits.max_records
         else:
             self.output_bytes = limits.bytes_of(field_bytes)
-            self.most_records = limits.records_of(field_bytes)
-        self.records = self.most_records
+            self.max_records = limits.records_of(field_bytes)
+        self.records = self.max_records
 
     def output_for(self, compressed_bytes: int) -> int:
         """Return how many bytes so much compressed input may give now."""

@@ -43,7 +43,7 @@ def _checksum_at(frame: bytes | memoryview) -> int | None:
     return at if at < len(frame) else None
 
 
-def corrected(frame: bytes | memoryview) -> tuple[bytes, int]:
+def corrected_header(frame: bytes | memoryview) -> tuple[bytes, int]:
     """
     Return the frame's header with the checksum that the format asks for, and the header's size.
 
@@ -56,6 +56,6 @@ def corrected(frame: bytes | memoryview) -> tuple[bytes, int]:
     return header + bytes((_xxh32_short(header[4:]) >> 8 & 0xFF,)), at + 1
 
 
-def broken(frame: bytes) -> bytes:
+def with_legacy_checksum(frame: bytes) -> bytes:
     """Return a frame without content size with the checksum that Kafka before 0.10 expects."""
     return frame[:6] + bytes((_xxh32_short(frame[:6]) >> 8 & 0xFF,)) + frame[7:]

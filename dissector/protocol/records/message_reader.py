@@ -120,13 +120,13 @@ class _Reader:
         while at < len(data):
             index = len(out)
             if self._budget.records <= 0:
-                limit = self._budget.most_records
+                limit = self._budget.max_records
                 what = f"the field has more than {limit} records; the rest is not read"
                 self._add(what, path, at)
                 return out
             size = int.from_bytes(data[at + 8 : at + layout.LENGTH_END], "big", signed=True)
             end = at + layout.LENGTH_END + size
-            if end > len(data) or not fits(data, at, end):
+            if end > len(data) or not is_long_enough(data, at, end):
                 if not torn:
                     what = "message is cut off, or its size is wrong"
                     self._add(what, _place(path, index), at)
@@ -184,9 +184,9 @@ def _place(path: str, index: int | None) -> str:
     return path if index is None else f"{path}[{index}]"
 
 
-def fits(data: bytes, start: int, end: int) -> bool:
+def is_long_enough(data: bytes, start: int, end: int) -> bool:
     """Tell whether a message of this magic can be as small as its size says."""
-    least = layout.LEAST_MESSAGE_SIZE + layout.LENGTH_END
+    least = layout.MIN_MESSAGE_SIZE + layout.LENGTH_END
     if end - start < least:
         return False
     return data[start + layout.MAGIC_AT] != 1 or end - start >= least + 8

@@ -198,7 +198,7 @@ def _wrapped(record: Record) -> Record:
     return record._replace(offset=int64(record.offset), timestamp=int64(record.timestamp))
 
 
-def blame(data: bytes, at: int) -> DecodeError:
+def locate_error(data: bytes, at: int) -> DecodeError:
     """Say what is wrong with the record at `at`, which `read_records` gave up on."""
     from dissector.protocol.records.declared import RECORD, varint
 

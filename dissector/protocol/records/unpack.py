@@ -39,17 +39,17 @@ _ZSTD_WIDEST_WINDOW_LOG = 27
 """The library's limit where it reads piece by piece; in one call it would forget it."""
 
 
-WRONG, NO_ROOM = -1, -2
+INVALID, NO_ROOM = -1, -2
 """Instead of where output ends: something is wrong with the payload; it gives too much."""
 
 
-class Unpacker:
+class InlineDecompressor:
     """Decompresses payloads, with the libraries' contexts kept. For one thread at a time."""
 
     def __init__(self) -> None:
         self._ways: dict[int, _Way] = {1: _gzip}
 
-    def unpack(
+    def decompress_into(
         self,
         number: int,
         payload: memoryview,
@@ -79,7 +79,7 @@ class Unpacker:
                 budget.output_bytes -= end - at
                 return end
         data, problem = decompress(number, bytes(payload), budget, magic=magic)
-        return WRONG if problem else _written(data, room, at)
+        return INVALID if problem else _written(data, room, at)
 
     def _way(self, number: int) -> _Way:
         """Load a library when it is first needed."""
@@ -102,7 +102,7 @@ def _written(data: bytes, room: memoryview, at: int) -> int:
 
 
 def _no_way(payload: memoryview, budget: Budget, room: memoryview, at: int) -> int:
-    return WRONG
+    return INVALID
 
 
 def _lz4() -> _Way:
@@ -185,7 +185,7 @@ def _lz4_by_pieces() -> _Way:
         except RuntimeError:
             pass
         reset_decompression_context(context)
-        return WRONG
+        return INVALID
 
     return unpack
 
@@ -200,7 +200,7 @@ def _zstd() -> _Way:
         size = len(payload)
         most = min(_zstd_most(payload, size), budget.output_for(size))
         if not most:
-            return WRONG
+            return INVALID
         usual = max(_ZSTD_LEAST_ROOM, _ZSTD_USUAL_RATIO * size)
         try:
             # A declared size is believed by the library: it makes room for so much at once, and
@@ -208,7 +208,7 @@ def _zstd() -> _Way:
             if payload[4] & _ZSTD_DECLARES:
                 declared = frame_content_size(payload)
                 if declared == 0 or declared > most:
-                    return WRONG
+                    return INVALID
             if usual < most:
                 try:
                     return _written(decompress_frame(payload, max_output_size=usual), room, at)
@@ -216,7 +216,7 @@ def _zstd() -> _Way:
                     pass  # perhaps there was too little room
             return _written(decompress_frame(payload, max_output_size=most), room, at)
         except ZstdError:
-            return WRONG
+            return INVALID
 
     return unpack
 
@@ -255,5 +255,5 @@ def _gzip(payload: memoryview, budget: Budget, room: memoryview, at: int) -> int
         # Its ratio never meets a limit.
         out = decoder.decompress(payload, budget.output_bytes)
     except zlib.error:
-        return WRONG
-    return _written(out, room, at) if decoder.eof and not decoder.unused_data else WRONG
+        return INVALID
+    return _written(out, room, at) if decoder.eof and not decoder.unused_data else INVALID

@@ -6,7 +6,7 @@ from typing import Any
 
 from dissector.engine.records.batch_table import HEADER_BYTES, RIGHT
 from dissector.engine.tape.primitive_kernels import int16_at, int32_at, number_at
-from dissector.kernel import part
+from dissector.kernel import device_function
 from dissector.protocol.records.layout import (
     BATCH_CRC_FROM,
     DELETE_HORIZON,
@@ -43,7 +43,7 @@ _LARGE = 1 << 62
 """Numbers so large that a sum might not fit are left to Python."""
 
 
-@part
+@device_function
 def _records(
     source: Any,
     begin: int,
@@ -88,7 +88,7 @@ def _records(
     return WRITTEN if begin == end else LEFT, to
 
 
-@part
+@device_function
 def _batch(
     source: Any,
     start: int,
@@ -180,7 +180,7 @@ def _batch(
     return WRITTEN, to + 2
 
 
-@part
+@device_function
 def _cut_batch(
     source: Any, at: int, end: int, pool: Any, offsets: Any, out: Any, to: int
 ) -> tuple[int, int]:
@@ -207,7 +207,7 @@ def _cut_batch(
     return WRITTEN, fragment(CUT_END, pool, offsets, out, to)
 
 
-@part
+@device_function
 def records(
     source: Any,
     at: int,

@@ -12,7 +12,7 @@ from typing import Any
 
 from dissector.engine.facts.credential_kernel import may_hold_credential
 from dissector.engine.tape.primitive_kernels import int16_at, length_at, number_at, varint_at
-from dissector.kernel import Kernel, part
+from dissector.kernel import Kernel, device_function
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.view.json.batch_json_kernel import records
 from dissector.view.json.json_constants import NULL
@@ -54,7 +54,7 @@ _ROOM = 64
 _ABSENT = -1
 
 
-@part
+@device_function
 def _read_section(
     source: Any, at: int, end: int, first: int, count: int, tags: Any, notes: Any, top: int
 ) -> int:
@@ -83,7 +83,7 @@ def _read_section(
     return at
 
 
-@part
+@device_function
 def _body(
     source: Any,
     at: int,

@@ -21,7 +21,7 @@ from dissector.engine.records.checksum import SMALL_BYTES
 from dissector.engine.records.decompressor import payloads
 from dissector.engine.records.record_decoder import check
 from dissector.engine.records.record_locator import RecordFields, record_fields
-from dissector.engine.tables.column_types import Buffers, Columns, JsonTexts, part_of
+from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffers, slice_columns
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.protocol.api import Kind
 from dissector.protocol.embedded.masking import is_secret_topic
@@ -62,7 +62,7 @@ def with_bodies(table: Exchanges, columns: Columns, show_secrets: bool) -> Itera
             first = bodies.row
             texts = bodies.write(until, arena)
             if bodies.row > first:
-                yield {**part_of(columns, slice(first, bodies.row)), **texts}
+                yield {**slice_columns(columns, slice(first, bodies.row)), **texts}
 
 
 class _Records:
@@ -74,7 +74,7 @@ class _Records:
         fields = self._fields
         self._found: Batches = find_batches(
             table.data,
-            table.held,
+            table.carry_over,
             fields.start,
             fields.length,
             fields.may_be_cut,
@@ -87,7 +87,7 @@ class _Records:
             found.state[secret[fields.topic]] = LEFT
         large = (found.end - found.begin >= SMALL_BYTES) & (found.attributes & CODEC_MASK == 0)
         large &= (found.magic == 2) & (found.state[found.field] == RIGHT)
-        verify(table.data, table.held, found, np.flatnonzero(large))
+        verify(table.data, table.carry_over, found, np.flatnonzero(large))
         rows, count = np.arange(len(table) + 1), np.arange(len(fields.row) + 1)
         self.first_field = np.searchsorted(fields.row, rows)
         first_batch = np.searchsorted(found.field, count)
@@ -97,7 +97,7 @@ class _Records:
     def turns(self, rows: int) -> Iterator[tuple[int, Bytes]]:
         """Yield up to which row records are there now, and what was decompressed of them."""
         found, fields = self._found, self._fields
-        data, held = self._table.data, self._table.held
+        data, held = self._table.data, self._table.carry_over
         unit, is_wrapper = fields.row[found.field], found.is_wrapper
         for these in payloads(data, held, found, unit, MOST_RECORDS):
             if len(these.batch):
@@ -157,7 +157,7 @@ class _Bodies:
         lengths = self._messages[2 * first : 2 * until]
         self.row = loop.write_bodies(
             table.data,
-            table.held,
+            table.carry_over,
             arena,
             self._messages,
             records.first_field,
@@ -184,7 +184,7 @@ class _Bodies:
         texts = self._texts[2 * first : 2 * self.row]
         held = self._left(first, texts, int(used[0]))
         start = np.where(texts[:, 1] == loop.NOTHING_THERE, NONE, texts[:, 0])
-        buffers = Buffers(self._out[: int(used[0])], held, _NO_BYTES)
+        buffers = SliceBuffers(self._out[: int(used[0])], held, _NO_BYTES)
         return {
             kind: JsonTexts(start[side::2].copy(), texts[side::2, 1].copy(), buffers)
             for side, kind in enumerate(KINDS)
@@ -210,7 +210,9 @@ class _Bodies:
 def _messages(table: Exchanges, kind: Kind, programs: BodyPrograms) -> NDArray[np.int64]:
     """Return address, end and first step of the requests or the responses."""
     frames: Frames = getattr(table, kind)
-    there = (frames.start != NONE) & (frames.there == frames.size) & (table.api_key != NONE)
+    there = (
+        (frames.start != NONE) & (frames.captured_bytes == frames.size) & (table.api_key != NONE)
+    )
     rows = np.flatnonzero(there)
     asked, which = np.unique(
         np.stack([table.api_key[rows], table.api_version[rows]]), axis=1, return_inverse=True
@@ -219,7 +221,7 @@ def _messages(table: Exchanges, kind: Kind, programs: BodyPrograms) -> NDArray[n
     out = np.zeros((len(table), 3), np.int64)
     out[:, 2] = -1
     out[rows, 0] = frames.start[rows]
-    out[rows, 1] = (frames.start + frames.there)[rows]
+    out[rows, 1] = (frames.start + frames.captured_bytes)[rows]
     out[rows, 2] = np.array(steps, np.int64)[which.ravel()]
     return out
 

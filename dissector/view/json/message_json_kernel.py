@@ -6,7 +6,7 @@ from typing import Any
 
 from dissector.engine.tape.number_kernels import wrapped_sum
 from dissector.engine.tape.primitive_kernels import int32_at, number_at
-from dissector.kernel import part
+from dissector.kernel import device_function
 from dissector.protocol.records.layout import LENGTH_END
 from dissector.view.json.json_constants import (
     NULL,
@@ -25,7 +25,7 @@ _ROOM = 512
 _TIMESTAMP = OLD_RECORD_NUMBERS - 1
 
 
-@part
+@device_function
 def messages(
     source: Any,
     at: int,

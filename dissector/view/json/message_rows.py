@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.reading.live_requests import Early
-from dissector.engine.reading.packet_order import Heard
-from dissector.engine.reading.packet_order_buffer import Told
+from dissector.engine.reading.live_requests import LiveRequests
+from dissector.engine.reading.packet_order import OrderedMessage
+from dissector.engine.reading.packet_order_buffer import OrderedBatch
 from dissector.engine.tables.column_types import (
     Coded,
     Column,
@@ -25,11 +25,11 @@ from dissector.engine.tables.column_types import (
     Integers,
     JsonTexts,
     Milliseconds,
-    rows_of,
+    select_rows,
 )
-from dissector.engine.tables.concatenate import Joining
+from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
-from dissector.engine.tables.frames import Part, Row, Woven
+from dissector.engine.tables.frames import MixedRows, Row, TablePart
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
 from dissector.view.json.bulk_bodies import KINDS, with_bodies
@@ -59,7 +59,7 @@ class TableWindow:
     odd: Bools = field(init=False)
     packets: Ints = field(init=False)
 
-    def shown_by(self, early: Early) -> list[bool]:
+    def shown_by(self, early: LiveRequests) -> list[bool]:
         """Return of which exchanges the request was shown already."""
         keys = zip(self.table.connection.tolist(), self.table.request.offset.tolist(), strict=True)
         return [early.has_shown(*key) for key in keys]
@@ -82,7 +82,7 @@ class ObjectWindow:
     exchanges: Sequence[Exchange]
     packets: Ints = field(init=False)
 
-    def shown_by(self, early: Early) -> list[bool]:
+    def shown_by(self, early: LiveRequests) -> list[bool]:
         """Return of which exchanges the request was shown already."""
         return [early.has_shown(each.connection, each.request_offset) for each in self.exchanges]
 
@@ -96,8 +96,10 @@ AnyWindow: TypeAlias = TableWindow | ObjectWindow
 
 
 def message_rows(
-    told: Told[AnyWindow], row_of_message: Callable[[Heard], Row], show_secrets: bool
-) -> Part:
+    told: OrderedBatch[AnyWindow],
+    row_of_message: Callable[[OrderedMessage], Row],
+    show_secrets: bool,
+) -> TablePart:
     """
     Return the rows of messages.
 
@@ -106,7 +108,7 @@ def message_rows(
         row_of_message: Gives the row of one that is asked.
         show_secrets: Whether secret fields are shown.
     """
-    joining, total = Joining(), 0
+    joining, total = ColumnConcatenator(), 0
     place = np.full(len(told.row), -1, np.int64)
     numbers: list[Ints] = []
     for index, window in enumerate(told.windows):
@@ -119,7 +121,7 @@ def message_rows(
         place[here] = total + which
         total += len(rows)
         table = window.table.rows(rows)
-        for part in with_bodies(table, rows_of(window.columns, rows), show_secrets):
+        for part in with_bodies(table, select_rows(window.columns, rows), show_secrets):
             joining.add(part)
         numbers.append(np.stack([_sides(table, name) for name in ("time_ns", "size")]))
     alone = np.flatnonzero(place < 0)
@@ -130,13 +132,13 @@ def message_rows(
     time_ns, size = np.concatenate(numbers, axis=1)
     exchange, side = place[kept], told.side[kept]
     rows_in_columns = _messages(
-        rows_of(joining.columns(), exchange),
+        select_rows(joining.columns(), exchange),
         side,
         told.packet[kept],
         time_ns[exchange, side],
         size[exchange, side],
     )
-    return Woven(rows_in_columns, np.cumsum(kept)[alone].tolist(), [[row] for row in asked])
+    return MixedRows(rows_in_columns, np.cumsum(kept)[alone].tolist(), [[row] for row in asked])
 
 
 def _is_odd(window: TableWindow, rows: Ints) -> Bools:
@@ -145,7 +147,7 @@ def _is_odd(window: TableWindow, rows: Ints) -> Bools:
     return odd
 
 
-def _heard(told: Told[AnyWindow], at: int) -> Heard:
+def _heard(told: OrderedBatch[AnyWindow], at: int) -> OrderedMessage:
     """Return a message as an object."""
     window, row, side = told.windows[told.window[at]], int(told.row[at]), int(told.side[at])
     is_table = isinstance(window, TableWindow)
@@ -153,7 +155,7 @@ def _heard(told: Told[AnyWindow], at: int) -> Heard:
     message = exchange.response if side else exchange.request
     assert message is not None
     time_ns = exchange.response_time_ns if side else exchange.request_time_ns
-    return Heard(int(told.packet[at]) + 1, at, time_ns or 0, exchange, message)
+    return OrderedMessage(int(told.packet[at]) + 1, at, time_ns or 0, exchange, message)
 
 
 def _sides(table: Exchanges, name: str) -> Ints:
@@ -163,16 +165,16 @@ def _sides(table: Exchanges, name: str) -> Ints:
 
 def _odd(table: Exchanges, columns: Columns) -> Bools:
     """Tell which exchanges the columns do not say all of."""
-    odd: Bools = table.token | table.unasked | (table.api_key == NONE)
+    odd: Bools = table.token | table.answers_acks_0 | (table.api_key == NONE)
     for frames in (table.request, table.response):
-        odd |= (frames.start != NONE) & (frames.there != frames.size)
+        odd |= (frames.start != NONE) & (frames.captured_bytes != frames.size)
     problems = columns["problems"]
     assert isinstance(problems, Coded)
     has_some = np.array([bool(each) for each in problems.values], np.bool_)
     odd |= has_some[problems.codes]
     response = table.response
     answers = (table.api_key == API_VERSIONS) & (response.start != NONE)
-    told = np.flatnonzero(answers & (response.there >= _REFUSED_BYTES))
+    told = np.flatnonzero(answers & (response.captured_bytes >= _REFUSED_BYTES))
     odd[told] |= table.int16_at(response.start[told] + 4) == UNSUPPORTED_VERSION
     return odd
 

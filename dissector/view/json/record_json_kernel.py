@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.engine.tape.primitive_kernels import int16_at, number_at, varint_at
-from dissector.kernel import part
+from dissector.kernel import device_function
 from dissector.protocol.records.layout import CONTROL as IS_CONTROL
 from dissector.protocol.records.layout import TIMESTAMP_TYPE
 from dissector.view.json.json_constants import (
@@ -38,7 +38,7 @@ _CONTROL_KEY_BYTES = 4
 _TYPES = OLD_MEANING - CONTROL
 
 
-@part
+@device_function
 def _varlong(source: Any, at: int, end: int) -> tuple[int, int]:
     """Read a varint of up to 56 bits; the second number is where it ends, -1 if it is none."""
     value = 0
@@ -53,7 +53,7 @@ def _varlong(source: Any, at: int, end: int) -> tuple[int, int]:
     return 0, -1
 
 
-@part
+@device_function
 def length_or_null(source: Any, at: int, end: int) -> tuple[int, int]:
     """Read a length that may be null; the second number is where it ends, -1 if it is none."""
     size, at = varint_at(source, at, end)
@@ -62,7 +62,7 @@ def length_or_null(source: Any, at: int, end: int) -> tuple[int, int]:
     return (0, -1) if size & 1 or size >> 1 > end - at else (size >> 1, at)
 
 
-@part
+@device_function
 def _headers(
     source: Any,
     at: int,
@@ -98,7 +98,7 @@ def _headers(
     return WRITTEN, at, to
 
 
-@part
+@device_function
 def record(
     source: Any,
     at: int,

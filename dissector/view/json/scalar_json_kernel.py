@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.kernel import part
+from dissector.kernel import device_function
 from dissector.view.json.json_constants import FALSE, NULL
 from dissector.view.tables.text_kernel import digits, fragment, hexed, padded
 
 _MOST = 9_000_000_000_000_000_000
 
 
-@part
+@device_function
 def integer(value: int, out: Any, at: int) -> int:
     """Write a number and return where it ends."""
     if value < 0:
@@ -24,7 +24,7 @@ def integer(value: int, out: Any, at: int) -> int:
     return digits(value, out, at)
 
 
-@part
+@device_function
 def quoted_hex(
     source: Any, start: int, length: int, pool: Any, offsets: Any, out: Any, at: int
 ) -> int:
@@ -37,7 +37,7 @@ def quoted_hex(
     return at + 1
 
 
-@part
+@device_function
 def boolean(byte: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
     """Write a boolean, or the number that a byte is which is neither; return where it ends."""
     if byte > 1:
@@ -45,7 +45,7 @@ def boolean(byte: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
     return fragment(FALSE + byte, pool, offsets, out, at)
 
 
-@part
+@device_function
 def uuid(source: Any, at: int, out: Any, to: int) -> int:
     """Write a uuid in its canonical form and return where it ends."""
     out[to] = 34

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dissector.engine.tables.column_types import (
-    Buffers,
     Coded,
     Column,
     Columns,
@@ -22,6 +21,7 @@ from dissector.engine.tables.column_types import (
     Integers,
     JsonTexts,
     Milliseconds,
+    SliceBuffers,
     Slices,
 )
 from dissector.view.tables import row_kernel as loop
@@ -177,7 +177,7 @@ def rendered(
                 texts,
                 offsets,
                 buffers.data,
-                buffers.held,
+                buffers.carry_over,
                 buffers.arena,
                 headers,
                 UNSAFE,
@@ -204,7 +204,7 @@ def _block(laid: Sequence[Laid], width: int, rows: slice) -> Any:
     return block
 
 
-def _buffers(items: Sequence[Item]) -> Buffers:
+def _buffers(items: Sequence[Item]) -> SliceBuffers:
     """Return the bytes that slices are of: the same for all columns."""
     for item in items:
         if isinstance(item.column, Slices):
@@ -212,7 +212,7 @@ def _buffers(items: Sequence[Item]) -> Buffers:
         if isinstance(item.column, Headers):
             return item.column.keys.buffers
     none = np.zeros(0, np.uint8)
-    return Buffers(none, none, none)
+    return SliceBuffers(none, none, none)
 
 
 def _headers(items: Sequence[Item]) -> Any:

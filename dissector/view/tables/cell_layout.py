@@ -184,7 +184,7 @@ def _no_plain_text(column: Column) -> Bools:
         column.start,
         column.length,
         buffers.data,
-        buffers.held,
+        buffers.carry_over,
         buffers.arena,
         rare,
         work=int(column.length.sum()),

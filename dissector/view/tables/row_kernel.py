@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.engine.tables.exchange_table import NONE
-from dissector.kernel import Kernel, part
-from dissector.kernel.memcpy import move
+from dissector.kernel import Kernel, device_function
+from dissector.kernel.memcpy import copy_bytes
 from dissector.view.tables.text_kernel import (
     csv_quoted,
     digits,
@@ -166,7 +166,7 @@ def render(
     return len(cells)
 
 
-@part
+@device_function
 def _number(kind: int, value: int, out: Any, at: int) -> int:
     """Write a number and return where it ends."""
     if value < 0:
@@ -193,7 +193,7 @@ def _number(kind: int, value: int, out: Any, at: int) -> int:
     return end
 
 
-@part
+@device_function
 def _to_the_right(out: Any, at: int, end: int, width: int) -> int:
     """Move what was written to the right, so that it takes a width; return where it ends."""
     space = at + width - end
@@ -206,7 +206,7 @@ def _to_the_right(out: Any, at: int, end: int, width: int) -> int:
     return end + space
 
 
-@part
+@device_function
 def _time(time_ns: int, out: Any, at: int) -> int:
     """Write a time of the years 1 to 9999 as `2023-11-14 22:13:20.000000001Z`."""
     second = time_ns // 1000000000
@@ -235,7 +235,7 @@ def _time(time_ns: int, out: Any, at: int) -> int:
     return at + 30
 
 
-@part
+@device_function
 def _bytes(
     kind: int,
     data: Any,
@@ -260,19 +260,19 @@ def _bytes(
     return _text(kind, arena, start - len(held), length, pool, offsets, unsafe, out, at)
 
 
-@part
+@device_function
 def _copied(data: Any, held: Any, arena: Any, start: int, length: int, out: Any, at: int) -> int:
     """Copy bytes, wherever they are, and return where they end."""
     if start < len(data):
-        move(out, at, data, start, length)
+        copy_bytes(out, at, data, start, length)
     elif start - len(data) < len(held):
-        move(out, at, held, start - len(data), length)
+        copy_bytes(out, at, held, start - len(data), length)
     else:
-        move(out, at, arena, start - len(data) - len(held), length)
+        copy_bytes(out, at, arena, start - len(data) - len(held), length)
     return at + length
 
 
-@part
+@device_function
 def _text(
     kind: int,
     source: Any,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TypeAlias
 
-from dissector.engine.reading.prefetch import side_by_side
+from dissector.engine.reading.prefetch import map_in_threads
 from dissector.engine.tables.column_types import Columns
-from dissector.engine.tables.frames import Part, Piece, pieces, rows_one_by_one
+from dissector.engine.tables.frames import RowBatch, TablePart, iter_rows, split_mixed
 from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
 from dissector.view.tables.row_formats import (
     SETTLING_ROWS,
@@ -30,12 +30,12 @@ MOST_WRITERS = 2
 """What they write has to go to one file, which takes as long."""
 
 
-def ndjson_text(parts: Iterable[Part], jobs: int = 1) -> Iterator[Text]:
+def ndjson_text(parts: Iterable[TablePart], jobs: int = 1) -> Iterator[Text]:
     """Yield a JSON object for each row; see `ndjson_lines`, and `_texts` for `jobs`."""
     return _texts(parts, ndjson_rows, lambda rows: _ended(ndjson_lines(rows), "\n"), jobs)
 
 
-def csv_text(parts: Iterable[Part], columns: Sequence[str], jobs: int = 1) -> Iterator[Text]:
+def csv_text(parts: Iterable[TablePart], columns: Sequence[str], jobs: int = 1) -> Iterator[Text]:
     """
     Yield a CSV file; see `csv_lines`, and `_texts` for `jobs`.
 
@@ -54,7 +54,7 @@ def csv_text(parts: Iterable[Part], columns: Sequence[str], jobs: int = 1) -> It
 
 
 def _texts(
-    parts: Iterable[Part],
+    parts: Iterable[TablePart],
     in_bulk: Callable[[Columns], Iterator[Text]],
     one_by_one: Callable[[Iterable[Row]], Iterator[Text]],
     jobs: int,
@@ -73,7 +73,7 @@ def _texts(
         return [bytes(text) for text in in_bulk(piece)] if isinstance(piece, Mapping) else [piece]
 
     def in_turn() -> Iterator[Columns | Text]:
-        for piece in pieces(parts):
+        for piece in split_mixed(parts):
             if isinstance(piece, Mapping):
                 yield piece
             else:
@@ -84,12 +84,12 @@ def _texts(
             yield from in_bulk(piece) if isinstance(piece, Mapping) else [piece]
     else:
         writers = min(jobs, MOST_WRITERS)
-        done = side_by_side(in_turn(), written, writers, writers)
+        done = map_in_threads(in_turn(), written, writers, writers)
         yield from chain.from_iterable(done)
 
 
 def table_text(
-    parts: Iterable[Part],
+    parts: Iterable[TablePart],
     columns: Sequence[str],
     *,
     terminal_width: int | None = None,
@@ -104,12 +104,12 @@ def table_text(
         terminal_width: Where the output is a terminal: longer lines are cut there.
         live: The first part with rows is written at once; columns have room for what is usual.
     """
-    rest_of_parts = pieces(parts)
+    rest_of_parts = split_mixed(parts)
     first: list[Row] = []
-    taken: list[Piece] = []
+    taken: list[RowBatch] = []
     for part in rest_of_parts:
         if isinstance(part, Mapping):
-            first += islice(rows_one_by_one(part), SETTLING_ROWS - len(first))
+            first += islice(iter_rows(part), SETTLING_ROWS - len(first))
             taken.append(part)
         else:
             rest = iter(part)
@@ -124,7 +124,7 @@ def table_text(
         if isinstance(part, Mapping) and terminal_width is None:
             yield from table_rows(part, table)
         else:
-            yield from _ended(map(table.line, rows_one_by_one(part)), "\n")
+            yield from _ended(map(table.line, iter_rows(part)), "\n")
 
 
 def _ended(lines: Iterable[str], end: str) -> Iterator[bytes]:

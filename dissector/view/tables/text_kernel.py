@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from dissector.kernel import Kernel, part
-from dissector.kernel.memcpy import move
+from dissector.kernel import Kernel, device_function
+from dissector.kernel.memcpy import copy_bytes
 
 UNSAFE = np.array([not 0x20 <= byte < 0x7F or byte in b'"\\' for byte in range(256)], np.uint8)
 """Of each byte, whether more than itself may be written for it in JSON."""
 
 
-@part
+@device_function
 def fragment(number: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
     """Copy a fragment and return where it ends."""
     start: int = offsets[number]
     length: int = offsets[number + 1] - start
-    move(out, at, pool, start, length)
+    copy_bytes(out, at, pool, start, length)
     return at + length
 
 
-@part
+@device_function
 def digits(value: int, out: Any, at: int) -> int:
     """Write a number that is not negative and return where it ends."""
     size = 1
@@ -34,7 +34,7 @@ def digits(value: int, out: Any, at: int) -> int:
     return at + size
 
 
-@part
+@device_function
 def padded(value: int, size: int, out: Any, at: int) -> int:
     """Write so many digits of a number."""
     to = at + size
@@ -51,7 +51,7 @@ def padded(value: int, size: int, out: Any, at: int) -> int:
     return at + size
 
 
-@part
+@device_function
 def sequence(data: Any, at: int, end: int) -> int:
     """Return how many bytes a UTF-8 sequence takes, that begins above 0x7f; 0 where it is none."""
     lead = data[at]
@@ -79,7 +79,7 @@ def sequence(data: Any, at: int, end: int) -> int:
     return size
 
 
-@part
+@device_function
 def is_obeyed(data: Any, at: int, size: int) -> int:
     """Return the code point of a UTF-8 sequence that a terminal would obey; 0 for any other."""
     code: int
@@ -95,7 +95,7 @@ def is_obeyed(data: Any, at: int, size: int) -> int:
     return 0
 
 
-@part
+@device_function
 def code_escape(code: int, out: Any, at: int) -> int:
     r"""Write `\u0000` and return where it ends."""
     out[at] = 92
@@ -106,7 +106,7 @@ def code_escape(code: int, out: Any, at: int) -> int:
     return at + 6
 
 
-@part
+@device_function
 def byte_escape(byte: int, out: Any, at: int) -> int:
     r"""Write the escape of a byte below 0x80 and return where it ends."""
     letter = 0
@@ -129,7 +129,7 @@ def byte_escape(byte: int, out: Any, at: int) -> int:
     return at + 2
 
 
-@part
+@device_function
 def json_quoted(
     data: Any, start: int, length: int, lenient: int, unsafe: Any, out: Any, at: int
 ) -> int:
@@ -178,7 +178,7 @@ def json_quoted(
     return at + 1
 
 
-@part
+@device_function
 def hexed(data: Any, start: int, length: int, out: Any, at: int) -> int:
     """Write bytes as hex and return where it ends."""
     for i in range(start, start + length):
@@ -191,7 +191,7 @@ def hexed(data: Any, start: int, length: int, out: Any, at: int) -> int:
     return at
 
 
-@part
+@device_function
 def csv_quoted(data: Any, start: int, length: int, out: Any, at: int) -> int:
     """Write printable ASCII as a CSV cell; return where it ends, or -1 where it is none."""
     begin = at
@@ -239,7 +239,7 @@ def find_no_plain_text(
             found[i] = is_no_plain_text(arena, start - len(data) - len(held), lengths[i])
 
 
-@part
+@device_function
 def is_no_plain_text(data: Any, start: int, length: int) -> int:
     """Tell whether bytes are UTF-8, but not all printable ASCII."""
     end = start + length

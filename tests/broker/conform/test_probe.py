@@ -9,7 +9,7 @@ import pytest
 
 import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
 from conform.probe import probe_target
-from conform.probe.probe_runner import Outcome, probe_broker
+from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.probe.probe_target import Target
 from conform.registry.rank import Severity
 from conform.registry.rule import REGISTRY
@@ -28,10 +28,10 @@ NEEDS_SASL = "P16"
 PATIENCE_S = 30.0
 
 
-def asked(broker: str, *ids: str, lie: Lie = TRUTH, allow_writes: bool = True) -> Outcome:
+def asked(broker: str, *ids: str, lie: Lie = TRUTH, allow_writes: bool = True) -> ProbeResult:
     """Probe a broker through a relay."""
 
-    async def main() -> Outcome:
+    async def main() -> ProbeResult:
         async with asyncio.timeout(200), relaying(broker, lie) as relay:
             rules = [rule for rule in LIVE if not ids or rule.id in ids]
             return await probe_broker(relay, rules, timeout_s=10, allow_writes=allow_writes)
@@ -39,7 +39,7 @@ def asked(broker: str, *ids: str, lie: Lie = TRUTH, allow_writes: bool = True) -
     return asyncio.run(main())
 
 
-def told(outcome: Outcome) -> list[str]:
+def told(outcome: ProbeResult) -> list[str]:
     return [f"{kind.first.rule.id} {kind.first.found}" for kind in outcome.verdict]
 
 
@@ -51,7 +51,7 @@ def test_kafka_breaks_nothing(kafka: StartCluster, version: str) -> None:
     unjudged = [name for name, tally in outcome.verdict.tallies.items() if not tally.judged]
     assert unjudged == [NEEDS_SASL]
     assert not outcome.verdict.faults
-    assert outcome.left == ()
+    assert outcome.leftovers == ()
     assert outcome.match.releases == (RELEASES[version],)
     assert outcome.match.exact
 
@@ -63,12 +63,12 @@ def test_nothing_of_ours_is_left(kafka: StartCluster, version: str) -> None:
     async def names() -> set[str]:
         asker = await Target.connect(broker, Security(), 10, allow_writes=False)
         try:
-            topics = await asker.ask("Metadata", {"topics": None})
-            groups = await asker.ask("ListGroups", {})
+            topics = await asker.request("Metadata", {"topics": None})
+            groups = await asker.request("ListGroups", {})
         finally:
             asker.close()
-        found = {each.name for each in topics.at("topics")}
-        return found | {each.group_id for each in groups.at("groups")}
+        found = {each.name for each in topics.field("topics")}
+        return found | {each.group_id for each in groups.field("groups")}
 
     internal = {"__consumer_offsets", "__transaction_state"}
     allowed = asyncio.run(names()) | internal
@@ -95,7 +95,7 @@ def test_each_rule_has_a_lie() -> None:
 @pytest.mark.parametrize("rule", sorted(LIES))
 def test_each_lie_is_found(kafka: StartCluster, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Where a connection stays open that should not, the probe waits for its end, again and again.
-    monkeypatch.setattr(probe_target, "_LONGEST_WAIT_FOR_END_S", 0.5)
+    monkeypatch.setattr(probe_target, "_MAX_CLOSE_WAIT_S", 0.5)
     outcome = asked(kafka(Shape()).bootstrap(), rule, lie=LIES[rule])
     assert outcome.verdict.tallies[rule].broken, dict(outcome.verdict.tallies[rule].unjudged)
     assert outcome.verdict.count(Severity.ERROR)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
-from conform.probe.probe_runner import Outcome, probe_broker
+from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.registry.rule import REGISTRY
 from replay.client.auth import Security
 from tests.replay.support.scripted import Answers, Scripted, alone, scripted
@@ -22,10 +22,10 @@ def probed(
     security: Security | None = None,
     tell: Callable[[str], None] = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
-) -> tuple[Outcome, Scripted]:
+) -> tuple[ProbeResult, Scripted]:
     """Ask a scripted broker by some rules."""
 
-    async def main() -> tuple[Outcome, Scripted]:
+    async def main() -> tuple[ProbeResult, Scripted]:
         ports: list[int] = []
         async with scripted({**alone(ports), **answers}) as broker:
             ports.append(broker.port)
@@ -35,14 +35,14 @@ def probed(
                 security=security or Security(),
                 timeout_s=timeout_s,
                 allow_writes=allow_writes,
-                tell=tell,
-                warn=warn,
+                on_progress=tell,
+                on_warning=warn,
             )
             return outcome, broker
 
     return asyncio.run(main())
 
 
-def broken(outcome: Outcome) -> list[str]:
+def broken(outcome: ProbeResult) -> list[str]:
     """Return what was found."""
     return [finding.found for kind in outcome.verdict for finding in kind.findings]

@@ -10,7 +10,7 @@ import pytest
 
 from conform.cli import conform
 from conform.probe import probe_target as targets
-from conform.probe.probe_runner import Outcome, probe_broker
+from conform.probe.probe_runner import ProbeResult, probe_broker
 from conform.probe.probe_target import Target
 from conform.registry.rank import Rank, Severity
 from conform.report.verdict_text import text_lines
@@ -42,12 +42,12 @@ REST: Answers = {name: _hangs_up for name in NAMES.values() if name != "ApiVersi
 UNKNOWN: Answers = {f"api {key}": _hangs_up for key in (999, 32767, -1)}
 
 
-def mortal(*ids: str, dies_of: str, returns: bool = False) -> Outcome:
+def mortal(*ids: str, dies_of: str, returns: bool = False) -> ProbeResult:
     """Ask a broker by some rules that dies of an API."""
 
-    async def ask() -> Outcome:
+    async def ask() -> ProbeResult:
         async with dying(dies_of) as broker:
-            comes_back = Target.comes_back
+            comes_back = Target.wait_for_return
 
             async def after_a_restart(target: Target) -> bool:
                 if returns:
@@ -55,8 +55,8 @@ def mortal(*ids: str, dies_of: str, returns: bool = False) -> Outcome:
                 return await comes_back(target)
 
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(Target, "comes_back", after_a_restart)
-                patch.setattr(targets, "RETURNS_IN", 20 if returns else 0.05)
+                patch.setattr(Target, "wait_for_return", after_a_restart)
+                patch.setattr(targets, "RETURN_TIMEOUTS", 20 if returns else 0.05)
                 rules = [LIVE[each] for each in ids]
                 return await probe_broker(f"127.0.0.1:{broker.port}", rules)
 
@@ -79,7 +79,7 @@ async def dying(api: str) -> AsyncIterator[Scripted]:
         yield broker
 
 
-def deaths(outcome: Outcome) -> list[str]:
+def deaths(outcome: ProbeResult) -> list[str]:
     return [found for found in broken(outcome) if "went away" in found]
 
 
@@ -208,11 +208,11 @@ def asked_of_two(controllers: list[int]) -> tuple[int, int, int]:
             ports += (first.port, second.port)
             target = await Target.connect(f"127.0.0.1:{first.port}", Security(), 20.0, True)
             try:
-                said = await target.ask("CreateTopics", {"topics": [{"name": "a"}]})
+                said = await target.request("CreateTopics", {"topics": [{"name": "a"}]})
             finally:
                 target.close()
             count = [sum(m.api == "CreateTopics" for m in each.asked) for each in (first, second)]
-            return said.at("topics[0].error_code"), count[0], count[1]
+            return said.field("topics[0].error_code"), count[0], count[1]
 
     return asyncio.run(main())
 
@@ -242,7 +242,7 @@ def test_a_probe_that_fails_is_a_mistake_of_ours(monkeypatch: pytest.MonkeyPatch
     def raises(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("conform.probe.probes.pipelining_probes._comes_back", raises)
+    monkeypatch.setattr("conform.probe.probes.pipelining_probes._check_correlation_id", raises)
     outcome, _ = probed({}, "P08", "P14")
     (fault,) = outcome.verdict.faults.values()
     assert str(fault).startswith("P08 failed: ZeroDivisionError in test_gone.py line ")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conform.probe.probe_fixtures import Own
+from conform.probe.probe_fixtures import Fixtures
 from conform.probe.probe_target import NotJudged, Target
 from dissector.protocol.messages import Message
 from tests.conform.probe.test_probe_target import with_target
@@ -35,12 +35,12 @@ def test_a_topic_is_made_once_under_our_prefix() -> None:
         return _created(message)
 
     async def do(target: Target) -> None:
-        own = Own(target)
+        own = Fixtures(target)
         topic = await own.topic("t", {"cleanup.policy": "compact"})
         assert await own.topic("t") is topic
         assert topic.name == f"{own.prefix}t"
         assert own.prefix.startswith("kafkashark-conform-")
-        assert topic.node == 1
+        assert topic.leader_id == 1
         (body,) = made
         assert [(c.name, c.value) for c in body.topics[0].configs] == [
             ("cleanup.policy", "compact")
@@ -57,7 +57,7 @@ def test_a_leader_that_does_not_know_yet_is_waited_for() -> None:
         return {"topics": [{"name": "t", "partitions": [partition]}]}
 
     async def do(target: Target) -> None:
-        assert (await Own(target).topic("t")).node == 1
+        assert (await Fixtures(target).topic("t")).leader_id == 1
         assert next(errors, None) is None
 
     with_target({"CreateTopics": _created, "Metadata": _told, "ListOffsets": listed}, do)
@@ -66,7 +66,7 @@ def test_a_leader_that_does_not_know_yet_is_waited_for() -> None:
 def test_what_is_refused_leaves_things_unjudged() -> None:
     async def do(target: Target) -> None:
         with pytest.raises(NotJudged, match="POLICY_VIOLATION"):
-            await Own(target).topic("t")
+            await Fixtures(target).topic("t")
 
     with_target(
         {"CreateTopics": lambda _: {"topics": [{"name": "t", "error_code": POLICY_VIOLATION}]}}, do
@@ -81,7 +81,7 @@ def test_where_nothing_can_be_created_asking_may_make_it() -> None:
         return _told(message)
 
     async def do(target: Target) -> None:
-        own = Own(target)
+        own = Fixtures(target)
         await own.topic("t")
         assert asked[-1].allow_auto_topic_creation
         with pytest.raises(NotJudged, match="CreateTopics"):
@@ -106,11 +106,11 @@ def test_all_is_removed_and_what_is_not_is_told() -> None:
         return {"results": [{"group_id": group, "error_code": error}]}
 
     async def do(target: Target) -> None:
-        own = Own(target)
-        names = [own.new_topic("a"), own.new_topic("b")]
-        own.group("over")
-        busy = own.group("busy")
-        own.name("never made")
+        own = Fixtures(target)
+        names = [own.topic_name("a"), own.topic_name("b")]
+        own.group_id("over")
+        busy = own.group_id("busy")
+        own.absent_name("never made")
         assert await own.remove() == [f"group {busy}: NON_EMPTY_GROUP"]
         assert gone == names
 
@@ -119,8 +119,8 @@ def test_all_is_removed_and_what_is_not_is_told() -> None:
 
 def test_what_cannot_be_removed_at_all_is_left() -> None:
     async def do(target: Target) -> None:
-        own = Own(target)
-        topic = own.new_topic("t")
+        own = Fixtures(target)
+        topic = own.topic_name("t")
         assert await own.remove() == [f"topic {topic}: the broker offers no DeleteTopics"]
 
     with_target({"ApiVersions": offers(ApiVersions=(0, 4), Metadata=(0, 12))}, do)

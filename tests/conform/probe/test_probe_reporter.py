@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conform.probe.probe_reporter import LiveSay, start_of
-from conform.probe.raw_exchange import Said, request_frame
+from conform.probe.probe_reporter import ProbeReporter, response_prefix
+from conform.probe.raw_exchange import RawExchange, encode_request
 from conform.registry.rank import Severity
 from conform.registry.verdict import Verdict
 from tests.conform.probe.scripts import LIVE
@@ -13,26 +13,26 @@ RULE = LIVE["P12"]
 HEARTBEAT = 12
 
 
-def _say() -> tuple[LiveSay, Verdict]:
+def _say() -> tuple[ProbeReporter, Verdict]:
     verdict = Verdict([RULE])
-    return LiveSay(RULE, verdict, "here:9092"), verdict
+    return ProbeReporter(RULE, verdict, "here:9092"), verdict
 
 
-def _said(**values: int) -> Said:
-    said = request_frame("Heartbeat", 3, {}, 7)
-    said.take(told(HEARTBEAT, 3, 7, **values)[4:])
+def _said(**values: int) -> RawExchange:
+    said = encode_request("Heartbeat", 3, {}, 7)
+    said.set_response(told(HEARTBEAT, 3, 7, **values)[4:])
     return said
 
 
 def test_an_error_that_is_wanted_keeps_the_rule() -> None:
     say, verdict = _say()
-    assert say.error(_said(error_code=25), "error_code", "NONE", "UNKNOWN_MEMBER_ID")
+    assert say.check_error(_said(error_code=25), "error_code", "NONE", "UNKNOWN_MEMBER_ID")
     assert (verdict.tallies["P12"].judged, verdict.tallies["P12"].broken) == (1, 0)
 
 
 def test_another_error_is_found_with_its_place() -> None:
     say, verdict = _say()
-    assert not say.error(_said(), "error_code", "UNKNOWN_MEMBER_ID")
+    assert not say.check_error(_said(), "error_code", "UNKNOWN_MEMBER_ID")
     (kind,) = verdict
     assert kind.first.found == "Heartbeat v3: answered NONE (0), not UNKNOWN_MEMBER_ID"
     assert (kind.first.path, kind.first.span) == ("error_code", (8, 10))
@@ -41,33 +41,33 @@ def test_another_error_is_found_with_its_place() -> None:
 
 def test_a_severity_of_its_own() -> None:
     say, verdict = _say()
-    say.error(_said(), "error_code", "UNKNOWN_MEMBER_ID", severity=Severity.NOTE)
+    say.check_error(_said(), "error_code", "UNKNOWN_MEMBER_ID", severity=Severity.NOTE)
     assert verdict.count(Severity.ERROR) == 0
     assert verdict.count(Severity.NOTE) == 1
 
 
 def test_no_answer_breaks_the_rule() -> None:
     say, verdict = _say()
-    said = request_frame("Heartbeat", 3, {}, 7)
-    said.nothing = "closed the connection"
-    assert not say.error(said, "error_code", "NONE")
+    said = encode_request("Heartbeat", 3, {}, 7)
+    said.failure = "closed the connection"
+    assert not say.check_error(said, "error_code", "NONE")
     (kind,) = verdict
     assert kind.first.found == "Heartbeat v3: closed the connection"
 
 
 def test_an_answer_that_cannot_be_read_is_shown() -> None:
     say, verdict = _say()
-    said = request_frame("Heartbeat", 3, {}, 7)
-    said.take(b"\0\0\0\7\0")
-    assert not say.answers(said)
+    said = encode_request("Heartbeat", 3, {}, 7)
+    said.set_response(b"\0\0\0\7\0")
+    assert not say.check_readable(said)
     (kind,) = verdict
     assert "'00 00 00 07 00' can't be read" in kind.first.found
-    assert start_of(said) == "'00 00 00 07 00'"
+    assert response_prefix(said) == "'00 00 00 07 00'"
 
 
 def test_a_field_that_is_not_there() -> None:
     say, verdict = _say()
-    assert not say.error(_said(), "topics[0].error_code", "NONE")
+    assert not say.check_error(_said(), "topics[0].error_code", "NONE")
     (kind,) = verdict
     assert "no topics[0].error_code" in kind.first.found
 

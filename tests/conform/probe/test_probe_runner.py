@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from conform.probe.probe_registry import NOT_ALLOWED
+from conform.probe.probe_registry import WRITES_NOT_ALLOWED
 from dissector.errors import ReplayError
 from dissector.protocol.apis import NAMES, api
 from dissector.protocol.headers import response_header_version
@@ -46,7 +46,7 @@ def test_who_answers_before_the_login_is_told() -> None:
 
 def test_what_writes_wants_leave() -> None:
     outcome, broker = probed({}, "P20")
-    assert outcome.verdict.tallies["P20"].unjudged == {NOT_ALLOWED: 1}
+    assert outcome.verdict.tallies["P20"].unjudged == {WRITES_NOT_ALLOWED: 1}
     assert {each.api for each in broker.asked} == {"ApiVersions", "Metadata"}
 
 

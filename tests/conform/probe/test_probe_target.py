@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from conform.probe.probe_target import NotJudged, Target, errors_of
+from conform.probe.probe_target import NotJudged, Target, error_names
 from dissector.errors import ReplayError, UsageError
 from dissector.protocol.messages import Message
 from replay.client.auth import Security
@@ -36,10 +36,10 @@ def test_it_asks_what_is_offered_and_who_is_there() -> None:
         assert target.offered == {18: (0, 3), 3: (2, 20)}
         assert list(target.versions("Metadata")) == list(range(2, 14))
         assert list(target.versions("Metadata", since=12, until=12)) == [12]
-        assert target.newest("Metadata", until=9) == 9
+        assert target.newest_version("Metadata", until=9) == 9
         assert target.nodes.keys() == {1}
         with pytest.raises(NotJudged, match="offers no Fetch"):
-            target.newest("Fetch")
+            target.newest_version("Fetch")
 
     with_target({"ApiVersions": offers(ApiVersions=(0, 3), Metadata=(2, 20))}, do)
 
@@ -63,17 +63,17 @@ def test_it_asks_again_where_the_broker_is_not_ready() -> None:
     errors = iter([NOT_COORDINATOR, NOT_COORDINATOR, 0])
 
     async def do(target: Target) -> None:
-        said = await target.ask("Heartbeat", {"group_id": "g"})
-        assert said.at("error_code") == 0
-        assert errors_of(said) == set()
+        said = await target.request("Heartbeat", {"group_id": "g"})
+        assert said.field("error_code") == 0
+        assert error_names(said) == set()
 
     with_target({"Heartbeat": lambda _: {"error_code": next(errors)}}, do)
 
 
 def test_or_not_where_any_answer_is_fine() -> None:
     async def do(target: Target) -> None:
-        said = await target.ask("Heartbeat", {"group_id": "g"}, patient=False)
-        assert errors_of(said) == {"NOT_COORDINATOR"}
+        said = await target.request("Heartbeat", {"group_id": "g"}, retry=False)
+        assert error_names(said) == {"NOT_COORDINATOR"}
 
     with_target({"Heartbeat": lambda _: {"error_code": NOT_COORDINATOR}}, do)
 
@@ -82,8 +82,8 @@ def test_a_connection_that_was_closed_is_opened_again() -> None:
     answers: list[Answer] = [HANG_UP, {}]
 
     async def do(target: Target) -> None:
-        assert (await target.ask("Heartbeat", {})).nothing == "closed the connection"
-        assert (await target.ask("Heartbeat", {})).body is not None
+        assert (await target.request("Heartbeat", {})).failure == "closed the connection"
+        assert (await target.request("Heartbeat", {})).body is not None
 
     with_target({"Heartbeat": lambda _: answers.pop(0)}, do)
 

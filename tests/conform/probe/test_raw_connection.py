@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from conform.probe.raw_connection import Line
+from conform.probe.raw_connection import RawConnection
 from dissector.errors import ReplayError
 from replay.client.auth import Security
 from tests.replay.support.scripted import HANG_UP, Answers, scripted
@@ -16,11 +16,13 @@ OFFERED = {17: (0, 1), 36: (0, 2)}
 
 
 def with_line(
-    answers: Answers, do: Callable[[Line], Awaitable[None]], timeout_s: float = 30.0
+    answers: Answers, do: Callable[[RawConnection], Awaitable[None]], timeout_s: float = 30.0
 ) -> None:
     async def main() -> None:
         async with scripted(answers) as broker:
-            line = await Line.open("127.0.0.1", broker.port, Security(), timeout_s, OFFERED)
+            line = await RawConnection.open(
+                "127.0.0.1", broker.port, Security(), timeout_s, OFFERED
+            )
             try:
                 await do(line)
             finally:
@@ -30,49 +32,52 @@ def with_line(
 
 
 def test_it_asks_and_hears() -> None:
-    async def do(line: Line) -> None:
-        first, second = line.put("ApiVersions", 3, {}), line.put("ApiVersions", 0, {})
-        assert (await line.hear(first)).at("error_code") == 0
-        assert (await line.hear(second)).at("error_code") == 0
+    async def do(line: RawConnection) -> None:
+        first, second = (
+            line.send_request("ApiVersions", 3, {}),
+            line.send_request("ApiVersions", 0, {}),
+        )
+        assert (await line.receive_response(first)).field("error_code") == 0
+        assert (await line.receive_response(second)).field("error_code") == 0
         assert first.correlation_id != second.correlation_id
 
     with_line({}, do)
 
 
 def test_pieces_of_frames_are_sent_as_they_are() -> None:
-    async def do(line: Line) -> None:
-        said = line.put("ApiVersions", 0, {})
-        await line.hear(said)
+    async def do(line: RawConnection) -> None:
+        said = line.send_request("ApiVersions", 0, {})
+        await line.receive_response(said)
         for byte in len(said.request).to_bytes(4, "big") + said.request:
             line.write(bytes((byte,)))
-            await line.flushed()
-        assert await line.frame() is not None
+            await line.drain()
+        assert await line.receive_frame() is not None
 
     with_line({}, do)
 
 
 def test_the_end_of_a_connection_is_no_answer() -> None:
-    async def do(line: Line) -> None:
-        said = await line.ask("Metadata", 0, {})
-        assert said.answer is None
-        assert said.nothing == "closed the connection"
-        assert line.lost
+    async def do(line: RawConnection) -> None:
+        said = await line.request("Metadata", 0, {})
+        assert said.response is None
+        assert said.failure == "closed the connection"
+        assert line.end_reason
 
     with_line({"Metadata": lambda _: HANG_UP}, do)
 
 
 def test_silence_is_no_answer_either() -> None:
-    async def do(line: Line) -> None:
-        said = await line.ask("Metadata", 0, {}, patience_s=0.05)
-        assert said.nothing == "did not answer in 0.05 s"
+    async def do(line: RawConnection) -> None:
+        said = await line.request("Metadata", 0, {}, timeout_s=0.05)
+        assert said.failure == "did not answer in 0.05 s"
 
     with_line({"Metadata": lambda _: None}, do)
 
 
 def test_what_is_no_frame_ends_it() -> None:
-    async def do(line: Line) -> None:
-        said = await line.ask("Metadata", 0, {})
-        assert "sent a frame of -2 bytes" in said.nothing
+    async def do(line: RawConnection) -> None:
+        said = await line.request("Metadata", 0, {})
+        assert "sent a frame of -2 bytes" in said.failure
 
     with_line({"Metadata": lambda _: b"\xff\xff\xff\xfe"}, do)
 
@@ -81,7 +86,7 @@ def test_it_logs_in() -> None:
     async def main() -> list[str | None]:
         async with scripted({"SaslHandshake": lambda _: {}, "SaslAuthenticate": lambda _: {}}) as b:
             security = Security(mechanism="PLAIN", username="alice", password="made-up")
-            line = await Line.open("127.0.0.1", b.port, security, 30.0, OFFERED)
+            line = await RawConnection.open("127.0.0.1", b.port, security, 30.0, OFFERED)
             line.close()
             return [each.api for each in b.asked]
 
@@ -90,4 +95,4 @@ def test_it_logs_in() -> None:
 
 def test_nobody_there() -> None:
     with pytest.raises(ReplayError, match="refused"):
-        asyncio.run(Line.open("127.0.0.1", 1, Security(), 5.0))
+        asyncio.run(RawConnection.open("127.0.0.1", 1, Security(), 5.0))

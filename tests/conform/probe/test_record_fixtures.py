@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from conform.probe.probe_fixtures import NO_ID, Topic
-from conform.probe.raw_exchange import request_frame
-from conform.probe.record_fixtures import batch, fetched, one_batch, to_fetch, to_produce, values
+from conform.probe.raw_exchange import encode_request
+from conform.probe.record_fixtures import (
+    encode_batch,
+    encode_one_record,
+    fetch_fields,
+    fetched_batches,
+    fetched_values,
+    produce_fields,
+)
 from dissector.protocol.messages import decode_request
 from dissector.protocol.records import parse_records
 from tests.dissector.cli.plays import told
@@ -15,36 +22,36 @@ TOPIC = Topic("t", NO_ID, 1)
 
 
 def test_a_batch_is_sound() -> None:
-    (found,) = parse_records(batch(b"a", b"b", codec="gzip", producer_id=7, base_sequence=3))
+    (found,) = parse_records(encode_batch(b"a", b"b", codec="gzip", producer_id=7, base_sequence=3))
     assert found.problems == []
     assert [each.value for each in found.records] == [b"a", b"b"]
 
 
 def test_old_formats() -> None:
     for magic in (0, 1, 2):
-        (found,) = parse_records(one_batch(b"a", magic))
+        (found,) = parse_records(encode_one_record(b"a", magic))
         assert (found.magic, found.problems) == (magic, [])
 
 
 def test_requests_fit_every_version() -> None:
     for name, fields, versions in (
-        ("Produce", to_produce(TOPIC, batch(b"a")), range(14)),
-        ("Fetch", to_fetch(TOPIC, 5, current_leader_epoch=3, max_bytes=1), range(19)),
+        ("Produce", produce_fields(TOPIC, encode_batch(b"a")), range(14)),
+        ("Fetch", fetch_fields(TOPIC, 5, current_leader_epoch=3, max_bytes=1), range(19)),
     ):
         for version in versions:
-            message = decode_request(request_frame(name, version, fields, 1).request)
+            message = decode_request(encode_request(name, version, fields, 1).request)
             assert message.problems == []
 
 
 def test_options_go_where_they_belong() -> None:
-    fields: dict[str, Any] = to_fetch(TOPIC, 5, partition_max_bytes=1, max_bytes=2)
+    fields: dict[str, Any] = fetch_fields(TOPIC, 5, partition_max_bytes=1, max_bytes=2)
     assert fields["max_bytes"] == 2
     assert fields["topics"][0]["partitions"][0]["partition_max_bytes"] == 1
 
 
 def test_what_was_fetched() -> None:
-    said = request_frame("Fetch", 4, to_fetch(TOPIC, 0), 1)
-    partitions = [{"partition_index": 0, "records": batch(b"a", b"b", base_offset=5)}]
-    said.take(told(1, 4, 1, responses=[{"topic": "t", "partitions": partitions}])[4:])
-    assert len(fetched(said)) == 1
-    assert values(said) == [(5, b"a"), (6, b"b")]
+    said = encode_request("Fetch", 4, fetch_fields(TOPIC, 0), 1)
+    partitions = [{"partition_index": 0, "records": encode_batch(b"a", b"b", base_offset=5)}]
+    said.set_response(told(1, 4, 1, responses=[{"topic": "t", "partitions": partitions}])[4:])
+    assert len(fetched_batches(said)) == 1
+    assert fetched_values(said) == [(5, b"a"), (6, b"b")]

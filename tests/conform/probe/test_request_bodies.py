@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conform.probe.request_bodies import body_of
+from conform.probe.request_bodies import encode_body
 from dissector.protocol.apis import KEYS, all_apis, api
 from dissector.protocol.compiled import UNKNOWN_TAGS
 
@@ -11,25 +11,25 @@ def test_what_a_version_lacks_is_left_out_and_what_is_missing_is_zero() -> None:
     found = api(KEYS["Metadata"])
     assert found is not None
     fields = {"topics": [{"name": "a"}], "allow_auto_topic_creation": False}
-    assert body_of(found.request, 0, fields) == b"\0\0\0\1\0\1a"
-    assert body_of(found.request, 4, fields) == b"\0\0\0\1\0\1a\0"
+    assert encode_body(found.request, 0, fields) == b"\0\0\0\1\0\1a"
+    assert encode_body(found.request, 4, fields) == b"\0\0\0\1\0\1a\0"
 
 
 def test_null_is_the_zero_where_it_is_not_allowed() -> None:
     found = api(KEYS["Metadata"])
     assert found is not None
-    assert body_of(found.request, 0, {"topics": None}) == b"\0\0\0\0"
-    assert body_of(found.request, 1, {"topics": None}) == b"\xff\xff\xff\xff"
+    assert encode_body(found.request, 0, {"topics": None}) == b"\0\0\0\0"
+    assert encode_body(found.request, 1, {"topics": None}) == b"\xff\xff\xff\xff"
 
 
 def test_unknown_tags_are_written_where_they_are_given() -> None:
     found = api(KEYS["Metadata"])
     assert found is not None
     topic = {"name": "a", UNKNOWN_TAGS: {99: b"x"}}
-    assert b"\1\x63\1x" in body_of(found.request, 9, {"topics": [topic]})
+    assert b"\1\x63\1x" in encode_body(found.request, 9, {"topics": [topic]})
 
 
 def test_every_version_of_every_api_can_be_written() -> None:
     for each in all_apis():
         for version in each.request.versions:
-            body_of(each.request, version, {})
+            encode_body(each.request, version, {})

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from conform.probe.probe_fixtures import NO_ID, Own, Topic
+from conform.probe.probe_fixtures import NO_ID, Fixtures, Topic
 from conform.probe.probe_target import Target
-from conform.probe.request_bodies import body_of
-from conform.probe.request_catalog import CHANGES_CLUSTER, READS, reading, writing
+from conform.probe.request_bodies import encode_body
+from conform.probe.request_catalog import (
+    INTER_BROKER_APIS,
+    READ_APIS,
+    read_requests,
+    write_requests,
+)
 from dissector.protocol.apis import KEYS, NAMES, api
 from replay.client.auth import Security
 
-OWN = Own(Target("127.0.0.1:9092", Security(), 1.0, True))
-TOPIC = Topic(OWN.new_topic("t"), NO_ID, 1)
-WRITES = writing(OWN, TOPIC)
+OWN = Fixtures(Target("127.0.0.1:9092", Security(), 1.0, True))
+TOPIC = Topic(OWN.topic_name("t"), NO_ID, 1)
+WRITES = write_requests(OWN, TOPIC)
 
 
 def test_each_api_is_of_one_kind() -> None:
-    kinds = (READS, WRITES.keys(), CHANGES_CLUSTER)
+    kinds = (READ_APIS, WRITES.keys(), INTER_BROKER_APIS)
     assert set().union(*kinds) == set(NAMES.values())
     assert sum(map(len, kinds)) == len(NAMES)
 
 
 def test_all_versions_can_be_written() -> None:
-    asked = {name: (lambda _, fields=fields: fields) for name, fields in reading("no-such").items()}
+    asked = {
+        name: (lambda _, fields=fields: fields) for name, fields in read_requests("no-such").items()
+    }
     for name, fields in {**asked, **WRITES}.items():
         found = api(KEYS[name])
         assert found is not None
         for version in found.request.versions:
-            body_of(found.request, version, fields(version))
+            encode_body(found.request, version, fields(version))
 
 
 def test_only_what_is_ours_is_named() -> None:

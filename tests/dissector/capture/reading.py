@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from dissector.capture.columns import DATA, END, IN_DATA, NEVER, Chunks
+from dissector.capture.columns import DATA, END, IN_WINDOW, NEVER, Chunks
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.packets.layers import Layers
 from dissector.capture.tcp.reassembly import Streams
@@ -79,7 +79,7 @@ def _rows(chunks: Chunks) -> Iterator[Row]:
         kind, length = int(chunks.kind[i]), int(chunks.length[i])
         what: bytes | int | None = length
         if kind == DATA:
-            where = chunks.data if chunks.origin[i] == IN_DATA else chunks.held
+            where = chunks.data if chunks.origin[i] == IN_WINDOW else chunks.carry_over
             start = int(chunks.start[i])
             what = where[start : start + length].tobytes()
             assert len(what) == length
@@ -92,5 +92,5 @@ def _rows(chunks: Chunks) -> Iterator[Row]:
             int(chunks.packet[i]),
             int(chunks.time_ns[i]),
             int(chunks.release[i]),
-            (int(chunks.horizon[i, 0]), int(chunks.horizon[i, 1])),
+            (int(chunks.barrier[i, 0]), int(chunks.barrier[i, 1])),
         )

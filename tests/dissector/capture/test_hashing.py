@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dissector import open_capture
-from dissector.capture.hashing import SECRET, scatter, scatter_ends
-from dissector.capture.packets.networks import Networks, slot
-from dissector.capture.tcp.connection_state import Key
-from dissector.capture.tcp.connection_table import Register
-from dissector.capture.tcp.flow_table import Flows
+from dissector.capture.hashing import SECRET, hash_endpoints, hash_key
+from dissector.capture.packets.networks import Networks, find_slot
+from dissector.capture.tcp.connection_state import FlowKey
+from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.capture.tcp.flow_table import FlowTable
 
 SLOTS = 1 << 12
 CAPTURE = Path(__file__).parents[3] / "captures" / "demo.pcap"
@@ -33,7 +33,7 @@ def most_in_a_slot(hashes: list[int]) -> int:
     return int(np.bincount(np.array(hashes) & (SLOTS - 1)).max())
 
 
-KEYS: dict[str, list[Key]] = {
+KEYS: dict[str, list[FlowKey]] = {
     "networks": [(i, 0, 5, 1000, 0, 6, 9092) for i in range(2000)],
     "ports": [(0, 0, 5, i, 0, 6, 9092) for i in range(2000)],
     "high halves": [(0, i << 32, 5, 1000, 0, 6, 9092) for i in range(2000)],
@@ -46,15 +46,17 @@ KEYS: dict[str, list[Key]] = {
 @pytest.mark.parametrize("kind", KEYS)
 def test_keys_of_any_order_are_scattered(kind: str) -> None:
     other_secret()
-    assert most_in_a_slot([scatter_ends(SECRET.tolist(), *key) for key in KEYS[kind]]) < 12
-    assert most_in_a_slot([scatter(SECRET.tolist(), key[0] << 12) for key in KEYS["networks"]]) < 12
+    assert most_in_a_slot([hash_endpoints(SECRET.tolist(), *key) for key in KEYS[kind]]) < 12
+    assert (
+        most_in_a_slot([hash_key(SECRET.tolist(), key[0] << 12) for key in KEYS["networks"]]) < 12
+    )
 
 
 def test_hashes_follow_from_the_secret() -> None:
     key = KEYS["ports"][3]
-    before = scatter_ends(SECRET.tolist(), *key), scatter(SECRET.tolist(), 5)
+    before = hash_endpoints(SECRET.tolist(), *key), hash_key(SECRET.tolist(), 5)
     other_secret()
-    assert (scatter_ends(SECRET.tolist(), *key), scatter(SECRET.tolist(), 5)) != before
+    assert (hash_endpoints(SECRET.tolist(), *key), hash_key(SECRET.tolist(), 5)) != before
 
 
 def test_rows_do_not_depend_on_the_secret() -> None:
@@ -64,18 +66,18 @@ def test_rows_do_not_depend_on_the_secret() -> None:
 
 
 def test_tables_of_another_process_are_scattered_anew() -> None:
-    known, networks = Register(), Networks()
-    flows = Flows(known)
+    known, networks = ConnectionTable(), Networks()
+    flows = FlowTable(known)
     for number, key in enumerate(KEYS["ports"][:100]):
         known.begin(key, 0, 0)
         flows.put(key, 2 * number)
-        networks.learn(number + 1)
+        networks.add_tags(number + 1)
     kept = pickle.dumps((flows, networks))
     other_secret()
     flows, networks = pickle.loads(kept)
     assert [flows.owner(key) for key in KEYS["ports"][:101]] == [*range(0, 200, 2), -1]
     for number in range(100):
-        place = slot(networks.by_tags.data, SECRET.data, number + 1)
+        place = find_slot(networks.by_tags.data, SECRET.data, number + 1)
         assert networks.by_tags[place].tolist() == [number + 1, number + 1]
     networks.learn(101)
     assert networks.names[101] == "vlan 101"

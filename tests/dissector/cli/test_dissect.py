@@ -261,7 +261,7 @@ def test_standard_input_is_read_in_columns_too(good: Run, monkeypatch: pytest.Mo
             super().__post_init__()
             windows.append(self)
 
-    monkeypatch.setattr(exchange_facts, "WORTHWHILE", 1)
+    monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", 1)
     monkeypatch.setattr(message_rows, "TableWindow", Window)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(capture.read_bytes())))
     assert good("dissect", "-", "-T", "ndjson").out == told.replace(str(capture), "-")

@@ -121,7 +121,7 @@ def test_a_filter_gives_the_same_from_columns_and_one_by_one(
 ) -> None:
     told = []
     for number, worthwhile in enumerate((1, 10**9)):
-        monkeypatch.setattr(exchange_facts, "WORTHWHILE", worthwhile)
+        monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", worthwhile)
         file = tmp_path / f"{number}.parquet"
         to_file = ["-o", file] if "parquet" in command else []
         out = good(*command, shop, "-Y", text, *to_file).out

@@ -267,7 +267,7 @@ def test_bodies_are_the_same_from_columns_and_one_by_one(
     told = []
     chosen = ["-Y", filter_text] if filter_text else []
     for number, worthwhile in enumerate((1, 10**9)):
-        monkeypatch.setattr(exchange_facts, "WORTHWHILE", worthwhile)
+        monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", worthwhile)
         file = tmp_path / str(number)
         good("pairs", shop, "-T", form, "--bodies", "-o", file, *chosen)
         told.append(polars.read_parquet(file) if form == "parquet" else file.read_bytes())

@@ -213,7 +213,7 @@ def test_a_filter_asks_each_record(
     text: str,
     numbers: list[int],
 ) -> None:
-    monkeypatch.setattr("dissector.engine.exchanges.exchange_facts.WORTHWHILE", worthwhile)
+    monkeypatch.setattr("dissector.engine.exchanges.exchange_facts.MIN_BULK_EXCHANGES", worthwhile)
     rows = good("records", mixed, "-T", "ndjson").rows
     found = good("records", mixed, "-T", "ndjson", "-Y", text).rows
     assert found == [rows[number] for number in numbers]

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from dissector.cli.sorting import sort_names, sorted_part, sorted_rows
 from dissector.engine.tables.column_types import (
-    Buffers,
     Coded,
     Columns,
     Headers,
     Integers,
     JsonTexts,
     Milliseconds,
+    SliceBuffers,
     Slices,
 )
 from dissector.engine.tables.exchange_table import NONE
-from dissector.engine.tables.frames import Part, Woven, pieces, rows_one_by_one
+from dissector.engine.tables.frames import MixedRows, TablePart, iter_rows, split_mixed
 from dissector.errors import UsageError
 
 
@@ -85,8 +85,8 @@ class Pool:
             self.texts[2] += value or b""
         return kind(np.array(start, np.int64), np.array(length, np.int64), None)  # type: ignore[arg-type]
 
-    def buffers(self) -> Buffers:
-        return Buffers(*(np.frombuffer(bytearray(text), np.uint8) for text in self.texts))
+    def buffers(self) -> SliceBuffers:
+        return SliceBuffers(*(np.frombuffer(bytearray(text), np.uint8) for text in self.texts))
 
 
 def in_columns(rows: list[dict[str, Any]]) -> Columns:
@@ -135,8 +135,8 @@ def alone(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @st.composite
-def parts(draw: st.DrawFn) -> list[Part]:
-    out: list[Part] = []
+def parts(draw: st.DrawFn) -> list[TablePart]:
+    out: list[TablePart] = []
     for rows in draw(st.lists(st.lists(ROWS, max_size=6), max_size=3)):
         match draw(st.sampled_from(["columns", "woven", "rows"])) if rows else "rows":
             case "columns":
@@ -144,20 +144,20 @@ def parts(draw: st.DrawFn) -> list[Part]:
             case "woven":
                 at = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=3)))
                 between = [list(map(alone, draw(st.lists(ROWS, max_size=2)))) for _ in at]
-                out.append(Woven(in_columns(rows), at, between))
+                out.append(MixedRows(in_columns(rows), at, between))
             case _:
                 out.append(map(alone, rows))
     return out
 
 
-def flat(part: Part) -> list[dict[str, Any]]:
-    rows = [row for piece in pieces([part]) for row in rows_one_by_one(piece)]
+def flat(part: TablePart) -> list[dict[str, Any]]:
+    rows = [row for piece in split_mixed([part]) for row in iter_rows(piece)]
     return [{name: value for name, value in row.items() if name != "more"} for row in rows]
 
 
 @given(parts(), st.lists(st.sampled_from(list(CELLS)), min_size=1, max_size=2))
-def test_columns_are_sorted_as_rows_are(some: list[Part], names: list[str]) -> None:
-    some = [each if isinstance(each, (Mapping, Woven)) else list(each) for each in some]
+def test_columns_are_sorted_as_rows_are(some: list[TablePart], names: list[str]) -> None:
+    some = [each if isinstance(each, (Mapping, MixedRows)) else list(each) for each in some]
     rows = [row for each in some for row in flat(each)]
     expected = sorted_rows(map(texts, rows), names)
     assert list(map(texts, flat(sorted_part(some, names)))) == expected

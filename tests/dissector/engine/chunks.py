@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from dissector.capture.columns import DATA, END, GAP, IN_DATA, IN_HELD, NEVER, Chunks
+from dissector.capture.columns import DATA, END, GAP, IN_CARRY_OVER, IN_WINDOW, NEVER, Chunks
 from dissector.capture.tcp.connections import Connection, Side
 from tests.frames import request, response, sized
 from tests.packets import pieces
@@ -47,17 +47,17 @@ def columns(rows: Sequence[Chunk]) -> Chunks:
 
     return Chunks(
         data=np.frombuffer(bytes(data), np.uint8),
-        held=np.frombuffer(bytes(held), np.uint8),
+        carry_over=np.frombuffer(bytes(held), np.uint8),
         connection=numbers(lambda row: row.connection),
         side=numbers(lambda row: row.side, np.int8),
         kind=numbers(lambda row: row.kind, np.int8),
-        origin=numbers(lambda row: IN_HELD if row.held else IN_DATA, np.int8),
+        origin=numbers(lambda row: IN_CARRY_OVER if row.held else IN_WINDOW, np.int8),
         start=np.array(start, np.int64),
         length=numbers(lambda row: row.missing or len(row.data)),
         packet=numbers(lambda row: row.packet),
         time_ns=numbers(lambda row: row.packet * STEP_NS),
         release=numbers(lambda row: row.packet),
-        horizon=numbers(lambda row: row.horizon).reshape(-1, 2),
+        barrier=numbers(lambda row: row.horizon).reshape(-1, 2),
     )
 
 

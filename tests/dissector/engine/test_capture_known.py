@@ -80,7 +80,7 @@ def test_shared_tcp_captures_are_read_and_none_is_taken_for_kafka(file: Path) ->
             list(capture)
         return
     assert list(capture) == []
-    spoken = {talk.speaks for talk in capture.reading.conversations}
+    spoken = {talk.speaks for talk in capture.reading.correlator}
     assert spoken <= {"", "other", "tls"}
     assert capture.reading.packets > 0
 
@@ -119,10 +119,10 @@ def test_own_captures(file: Path) -> None:
         for message in exchange.messages:
             check_message(message, exchange)
     reading = capture.reading
-    spoken = {talk.speaks for talk in reading.conversations}
+    spoken = {talk.speaks for talk in reading.correlator}
     assert spoken <= {"", "kafka", "tls"}
     assert count > 0 or spoken == {"tls"}
-    assert reading.feed.passed_over == {}
+    assert reading.source.passed_over == {}
 
 
 def check_row(exchange: Exchange, file: Path) -> None:

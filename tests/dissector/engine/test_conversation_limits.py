@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dissector.engine.correlation import connection_correlator
-from dissector.engine.correlation.connection_correlator import EARLY_NS, Conversation
-from dissector.engine.correlation.exchange_rows import Row
+from dissector.engine.correlation.connection_correlator import (
+    MAX_EARLY_RESPONSE_NS,
+    ConnectionCorrelator,
+)
+from dissector.engine.correlation.exchange_rows import ExchangeRow
 from dissector.engine.tables.exchange_table import STATUS
 from tests.frames import request, response
 
@@ -24,10 +27,10 @@ def told(n: int) -> bytes:
 
 def talk(lines: list[tuple[int, bytes, int]], whole: bool = True) -> list[tuple[str, int]]:
     """Say (side, data, millisecond) lines; return status and id of the rows."""
-    rows: list[Row] = []
-    it = Conversation(0, whole, rows.append)
+    rows: list[ExchangeRow] = []
+    it = ConnectionCorrelator(0, whole, rows.append)
     for packet, (side, data, ms) in enumerate(lines):
-        it.data(side, data, packet, ms * MS)
+        it.add_data(side, data, packet, ms * MS)
     before = len(rows)
     it.end()
     seen = []
@@ -49,7 +52,7 @@ def test_response_before_the_first_request_of_a_whole_connection() -> None:
 
 
 def test_response_waits_only_so_long() -> None:
-    late = EARLY_NS // MS
+    late = MAX_EARLY_RESPONSE_NS // MS
     lines = [(0, beat(1), 0), (1, told(2), 1), (0, beat(3), 1 + late), (1, told(3), 2 + late)]
     assert talk(lines) == [("orphan", 2), ("answered", 3), ("unanswered at the end", 1)]
 
@@ -65,11 +68,11 @@ def test_response_with_an_id_of_the_past_does_not_wait() -> None:
 def test_stream_in_which_nothing_is_believed_is_not_kept(
     whole: bool, side: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_correlator, "KEEP_BYTES", 5000)
-    monkeypatch.setattr(connection_correlator, "START_BYTES", 1 << 30)
-    it = Conversation(0, whole, lambda row: None)
+    monkeypatch.setattr(connection_correlator, "MIN_RETAINED_BYTES", 5000)
+    monkeypatch.setattr(connection_correlator, "MAX_FIRST_REQUEST_OFFSET", 1 << 30)
+    it = ConnectionCorrelator(0, whole, lambda row: None)
     for packet in range(100):
-        it.data(side, b"\x80" * 1000, packet, 0)
+        it.add_data(side, b"\x80" * 1000, packet, 0)
         assert len(it.streams[side].buffer) <= 11_000
     assert it.speaks == ""
     it.end()
@@ -77,13 +80,13 @@ def test_stream_in_which_nothing_is_believed_is_not_kept(
 
 
 def test_responses_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_correlator, "KEEP_BYTES", 5000)
-    it = Conversation(0, False, lambda row: None)
-    it.data(0, beat(1), 0, 0)
-    it.data(1, told(1), 1, 1)
-    it.gap(1, 7, 2, 2)
+    monkeypatch.setattr(connection_correlator, "MIN_RETAINED_BYTES", 5000)
+    it = ConnectionCorrelator(0, False, lambda row: None)
+    it.add_data(0, beat(1), 0, 0)
+    it.add_data(1, told(1), 1, 1)
+    it.add_gap(1, 7, 2, 2)
     for packet in range(100):
-        it.data(1, b"\x80" * 1000, 3 + packet, 3)
+        it.add_data(1, b"\x80" * 1000, 3 + packet, 3)
         assert len(it.streams[1].buffer) <= 11_000
     assert it.streams[1].skipped >= 89_000
 
@@ -91,11 +94,11 @@ def test_responses_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.Monkey
 def test_responses_alone_are_known_before_they_are_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connection_correlator, "KEEP_BYTES", 200)
-    rows: list[Row] = []
-    it = Conversation(0, False, rows.append)
+    monkeypatch.setattr(connection_correlator, "MIN_RETAINED_BYTES", 200)
+    rows: list[ExchangeRow] = []
+    it = ConnectionCorrelator(0, False, rows.append)
     for n in range(100):
-        it.data(1, told(n), n, n)
+        it.add_data(1, told(n), n, n)
     assert len(rows) > 90
     it.end()
     assert [row.response.data[:4] for row in rows] == [n.to_bytes(4, "big") for n in range(100)]

@@ -44,7 +44,7 @@ def capture(offset_s: int) -> bytes:
 def test_rows_are_the_same_and_no_latency_wraps(
     worthwhile: int, offset_s: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange_facts, "WORTHWHILE", worthwhile)
+    monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", worthwhile)
     path = tmp_path / "odd.pcapng"
     path.write_bytes(capture(offset_s))
     by_objects = [exchange.row() for exchange in open_capture(path)]

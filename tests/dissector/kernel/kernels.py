@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from dissector.kernel import part
+from dissector.kernel import device_function
 
 FACTOR = 31
 
@@ -21,17 +21,17 @@ SOME = (2, 3, 5)
 TEXT = "no number"
 
 
-@part
+@device_function
 def even(number: int) -> bool:
     return number == 0 or odd(number - 1)
 
 
-@part
+@device_function
 def odd(number: int) -> bool:
     return number != 0 and even(number - 1)
 
 
-@part
+@device_function
 def scaled(number: int) -> int:
     return number * FACTOR
 

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dissector.kernel.machine import ENTRY, assemble, host, load
+from dissector.kernel.machine import ENTRY_POINT, assemble, host_description, load
 
 DOUBLED = f"""
-define i32 @{ENTRY}(ptr %result, ptr %words) {{
+define i32 @{ENTRY_POINT}(ptr %result, ptr %words) {{
   %word = load i64, ptr %words
   %doubled = call i64 @twice(i64 %word)
   store i64 %doubled, ptr %result
@@ -43,7 +43,7 @@ def test_code_of_the_same_names_stays_apart() -> None:
 def test_the_machines_own_copy_may_be_called() -> None:
     text = f"""
     declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-    define i32 @{ENTRY}(ptr %result, ptr %words) {{
+    define i32 @{ENTRY_POINT}(ptr %result, ptr %words) {{
       %size = load i64, ptr %words
       call void @llvm.memcpy.p0.p0.i64(ptr %result, ptr %words, i64 %size, i1 false)
       ret i32 5
@@ -59,7 +59,9 @@ def test_the_machines_own_copy_may_be_called() -> None:
     ],
 )
 def test_what_is_in_a_runtime_is_refused(declared: str, use: str) -> None:
-    text = f"{declared}\ndefine i32 @{ENTRY}(ptr %result, ptr %words) {{\n{use}\nret i32 5\n}}"
+    text = (
+        f"{declared}\ndefine i32 @{ENTRY_POINT}(ptr %result, ptr %words) {{\n{use}\nret i32 5\n}}"
+    )
     with pytest.raises(TypeError, match="it needs NRT_Free"):
         assemble(text)
 
@@ -71,4 +73,4 @@ def test_many_threads_may_call_it() -> None:
 
 
 def test_the_host_is_the_same_each_time() -> None:
-    assert host() == host()
+    assert host_description() == host_description()

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.kernel import Kernel
-from dissector.kernel.memcpy import move
+from dissector.kernel.memcpy import copy_bytes
 
 
 def _move(target: Any, at: int, source: Any, start: int, length: int) -> int:
-    move(target, at, source, start, length)
+    copy_bytes(target, at, source, start, length)
     return at + length
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.kernel import Kernel
-from dissector.kernel.native_call import NOT_CALLED, unpack_by
+from dissector.kernel.native_call import NOT_CALLED, call_decompressor
 
 FUNCTION = ctypes.CDLL(lz4.block._block.__file__).LZ4_decompress_safe
 ADDRESS = ctypes.cast(FUNCTION, ctypes.c_void_p).value
@@ -20,7 +20,7 @@ ADDRESS = ctypes.cast(FUNCTION, ctypes.c_void_p).value
 def _unpack(
     function: int, source: Any, start: int, length: int, target: Any, at: int, room: int
 ) -> int:
-    return unpack_by(function, source, start, length, target, at, room)
+    return call_decompressor(function, source, start, length, target, at, room)
 
 
 KERNEL = Kernel(_unpack)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dissector.kernel.source import description, is_part, names
+from dissector.kernel.source import fingerprint, is_device_function, referenced_globals
 from tests.dissector.kernel import kernels
 
 
@@ -19,40 +19,40 @@ def changed(function: Callable[..., Any], **values: Any) -> Any:
 
 
 def test_names() -> None:
-    assert names(kernels.total) == {"scaled": kernels.scaled}
-    assert names(kernels.scaled) == {"FACTOR": 31}
-    assert names(kernels.named) == {"RED": 7, "SOME": (2, 3, 5)}
-    assert type(names(kernels.named)["RED"]) is int
-    assert names(kernels.even) == {"odd": kernels.odd}
+    assert referenced_globals(kernels.total) == {"scaled": kernels.scaled}
+    assert referenced_globals(kernels.scaled) == {"FACTOR": 31}
+    assert referenced_globals(kernels.named) == {"RED": 7, "SOME": (2, 3, 5)}
+    assert type(referenced_globals(kernels.named)["RED"]) is int
+    assert referenced_globals(kernels.even) == {"odd": kernels.odd}
 
 
 def test_parts_are_marked() -> None:
-    assert is_part(kernels.scaled)
-    assert not is_part(kernels.total)
-    assert not is_part([])
+    assert is_device_function(kernels.scaled)
+    assert not is_device_function(kernels.total)
+    assert not is_device_function([])
 
 
 def test_a_description_stays_the_same() -> None:
-    assert description(kernels.total) == description(changed(kernels.total))
-    assert " at 0x" not in description(kernels.total)
+    assert fingerprint(kernels.total) == fingerprint(changed(kernels.total))
+    assert " at 0x" not in fingerprint(kernels.total)
 
 
 def test_a_description_tells_constants() -> None:
-    assert description(kernels.named) != description(changed(kernels.named, RED=8))
-    assert description(kernels.named) != description(changed(kernels.named, SOME=(2, 3, 6)))
+    assert fingerprint(kernels.named) != fingerprint(changed(kernels.named, RED=8))
+    assert fingerprint(kernels.named) != fingerprint(changed(kernels.named, SOME=(2, 3, 6)))
 
 
 def test_a_description_tells_parts_of_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = description(kernels.total)
+    before = fingerprint(kernels.total)
     monkeypatch.setattr(kernels, "FACTOR", 32)
-    assert description(kernels.total) != before
+    assert fingerprint(kernels.total) != before
 
 
 def test_a_description_tells_code_and_not_what_is_said_of_it() -> None:
     def twin(source: str) -> str:
         made: dict[str, Any] = {}
         exec(source, made)
-        return description(made["kernel"])
+        return fingerprint(made["kernel"])
 
     one = twin("def kernel(a):\n    return a + 1")
     assert twin('def kernel(a):\n    "Words."\n\n    return a + 1').count("\n") == one.count("\n")
@@ -63,7 +63,7 @@ def test_a_description_tells_code_and_not_what_is_said_of_it() -> None:
 
 
 def test_parts_that_call_one_another() -> None:
-    assert "odd" in description(kernels.recursive)
+    assert "odd" in fingerprint(kernels.recursive)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_parts_that_call_one_another() -> None:
 )
 def test_other_names_are_refused(function: Callable[..., Any], why: str) -> None:
     with pytest.raises(TypeError, match=why):
-        names(function)
+        referenced_globals(function)
 
 
 def test_variables_of_another_function_are_refused() -> None:
@@ -87,4 +87,4 @@ def test_variables_of_another_function_are_refused() -> None:
         return outer
 
     with pytest.raises(TypeError, match="of another function"):
-        description(kernel)
+        fingerprint(kernel)

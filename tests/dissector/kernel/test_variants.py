@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dissector.kernel import compiler, machine, store, variants
-from dissector.kernel.arguments import ArrayType, Types, Unfit
+from dissector.kernel.arguments import ArrayType, SignatureMismatch, Types
 from dissector.kernel.variants import variant
 from tests.dissector.kernel import kernels
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let nothing be compiled or loaded yet."""
     monkeypatch.setenv("KAFKASHARK_CACHE", str(tmp_path))
     monkeypatch.setattr(variants, "_loaded", {})
-    monkeypatch.setattr(variants, "_told", set())
+    monkeypatch.setattr(variants, "_notified", set())
     return tmp_path / "kernels"
 
 
@@ -90,7 +90,7 @@ def test_another_processor_is_noticed(
     compiled: list[Types], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert total() == 67
-    monkeypatch.setattr(variants, "_makers", lambda: ("another",))
+    monkeypatch.setattr(variants, "_toolchain", lambda: ("another",))
     assert total() == 67
     assert len(compiled) == 2
 
@@ -137,7 +137,7 @@ def test_arguments_that_do_not_fit() -> None:
     assert made is not None
     data = np.zeros(3, np.uint8)
     for wrong in ((data,), (data, 1, 2), (data, 2**63), (data, data), (3, data), (data[::2], 1)):
-        with pytest.raises(Unfit):
+        with pytest.raises(SignatureMismatch):
             made(*wrong)
 
 
@@ -170,7 +170,7 @@ def test_processes_share_one(
         (folder / name).write_bytes(code)
         yield
 
-    monkeypatch.setattr(store, "turn", waited)
+    monkeypatch.setattr(store, "compile_lock", waited)
     assert total() == 67
     assert compiled == [BYTES]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dissector.engine.correlation.exchange_rows import Row, columns
+from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
 from dissector.engine.correlation.framer import Frame
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
@@ -22,20 +22,20 @@ PRODUCE, FETCH = 0, 1
 Texts = list[tuple[str | None, str | None]]
 
 
-def exchange(asked: bytes | None, answer: bytes | None = None, missing: int = 0) -> Row:
+def exchange(asked: bytes | None, answer: bytes | None = None, missing: int = 0) -> ExchangeRow:
     """Return an exchange of frames without sizes."""
 
     def frame(data: bytes | None) -> Frame | None:
         return None if data is None else Frame(0, data, len(data) + missing, 1, 1, 0)
 
-    return Row(0, ANSWERED, 0, frame(asked), frame(answer))
+    return ExchangeRow(0, ANSWERED, 0, frame(asked), frame(answer))
 
 
 def split(table: Exchanges) -> Exchanges:
-    """Let half of the messages lie in `data`, the rest in `held`."""
+    """Let half of the messages lie in `data`, the rest in `carry_over`."""
     starts = np.sort(np.concatenate((table.request.start, table.response.start)))
     cut = max(int(starts[len(starts) // 2]), 0) if len(starts) else 0
-    return replace(table, data=table.held[:cut], held=table.held[cut:])
+    return replace(table, data=table.carry_over[:cut], carry_over=table.carry_over[cut:])
 
 
 def one_by_one(table: Exchanges, show_secrets: bool = False) -> Texts:
@@ -68,22 +68,22 @@ def in_bulk(table: Exchanges, show_secrets: bool = False) -> Texts:
     return out
 
 
-def check(rows: Sequence[Row], show_secrets: bool = False) -> Texts:
+def check(rows: Sequence[ExchangeRow], show_secrets: bool = False) -> Texts:
     """Hold both against each other; return the texts."""
-    table = split(columns(rows))
+    table = split(to_exchange_table(rows))
     texts = in_bulk(table, show_secrets)
     assert texts == one_by_one(table, show_secrets)
     return texts
 
 
-def produce(*contents: bytes | None, topic: str = "orders", version: int = 9) -> Row:
+def produce(*contents: bytes | None, topic: str = "orders", version: int = 9) -> ExchangeRow:
     """Return a Produce exchange, with a partition for each `records` field."""
     partitions = [{"index": n, "records": each} for n, each in enumerate(contents)]
     topics = [{"name": topic, "partition_data": partitions}]
     return exchange(request(PRODUCE, version, 1, acks=1, topic_data=topics)[4:])
 
 
-def fetched(*contents: bytes | None, version: int = 11) -> Row:
+def fetched(*contents: bytes | None, version: int = 11) -> ExchangeRow:
     """Return a Fetch exchange, with a partition for each `records` field."""
     partitions = [
         {

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from dissector.engine.tables.column_types import (
-    Buffers,
     Coded,
     Columns,
     Headers,
     Integers,
     Milliseconds,
+    SliceBuffers,
     Slices,
 )
 from dissector.engine.tables.exchange_table import NONE
@@ -67,7 +67,7 @@ class _Bytes:
             places.append(len(filled[which]))
             filled[which] += content or b""
         sizes = [0, len(filled[0]), len(filled[0]) + len(filled[1])]
-        buffers = Buffers(*(np.frombuffer(bytes(each), np.uint8) for each in filled))
+        buffers = SliceBuffers(*(np.frombuffer(bytes(each), np.uint8) for each in filled))
         start = [
             NONE if content is None else place + sizes[which]
             for (which, content), place in zip(self.laid, places, strict=True)

@@ -15,7 +15,7 @@ from dissector.errors import PipelineError, UsageError
 from pipeline import register
 from pipeline.jobs import local_job
 from pipeline.jobs.data_source import CaptureReader, KafkaCapture
-from pipeline.jobs.session import told
+from pipeline.jobs.session import spark_errors
 from pipeline.tables.table_builder import Wanted
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import write
@@ -117,7 +117,7 @@ def test_spark_reads_captures(spark: SparkSession, tmp_path: Path) -> None:
     of_records = Wanted(tables=frozenset(("records",)))
     assert records.count() == len(local_job.dissect([DEMO], of_records)["records"]) > 300
     missing = spark.read.format("kafka-capture").load("missing.pcap")
-    with pytest.raises(PipelineError, match=r"^missing.pcap: no such file$"), told():
+    with pytest.raises(PipelineError, match=r"^missing.pcap: no such file$"), spark_errors():
         missing.count()
     with pytest.raises(PySparkException, match="table takes"):
         spark.read.format("kafka-capture").option("table", "x").load(DEMO)

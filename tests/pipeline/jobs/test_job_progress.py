@@ -35,10 +35,10 @@ def test_the_line_has_the_stage_and_its_tasks(monkeypatch: pytest.MonkeyPatch) -
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr("pipeline.jobs.job_progress.monotonic", lambda: clock.now)
     progress = Progress(_context((3, 8), (0, 4)))
-    progress.say("dissecting")
+    progress.set_stage("dissecting")
     assert progress.line() == "dissecting, 3 of 12 tasks, 0 s"
     progress = Progress(_context())
-    progress.say("looking for captures")
+    progress.set_stage("looking for captures")
     clock.now += 90
     assert progress.line() == "looking for captures, 90 s"
 
@@ -50,5 +50,5 @@ def test_only_a_screen_is_written_to(screen: Any, monkeypatch: pytest.MonkeyPatc
     # However long the machine takes for what follows, no line is due meanwhile.
     monkeypatch.setattr("pipeline.jobs.job_progress.EVERY_S", 3600)
     with Progress(_context((1, 2))) as progress:
-        progress.say("dissecting")
+        progress.set_stage("dissecting")
     assert written.getvalue() == ("\r\x1b[K" if screen is Terminal else "")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.jobs.local_job import dissect, dissect_ranges, planned
+from pipeline.jobs.local_job import dissect, dissect_ranges, plan_ranges
 from pipeline.split.byte_ranges import Range, ranges_of
 from pipeline.split.collection import Collection
 from pipeline.tables.table_builder import Wanted
@@ -157,12 +157,12 @@ def test_what_stays_within_a_range_does_not_travel(tmp_path: Path) -> None:
     talks = [[each for each in crossing() if each.talk == number] for number in (0, 1)]
     parts = [talks[0], later(talks[1], 1000), later(talks[0], 2000)]
     files = [write(tmp_path / f"{number}.pcap", part) for number, part in enumerate(parts)]
-    plan = planned(ranges_of(Collection.of(files)))
+    plan = plan_ranges(ranges_of(Collection.of(files)))
     firsts = [0, len(talks[0]), len(talks[0]) + len(talks[1])]
     assert [each.first_packet for each in plan.ranges] == firsts
     # The first and the third file hold the same connection.
     assert len(plan.crossing) == 1
-    assert len(planned(ranges_of(Collection.of(files[:2]))).crossing) == 0
+    assert len(plan_ranges(ranges_of(Collection.of(files[:2]))).crossing) == 0
 
 
 def test_a_closed_connection_that_waits_for_what_is_missing(tmp_path: Path) -> None:

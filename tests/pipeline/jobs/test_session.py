@@ -14,7 +14,7 @@ import pytest
 
 from dissector.errors import PipelineError, UsageError
 from pipeline.jobs.java_home import find_java
-from pipeline.jobs.session import open_session, sweep, what_failed
+from pipeline.jobs.session import error_summary, open_session, remove_stale_folders
 
 PYTHON_FAILED = """[PYTHON_EXCEPTION] An exception was thrown from the Python worker:
 Traceback (most recent call last):
@@ -79,7 +79,7 @@ pyspark.errors.exceptions.captured.PythonException: An exception was thrown from
     ],
 )
 def test_one_line_says_what_failed(text: str, line: str) -> None:
-    assert what_failed(text) == line
+    assert error_summary(text) == line
 
 
 def test_what_a_killed_session_left_is_removed_but_for_its_log(
@@ -92,7 +92,7 @@ def test_what_a_killed_session_left_is_removed_but_for_its_log(
     for folder in (dead, alive):
         (folder / "spill").mkdir(parents=True)
         (folder / "spark.log").touch()
-    sweep()
+    remove_stale_folders()
     assert [file.name for file in dead.iterdir()] == ["spark.log"]
     assert (alive / "spill").exists()
 

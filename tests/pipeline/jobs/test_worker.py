@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.jobs.worker import MANY, settle
+from pipeline.jobs.worker import FREEZE_THRESHOLD, freeze_garbage
 
 
 class Knot:
@@ -34,16 +34,16 @@ def after_a_task() -> None:
 def test_what_tasks_have_loaded_is_out_of_sight_whenever_they_did(process: None) -> None:
     loaded = []
     for _ in range(2):
-        loaded += [[number] for number in range(2 * MANY)]
+        loaded += [[number] for number in range(2 * FREEZE_THRESHOLD)]
         after_a_task()
-        settle()
-        assert len(gc.get_objects()) <= MANY
+        freeze_garbage()
+        assert len(gc.get_objects()) <= FREEZE_THRESHOLD
     assert gc.get_freeze_count() > len(loaded)
 
 
 def test_garbage_of_later_tasks_goes_away(process: None) -> None:
     after_a_task()
-    settle()
+    freeze_garbage()
     garbage = weakref.ref(Knot())
     after_a_task()
     assert garbage() is None
@@ -51,11 +51,11 @@ def test_garbage_of_later_tasks_goes_away(process: None) -> None:
 
 def test_the_little_that_a_task_leaves_stays_in_sight(process: None) -> None:
     after_a_task()
-    settle()
+    freeze_garbage()
     kept = gc.get_freeze_count()
     knot = Knot()
     after_a_task()
-    settle()
+    freeze_garbage()
     assert gc.get_freeze_count() <= kept
     garbage = weakref.ref(knot)
     del knot

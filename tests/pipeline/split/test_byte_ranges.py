@@ -6,7 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dissector.errors import Problem
-from pipeline.split.byte_ranges import BEYOND, LOST, UNKNOWN, Range, Seen, prove, proven, ranges_of
+from pipeline.split.byte_ranges import (
+    BEYOND,
+    START_UNKNOWN,
+    UNKNOWN,
+    Range,
+    RangeScan,
+    misplaced,
+    placed_ranges,
+    ranges_of,
+)
 from pipeline.split.collection import Collection, File
 
 
@@ -33,7 +42,7 @@ def test_large_pcap_files_are_divided() -> None:
 def read(ranges: list[Range], starts: list[int], guess: Callable[[int], int]) -> list[Range]:
     """Read ranges of a file with records at these bytes until all are proven."""
     end = starts[-1] + 10
-    found: dict[int, Seen] = {}
+    found: dict[int, RangeScan] = {}
     again = list(ranges)
     while again:
         for each in again:
@@ -41,10 +50,10 @@ def read(ranges: list[Range], starts: list[int], guess: Callable[[int], int]) ->
             # A wrong guess finds no record, or soon finds its way.
             mine = [at for at in starts if start <= at and (each.end is None or at < each.end)]
             stop = min([at for at in starts if each.end is not None and at >= each.end] or [end])
-            found[each.number] = Seen(each.number, start, stop, len(mine), damaged=False)
-        again = prove(ranges, found)
+            found[each.number] = RangeScan(each.number, start, stop, len(mine), damaged=False)
+        again = misplaced(ranges, found)
         assert all(each.proven for each in again)
-    return proven(ranges, found)
+    return placed_ranges(ranges, found)
 
 
 def test_right_guesses_are_not_read_again() -> None:
@@ -73,32 +82,33 @@ def test_a_record_longer_than_ranges_leaves_some_empty() -> None:
 def test_behind_damage_nothing_is_read() -> None:
     ranges = ranges_of(Collection((File("a", 900, 0, True), File("b", 900, 1, True))), 300)
     found = {
-        each.number: Seen(each.number, each.start, each.end or 900, 7, each.number == 1)
+        each.number: RangeScan(each.number, each.start, each.end or 900, 7, each.number == 1)
         for each in ranges
     }
-    placed = proven(ranges, found)
+    placed = placed_ranges(ranges, found)
     assert [each.is_empty for each in placed] == [False, False, True, False, False, False]
     assert placed[2].start == BEYOND
     assert [each.first_packet for each in placed] == [0, 7, 14, 14, 21, 28]
-    assert prove(ranges, found) == []
+    assert misplaced(ranges, found) == []
 
 
 def test_behind_what_can_not_be_read_guesses_are_believed() -> None:
     """What was found before it failed stays; where nothing can be guessed that is told."""
     ranges = of(1500, 300)
     found = {
-        each.number: Seen(each.number, each.start, each.end or 1500, 7, False) for each in ranges
+        each.number: RangeScan(each.number, each.start, each.end or 1500, 7, False)
+        for each in ranges
     }
-    found[1] = replace(found[1], packets=3, damaged=True, problem="lost", stop=450)
-    found[2] = replace(found[2], start=UNKNOWN, stop=900, packets=0)
+    found[1] = replace(found[1], packets=3, damaged=True, problem="lost", end=450)
+    found[2] = replace(found[2], start=UNKNOWN, end=900, packets=0)
     found[3] = replace(found[3], start=933)
-    assert prove(ranges, found) == []
-    placed = proven(ranges, found)
+    assert misplaced(ranges, found) == []
+    placed = placed_ranges(ranges, found)
     assert [each.start for each in placed] == [24, 300, 600, 933, 1200]
     assert [each.first_packet for each in placed] == [0, 7, 10, 10, 17]
     assert [each.packets for each in placed] == [None, 3, 0, None, None]
-    told = [Problem("lost", position=450), Problem(LOST, position=600)]
+    told = [Problem("lost", position=450), Problem(START_UNKNOWN, position=600)]
     assert [each.problem for each in placed] == [None, *told, None, None]
     # What is proven by others is read again as ever.
     found[4] = replace(found[4], start=UNKNOWN)
-    assert [(each.number, each.start) for each in prove(ranges, found)] == [(4, 1200)]
+    assert [(each.number, each.start) for each in misplaced(ranges, found)] == [(4, 1200)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dissector.errors import CaptureError, UsageError
-from pipeline.split.collection import Collection, File, captured, look_at
+from pipeline.split.collection import Collection, File, find_captures, inspect_file
 from tests.dissector.engine.reading.test_capture import crossing
 from tests.packets import START_NS, pcap_file, write
 from tests.pipeline.traffic import later
@@ -29,7 +29,7 @@ def test_files_are_in_the_order_of_their_first_packets(tmp_path: Path) -> None:
 def test_what_is_compressed_can_not_be_divided(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap.gz"
     path.write_bytes(gzip.compress(pcap_file(crossing())))
-    file = look_at(str(path))
+    file = inspect_file(str(path))
     assert (file.divisible, file.first_ns, file.problem) == (False, START_NS, "")
 
 
@@ -43,15 +43,15 @@ def test_files_without_packets_and_strangers_are_the_last(tmp_path: Path) -> Non
     assert found[1] == File(str(stranger), problem="not a capture: text")
     assert (found[2].problem, found[2].first_ns) == ("", None)
     # It was found, and is gone since.
-    assert look_at(str(tmp_path / "3.pcap")).problem == "no such file"
+    assert inspect_file(str(tmp_path / "3.pcap")).problem == "no such file"
 
 
 def test_a_collection_has_one_capture_at_least(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("nothing")
     with pytest.raises(CaptureError, match=r"/a\.txt: not a capture: text$"):
-        captured([str(tmp_path)])
+        find_captures([str(tmp_path)])
     empty = write(tmp_path / "c.pcap", [])
-    assert [file.path for file in captured([str(tmp_path)]).files][-1] == empty
+    assert [file.path for file in find_captures([str(tmp_path)]).files][-1] == empty
     with pytest.raises(UsageError, match="there are no captures"):
-        captured([])
+        find_captures([])

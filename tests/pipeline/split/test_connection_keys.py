@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dissector.capture.columns import Segments
 from dissector.capture.hashing import SECRET
 from pipeline.split import connection_keys
-from pipeline.split.connection_keys import KEY, Chosen, Tally, key_of, part_of
+from pipeline.split.connection_keys import KEY, ConnectionCounts, KeySet, key_of, part_of
 
 WORDS = st.integers(-(2**63), 2**63 - 1)
 End = tuple[int, int, int]
@@ -65,7 +65,7 @@ def many(count: int) -> Segments:
 
 
 def test_what_is_counted_compiled_is_what_is_counted_as_python() -> None:
-    some, tally = many(5000), Tally()
+    some, tally = many(5000), ConnectionCounts()
     tally.add(some)
     expected: dict[int, list[int]] = {}
     columns = [column.tolist() for column in connection_keys._ends(some)]
@@ -86,7 +86,7 @@ def test_what_is_counted_compiled_is_what_is_counted_as_python() -> None:
 
 
 def test_what_is_chosen_gets_a_part() -> None:
-    some, tally = many(4000), Tally()
+    some, tally = many(4000), ConnectionCounts()
     tally.add(some)
     rows = tally.rows()
     chosen = rows[::3, KEY]
@@ -94,11 +94,11 @@ def test_what_is_chosen_gets_a_part() -> None:
     own = [key_of(*a, port, *b, to) for a, port, b, to, _ in zip(*columns, strict=True)]
     expected = [part_of(key, 5) if key in set(chosen.tolist()) else -1 for key in own]
     for _ in range(3):  # as Python at first
-        into, sums = Chosen(chosen).parts(some, 5)
+        into, sums = KeySet(chosen).assign_parts(some, 5)
         assert into.tolist() == expected
         for part in range(5):
             mine = into == part
             assert sums[part].tolist() == [mine.sum(), some.captured[mine].sum()]
-    into, sums = Chosen(chosen[:0]).parts(some, 5)
+    into, sums = KeySet(chosen[:0]).assign_parts(some, 5)
     assert (into == -1).all()
     assert not sums.any()

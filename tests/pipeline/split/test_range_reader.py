@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.jobs.local_job import dissect, planned
-from pipeline.split.byte_ranges import LOST, Range, ranges_of
+from pipeline.jobs.local_job import dissect, plan_ranges
+from pipeline.split.byte_ranges import START_UNKNOWN, Range, ranges_of
 from pipeline.split.collection import Collection
-from pipeline.split.connection_index import index
-from pipeline.storage.filesystems import LEAST_BYTES, Readable, open_file
+from pipeline.split.connection_index import index_range
+from pipeline.storage.filesystems import MIN_READ_BYTES, ReadablePrefix, open_file
 from pipeline.tables.table_builder import Wanted
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import Packet, write
@@ -77,7 +77,7 @@ def test_other_ranges_are_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name, packets, starts = capture
-    ranges = planned(ranges_of(Collection.of([name]), RANGE_BYTES)).ranges
+    ranges = plan_ranges(ranges_of(Collection.of([name]), RANGE_BYTES)).ranges
     assert len(ranges) > 4
     # A byte in the middle of the third range.
     bad = next(at for at in starts if at > 2.5 * RANGE_BYTES) + 20
@@ -86,7 +86,7 @@ def test_other_ranges_are_read(
     got = dissect([name], replace(ALL, window_bytes=1 << 20), range_bytes=RANGE_BYTES, parts=3)
     monkeypatch.undo()
     [told] = [at for problem, at in told_in(got["problems"]) if problem == "input/output error"]
-    assert bad - LEAST_BYTES < told <= bad if coarse else told == bad
+    assert bad - MIN_READ_BYTES < told <= bad if coarse else told == bad
     # The packet in which it is, and what is behind it in the range.
     first = bisect(starts, told) - 1
     expected = without(packets, first, starts.index(ranges[3].start), name, tmp_path / "b")
@@ -102,7 +102,7 @@ def test_the_beginning_costs_no_more_than_its_range(
 ) -> None:
     """In the header of the first packet, in that packet, and in one that is asked for with it."""
     name, packets, starts = capture
-    ranges = planned(ranges_of(Collection.of([name]), RANGE_BYTES)).ranges
+    ranges = plan_ranges(ranges_of(Collection.of([name]), RANGE_BYTES)).ranges
     before = write(tmp_path / "0.pcap", [replace(packets[0], time_ns=packets[0].time_ns - 1)])
     monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", bad_disk(at, at + 1, coarse=True))
     got = dissect([name], ALL, range_bytes=RANGE_BYTES, parts=3)
@@ -131,10 +131,10 @@ def test_what_may_be_tried_again_is_asked_for_once(
         "pipeline.storage.filesystems.io.FileIO", bad_disk(5_000, 5_001, coarse=True)
     )
     with open_file(capture[0]) as file:
-        assert Readable(file, is_last_try=False).read(20_000) == b""
-        last = Readable(file, is_last_try=True)
+        assert ReadablePrefix(file, is_last_try=False).read(20_000) == b""
+        last = ReadablePrefix(file, is_last_try=True)
         assert len(last.read(20_000)) == 5_000
-        assert not last.failed
+        assert not last.failure
 
 
 def test_nothing_is_asked_for_behind_a_range(
@@ -145,7 +145,7 @@ def test_nothing_is_asked_for_behind_a_range(
     end = starts[len(starts) // 2]
     disk = bad_disk(end, 1 << 30, coarse=True)
     monkeypatch.setattr("pipeline.storage.filesystems.io.FileIO", disk)
-    found = index(Range(0, name, 24, end)).seen
+    found = index_range(Range(0, name, 24, end)).scan
     assert (found.packets, found.problem) == (len(starts) // 2, "")
 
 
@@ -181,4 +181,4 @@ def test_where_nothing_is_found_behind_it_that_istold_in(
     assert_same(got, without(packets, len(packets) - 4, len(packets), name, tmp_path / "b"))
     told = told_in(got["problems"])
     assert ("input/output error", bad) in told
-    assert (LOST, range_bytes) in told
+    assert (START_UNKNOWN, range_bytes) in told

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pipeline.split.byte_ranges import UNKNOWN, Range
-from pipeline.split.record_sync import CHAIN, find_chain, guess_start
+from pipeline.split.record_sync import CHAIN, find_record_chain, sync_to_record
 
 FORMS = {
     "<us": ("<", 0xA1B2C3D4, 999_999, b""),
@@ -36,7 +36,7 @@ def capture(form: str, sizes: list[int], seed: int = 0) -> tuple[bytes, list[int
 
 def guess(file: bytes, start: int, end: int | None = None, look_bytes: int = 1 << 20) -> int:
     each = Range(1, "a", start, end, proven=False)
-    return guess_start(io.BytesIO(file), file[:24], each, look_bytes)
+    return sync_to_record(io.BytesIO(file), file[:24], each, look_bytes)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -73,5 +73,5 @@ def test_compiled_and_as_python_it_finds_the_same() -> None:
     data = np.frombuffer(file, np.uint8)
     for at in (24, 25, starts[7] + 3, starts[-1] + 1):
         arguments = 0, 16, 1_000_000, 262144, len(file) - at, 1
-        found = [find_chain(data[at:], *arguments, work=work) for work in (0, 10**9)]
+        found = [find_record_chain(data[at:], *arguments, work=work) for work in (0, 10**9)]
         assert found[0] == found[1]

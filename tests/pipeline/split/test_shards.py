@@ -13,10 +13,10 @@ import pytest
 from dissector.capture.columns import Segments
 from dissector.capture.formats.capture_reader import read_packets
 from dissector.capture.packets.layers import Layers
-from pipeline.split.connection_keys import Chosen, Tally
-from pipeline.split.segment_packing import Ends
-from pipeline.split.segment_rows import chosen, joined
-from pipeline.split.shards import Packing, packed, together, unpacked
+from pipeline.split.connection_keys import ConnectionCounts, KeySet
+from pipeline.split.segment_packing import EndpointTable
+from pipeline.split.segment_rows import concatenate, select_rows
+from pipeline.split.shards import ShardPacker, in_windows, pack_shard, unpack_shards
 from tests.packets import write
 from tests.pipeline.traffic import messy
 
@@ -45,26 +45,26 @@ def test_segments_come_out_as_they_went_in(
     parcel_bytes: int, window_bytes: int, tmp_path: Path
 ) -> None:
     layers, windows = captured(tmp_path, window_bytes)
-    tally = Tally()
+    tally = ConnectionCounts()
     for each in windows:
         tally.add(each)
-    keys = Chosen(tally.rows()[::2, 0])
-    packing = Packing(7, layers.networks, parcel_bytes)
+    keys = KeySet(tally.rows()[::2, 0])
+    packing = ShardPacker(7, layers.networks, parcel_bytes)
     parcels: list[pa.RecordBatch] = []
     gone = []
     for each in windows:
-        into, sums = keys.parts(each, 3)
+        into, sums = keys.assign_parts(each, 3)
         packing.add(each, into, sums)
-        gone += rows_of(chosen(each, np.flatnonzero(into >= 0)), layers.networks)
-        parcels += packing.take()
+        gone += rows_of(select_rows(each, np.flatnonzero(into >= 0)), layers.networks)
+        parcels += packing.full_shards()
     parcels += packing.finish()
     networks: dict[str, int] = {}
     found = []
     for part in range(3):
         mine = [each for each in parcels if each.column("part")[0].as_py() == part]
         assert [each.column("number")[0].as_py() for each in mine] == list(range(len(mine)))
-        pieces = (piece for each in mine for piece in unpacked(each, networks))
-        for window in together(pieces, 700):
+        pieces = (piece for each in mine for piece in unpack_shards(each, networks))
+        for window in in_windows(pieces, 700):
             assert (np.diff(window.packet) > 0).all()
             found += rows_of(window, list(networks))
     assert {each.column("range")[0].as_py() for each in parcels} == {7}
@@ -74,19 +74,19 @@ def test_segments_come_out_as_they_went_in(
 
 def test_all_at_once(tmp_path: Path) -> None:
     layers, windows = captured(tmp_path, 500)
-    whole = joined(windows)
+    whole = concatenate(windows)
     assert rows_of(whole, layers.networks) == [
         row for each in windows for row in rows_of(each, layers.networks)
     ]
     networks: dict[str, int] = {"other": 0}
-    (back,) = unpacked(packed(whole, layers.networks), networks)
+    (back,) = unpack_shards(pack_shard(whole, layers.networks), networks)
     assert rows_of(back, list(networks)) == rows_of(whole, layers.networks)
 
 
 def test_many_ends_outgrow_the_table() -> None:
     from tests.pipeline.split.test_connection_keys import many
 
-    some, ends = many(3000), Ends()
+    some, ends = many(3000), EndpointTable()
     some.captured[:] = 0
     sums = np.array([[3000, 0]])
     rows, payload = ends.pack(some, np.zeros(3000, np.int64), sums)
@@ -94,5 +94,5 @@ def test_many_ends_outgrow_the_table() -> None:
     assert len(payload) == 0
     assert (rows == again).all()
     networks: dict[str, int] = {}
-    (back,) = unpacked(packed(some, [""]), networks)
+    (back,) = unpack_shards(pack_shard(some, [""]), networks)
     assert rows_of(back, [""]) == rows_of(some, [""])

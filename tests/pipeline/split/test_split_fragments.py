@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.jobs.local_job import dissect, dissect_ranges, planned
+from pipeline.jobs.local_job import dissect, dissect_ranges, plan_ranges
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
 from pipeline.tables.table_builder import Wanted
@@ -57,7 +57,7 @@ def test_each_packet_is_a_range_of_its_own(seed: int, tmp_path: Path) -> None:
     starts = record_starts(path)[1:]
     cuts = starts if seed % 2 else sorted(order.sample(starts, 20))
     ranges = divided(name, *cuts)
-    assert any(each.whole for each in planned(ranges).ranges)
+    assert any(each.reassembled for each in plan_ranges(ranges).ranges)
     assert_same(dissect_ranges(ranges, ALL, parts=2), tables_of([name], tmp_path))
 
 
@@ -69,8 +69,8 @@ def test_a_connection_that_has_only_such_a_segment_in_a_range(tmp_path: Path) ->
         write(tmp_path / "a.pcap", packets[:last]),
         write(tmp_path / "b.pcap", packets[last : last + 1]),
     ]
-    plan = planned(ranges_of(Collection.of(files)))
-    assert [bool(each.whole) for each in plan.ranges] == [False, True]
+    plan = plan_ranges(ranges_of(Collection.of(files)))
+    assert [bool(each.reassembled) for each in plan.ranges] == [False, True]
     assert len(plan.crossing) == 1
     assert_same(dissect(files, ALL), tables_of(files, tmp_path))
     assert dissect([whole], ALL)["exchanges"].num_rows > 5
@@ -78,6 +78,6 @@ def test_a_connection_that_has_only_such_a_segment_in_a_range(tmp_path: Path) ->
 
 def test_without_fragments_nothing_is_loose(tmp_path: Path) -> None:
     file = write(tmp_path / "a.pcap", crossing())
-    plan = planned(ranges_of(Collection.of([file]), 500))
+    plan = plan_ranges(ranges_of(Collection.of([file]), 500))
     assert len(plan.ranges) > 5
-    assert not any(each.whole for each in plan.ranges)
+    assert not any(each.reassembled for each in plan.ranges)

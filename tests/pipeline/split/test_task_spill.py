@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.split.shards import SCHEMA
-from pipeline.split.task_spill import Leaving, in_bulk, left_parcels, left_rows
+from pipeline.split.task_spill import TaskOutputWriter, in_larger_batches, read_rows, read_shards
 
 
 def _parcel(part: int, source: int, number: int, payload: bytes) -> pa.RecordBatch:
@@ -27,46 +27,46 @@ def _parcel(part: int, source: int, number: int, payload: bytes) -> pa.RecordBat
 
 def test_rows_come_back_in_their_order(tmp_path: Path) -> None:
     batches = [pa.RecordBatch.from_pydict({"x": [n, n + 1]}) for n in range(3)]
-    with Leaving(str(tmp_path), 4) as leaving:
+    with TaskOutputWriter(str(tmp_path), 4) as leaving:
         for batch in batches:
-            leaving.rows("exchanges", batch)
-        leaving.rows("records", batches[0])
-    assert list(left_rows(str(tmp_path), "exchanges", 4)) == batches
-    assert list(left_rows(str(tmp_path), "records", 4)) == batches[:1]
+            leaving.write_rows("exchanges", batch)
+        leaving.write_rows("records", batches[0])
+    assert list(read_rows(str(tmp_path), "exchanges", 4)) == batches
+    assert list(read_rows(str(tmp_path), "records", 4)) == batches[:1]
 
 
 def test_rows_are_joined_as_far_as_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.split.task_spill.BULK_BYTES", 64)
     batches = [pa.RecordBatch.from_pydict({"x": range(n, n + 3)}) for n in range(0, 21, 3)]
-    joined = list(in_bulk(batches))
+    joined = list(in_larger_batches(batches))
     assert [each.num_rows for each in joined] == [9, 9, 3]
     assert [x for each in joined for x in each["x"].to_pylist()] == list(range(21))
-    assert not list(in_bulk([]))
+    assert not list(in_larger_batches([]))
 
 
 def test_parcels_come_back_from_all_files(tmp_path: Path) -> None:
     places = []
     sent = []
     for source in (0, 1):
-        with Leaving(str(tmp_path), source) as leaving:
+        with TaskOutputWriter(str(tmp_path), source) as leaving:
             for number in range(3):
                 for part in (0, 1):
                     parcel = _parcel(part, source, number, bytes([source, number, part]) * 1000)
                     sent.append(parcel)
-                    places.append(leaving.parcel(parcel))
+                    places.append(leaving.write_shard(parcel))
     mine = [place for place in places if place.part == 1]
     assert [(each.source, each.number) for each in mine] == [
         (0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)
     ]  # fmt: skip
-    found = list(left_parcels(str(tmp_path), mine))
+    found = list(read_shards(str(tmp_path), mine))
     assert found == [each for each in sent if each.column("part")[0].as_py() == 1]
 
 
 def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
     def fail() -> None:
-        with Leaving(str(tmp_path), 0) as leaving:
-            leaving.rows("exchanges", pa.RecordBatch.from_pydict({"x": [1]}))
-            leaving.parcel(_parcel(0, 0, 0, b""))
+        with TaskOutputWriter(str(tmp_path), 0) as leaving:
+            leaving.write_rows("exchanges", pa.RecordBatch.from_pydict({"x": [1]}))
+            leaving.write_shard(_parcel(0, 0, 0, b""))
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -75,9 +75,9 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_parcel_that_is_cut_off_is_told(tmp_path: Path) -> None:
-    with Leaving(str(tmp_path), 0) as leaving:
-        place = leaving.parcel(_parcel(0, 0, 0, b"x" * 1000))
+    with TaskOutputWriter(str(tmp_path), 0) as leaving:
+        place = leaving.write_shard(_parcel(0, 0, 0, b"x" * 1000))
     file = tmp_path / "parcels/000000.arrow"
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(EOFError):
-        list(left_parcels(str(tmp_path), [place]))
+        list(read_shards(str(tmp_path), [place]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dissector.errors import PipelineError
-from pipeline.storage.atomic_files import has_files, joined, removed, written
+from pipeline.storage.atomic_files import atomic_write, has_files, join_path, remove_folder
 
 
 @pytest.fixture(params=["path", "uri"])
@@ -16,9 +16,9 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_a_file_appears_at_the_end_over_one_that_was_there(folder: str, tmp_path: Path) -> None:
-    path = joined(folder, "a", "b.bin")
+    path = join_path(folder, "a", "b.bin")
     for content in (b"first", b"second"):
-        with written(path) as file:
+        with atomic_write(path) as file:
             file.write(content)
             before = tmp_path / "a/b.bin"
             assert not before.exists() or before.read_bytes() == b"first"
@@ -28,7 +28,7 @@ def test_a_file_appears_at_the_end_over_one_that_was_there(folder: str, tmp_path
 
 def test_a_file_that_fails_does_not_appear(folder: str, tmp_path: Path) -> None:
     def fail() -> None:
-        with written(joined(folder, "b.bin")) as file:
+        with atomic_write(join_path(folder, "b.bin")) as file:
             file.write(b"half")
             raise ZeroDivisionError
 
@@ -39,24 +39,27 @@ def test_a_file_that_fails_does_not_appear(folder: str, tmp_path: Path) -> None:
 
 def test_what_can_not_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(PipelineError, match=r"file/b\.bin: "), written(f"{tmp_path}/file/b.bin"):
+    with (
+        pytest.raises(PipelineError, match=r"file/b\.bin: "),
+        atomic_write(f"{tmp_path}/file/b.bin"),
+    ):
         pass
 
 
 def test_folders_are_found_and_removed(folder: str, tmp_path: Path) -> None:
-    assert not has_files(joined(folder, "none"))
+    assert not has_files(join_path(folder, "none"))
     assert not has_files(folder)
-    removed(joined(folder, "none"))
-    with written(joined(folder, "a", "b")):
+    remove_folder(join_path(folder, "none"))
+    with atomic_write(join_path(folder, "a", "b")):
         pass
     assert has_files(folder)
-    removed(joined(folder, "a"))
+    remove_folder(join_path(folder, "a"))
     assert not has_files(folder)
     assert tmp_path.exists()
 
 
 def test_a_private_file_is_its_owners_alone(tmp_path: Path) -> None:
     for private in (False, True):
-        with written(str(tmp_path / "a"), private=private) as file:
+        with atomic_write(str(tmp_path / "a"), private=private) as file:
             file.write(b"secret")
         assert bool((tmp_path / "a").stat().st_mode & 0o077) is not private

@@ -8,7 +8,14 @@ import pytest
 
 from dissector.errors import CaptureError, PipelineError
 from pipeline.storage.atomic_files import has_files
-from pipeline.storage.filesystems import Section, expanded, is_uri, located, open_file, size_of
+from pipeline.storage.filesystems import (
+    FileSection,
+    expand_paths,
+    is_uri,
+    locate,
+    open_file,
+    size_of,
+)
 
 
 def files(folder: Path, *names: str) -> list[str]:
@@ -20,15 +27,18 @@ def files(folder: Path, *names: str) -> list[str]:
 
 def test_folders_and_patterns_are_their_files_each_once(tmp_path: Path) -> None:
     a, b, c, _, _ = files(tmp_path, "a.pcap", "b.pcap", "sub/c.pcap", ".hidden", "_tmp/d.pcap")
-    assert expanded([str(tmp_path)]) == [a, b, c]
-    assert expanded([str(tmp_path / "*.pcap"), a]) == [a, b]
-    assert expanded([b, str(tmp_path / "**" / "*.pcap")])[:2] == [b, str(tmp_path / "_tmp/d.pcap")]
-    assert expanded([str(tmp_path / "*.none")]) == []
+    assert expand_paths([str(tmp_path)]) == [a, b, c]
+    assert expand_paths([str(tmp_path / "*.pcap"), a]) == [a, b]
+    assert expand_paths([b, str(tmp_path / "**" / "*.pcap")])[:2] == [
+        b,
+        str(tmp_path / "_tmp/d.pcap"),
+    ]
+    assert expand_paths([str(tmp_path / "*.none")]) == []
 
 
 def test_a_name_may_look_like_a_pattern(tmp_path: Path) -> None:
     (odd,) = files(tmp_path, "a[1].pcap")
-    assert expanded([odd]) == [odd]
+    assert expand_paths([odd]) == [odd]
 
 
 def test_uris_are_read_as_paths_are(tmp_path: Path) -> None:
@@ -36,9 +46,9 @@ def test_uris_are_read_as_paths_are(tmp_path: Path) -> None:
     folder = tmp_path.as_uri()
     assert is_uri(folder)
     assert not is_uri(a)
-    assert expanded([folder]) == [f"file://{a}", f"file://{b}"]
-    assert expanded([f"{folder}/a*"]) == [f"file://{a}"]
-    assert expanded([f"file://{a}"]) == [f"file://{a}"]
+    assert expand_paths([folder]) == [f"file://{a}", f"file://{b}"]
+    assert expand_paths([f"{folder}/a*"]) == [f"file://{a}"]
+    assert expand_paths([f"file://{a}"]) == [f"file://{a}"]
     assert size_of(f"file://{a}") == size_of(a) == 6
     with open_file(f"file://{a}") as file:
         file.seek(2)
@@ -53,7 +63,7 @@ def test_any_character_may_be_in_the_name_of_a_file(tmp_path: Path) -> None:
     [odd] = files(tmp_path, ODD)
     folder = tmp_path.as_uri()
     for path in (folder, f"{folder}/", f"{folder}/a*", f"{folder}/{ODD}"):
-        [name] = expanded([path])
+        [name] = expand_paths([path])
         assert name == f"{folder}/{ODD}"
         assert size_of(name) == Path(odd).stat().st_size
 
@@ -61,8 +71,8 @@ def test_any_character_may_be_in_the_name_of_a_file(tmp_path: Path) -> None:
 def test_a_store_stays_open(tmp_path: Path) -> None:
     """Its files could not be read any more where it was forgotten."""
     for path in (f"file://{tmp_path}", "file:///"):
-        assert located(path)[0] is located(f"file://{tmp_path}/a")[0]
-        assert located(path)[1] == path.removeprefix("file://")
+        assert locate(path)[0] is locate(f"file://{tmp_path}/a")[0]
+        assert locate(path)[1] == path.removeprefix("file://")
 
 
 @pytest.mark.parametrize("uri", ["none://a/b", "hdfs://localhost/a"])
@@ -72,7 +82,7 @@ def test_a_store_that_can_not_be_reached_is_told_in_one_line(
     for name in ("HADOOP_HOME", "ARROW_LIBHDFS_DIR", "JAVA_HOME"):
         monkeypatch.setenv(name, "/nowhere")
     with pytest.raises(CaptureError) as told:
-        expanded([uri])
+        expand_paths([uri])
     with pytest.raises(PipelineError) as other:
         has_files(uri)
     for text in (str(told.value), str(other.value)):
@@ -84,7 +94,7 @@ def test_a_store_that_can_not_be_reached_is_told_in_one_line(
 @pytest.mark.parametrize("form", ["{}", "file://{}"])
 def test_what_is_not_there_is_said(form: str, tmp_path: Path) -> None:
     name = form.format(tmp_path / "none.pcap")
-    for look in (open_file, size_of, lambda name: expanded([name])):
+    for look in (open_file, size_of, lambda name: expand_paths([name])):
         with pytest.raises(CaptureError, match=r"no such file|does not exist") as error:
             look(name)
         assert error.value.file == name
@@ -94,7 +104,7 @@ def test_what_is_not_there_is_said(form: str, tmp_path: Path) -> None:
 def test_a_section_is_a_header_and_what_follows_a_byte(form: str, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(bytes(range(100)))
-    with Section(form.format(path), b"header", 90) as section:
+    with FileSection(form.format(path), b"header", 90) as section:
         pieces = [section.read(4) for _ in range(6)]
     assert b"".join(pieces) == b"header" + bytes(range(90, 100))
     assert section.closed

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.storage.parquet_store import DAY_NS, GROUP_ROWS, NOWHERE, Store, placed
+from pipeline.storage.parquet_store import (
+    DAY_NS,
+    GROUP_ROWS,
+    NULL_PARTITION,
+    TableWriter,
+    split_by_partition,
+)
 
 NOON_NS = 1_714_564_800_000_000_000
 """2024-05-01 12:00."""
@@ -43,12 +49,15 @@ def test_rows_lie_by_day_and_api() -> None:
         (None, None, "Fetch"),
         (NOON_NS + 1, NOON_NS + DAY_NS, "Fetch"),
     ]
-    found = {place: part.column("row").to_pylist() for place, part in placed(_exchanges(rows))}
+    found = {
+        place: part.column("row").to_pylist()
+        for place, part in split_by_partition(_exchanges(rows))
+    }
     assert found == {
         "date=2024-05-01/api=Fetch": [0, 4],
         "date=2024-05-01/api=api 99%2F1": [1],
-        f"date=2024-05-02/api={NOWHERE}": [2],
-        f"date={NOWHERE}/api=Fetch": [3],
+        f"date=2024-05-02/api={NULL_PARTITION}": [2],
+        f"date={NULL_PARTITION}/api=Fetch": [3],
     }
 
 
@@ -65,27 +74,27 @@ def test_every_row_lies_somewhere_in_its_order(
     rows: list[tuple[int | None, int | None, str | None]],
 ) -> None:
     seen: list[int] = []
-    places = placed(_exchanges(rows))
+    places = split_by_partition(_exchanges(rows))
     for place, part in places:
         numbers = part.column("row").to_pylist()
         assert numbers == sorted(numbers)
         seen += numbers
         assert "api" not in part.schema.names
         for row in numbers:
-            assert place.endswith(f"api={(rows[row][2] or NOWHERE).replace('=', '%3D')}")
+            assert place.endswith(f"api={(rows[row][2] or NULL_PARTITION).replace('=', '%3D')}")
     assert sorted(seen) == list(range(len(rows)))
     assert len({place for place, _ in places}) == len(places)
 
 
 def test_a_table_without_times_or_apis_lies_as_it_is() -> None:
     batch = pa.RecordBatch.from_pydict({"x": [1, 2]})
-    assert placed(batch) == [("", batch)]
-    assert placed(batch.slice(0, 0)) == []
+    assert split_by_partition(batch) == [("", batch)]
+    assert split_by_partition(batch.slice(0, 0)) == []
 
 
 def test_files_hold_what_was_added(tmp_path: Path) -> None:
     many = _exchanges([(NOON_NS, None, "Fetch")] * (GROUP_ROWS // 2 + 1))
-    with Store(str(tmp_path), "7") as store:
+    with TableWriter(str(tmp_path), "7") as store:
         for _ in range(3):
             store.add("exchanges", many)
         store.add("exchanges", _exchanges([(NOON_NS, None, "Produce")]))
@@ -106,11 +115,11 @@ def test_files_hold_what_was_added(tmp_path: Path) -> None:
 def test_little_waits_whatever_the_number_of_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.storage.parquet_store.WAITING_BYTES", 100_000)
+    monkeypatch.setattr("pipeline.storage.parquet_store.MAX_BUFFERED_BYTES", 100_000)
     rows = [(NOON_NS, None, f"api {number}") for number in range(50)] * 100
     batch = _exchanges([*rows, *[(NOON_NS, None, "api 7")] * 3000])
     before = pa.total_allocated_bytes()
-    with Store(str(tmp_path), "7") as store:
+    with TableWriter(str(tmp_path), "7") as store:
         for _ in range(20):
             store.add("exchanges", batch)
             assert pa.total_allocated_bytes() - before < 4_000_000
@@ -124,7 +133,7 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
     many = _exchanges([(NOON_NS, None, "Fetch")] * (GROUP_ROWS + 1))
 
     def fail() -> None:
-        with Store(str(tmp_path), "7") as store:
+        with TableWriter(str(tmp_path), "7") as store:
             store.add("exchanges", many)
             raise RuntimeError
 

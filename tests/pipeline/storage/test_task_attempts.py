@@ -12,12 +12,12 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from dissector.errors import CaptureError, ReadError
-from pipeline.jobs.local_job import dissect, dissect_ranges, planned
-from pipeline.split.byte_ranges import Range, proven, ranges_of
-from pipeline.split.collection import Collection, look_at
-from pipeline.split.connection_index import index
+from pipeline.jobs.local_job import dissect, dissect_ranges, plan_ranges
+from pipeline.split.byte_ranges import Range, placed_ranges, ranges_of
+from pipeline.split.collection import Collection, inspect_file
+from pipeline.split.connection_index import index_range
 from pipeline.storage.filesystems import open_file
-from pipeline.storage.task_attempts import TRIES, TRIES_SETTING, may_try_again
+from pipeline.storage.task_attempts import MAX_ATTEMPTS, MAX_ATTEMPTS_SETTING, will_be_retried
 from pipeline.tables.table_builder import Wanted
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.packets import write
@@ -46,13 +46,13 @@ class _Failing:
             tried = context.attemptNumber()
             if tried == self.failures:
                 Path(f"{self.path}.whole").replace(self.path)
-            seen = index(Range(0, self.path)).seen
+            seen = index_range(Range(0, self.path)).scan
             rows = {"tried": [tried], "packets": [seen.packets], "damaged": [seen.damaged]}
             yield pa.RecordBatch.from_pydict(rows)
 
 
 def test_outside_of_spark_nothing_is_tried_again() -> None:
-    assert not may_try_again()
+    assert not will_be_retried()
 
 
 def test_what_stays_and_what_may_pass_are_told_apart(tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_what_stays_and_what_may_pass_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_file_that_stays_unreadable_is_told(tmp_path: Path) -> None:
     path = _unreadable(tmp_path / "a.pcap")
-    assert look_at(path).problem == "too many levels of symbolic links"
-    found = index(Range(0, path)).seen
+    assert inspect_file(path).problem == "too many levels of symbolic links"
+    found = index_range(Range(0, path)).scan
     assert (found.packets, found.damaged) == (0, True)
 
 
@@ -82,10 +82,10 @@ def test_what_was_not_counted_is_not_read_later(
         for n, part in enumerate((packets[:half], packets[half:]))
     ]
     expected = dissect(files[1:], ALL)
-    plan = planned(ranges_of(Collection.of(files)))
-    seen = {each.number: index(each).seen for each in plan.ranges}
+    plan = plan_ranges(ranges_of(Collection.of(files)))
+    seen = {each.number: index_range(each).scan for each in plan.ranges}
     seen[0] = replace(seen[0], packets=0, damaged=True, problem="input/output error")
-    ranges = proven(plan.ranges, seen)
+    ranges = placed_ranges(plan.ranges, seen)
     assert [each.first_packet for each in ranges] == [0, 0]
     got = dissect_ranges(ranges, ALL)
     told = got.pop("problems").to_pylist()
@@ -99,9 +99,9 @@ def test_what_was_not_counted_is_not_read_later(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("failures", [2, TRIES])
+@pytest.mark.parametrize("failures", [2, MAX_ATTEMPTS])
 def test_spark_tries_again(spark: SparkSession, failures: int, tmp_path: Path) -> None:
-    assert spark.conf.get(TRIES_SETTING) == str(TRIES)
+    assert spark.conf.get(MAX_ATTEMPTS_SETTING) == str(MAX_ATTEMPTS)
     path = _unreadable(tmp_path / "a.pcap")
     packets = messy(1)
     write(Path(f"{path}.whole"), packets)
@@ -109,7 +109,7 @@ def test_spark_tries_again(spark: SparkSession, failures: int, tmp_path: Path) -
         _Failing(path, failures), "tried long, packets long, damaged boolean"
     )
     row = rows.collect()[0]
-    if failures < TRIES:
+    if failures < MAX_ATTEMPTS:
         assert tuple(row) == (failures, len(packets), False)
     else:
-        assert tuple(row) == (TRIES - 1, 0, True)
+        assert tuple(row) == (MAX_ATTEMPTS - 1, 0, True)

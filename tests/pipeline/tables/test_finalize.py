@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from dissector.protocol.embedded.log_records.cluster_metadata import UserScramCredentialRecord
 from dissector.protocol.embedded.sasl_tokens import MASK
-from pipeline.tables.finalize import Finish
-from pipeline.tables.shared_facts import LaterNames, merged
-from pipeline.tables.table_schemas import NAMES, SCHEMAS
+from pipeline.tables.finalize import RowFinisher
+from pipeline.tables.shared_facts import DeferredNames, merge_facts
+from pipeline.tables.table_schemas import FACTS_SCHEMA, SCHEMAS
 from tests.frames import body
 
 ONE, OTHER = UUID(int=1 << 100), UUID(int=2 << 100)
@@ -24,7 +24,7 @@ def batch(name: str, *rows: dict[str, Any]) -> pa.RecordBatch:
 
 
 def test_connections_are_numbered_by_their_first_packets() -> None:
-    finish = Finish(np.array([0, 7, 9, 100]))
+    finish = RowFinisher(np.array([0, 7, 9, 100]))
     rows = batch("problems", {"connection": 9}, {"connection": None}, {"connection": 0})
     assert finish("problems", rows).column("connection").to_pylist() == [2, None, 0]
     rows = batch("fields", {"connection": 100}, {"connection": 7})
@@ -32,7 +32,7 @@ def test_connections_are_numbered_by_their_first_packets() -> None:
 
 
 def test_ids_get_their_names_and_are_told_once() -> None:
-    names = LaterNames()
+    names = DeferredNames()
     names.learn({OTHER: "known"})
     marked = [names.name(each) for each in ("plain", ONE, OTHER)]
     assert marked == ["plain", f"\0{ONE}", "known"]
@@ -43,7 +43,7 @@ def test_ids_get_their_names_and_are_told_once() -> None:
         {"connection": 0, "topics": []},
     )
     for told, expected in (({str(ONE): "late"}, "late"), ({}, str(ONE))):
-        found = Finish(np.array([0]), told)("exchanges", rows).column("topics").to_pylist()
+        found = RowFinisher(np.array([0]), told)("exchanges", rows).column("topics").to_pylist()
         assert found == [["plain", expected, "known"], list(dict.fromkeys(["late", expected])), []]
 
 
@@ -55,7 +55,7 @@ def test_records_get_the_names_of_their_topics() -> None:
         {"connection": 0, "topic": "plain"},
         {"connection": 0, "topic": "here", "topic_id": str(ONE)},
     )
-    found = Finish(np.array([0]), {str(ONE): "late"})("records", rows)
+    found = RowFinisher(np.array([0]), {str(ONE): "late"})("records", rows)
     assert found.column("topic").to_pylist() == ["late", None, "plain", "here"]
     assert found.schema == SCHEMAS["records"]
 
@@ -66,51 +66,53 @@ def test_credentials_are_masked_also_where_the_name_comes_late() -> None:
     row = {"connection": 0, "value": value}
     rows = batch("records", row | {"topic_id": str(ONE)}, row | {"topic": "plain"})
     told = {str(ONE): "__cluster_metadata"}
-    hidden = Finish(np.array([0]), told)("records", rows)
+    hidden = RowFinisher(np.array([0]), told)("records", rows)
     assert hidden.column("value").to_pylist() == [MASK.encode(), value]
     assert hidden.schema == SCHEMAS["records"]
-    shown = Finish(np.array([0]), told, show_secrets=True)("records", rows)
+    shown = RowFinisher(np.array([0]), told, show_secrets=True)("records", rows)
     assert shown.column("value").to_pylist() == [value, value]
 
 
 def test_names_may_come_when_rows_are_finished() -> None:
     credential = {"name": "a", "mechanism": 1, "salt": b"s", "stored_key": b"k"}
     value = b"\x01\x0b\x00" + body(UserScramCredentialRecord, 0, **credential)
-    first = Finish(np.array([0]), {str(OTHER): "known"})
-    later = Finish(None, {str(ONE): "__cluster_metadata"})
+    first = RowFinisher(np.array([0]), {str(OTHER): "known"})
+    later = RowFinisher(None, {str(ONE): "__cluster_metadata"})
     records = batch("records", {"connection": 0, "value": value, "topic_id": str(ONE)})
     exchanges = batch("exchanges", {"connection": 0, "topics": [f"\0{ONE}", f"\0{OTHER}"]})
     for name, rows in (("records", records), ("exchanges", exchanges)):
-        assert first.nameless(name, rows) == {str(ONE)}
-        assert later.nameless(name, rows) == ({str(OTHER)} if name == "exchanges" else set())
-    assert first.nameless("problems", batch("problems", {})) == set()
+        assert first.unnamed_topic_ids(name, rows) == {str(ONE)}
+        assert later.unnamed_topic_ids(name, rows) == (
+            {str(OTHER)} if name == "exchanges" else set()
+        )
+    assert first.unnamed_topic_ids("problems", batch("problems", {})) == set()
     written = first("records", records)
     assert written.column("value").to_pylist() == [value]
     for _ in range(2):
-        written = later.named("records", written)
+        written = later.fill_in_names("records", written)
         assert written.column("topic").to_pylist() == ["__cluster_metadata"]
         assert written.column("value").to_pylist() == [MASK.encode()]
-    written = later.named("exchanges", first("exchanges", exchanges))
+    written = later.fill_in_names("exchanges", first("exchanges", exchanges))
     assert written.column("topics").to_pylist() == [["__cluster_metadata", "known"]]
 
 
 def test_the_name_that_was_told_first_holds() -> None:
     def told(name: str, packet: int) -> pa.RecordBatch:
         row = {"topic_id": str(ONE), "name": name, "packet": packet}
-        return pa.RecordBatch.from_pylist([row], NAMES)
+        return pa.RecordBatch.from_pylist([row], FACTS_SCHEMA)
 
-    assert merged([told("b", 7), told("a", 9), told("c", 8)]) == {str(ONE): "b"}
-    assert merged([]) == {}
+    assert merge_facts([told("b", 7), told("a", 9), told("c", 8)]) == {str(ONE): "b"}
+    assert merge_facts([]) == {}
 
 
 def test_names_are_told_when_they_are_new() -> None:
-    names = LaterNames()
+    names = DeferredNames()
     names.learn({ONE: "a"})
-    (first,) = names.news(5)
+    (first,) = names.new_names(5)
     assert first.to_pylist() == [{"topic_id": str(ONE), "name": "a", "packet": 5}]
-    assert list(names.news(6)) == []
+    assert list(names.new_names(6)) == []
     names.learn({ONE: "b", OTHER: "c"})
-    (second,) = names.news(7)
+    (second,) = names.new_names(7)
     assert {row["name"] for row in second.to_pylist()} == {"c"}
-    assert names.may_ask
-    assert (names.known_name(ONE), names.known_name(UUID(int=3))) == ("a", None)
+    assert names.can_read_ahead
+    assert (names.find_name(ONE), names.find_name(UUID(int=3))) == ("a", None)

@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.jobs.local_job import Plan, planned
+from pipeline.jobs.local_job import Plan, plan_ranges
 from pipeline.split.byte_ranges import ranges_of
 from pipeline.split.collection import Collection
-from pipeline.split.connection_index import index
-from pipeline.split.shards import unpacked
-from pipeline.tables.dissect_task import PARCELS, dissect_range
-from pipeline.tables.finalize import Finish
-from pipeline.tables.incremental import BEGUN, Fold
-from pipeline.tables.shared_facts import merged
-from pipeline.tables.table_builder import NAMES, Batch, Wanted
+from pipeline.split.connection_index import index_range
+from pipeline.split.shards import unpack_shards
+from pipeline.tables.dissect_task import SHARDS, dissect_range
+from pipeline.tables.finalize import RowFinisher
+from pipeline.tables.incremental import FIRST_PACKETS, IncrementalDissection
+from pipeline.tables.shared_facts import merge_facts
+from pipeline.tables.table_builder import FACTS, Batch, Wanted
 from pipeline.tables.table_schemas import SCHEMAS
 from tests.dissector.engine.reading.test_capture import beat, heartbeat
 from tests.packets import Wire, write
@@ -31,23 +31,25 @@ ALL = Wanted(tables=frozenset(SCHEMAS))
 
 def parcels_of(plan: Plan) -> list[pa.RecordBatch]:
     """Let everything travel, in one part."""
-    rows = [index(each).rows for each in plan.ranges]
+    rows = [index_range(each).rows for each in plan.ranges]
     keys = np.unique(np.concatenate([np.asarray(each.column("key")) for each in rows]))
     return [
         batch
         for each in plan.ranges
         for name, batch in dissect_range(each, keys, 1, ALL)
-        if name == PARCELS
+        if name == SHARDS
     ]
 
 
 def finished(batches: list[Batch]) -> dict[str, pa.Table]:
-    tables: dict[str, list[pa.RecordBatch]] = {name: [] for name in (*SCHEMAS, NAMES, BEGUN)}
+    tables: dict[str, list[pa.RecordBatch]] = {
+        name: [] for name in (*SCHEMAS, FACTS, FIRST_PACKETS)
+    }
     for name, batch in batches:
         tables[name].append(batch)
-    begun = [np.asarray(each.column("connection")) for each in tables.pop(BEGUN)]
-    finish = Finish(np.concatenate(begun), merged(tables.pop(NAMES)))
-    assert (np.diff(finish.firsts) > 0).all()
+    begun = [np.asarray(each.column("connection")) for each in tables.pop(FIRST_PACKETS)]
+    finish = RowFinisher(np.concatenate(begun), merge_facts(tables.pop(FACTS)))
+    assert (np.diff(finish.first_packets) > 0).all()
     return {
         name: pa.Table.from_batches([finish(name, each) for each in found], SCHEMAS[name])
         for name, found in tables.items()
@@ -59,16 +61,16 @@ def test_saved_and_loaded_after_each_parcel(capture: str, tmp_path: Path) -> Non
     path = str(CAPTURES / capture)
     if capture.startswith("seed"):
         path = write(tmp_path / "a.pcap", messy(int(capture[5:])))
-    plan = planned(ranges_of(Collection.of([path]), 9000))
+    plan = plan_ranges(ranges_of(Collection.of([path]), 9000))
     out: list[Batch] = []
-    state = Fold(plan.files, ALL).save()
+    state = IncrementalDissection(plan.files, ALL).save()
     parcels = parcels_of(plan)
     assert len(parcels) > 1
     for parcel in parcels:
-        fold = Fold.load(state, plan.files, ALL)
+        fold = IncrementalDissection.load(state, plan.files, ALL)
         out += fold.feed([parcel])
         state = fold.save()
-    out += Fold.load(state, plan.files, ALL).finish()
+    out += IncrementalDissection.load(state, plan.files, ALL).finish()
     assert_same(finished(out), tables_of([path], tmp_path))
 
 
@@ -80,7 +82,7 @@ def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -
         talk.client(heartbeat(number, group_instance_id="i" * 1400)).broker(beat(number))
     path = write(tmp_path / "a.pcap", wire.packets)
     wanted = Wanted(tables=frozenset(("exchanges", "connections")), window_bytes=20_000)
-    plan = planned(ranges_of(Collection.of([path]), 10_000))
+    plan = plan_ranges(ranges_of(Collection.of([path]), 10_000))
     parcels = parcels_of(plan)
     assert len(parcels) > 40
     taken = 0
@@ -91,7 +93,7 @@ def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -
             taken += 1
             yield parcel
 
-    fold = Fold(plan.files, wanted)
+    fold = IncrementalDissection(plan.files, wanted)
     rows = after = 0
     for name, batch in fold.feed(counted()):
         if name == "exchanges":
@@ -104,17 +106,17 @@ def test_one_connection_with_most_of_the_bytes_streams_through(tmp_path: Path) -
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_forgotten_gives_the_rows_of_the_end(seed: int, tmp_path: Path) -> None:
     path = write(tmp_path / "a.pcap", in_turn(seed))
-    plan = planned(ranges_of(Collection.of([path]), 3000))
-    state, out = Fold(plan.files, ALL).save(), list[Batch]()
+    plan = plan_ranges(ranges_of(Collection.of([path]), 3000))
+    state, out = IncrementalDissection(plan.files, ALL).save(), list[Batch]()
     known = []
     for parcel in parcels_of(plan):
-        fold = Fold.load(state, plan.files, ALL)
+        fold = IncrementalDissection.load(state, plan.files, ALL)
         out += fold.feed([parcel])
-        now_ns = max(int(each.time_ns.max()) for each in unpacked(parcel, {}))
+        now_ns = max(int(each.time_ns.max()) for each in unpack_shards(parcel, {}))
         out += fold.forget(now_ns - TURN_NS, now_ns - TURN_NS)
         known.append(len(fold.tables.reading.streams.connections))
         state = fold.save()
-    out += Fold.load(state, plan.files, ALL).finish()
+    out += IncrementalDissection.load(state, plan.files, ALL).finish()
     expected = tables_of([path], tmp_path)
     assert_same(finished(out), expected)
     assert max(known) <= 2 * len(expected["connections"]) // 3
@@ -122,8 +124,8 @@ def test_what_is_forgotten_gives_the_rows_of_the_end(seed: int, tmp_path: Path) 
 
 def test_a_state_does_not_grow_with_what_is_done(tmp_path: Path) -> None:
     path = str(CAPTURES / "demo.pcap")
-    plan = planned(ranges_of(Collection.of([path]), 9000))
-    fold = Fold(plan.files, ALL)
+    plan = plan_ranges(ranges_of(Collection.of([path]), 9000))
+    fold = IncrementalDissection(plan.files, ALL)
     sizes = []
     for parcel in parcels_of(plan):
         for _ in fold.feed([parcel]):

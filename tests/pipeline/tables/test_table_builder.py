@@ -104,12 +104,12 @@ def test_below_limits_nothing_differs_and_what_is_hit_is_told(
     expected = tables_of(files, tmp_path)
     assert sum(row["gaps_a"] + row["gaps_b"] for row in expected["connections"]) == 0
     waiting = 19 * len(heartbeat(1))
-    monkeypatch.setattr("dissector.capture.tcp.reassembly.MAX_HELD_BYTES", 3 * waiting // 2)
+    monkeypatch.setattr("dissector.capture.tcp.reassembly.MAX_BUFFERED_BYTES", 3 * waiting // 2)
     assert tables_of(files, tmp_path)["connections"] != expected["connections"]
     got = dissect(files, ALL)
     assert_same(got, expected)
     assert _limits(got) == set()
-    monkeypatch.setattr("dissector.capture.tcp.reassembly.MAX_HELD_BYTES", waiting // 2)
+    monkeypatch.setattr("dissector.capture.tcp.reassembly.MAX_BUFFERED_BYTES", waiting // 2)
     got = dissect(files, ALL)
     assert _limits(got) == {LIMITS[0]}
     assert got["connections"].to_pylist() != expected["connections"]
@@ -119,7 +119,7 @@ def test_below_limits_nothing_differs_and_what_is_hit_is_told(
     ("limit", "told"),
     [
         ("dissector.engine.correlation.slow_path.MAX_DOUBTFUL_BYTES", LIMITS[1]),
-        ("dissector.capture.packets.ip_fragments.MAX_OPEN", LIMITS[2]),
+        ("dissector.capture.packets.ip_fragments.MAX_INCOMPLETE", LIMITS[2]),
     ],
 )
 def test_other_limits_are_told_too(

@@ -13,20 +13,20 @@ def _file(path: str, first_ns: int, packets: int = 10) -> dict[str, object]:
 
 def test_packets_are_counted_on_in_the_order_of_first_packets() -> None:
     arrivals = Arrivals()
-    taken = arrivals.take([_file("b", 20, 5), _file("a", 10, 7), _file("c", -1, 0)])
+    taken = arrivals.add_files([_file("b", 20, 5), _file("a", 10, 7), _file("c", -1, 0)])
     assert [(each["file"], each["path"], each["first_packet"]) for each in taken] == [
         (0, "a", 0),
         (1, "b", 7),
         (2, "c", 12),
     ]
-    assert arrivals.take([_file("d", -1)])[0]["first_packet"] == 12
-    assert arrivals.take([_file("e", 30)])[0]["first_packet"] == 22
+    assert arrivals.add_files([_file("d", -1)])[0]["first_packet"] == 12
+    assert arrivals.add_files([_file("e", 30)])[0]["first_packet"] == 22
 
 
 def test_a_late_file_is_told() -> None:
     arrivals = Arrivals()
-    arrivals.take([_file("b", 20)])
-    assert arrivals.take([_file("c", 30), _file("a", 10)])[0] == {
+    arrivals.add_files([_file("b", 20)])
+    assert arrivals.add_files([_file("c", 30), _file("a", 10)])[0] == {
         "file": 1,
         "path": "a",
         "packets": 10,
@@ -35,7 +35,7 @@ def test_a_late_file_is_told() -> None:
         "clock_ns": 25,
         "problem": "came late: files that begin after it were read before",
     }
-    assert arrivals.take([_file("d", 30)])[0]["problem"] is None
+    assert arrivals.add_files([_file("d", 30)])[0]["problem"] is None
 
 
 @pytest.mark.parametrize(
@@ -54,5 +54,5 @@ def test_a_late_file_is_told() -> None:
     ],
 )
 def test_missing_files_are_told_by_their_numbers(names: list[str], problem: str | None) -> None:
-    taken = Arrivals().take([_file(name, at) for at, name in enumerate(names)])
+    taken = Arrivals().add_files([_file(name, at) for at, name in enumerate(names)])
     assert [each["problem"] for each in taken] == [None, problem]

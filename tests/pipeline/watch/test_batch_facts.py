@@ -12,12 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.split.task_spill import Place, left_of
+from pipeline.split.task_spill import OutputLocation, read_rows_of
 from pipeline.tables.table_builder import Wanted
 from pipeline.tables.table_schemas import SCHEMAS
-from pipeline.watch.batch_facts import Known
-from pipeline.watch.ingest import NO_PART, divided
-from pipeline.watch.operator_state import Kept, Setting
+from pipeline.watch.batch_facts import BatchFacts
+from pipeline.watch.ingest import FILE_PART, split_file
+from pipeline.watch.operator_state import OperatorState, WatchSettings
 from tests.packets import STEP_NS, Packet, write
 from tests.pipeline.commands import assert_same, tables_of
 from tests.pipeline.split.test_split_fragments import fragmented
@@ -27,14 +27,16 @@ from tests.pipeline.traffic import TURN_NS, in_turn
 PARTS = 3
 
 
-def batches(files: Sequence[str], together: int, tmp_path: Path) -> Iterator[list[Place]]:
+def batches(files: Sequence[str], together: int, tmp_path: Path) -> Iterator[list[OutputLocation]]:
     """Do what a watch does, without Spark, with so many files at a time; yield what is left."""
-    setting = Setting(str(tmp_path / "work"), Wanted(tables=frozenset(SCHEMAS)), PARTS, TURN_NS)
-    states = {part: pickle.dumps(Kept()) for part in (NO_PART, *range(PARTS))}
+    setting = WatchSettings(
+        str(tmp_path / "work"), Wanted(tables=frozenset(SCHEMAS)), PARTS, TURN_NS
+    )
+    states = {part: pickle.dumps(OperatorState()) for part in (FILE_PART, *range(PARTS))}
     for at in range(0, len(files), together):
         notes = defaultdict(list)
         for file in files[at : at + together]:
-            for each in divided(file, setting.work, PARTS, setting.wanted):
+            for each in split_file(file, setting.work, PARTS, setting.wanted):
                 for note in each.to_pylist():
                     notes[note["part"]].append(note)
         left = []
@@ -49,9 +51,9 @@ def watched(files: Sequence[str], together: int, tmp_path: Path) -> dict[str, pa
     """Return the rows of the batches of a watch."""
     tables = defaultdict(list)
     for batch, places in enumerate(batches(files, together, tmp_path)):
-        finish = Known.of(str(tmp_path / "out"), batch, places).finish()
+        finish = BatchFacts.of(str(tmp_path / "out"), batch, places).row_finisher()
         for table in SCHEMAS:
-            tables[table] += [finish(table, rows) for rows in left_of(places, table)]
+            tables[table] += [finish(table, rows) for rows in read_rows_of(places, table)]
     return {name: pa.Table.from_batches(tables[name], schema) for name, schema in SCHEMAS.items()}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.columns import Int64s
-from pipeline.watch.connection_numbers import FOLDER, number, numbers_in
+from pipeline.watch.connection_numbers import FOLDER, assign_numbers, read_numbers
 
 
 def _ints(*numbers: int) -> Int64s:
@@ -17,24 +17,24 @@ def _ints(*numbers: int) -> Int64s:
 
 
 def _pairs(path: str) -> list[tuple[int, int]]:
-    firsts, numbers = numbers_in(path)
+    firsts, numbers = read_numbers(path)
     return list(zip(firsts.tolist(), numbers.tolist(), strict=True))
 
 
 def test_numbers_follow_first_packets(tmp_path: Path) -> None:
     out = str(tmp_path)
-    assert _pairs(number(out, 0, _ints(7, 0), _ints())) == [(0, 0), (7, 1)]
+    assert _pairs(assign_numbers(out, 0, _ints(7, 0), _ints())) == [(0, 0), (7, 1)]
     # What ends in a batch still has rows in it.
-    assert _pairs(number(out, 1, _ints(11), _ints(0, 11))) == [(0, 0), (7, 1), (11, 2)]
-    assert _pairs(number(out, 2, _ints(30, 20), _ints())) == [(7, 1), (20, 3), (30, 4)]
+    assert _pairs(assign_numbers(out, 1, _ints(11), _ints(0, 11))) == [(0, 0), (7, 1), (11, 2)]
+    assert _pairs(assign_numbers(out, 2, _ints(30, 20), _ints())) == [(7, 1), (20, 3), (30, 4)]
 
 
 def test_a_batch_that_is_tried_again_gives_the_same(tmp_path: Path) -> None:
     out = str(tmp_path)
-    number(out, 0, _ints(0, 5), _ints(0))
-    number(out, 1, _ints(9), _ints(5))
-    first = _pairs(number(out, 2, _ints(12), _ints(9)))
-    assert _pairs(number(out, 2, _ints(12), _ints(9))) == first == [(9, 2), (12, 3)]
+    assign_numbers(out, 0, _ints(0, 5), _ints(0))
+    assign_numbers(out, 1, _ints(9), _ints(5))
+    first = _pairs(assign_numbers(out, 2, _ints(12), _ints(9)))
+    assert _pairs(assign_numbers(out, 2, _ints(12), _ints(9))) == first == [(9, 2), (12, 3)]
     assert len(list((tmp_path / FOLDER).iterdir())) == 2
 
 
@@ -52,6 +52,6 @@ def test_only_open_connections_are_kept(data: st.DataObject) -> None:
             open_ones |= {*news}
             over = data.draw(st.sets(st.sampled_from(sorted(open_ones)))) if open_ones else set()
             firsts = (_ints(*(10 * each for each in numbers)) for numbers in (news, over))
-            path = number(out, batch, *firsts)
+            path = assign_numbers(out, batch, *firsts)
             assert _pairs(path) == [(10 * each, each) for each in sorted(open_ones)]
             open_ones -= over

@@ -14,16 +14,16 @@ import pytest
 from pyarrow import fs
 
 from dissector.errors import PipelineError
-from pipeline.split.task_spill import Place
-from pipeline.storage.atomic_files import joined
-from pipeline.storage.filesystems import located
-from pipeline.storage.parquet_store import NOWHERE, Store
-from pipeline.tables.finalize import Finish
+from pipeline.split.task_spill import OutputLocation
+from pipeline.storage.atomic_files import join_path
+from pipeline.storage.filesystems import locate
+from pipeline.storage.parquet_store import NULL_PARTITION, TableWriter
+from pipeline.tables.finalize import RowFinisher
 from pipeline.tables.table_builder import Wanted
 from pipeline.tables.table_schemas import SCHEMAS
-from pipeline.watch.batch_facts import Known
-from pipeline.watch.late_names import Nameless, give_names, to_name
-from pipeline.watch.stream_job import Writing
+from pipeline.watch.batch_facts import BatchFacts
+from pipeline.watch.late_names import LateNames, files_to_name, rewrite_with_names
+from pipeline.watch.stream_job import BatchWriter
 from tests.dissector.cli.plays import ORDERS_ID, shop
 from tests.packets import STEP_NS, Packet, write
 from tests.pipeline.buckets import BUCKET, bucket
@@ -41,20 +41,20 @@ def _written(out: Path) -> dict[str, pa.Table]:
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     for path in out.rglob("[!_]*.parquet"):
         table, *places = path.relative_to(out).parts[:-1]
-        api = places[-1].removeprefix("api=") if places else NOWHERE
+        api = places[-1].removeprefix("api=") if places else NULL_PARTITION
         if table in SCHEMAS:
             rows = pq.ParquetFile(path).read().to_pylist()
-            found[table] += [row | {"api": None if api == NOWHERE else api} for row in rows]
+            found[table] += [row | {"api": None if api == NULL_PARTITION else api} for row in rows]
     return {name: pa.Table.from_pylist(found[name], SCHEMAS[name]) for name in SCHEMAS}
 
 
-def _write(out: Path, number: int, places: list[Place]) -> list[str]:
+def _write(out: Path, number: int, places: list[OutputLocation]) -> list[str]:
     """Do what is done with a batch of files; return which files were written again."""
-    known = Known.of(str(out), number, places)
-    writing = Writing(str(out), number, ALL, known)
+    known = BatchFacts.of(str(out), number, places)
+    writing = BatchWriter(str(out), number, ALL, known)
     rows = [{"group": 0, "left": a, "source": b, "tables": c} for a, b, c in places]
     list(writing.write([pa.RecordBatch.from_pylist(rows)]))
-    paths = to_name(str(out), number, known.news)
+    paths = files_to_name(str(out), number, known.new_names)
     if paths:
         rows = [{"group": 0, "path": path} for path in paths]
         list(writing.name([pa.RecordBatch.from_pylist(rows)]))
@@ -90,23 +90,25 @@ def test_rows_are_those_of_one_process(tries: int, tmp_path: Path) -> None:
 def _nameless_row(out: str) -> str:
     """Write a row with a topic's id in the place of its name; return its file."""
     rows = rows_of("exchanges", {"api": "Fetch", "topics": [ID], "request_time_ns": 5})
-    with Store(out, "00000000-0000") as store:
+    with TableWriter(out, "00000000-0000") as store:
         store.add("exchanges", rows)
-    nameless = Nameless("00000000-0000")
-    nameless.look("exchanges", rows, {ID, "another"})
-    nameless.look("problems", rows_of("problems", {}), ())
-    nameless.keep(out)
-    [path] = to_name(out, 1, {ID})
+    nameless = LateNames("00000000-0000")
+    nameless.collect("exchanges", rows, {ID, "another"})
+    nameless.collect("problems", rows_of("problems", {}), ())
+    nameless.save(out)
+    [path] = files_to_name(out, 1, {ID})
     assert path == "exchanges/date=1970-01-01/api=Fetch/00000000-0000.parquet"
     for batch, ids in ((0, {ID}), (1, {"another"}), (1, set())):
-        assert to_name(out, batch, ids) == []
+        assert files_to_name(out, batch, ids) == []
     return path
 
 
 def test_a_file_that_is_there_no_more_is_let_be(tmp_path: Path) -> None:
     path = tmp_path / _nameless_row(str(tmp_path))
     path.unlink()
-    give_names(str(tmp_path), str(path.relative_to(tmp_path)), Finish(None, {ID: "orders"}))
+    rewrite_with_names(
+        str(tmp_path), str(path.relative_to(tmp_path)), RowFinisher(None, {ID: "orders"})
+    )
     assert list(path.parent.iterdir()) == []
 
 
@@ -114,12 +116,14 @@ def test_a_file_that_was_taken_away_to_be_replaced_is_put_back(tmp_path: Path) -
     """A task may end between the two, where a store does not do both at once."""
     path = tmp_path / _nameless_row(str(tmp_path))
     path.rename(path.with_name(f"_{path.name}"))
-    give_names(str(tmp_path), str(path.relative_to(tmp_path)), Finish(None, {ID: "orders"}))
+    rewrite_with_names(
+        str(tmp_path), str(path.relative_to(tmp_path)), RowFinisher(None, {ID: "orders"})
+    )
     assert list(path.parent.iterdir()) == [path]
     assert pq.ParquetFile(path).read()["topics"].to_pylist() == [["orders"]]
 
 
-class _Full(Finish):
+class _Full(RowFinisher):
     """Fails when the rows are half written."""
 
     def named(self, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -142,10 +146,10 @@ def out(
 
 def test_what_was_there_stays_until_all_is_written(out: str) -> None:
     path = _nameless_row(out)
-    for finish, topics in ((_Full, [[ID]]), (Finish, [["orders"]])):
+    for finish, topics in ((_Full, [[ID]]), (RowFinisher, [["orders"]])):
         with suppress(PipelineError) if finish is _Full else nullcontext():
-            give_names(out, path, finish(None, {ID: "orders"}))
-        system, inside = located(joined(out, path))
+            rewrite_with_names(out, path, finish(None, {ID: "orders"}))
+        system, inside = locate(join_path(out, path))
         with system.open_input_file(inside) as file:
             assert pq.read_table(file)["topics"].to_pylist() == topics
         folder = fs.FileSelector(inside.rpartition("/")[0])

@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.split.task_spill import left_rows
-from pipeline.tables.incremental import BEGUN
+from pipeline.split.task_spill import read_rows
+from pipeline.tables.incremental import FIRST_PACKETS
 from pipeline.tables.table_builder import Wanted
 from pipeline.tables.table_schemas import SCHEMAS
-from pipeline.watch.ingest import NO_PART, divided
-from pipeline.watch.operator_state import KEPT_FILES, Kept, Note, Setting
+from pipeline.watch.ingest import FILE_PART, split_file
+from pipeline.watch.operator_state import MIN_FILE_NAMES, IngestRow, OperatorState, WatchSettings
 from tests.packets import Packet, write
 from tests.pipeline.commands import tables_of
 from tests.pipeline.split.test_range_reader import bad_disk
@@ -23,8 +23,8 @@ from tests.pipeline.traffic import TURN_NS, in_turn, record_starts
 PARTS = 2
 
 
-def _setting(tmp_path: Path) -> Setting:
-    return Setting(str(tmp_path / "work"), Wanted(tables=frozenset(SCHEMAS)), PARTS, TURN_NS)
+def _setting(tmp_path: Path) -> WatchSettings:
+    return WatchSettings(str(tmp_path / "work"), Wanted(tables=frozenset(SCHEMAS)), PARTS, TURN_NS)
 
 
 def _files(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
@@ -35,22 +35,22 @@ def _files(tmp_path: Path, packets: list[Packet], count: int) -> list[str]:
     ]
 
 
-def _notes(files: list[str], setting: Setting) -> dict[int, list[Note]]:
+def _notes(files: list[str], setting: WatchSettings) -> dict[int, list[IngestRow]]:
     """Return what parts are told of files that come together."""
-    found: dict[int, list[Note]] = {part: [] for part in (NO_PART, *range(PARTS))}
+    found: dict[int, list[IngestRow]] = {part: [] for part in (FILE_PART, *range(PARTS))}
     for file in files:
-        for batch in divided(file, setting.work, PARTS, setting.wanted):
+        for batch in split_file(file, setting.work, PARTS, setting.wanted):
             for row in batch.to_pylist():
                 found[row["part"]].append(row)
     return found
 
 
-def _rows(left: list[Note], table: str) -> list[pa.RecordBatch]:
+def _rows(left: list[IngestRow], table: str) -> list[pa.RecordBatch]:
     return [
         row
         for note in left
         if table in note["tables"]
-        for batch in left_rows(note["left"], table, note["source"])
+        for batch in read_rows(note["left"], table, note["source"])
         for row in batch.to_pylist()
     ]
 
@@ -63,8 +63,8 @@ def test_it_does_not_matter_which_files_come_together(
     monkeypatch.setattr("dissector.engine.correlation.state_tables.SPARE_BYTES", 1 << 10)
     files = _files(tmp_path, in_turn(5, turns=12), 24)
     setting = _setting(tmp_path)
-    kept = {part: pickle.dumps(Kept()) for part in range(PARTS)}
-    rows: dict[str, int] = dict.fromkeys((*SCHEMAS, BEGUN), 0)
+    kept = {part: pickle.dumps(OperatorState()) for part in range(PARTS)}
+    rows: dict[str, int] = dict.fromkeys((*SCHEMAS, FIRST_PACKETS), 0)
     sizes = []
     for at in range(0, len(files), together):
         notes = _notes(files[at : at + together], setting)
@@ -76,21 +76,21 @@ def test_it_does_not_matter_which_files_come_together(
                 rows[table] += len(_rows(left, table))
         sizes.append(sum(map(len, kept.values())))
     expected = tables_of(files, tmp_path)
-    assert rows[BEGUN] == len(expected["connections"])
+    assert rows[FIRST_PACKETS] == len(expected["connections"])
     # All but the last turns are told.
-    assert 0.7 < rows["connections"] / rows[BEGUN] < 1
+    assert 0.7 < rows["connections"] / rows[FIRST_PACKETS] < 1
     assert 0.8 < rows["exchanges"] / len(expected["exchanges"]) <= 1
     assert max(sizes[len(sizes) // 2 :]) < 1.3 * max(sizes[: len(sizes) // 2])
 
 
 def test_names_of_files_are_forgotten(tmp_path: Path) -> None:
     [file] = _files(tmp_path, in_turn(1, turns=1)[:4], 1)
-    setting, kept = _setting(tmp_path), Kept()
-    kept.starts = list(range(3 * KEPT_FILES))
+    setting, kept = _setting(tmp_path), OperatorState()
+    kept.starts = list(range(3 * MIN_FILE_NAMES))
     kept.names = [f"{number}.pcap" for number in kept.starts]
-    kept.arrivals.packets = 3 * KEPT_FILES
-    kept.take(0, _notes([file], setting)[0], setting)
-    assert len(kept.starts) == len(kept.names) == KEPT_FILES
+    kept.arrivals.packets = 3 * MIN_FILE_NAMES
+    kept.process_files(0, _notes([file], setting)[0], setting)
+    assert len(kept.starts) == len(kept.names) == MIN_FILE_NAMES
     assert kept.names[-1] == file
 
 
@@ -106,5 +106,5 @@ def test_a_file_is_taken_up_to_where_it_can_be_read(
     notes = _notes([file], setting)
     monkeypatch.undo()
     assert {note["packets"] for each in notes.values() for note in each} == {len(starts) // 2}
-    [told] = _rows(Kept().take(NO_PART, notes[NO_PART], setting), "problems")
+    [told] = _rows(OperatorState().process_files(FILE_PART, notes[FILE_PART], setting), "problems")
     assert (told["capture"], told["position"]) == (file, bad)

@@ -18,7 +18,7 @@ from dissector.errors import UsageError
 from pipeline.jobs.query import read
 from pipeline.jobs.session import has_reader
 from pipeline.split.byte_ranges import Range
-from pipeline.split.connection_index import index
+from pipeline.split.connection_index import index_range
 from pipeline.tables.table_builder import Wanted
 from pipeline.tables.table_schemas import SCHEMAS
 from pipeline.watch.stream_job import CHECKPOINT, IDLE_NS, Watch
@@ -96,7 +96,7 @@ def test_rows_are_those_of_one_process_over_a_restart(spark: SparkSession, tmp_p
     packets += [*more[:told], *later(more[told:], 7 * len(packets) // 10)]
     files = _cut(tmp_path, sorted(packets, key=lambda each: each.time_ns), 5)
     # Some datagrams lie in two files.
-    assert any(index(Range(0, file)).seen.loose for file in files)
+    assert any(index_range(Range(0, file)).scan.split_fragments for file in files)
     folder, out = tmp_path / "in", tmp_path / "out"
     watch = Watch(str(folder), str(out), ALL, files=1)
     _come(files[:2], folder)

@@ -4,7 +4,7 @@ import gc
 
 import numpy as np
 
-from dissector.capture.formats.window_buffers import Buffers
+from dissector.capture.formats.window_buffers import BufferPool
 
 SIZE = 1 << 17
 
@@ -14,28 +14,28 @@ def place(array: np.ndarray) -> int:
 
 
 def test_memory_comes_back_when_nobody_holds_it() -> None:
-    buffers = Buffers()
-    first = buffers.take("u1", SIZE)
+    buffers = BufferPool()
+    first = buffers.acquire("u1", SIZE)
     where = place(first)
-    assert place(buffers.take("u1", SIZE)) != where
+    assert place(buffers.acquire("u1", SIZE)) != where
     del first
-    assert where in {place(each) for each in [buffers.take("i4", SIZE // 4) for _ in range(2)]}
+    assert where in {place(each) for each in [buffers.acquire("i4", SIZE // 4) for _ in range(2)]}
 
 
 def test_a_view_of_a_view_or_a_memoryview_holds_it() -> None:
-    buffers = Buffers()
+    buffers = BufferPool()
     for hold in (
         lambda array: array[1, 5:][2:],
         lambda array: array.data,
         lambda array: array[0].view(np.uint8),
         lambda array: np.frombuffer(array[1].data, np.uint8),
     ):
-        array = buffers.take("i8", 2, SIZE)
+        array = buffers.acquire("i8", 2, SIZE)
         array[:] = 7
         held = hold(array)
         del array
         gc.collect()
-        others = [buffers.take("i8", 2, SIZE) for _ in range(5)]
+        others = [buffers.acquire("i8", 2, SIZE) for _ in range(5)]
         for other in others:
             other[:] = 9
         assert 9 not in np.asarray(held)
@@ -43,9 +43,9 @@ def test_a_view_of_a_view_or_a_memoryview_holds_it() -> None:
 
 
 def test_shapes_and_types() -> None:
-    buffers = Buffers()
+    buffers = BufferPool()
     for dtype, shape in (("u1", (0,)), ("i8", (4, 3)), ("i4", (5, SIZE + 1)), ("i8", (2, SIZE, 2))):
-        array = buffers.take(dtype, *shape)
+        array = buffers.acquire(dtype, *shape)
         assert array.shape == shape
         assert array.dtype == np.dtype(dtype)
         assert array.flags.c_contiguous
@@ -53,7 +53,7 @@ def test_shapes_and_types() -> None:
 
 
 def test_no_more_is_kept_than_a_few_windows_need() -> None:
-    buffers = Buffers()
-    taken = [buffers.take("u1", SIZE) for _ in range(20)]
+    buffers = BufferPool()
+    taken = [buffers.acquire("u1", SIZE) for _ in range(20)]
     taken.clear()
     assert sum(len(free) for free in buffers._free.values()) == 3

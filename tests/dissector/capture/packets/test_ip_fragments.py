@@ -6,14 +6,20 @@ from hypothesis import strategies as st
 from dissector.capture.packets.ip_fragments import (
     MAX_AGE_NS,
     MAX_DATAGRAM_BYTES,
-    MAX_OPEN,
+    MAX_INCOMPLETE,
     Datagram,
-    Fragments,
+    FragmentReassembler,
 )
 
 
 def add(
-    fragments: Fragments, offset: int, data: bytes, more: bool, *, key: int = 0, time_ns: int = 0
+    fragments: FragmentReassembler,
+    offset: int,
+    data: bytes,
+    more: bool,
+    *,
+    key: int = 0,
+    time_ns: int = 0,
 ) -> Datagram | None:
     return fragments.add(key, time_ns, offset, len(data), memoryview(data), more)
 
@@ -24,7 +30,7 @@ def test_any_order_with_repeats_and_overlaps_gives_the_first_bytes(data: st.Data
     spans = data.draw(
         st.lists(st.tuples(st.integers(0, size - 1), st.integers(1, 40)), min_size=1, max_size=20)
     )
-    fragments = Fragments()
+    fragments = FragmentReassembler()
     want: dict[int, int] = {}
     for number, (offset, length) in enumerate([*spans, (0, size)]):
         end = min(offset + length, size)
@@ -36,45 +42,45 @@ def test_any_order_with_repeats_and_overlaps_gives_the_first_bytes(data: st.Data
             assert whole == Datagram(bytes(want[at] for at in range(size)), size)
             break
         assert whole is None
-    assert fragments.waiting == 0
-    assert fragments.given_up == 0
+    assert fragments.incomplete == 0
+    assert fragments.abandoned == 0
 
 
 def test_datagrams_are_told_apart_by_key() -> None:
-    fragments = Fragments()
+    fragments = FragmentReassembler()
     assert add(fragments, 0, b"a" * 8, True, key=1) is None
     assert add(fragments, 8, b"b", False, key=2) is None
     assert add(fragments, 8, b"c", False, key=1) == Datagram(b"a" * 8 + b"c", 9)
-    assert fragments.waiting == 1
+    assert fragments.incomplete == 1
 
 
 def test_a_fragment_cut_by_the_capture_ends_what_is_present() -> None:
-    fragments = Fragments()
+    fragments = FragmentReassembler()
     assert fragments.add(0, 0, 0, 16, memoryview(b"0123456789"), True) is None
     assert add(fragments, 16, b"end", False) == Datagram(b"0123456789", 19)
 
 
 def test_bytes_beyond_the_end_or_beyond_64_kib_complete_nothing() -> None:
-    fragments = Fragments()
+    fragments = FragmentReassembler()
     assert add(fragments, 8, b"last", False) is None
     assert add(fragments, 16, b"beyond  ", True) is None
     assert add(fragments, 65528, bytes(8), True) is None
     assert add(fragments, 0, b"12345678", True) == Datagram(b"12345678last", 12)
     assert add(fragments, MAX_DATAGRAM_BYTES - 8, bytes(16), False) is None
-    assert fragments.waiting == 0
+    assert fragments.incomplete == 0
 
 
 def test_what_is_never_complete_is_given_up_by_age_and_by_number() -> None:
-    fragments = Fragments()
-    for key in range(MAX_OPEN + 3):
+    fragments = FragmentReassembler()
+    for key in range(MAX_INCOMPLETE + 3):
         add(fragments, 0, bytes(8), True, key=key)
-    assert (fragments.waiting, fragments.given_up) == (MAX_OPEN, 3)
+    assert (fragments.incomplete, fragments.abandoned) == (MAX_INCOMPLETE, 3)
     add(fragments, 0, bytes(8), True, key=-1, time_ns=MAX_AGE_NS + 1)
-    assert (fragments.waiting, fragments.given_up) == (1, MAX_OPEN + 3)
+    assert (fragments.incomplete, fragments.abandoned) == (1, MAX_INCOMPLETE + 3)
 
 
 def test_the_packets_of_what_is_incomplete_are_known() -> None:
-    fragments = Fragments()
+    fragments = FragmentReassembler()
     for packet, (key, offset, more) in enumerate([(1, 0, True), (2, 8, False), (1, 8, False)]):
         fragments.add(key, 0, offset, 8, memoryview(bytes(8)), more, 7 + packet)
     assert fragments.packets == [8]

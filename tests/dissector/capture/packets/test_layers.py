@@ -344,8 +344,13 @@ def test_fragments_of_what_wraps_tcp() -> None:
 
 def test_the_packets_of_fragments_that_lack_others_are_known() -> None:
     layers, _ = read(pcap(enumerate([FRAME, *fragments_v4()[:-1], FRAME])), 1)
-    assert layers.fragments == list(range(1, len(fragments_v4())))
-    assert [layers.network(name) for name in ("", "vlan 7", "vlan 8", "vlan 7")] == [0, 1, 2, 1]
+    assert layers.incomplete_packets == list(range(1, len(fragments_v4())))
+    assert [layers.network_number(name) for name in ("", "vlan 7", "vlan 8", "vlan 7")] == [
+        0,
+        1,
+        2,
+        1,
+    ]
     assert layers.networks == ["", "vlan 7", "vlan 8"]
 
 

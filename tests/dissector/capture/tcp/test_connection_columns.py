@@ -4,7 +4,7 @@ from dataclasses import fields
 from functools import reduce
 
 from dissector.capture.tcp import connection_columns
-from dissector.capture.tcp.connections import ENDS, Side
+from dissector.capture.tcp.connections import END_REASONS, Side
 
 
 def test_columns_follow_one_another() -> None:
@@ -13,7 +13,7 @@ def test_columns_follow_one_another() -> None:
     assert [getattr(connection_columns, name) for name in names] == list(
         range(connection_columns.SIDES)
     )
-    names = ["NEXT", "FIRST", "ACKED", "ACKED_NS", "ACKED_PACKET", "PACKETS", "BYTES", "MARKS"]
+    names = ["NEXT", "FIRST", "ACKED", "ACKED_NS", "ACKED_PACKET", "PACKETS", "BYTES", "SIDE_FLAGS"]
     assert [getattr(connection_columns, name) for name in names] == list(
         range(connection_columns.SIDE)
     )
@@ -22,20 +22,20 @@ def test_columns_follow_one_another() -> None:
 
 def test_no_bit_means_two_things() -> None:
     state = [
-        connection_columns.AWAKE,
+        connection_columns.LIVE,
         connection_columns.ORIENTED,
         connection_columns.SYN_SEEN,
         connection_columns.ENDED,
     ]
     assert sum(state) == reduce(int.__or__, state) < 1 << connection_columns.NETWORK_AT
-    assert len(ENDS) - 1 == connection_columns.ENDED >> connection_columns.ENDED_AT
+    assert len(END_REASONS) - 1 == connection_columns.ENDED >> connection_columns.ENDED_AT
     marks = [
         connection_columns.ANCHORED,
         connection_columns.HAS_ACKED,
         connection_columns.HAS_ISN,
         connection_columns.FINISHED,
     ]
-    assert sum(marks) == reduce(int.__or__, marks) < 1 << connection_columns.FEW_AT
+    assert sum(marks) == reduce(int.__or__, marks) < 1 << connection_columns.COUNTERS_AT
 
 
 def test_counts_are_named_as_those_of_a_side() -> None:

@@ -4,12 +4,12 @@ from dataclasses import astuple
 
 import numpy as np
 
-from dissector.capture.tcp.connection_state import Key
-from dissector.capture.tcp.connection_table import Register
-from dissector.capture.tcp.connections import ENDS, Connection, ConnectionColumns, Side
-from dissector.capture.tcp.flow_table import Flows, silence
+from dissector.capture.tcp.connection_state import FlowKey
+from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.capture.tcp.connections import END_REASONS, Connection, ConnectionColumns, Side
+from dissector.capture.tcp.flow_table import FlowTable, any_network_key
 
-KEY: Key = (3, -5, 0xFFFF_0A00_0001, 50000, 0, 2**63 - 1, 9092)
+KEY: FlowKey = (3, -5, 0xFFFF_0A00_0001, 50000, 0, 2**63 - 1, 9092)
 
 
 def _told(columns: ConnectionColumns, row: int) -> Connection:
@@ -26,23 +26,23 @@ def _told(columns: ConnectionColumns, row: int) -> Connection:
         last_ns=int(columns.last_ns[row]),
         sides=(first, second),
         syn_seen=bool(columns.syn_seen[row]),
-        ended=ENDS[columns.ended[row]],
+        ended=END_REASONS[columns.ended[row]],
     )
 
 
 def test_what_an_object_has_learned_is_there_when_it_is_woken_again() -> None:
-    register = Register()
+    register = ConnectionTable()
     live = register.begin(KEY, 3, 17)
     live.last_ns, live.ended, live.oriented, live.syn_seen = 99, "rst", True, True
     first, second = live.streams
     first.open((1 << 32) + 4)
     first.acked, first.acked_ns, first.acked_packet = 7, 8, 9
     first.side.packets, second.side.bytes = 5, 6
-    second.tally.gap(100, 110)
-    second.tally.old(104, 106, 0, 120)
-    register.rest(live)
-    assert not register.awake
-    again = register.wake(0)
+    second.losses.count_gap(100, 110)
+    second.losses.count_old(104, 106, 0, 120)
+    register.demote(live)
+    assert not register.live
+    again = register.materialise(0)
     assert again is not live
     assert again.keys == live.keys
     assert (again.last_ns, again.ended, again.oriented, again.syn_seen) == (99, "rst", True, True)
@@ -51,45 +51,45 @@ def test_what_an_object_has_learned_is_there_when_it_is_woken_again() -> None:
     assert (one.acked, one.acked_ns, one.acked_packet, one.fin) == (7, 8, 9, None)
     assert (other.next, other.first, other.isn, other.acked) == (None, None, None, None)
     assert (one.side, other.side) == (first.side, second.side)
-    other.tally.old(100, 104, 0, 120)  # the gap is remembered
+    other.losses.count_old(100, 104, 0, 120)  # the gap is remembered
     assert (other.side.late_bytes, other.side.retransmitted_bytes) == (6, 0)
     assert register[0].sides == (first.side, second.side)
 
 
 def test_the_beginnings_are_known_by_both_isns() -> None:
-    register = Register()
+    register = ConnectionTable()
     live = register.begin(KEY, 3, 17)
-    assert not register.knows_beginnings(0)
+    assert not register.has_both_syns(0)
     live.streams[0].open(4)
-    register.rest(live)
-    assert not register.knows_beginnings(0)
-    live = register.wake(0)
+    register.demote(live)
+    assert not register.has_both_syns(0)
+    live = register.materialise(0)
     live.streams[1].open(5)
-    register.rest(live)
-    assert register.knows_beginnings(0)
+    register.demote(live)
+    assert register.has_both_syns(0)
 
 
 def test_what_can_not_be_told_by_numbers_stays_awake() -> None:
-    register = Register()
+    register = ConnectionTable()
     live = register.begin(KEY, 0, 0)
-    live.unsettled = True
-    register.rest(live)
+    live.is_pending = True
+    register.demote(live)
     live.streams[0].side.packets = 3
-    assert register.wake(0) is live
+    assert register.materialise(0) is live
     assert register[0].sides[0].packets == 3
     assert register.columns().sides[0, 0, 0] == 3
-    live.unsettled = False
-    register.rest(live)
-    assert not register.awake
+    live.is_pending = False
+    register.demote(live)
+    assert not register.live
 
 
 def test_the_columns_tell_what_the_objects_do() -> None:
-    register = Register()
+    register = ConnectionTable()
     for number in range(50):
         live = register.begin((number, *KEY[1:]), 2 * number, number)
         live.streams[number % 2].side.retransmitted_bytes = number
-        live.ended = ENDS[number % 4]
-        register.rest(live)
+        live.ended = END_REASONS[number % 4]
+        register.demote(live)
     columns = register.columns()
     assert [_told(columns, row) for row in range(50)] == list(register)
     some = np.array([40, 2], dtype=np.int64)
@@ -101,28 +101,28 @@ def test_the_columns_tell_what_the_objects_do() -> None:
 
 
 def test_the_sides_turn_with_all_they_have() -> None:
-    register = Register()
+    register = ConnectionTable()
     live = register.begin(KEY, 0, 0)
     live.streams[0].side.late_bytes = 4
-    register.rest(live)
+    register.demote(live)
     before = register[0]
-    live = register.wake(0)
-    register.turn(live)
-    register.rest(live)
+    live = register.materialise(0)
+    register.swap_sides(live)
+    register.demote(live)
     after = register[0]
     assert (after.a, after.b, after.sides) == (before.b, before.a, before.sides[::-1])
-    assert register.wake(0).keys[0] == (3, *KEY[4:], *KEY[1:4])
+    assert register.materialise(0).keys[0] == (3, *KEY[4:], *KEY[1:4])
 
 
 def test_a_connection_takes_260_bytes() -> None:
-    register = Register()
-    flows = Flows(register)
+    register = ConnectionTable()
+    flows = FlowTable(register)
     for number in range(4000):
-        key: Key = (0, 0, number, 1, 0, 0, 2)
+        key: FlowKey = (0, 0, number, 1, 0, 0, 2)
         live = register.begin(key, number, 0)
-        register.rest(live)
-        for each, owner in ((key, 0), ((0, 0, 0, 2, 0, number, 1), 1), (silence(key), 0)):
+        register.demote(live)
+        for each, owner in ((key, 0), ((0, 0, 0, 2, 0, number, 1), 1), (any_network_key(key), 0)):
             flows.put(each, 2 * number + owner)
     used = register.rows[: len(register)].nbytes + flows.rows[: flows.count].nbytes
     assert (used + flows.slots.nbytes) / len(register) < 260
-    assert not register.awake
+    assert not register.live

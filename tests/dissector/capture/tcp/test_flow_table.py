@@ -4,28 +4,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.capture.tcp.connection_state import Key
-from dissector.capture.tcp.connection_table import Register
-from dissector.capture.tcp.flow_table import ANY_NETWORK, Flows, scatter_again, silence
+from dissector.capture.tcp.connection_state import FlowKey
+from dissector.capture.tcp.connection_table import ConnectionTable
+from dissector.capture.tcp.flow_table import ANY_NETWORK, FlowTable, any_network_key, rehash
 
 ADDRESSES = st.sampled_from([0, 1, 2, -1, -(2**63), 2**63 - 1, 0xFFFF_0A00_0001])
 PORTS = st.sampled_from([0, 1, 9092, 65535])
 KEYS = st.tuples(st.integers(0, 2), ADDRESSES, ADDRESSES, PORTS, ADDRESSES, ADDRESSES, PORTS)
 
 
-def _back(key: Key) -> Key:
+def _back(key: FlowKey) -> FlowKey:
     network, high, low, port, to_high, to_low, to_port = key
     return network, to_high, to_low, to_port, high, low, port
 
 
 @given(st.lists(KEYS, max_size=60))
-def test_each_direction_in_each_network_belongs_to_its_newest_owner(keys: list[Key]) -> None:
-    known = Register()
-    flows = Flows(known)
-    want: dict[Key, int] = {}
+def test_each_direction_in_each_network_belongs_to_its_newest_owner(keys: list[FlowKey]) -> None:
+    known = ConnectionTable()
+    flows = FlowTable(known)
+    want: dict[FlowKey, int] = {}
     for number, key in enumerate(keys):
         known.begin(key, 0, 0)
-        owners = [(_back(key), 2 * number + 1), (key, 2 * number), (silence(key), 2 * number)]
+        owners = [
+            (_back(key), 2 * number + 1),
+            (key, 2 * number),
+            (any_network_key(key), 2 * number),
+        ]
         for each, owner in owners:
             flows.put(each, owner)
             want[each] = owner
@@ -42,13 +46,15 @@ def test_each_direction_in_each_network_belongs_to_its_newest_owner(keys: list[K
 def test_many_flows_are_found_when_the_table_has_grown(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = scatter_again.compiled if compiled else scatter_again.uncompiled
+    run = rehash.compiled if compiled else rehash.uncompiled
     monkeypatch.setattr(
-        "dissector.capture.tcp.flow_table.scatter_again", lambda *arguments, work: run(*arguments)
+        "dissector.capture.tcp.flow_table.rehash", lambda *arguments, work: run(*arguments)
     )
-    known = Register()
-    flows = Flows(known)
-    keys: list[Key] = [(0, 0, host, port, 0, 5, 9092) for host in range(50) for port in range(50)]
+    known = ConnectionTable()
+    flows = FlowTable(known)
+    keys: list[FlowKey] = [
+        (0, 0, host, port, 0, 5, 9092) for host in range(50) for port in range(50)
+    ]
     for number, key in enumerate(keys):
         known.begin(key, 0, 0)
         flows.put(_back(key), 2 * number + 1)
@@ -58,13 +64,13 @@ def test_many_flows_are_found_when_the_table_has_grown(
 
 
 def test_a_flow_that_has_lost_its_owner_keeps_its_place() -> None:
-    known = Register()
-    flows = Flows(known)
-    key: Key = (0, 1, 2, 3, 4, 5, 6)
+    known = ConnectionTable()
+    flows = FlowTable(known)
+    key: FlowKey = (0, 1, 2, 3, 4, 5, 6)
     known.begin(key, 0, 0)
-    flows.put(silence(key), 0)
-    flows.rows[flows.find(silence(key)), 0] = -1
-    assert flows.owner(silence(key)) < 0
+    flows.put(any_network_key(key), 0)
+    flows.rows[flows.find(any_network_key(key)), 0] = -1
+    assert flows.owner(any_network_key(key)) < 0
     known.begin(key, 0, 0)
-    flows.put(silence(key), 2)
-    assert (flows.owner(silence(key)), flows.count) == (2, 1)
+    flows.put(any_network_key(key), 2)
+    assert (flows.owner(any_network_key(key)), flows.count) == (2, 1)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.tcp import reassembly
-from dissector.capture.tcp.in_order_kernel import take_regular
+from dissector.capture.tcp.in_order_kernel import process_in_order
 from tests.corpus import each_capture
 from tests.dissector.capture.reading import Reading
 from tests.examples import examples
@@ -21,14 +21,14 @@ MS = 1_000_000
 @pytest.fixture(params=["uncompiled", "compiled"])
 def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Run the loop in one of its ways; tell where it stopped."""
-    way = getattr(take_regular, request.param)
+    way = getattr(process_in_order, request.param)
     stops: list[int] = []
 
     def counted(*arguments: Any, work: int) -> int:
         stops.append(way(*arguments))
         return stops[-1]
 
-    monkeypatch.setattr(reassembly, "take_regular", counted)
+    monkeypatch.setattr(reassembly, "process_in_order", counted)
     return stops
 
 
@@ -151,9 +151,9 @@ def soups(draw: st.DrawFn) -> bytes:
 def test_the_loop_tells_what_the_objects_tell(data: bytes, window_bytes: int) -> None:
     one_by_one = Reading(data, one_by_one=True)
     known = list(one_by_one.tcp.connections)
-    for way in (take_regular.uncompiled, take_regular.compiled):
+    for way in (process_in_order.uncompiled, process_in_order.compiled):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reassembly, "take_regular", lambda *a, work, way=way: way(*a))
+            patch.setattr(reassembly, "process_in_order", lambda *a, work, way=way: way(*a))
             for reading in (Reading(data), Reading(data, window_bytes)):
                 assert reading.rows == one_by_one.rows
                 assert list(reading.tcp.connections) == known

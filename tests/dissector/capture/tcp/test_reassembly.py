@@ -306,7 +306,7 @@ def test_too_much_behind_a_hole_makes_it_a_gap() -> None:
 
 
 def test_too_much_behind_all_holes_makes_the_next_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tcp_module, "MAX_HELD_BYTES", 10)
+    monkeypatch.setattr(tcp_module, "MAX_BUFFERED_BYTES", 10)
     packets = [
         packet
         for port in (1, 2)

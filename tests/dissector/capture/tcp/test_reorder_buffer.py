@@ -5,18 +5,18 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.capture.tcp.reorder_buffer import Piece, Waiting
+from dissector.capture.tcp.reorder_buffer import ReorderBuffer, SegmentBytes
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), min_size=1, max_size=30))
 def test_each_number_waits_once_with_the_first_piece_that_brought_it(
     spans: list[tuple[int, int]],
 ) -> None:
-    waiting = Waiting()
+    waiting = ReorderBuffer()
     want: dict[int, int] = {}
     for packet, (seq, length) in enumerate(spans):
         fresh = {at for at in range(seq, seq + length) if at not in want}
-        added = waiting.add(Piece(seq, seq + length, length, packet, 0, 1000 * packet))
+        added = waiting.add(SegmentBytes(seq, seq + length, length, packet, 0, 1000 * packet))
         assert {at for each in added for at in range(each.seq, each.end)} == fresh
         want.update(dict.fromkeys(fresh, packet))
     assert waiting.bytes == len(want)
@@ -24,9 +24,9 @@ def test_each_number_waits_once_with_the_first_piece_that_brought_it(
     last = -1
     while len(waiting):
         assert waiting.front == min(set(want) - set(got))
-        assert waiting.first is not None
-        assert waiting.first.packet == min(want[at] for at in set(want) - set(got))
-        run = waiting.take_run()
+        assert waiting.oldest is not None
+        assert waiting.oldest.packet == min(want[at] for at in set(want) - set(got))
+        run = waiting.pop_run()
         assert run[0].seq > last
         for before, after in itertools.pairwise(run):
             assert before.end == after.seq
@@ -38,13 +38,13 @@ def test_each_number_waits_once_with_the_first_piece_that_brought_it(
         last = run[-1].end
     assert got == want
     assert waiting.bytes == 0
-    assert waiting.first is None
+    assert waiting.oldest is None
 
 
 def test_a_part_of_a_cut_piece_has_what_was_captured_of_it() -> None:
-    piece = Piece(100, 110, 4, 0, 0, 50)
-    assert (piece.part(102, 110).captured, piece.part(102, 110).start) == (2, 52)
-    assert piece.part(105, 110).captured == 0
-    assert piece.part(100, 103).captured == 3
-    piece.kept = b"abcd"
-    assert piece.part(101, 110).kept == b"bcd"
+    piece = SegmentBytes(100, 110, 4, 0, 0, 50)
+    assert (piece.slice(102, 110).captured, piece.slice(102, 110).start) == (2, 52)
+    assert piece.slice(105, 110).captured == 0
+    assert piece.slice(100, 103).captured == 3
+    piece.copied = b"abcd"
+    assert piece.slice(101, 110).copied == b"bcd"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.connection_correlator import DOUBTFUL, NEVER, Conversation
-from dissector.engine.correlation.exchange_rows import Row
+from dissector.engine.correlation.connection_correlator import DOUBTFUL, NEVER, ConnectionCorrelator
+from dissector.engine.correlation.exchange_rows import ExchangeRow
 from dissector.engine.tables.exchange_table import STATUS
 from tests.examples import examples
 from tests.frames import request, response, sized
@@ -21,8 +21,8 @@ class Play:
     """Feeds a conversation a line at a time; every line is one packet."""
 
     def __init__(self, whole: bool = True) -> None:
-        self.rows: list[Row] = []
-        self.talk = Conversation(7, whole, self.rows.append)
+        self.rows: list[ExchangeRow] = []
+        self.talk = ConnectionCorrelator(7, whole, self.rows.append)
         self.packet = 0
 
     def client(self, *data: bytes) -> Play:
@@ -33,12 +33,12 @@ class Play:
 
     def say(self, side: int, *data: bytes) -> Play:
         for each in data:
-            self.talk.data(side, each, self.packet, self.packet * 1000)
+            self.talk.add_data(side, each, self.packet, self.packet * 1000)
             self.packet += 1
         return self
 
     def gap(self, side: int, length: int) -> Play:
-        self.talk.gap(side, length, self.packet, self.packet * 1000)
+        self.talk.add_gap(side, length, self.packet, self.packet * 1000)
         self.packet += 1
         return self
 
@@ -51,7 +51,7 @@ class Play:
         return [(STATUS[row.status], _correlation(row)) for row in self.rows]
 
 
-def _correlation(row: Row) -> int | None:
+def _correlation(row: ExchangeRow) -> int | None:
     if row.token:
         return None
     if row.request is not None:
@@ -109,7 +109,7 @@ def test_response_to_acks_0_is_an_orphan_that_says_so() -> None:
     produce = request(PRODUCE, 9, 4, acks=0, timeout_ms=1)
     play = Play().client(produce).broker(response(PRODUCE, 9, 4), beat(5))
     assert play.end() == [("no_response", 4), ("orphan", 4), ("orphan", 5)]
-    assert [row.unasked for row in play.rows] == [False, True, False]
+    assert [row.answers_acks_0 for row in play.rows] == [False, True, False]
 
 
 def test_unanswered_and_orphan() -> None:
@@ -279,12 +279,12 @@ def test_bytes_after_the_end_go_on() -> None:
 
 
 def test_frame_above_the_limit_is_passed_over() -> None:
-    rows: list[Row] = []
-    talk = Conversation(0, True, rows.append, max_frame_bytes=1000)
+    rows: list[ExchangeRow] = []
+    talk = ConnectionCorrelator(0, True, rows.append, max_frame_bytes=1000)
     long = request(HEARTBEAT, 4, 1, group_id="g" * 5000)
     for n, data in enumerate([long[:2000], long[2000:], heartbeat(2)]):
-        talk.data(0, data, n, n)
-    talk.data(1, beat(1) + beat(2), 9, 9)
+        talk.add_data(0, data, n, n)
+    talk.add_data(1, beat(1) + beat(2), 9, 9)
     assert [(r.status, r.request.size, len(r.request.data) < 70_000) for r in rows] == [
         (0, len(long) - 4, True),
         (0, len(heartbeat(2)) - 4, True),
@@ -293,16 +293,16 @@ def test_frame_above_the_limit_is_passed_over() -> None:
 
 
 def test_horizon_holds_a_response_back_until_its_request_is_there() -> None:
-    rows: list[Row] = []
-    talk = Conversation(0, True, rows.append)
-    talk.data(0, heartbeat(1), 0, 0)
-    talk.data(1, beat(1), 1, 1)
+    rows: list[ExchangeRow] = []
+    talk = ConnectionCorrelator(0, True, rows.append)
+    talk.add_data(0, heartbeat(1), 0, 0)
+    talk.add_data(1, beat(1), 1, 1)
     # Packet 3 with request 2 waits behind a hole; its answer comes in packet 4.
-    talk.horizon = (3, NEVER)
-    talk.data(1, beat(2), 4, 4)
+    talk.barriers = (3, NEVER)
+    talk.add_data(1, beat(2), 4, 4)
     assert len(rows) == 1
-    talk.horizon = (NEVER, NEVER)
-    talk.data(0, heartbeat(2), 3, 3)
+    talk.barriers = (NEVER, NEVER)
+    talk.add_data(0, heartbeat(2), 3, 3)
     assert [(r.status, r.request.packet) for r in rows] == [(0, 0), (0, 3)]
 
 
@@ -355,9 +355,9 @@ def test_one_response_is_enough_from_a_known_broker() -> None:
     for believed, told in ((False, []), (True, [("orphan", 8)])):
         play = Play(whole=False).broker(beat(8))
         assert play.end() == []
-        assert (play.talk.doubtful, play.talk.speaks) == (1, DOUBTFUL)
-        play.talk.data(1, beat(9), 99, 99)  # it has ended
-        play.talk.decide(believed)
+        assert (play.talk.doubtful_side, play.talk.speaks) == (1, DOUBTFUL)
+        play.talk.add_data(1, beat(9), 99, 99)  # it has ended
+        play.talk.resolve_doubt(believed)
         assert play.end() == told
         assert play.talk.speaks == ("kafka" if believed else "other")
 
@@ -365,7 +365,7 @@ def test_one_response_is_enough_from_a_known_broker() -> None:
 def test_three_responses_are_never_in_doubt_nor_those_of_both_sides() -> None:
     three = Play(whole=False).broker(beat(8), beat(9), beat(10))
     assert len(three.end()) == 3
-    assert three.talk.doubtful is None
+    assert three.talk.doubtful_side is None
     both = Play(whole=False).broker(beat(8)).client(beat(9))
     assert both.end() == []
-    assert (both.talk.doubtful, both.talk.speaks) == (None, "other")
+    assert (both.talk.doubtful_side, both.talk.speaks) == (None, "other")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dissector.capture.columns import END, GAP, Chunks
 from dissector.engine.correlation import connection_dispatcher, open_requests
-from dissector.engine.correlation.connection_dispatcher import Conversations, Talk
+from dissector.engine.correlation.connection_dispatcher import ConnectionState, Correlator
 from dissector.engine.reading.capture import Options, Reading
 from dissector.engine.tables.exchange_table import Exchanges, Frames
 from tests.corpus import each_capture
@@ -32,7 +32,7 @@ def rows_of(table: Exchanges) -> Iterator[tuple[Any, ...]]:
     for row in range(len(table)):
         yield (
             *(int(getattr(table, name)[row]) for name in ("connection", "status", "client")),
-            *(int(getattr(table, name)[row]) for name in ("token", "unasked", "api_key")),
+            *(int(getattr(table, name)[row]) for name in ("token", "answers_acks_0", "api_key")),
             *(int(getattr(table, name)[row]) for name in ("api_version", "correlation_id")),
             *frame(table, table.request, row),
             *frame(table, table.response, row),
@@ -40,7 +40,7 @@ def rows_of(table: Exchanges) -> Iterator[tuple[Any, ...]]:
 
 
 def frame(table: Exchanges, frames: Frames, row: int) -> tuple[Any, ...]:
-    names = ("there", "size", "packet", "time_ns", "offset")
+    names = ("captured_bytes", "size", "packet", "time_ns", "offset")
     return table.frame(frames, row), *(int(getattr(frames, name)[row]) for name in names)
 
 
@@ -49,12 +49,12 @@ def tell(
     whole: Sequence[bool],
     windows: Sequence[int] = (),
     **options: Any,
-) -> tuple[list[tuple[Any, ...]], list[Talk], int]:
+) -> tuple[list[tuple[Any, ...]], list[ConnectionState], int]:
     """Return the rows, what is known of the talks, and the low water before the end."""
-    fold = Conversations(connections(whole), **options)
+    fold = Correlator(connections(whole), **options)
     ends = sorted({0, len(chunks), *(at for at in windows if at < len(chunks))})
     told = [list(rows_of(fold.feed(columns(chunks[a:b])))) for a, b in pairwise(ends)]
-    low = fold.low_water()
+    low = fold.low_watermark()
     told.append(list(rows_of(fold.finish())))
     return [row for rows in told for row in rows], list(fold), low
 
@@ -63,7 +63,7 @@ def check(
     chunks: Sequence[Chunk], whole: Sequence[bool], windows: Sequence[int], **options: Any
 ) -> None:
     """Compare what the loop tells, as Python and compiled, with what objects tell."""
-    truth = tell(chunks, whole, by_rules=False, **options)
+    truth = tell(chunks, whole, use_fast_path=False, **options)
     for run in (connection_dispatcher.pair.uncompiled, connection_dispatcher.pair.compiled):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(connection_dispatcher, "pair", lambda *given, work, run=run: run(*given))
@@ -119,8 +119,8 @@ def beaten(n: int) -> bytes:
 
 def led_by_objects(chunks: Sequence[Chunk], whole: bool = True) -> int:
     """Return to how many chunks the loop did not come."""
-    fold, given = Conversations(connections([whole])), 0
-    take = fold._objects.take
+    fold, given = Correlator(connections([whole])), 0
+    take = fold._slow_path.add_chunks
 
     def counted(chunks: Chunks, at: int, taken: int, held_from: int) -> int:
         nonlocal given
@@ -128,14 +128,14 @@ def led_by_objects(chunks: Sequence[Chunk], whole: bool = True) -> int:
         given += after - at
         return after
 
-    fold._objects.take = counted
+    fold._slow_path.add_chunks = counted
     fold.feed(columns(numbered(chunks)))
     fold.finish()
     return given
 
 
 def test_a_gap_takes_no_room_for_what_is_missing() -> None:
-    fold = Conversations(connections([True]))
+    fold = Correlator(connections([True]))
     chunks = [Chunk(0, 0, data=beat(0)), Chunk(0, 0, GAP, missing=1 << 40)]
     assert len(fold.feed(columns(numbered(chunks)))) + len(fold.finish()) == 1
 
@@ -188,7 +188,7 @@ def test_ids_of_requests_due_no_response_are_remembered_to_a_limit() -> None:
 
 def test_what_is_held_does_not_grow_with_the_capture() -> None:
     """Requests wait, and frames come in pieces, window after window."""
-    fold = Conversations(connections([True]))
+    fold = Correlator(connections([True]))
     big = request(HEARTBEAT, 4, 5, member_id="m" * 30_000)
     fold.feed(columns([Chunk(0, 0, data=beat(1))]))
     most = 0
@@ -198,15 +198,15 @@ def test_what_is_held_does_not_grow_with_the_capture() -> None:
         assert told.frame(told.request, 0) == big[4:], window
         rest = fold.feed(columns([Chunk(0, 0, data=big[50:]), Chunk(0, 1, data=beaten(5))]))
         assert rest.frame(rest.request, 0) == big[4:], window
-        most = max(most, len(fold._tables.held))
+        most = max(most, len(fold._tables.carry_over))
     assert most < 8 << 20
     # There is room for all frames that a chunk may hold.
-    assert len(fold._tables.nodes) < 10_000
-    assert [fold.low_water(), len(fold.finish())] == [0, 1]
+    assert len(fold._tables.entries) < 10_000
+    assert [fold.low_watermark(), len(fold.finish())] == [0, 1]
 
 
 def test_a_window_is_not_kept_alive() -> None:
-    fold = Conversations(connections([True]))
+    fold = Correlator(connections([True]))
     chunks = columns([Chunk(0, 0, data=beat(1)), Chunk(0, 1, data=beaten(1))])
     told = fold.feed(chunks)
     window, rows = ref(chunks.data), ref(told.connection.base)
@@ -218,11 +218,11 @@ def test_a_window_is_not_kept_alive() -> None:
 
 def told_of(
     file: Path, by_rules: bool, window_bytes: int
-) -> tuple[list[tuple[Any, ...]], list[Talk]]:
+) -> tuple[list[tuple[Any, ...]], list[ConnectionState]]:
     reading = Reading([str(file)], Options(window_bytes=window_bytes))
-    reading.conversations = Conversations(reading.streams.connections, by_rules=by_rules)
+    reading.correlator = Correlator(reading.streams.connections, use_fast_path=by_rules)
     rows = [row for window in reading.windows() for row in rows_of(window.exchanges)]
-    return rows, list(reading.conversations)
+    return rows, list(reading.correlator)
 
 
 @each_capture("conversations")

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from dissector.engine.correlation import frame_checks
 from dissector.engine.correlation.frame_checks import (
-    candidates,
-    request_header,
-    sane_request,
-    unknown_request,
+    is_plausible_request,
+    plausible_request_size,
+    request_candidates,
+    unknown_request_size,
 )
 from dissector.protocol.apis import all_apis
 from tests.frames import request
@@ -23,10 +23,10 @@ ALL = [(a.key, v) for a in all_apis() for v in a.request.versions]
 def test_every_request_is_believed_and_found(key: int, version: int) -> None:
     data = request(key, version, 77, "client")
     size = len(data) - 4
-    assert request_header(data, 0) == size
-    assert 0 in candidates(data, 0)
-    assert sane_request(data, 0)
-    assert frame_checks.fits(data[4:])
+    assert plausible_request_size(data, 0) == size
+    assert 0 in request_candidates(data, 0)
+    assert is_plausible_request(data, 0)
+    assert frame_checks.decodes_exactly(data[4:])
     assert frame_checks.is_request(data[4:])
 
 
@@ -64,31 +64,31 @@ def header(
 )
 def test_headers(data: bytes, believed: bool, sane: bool, unknown: bool) -> None:
     data += bytes(20)
-    assert (request_header(data, 0) is not None) == believed
-    assert sane_request(data, 0) == sane
-    assert (unknown_request(data, 0, 1000) is not None) == unknown
+    assert (plausible_request_size(data, 0) is not None) == believed
+    assert is_plausible_request(data, 0) == sane
+    assert (unknown_request_size(data, 0, 1000) is not None) == unknown
 
 
 def test_limits_hold() -> None:
-    assert request_header(header(size=1001), 0, 1000) is None
-    assert unknown_request(header(size=1001), 0, 1000) is None
+    assert plausible_request_size(header(size=1001), 0, 1000) is None
+    assert unknown_request_size(header(size=1001), 0, 1000) is None
     long = b"\0\xfa" + b"c" * 250
-    assert request_header(header(size=900, client=long), 0) is None
+    assert plausible_request_size(header(size=900, client=long), 0) is None
 
 
 def test_client_ids_make_a_header_strong() -> None:
-    assert frame_checks.is_strong(header(), 0)
+    assert frame_checks.has_client_id(header(), 0)
     for weak in (b"\xff\xff", b"\0\0", b"\0\x01a"):
-        assert not frame_checks.is_strong(header(client=weak), 0)
+        assert not frame_checks.has_client_id(header(client=weak), 0)
 
 
 @given(st.binary(max_size=60), st.sampled_from(ALL), st.binary(max_size=60))
 def test_sieve_lets_every_request_pass(before: bytes, which: tuple[int, int], after: bytes) -> None:
     data = before + request(*which, 5, "client") + after
-    assert len(before) in candidates(data, 0)
+    assert len(before) in request_candidates(data, 0)
     wide = range(len(data) - frame_checks.HEADER_BYTES + 1)
-    believed = {at for at in wide if request_header(data, at, 1 << 20) is not None}
-    assert believed <= set(candidates(data, 0))
+    believed = {at for at in wide if plausible_request_size(data, at, 1 << 20) is not None}
+    assert believed <= set(request_candidates(data, 0))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,6 @@ def test_tls(data: bytes, is_tls: bool) -> None:
 
 
 def test_text_is_readable_without_control_characters() -> None:
-    assert frame_checks.readable("grün-1".encode())
+    assert frame_checks.is_readable("grün-1".encode())
     for bad in (b"a\0b", b"a\x7f", b"caf\xe9"):
-        assert not frame_checks.readable(bad)
+        assert not frame_checks.is_readable(bad)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.connection_correlator import Conversation
-from dissector.engine.correlation.frame_checks import known_version, sane_request
+from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
+from dissector.engine.correlation.frame_checks import is_plausible_request, is_plausible_version
 from dissector.engine.correlation.frame_checks_kernel import (
     DUE,
     KEYS,
@@ -18,8 +18,8 @@ from dissector.engine.correlation.frame_checks_kernel import (
     UNKNOWN,
     UNREAD,
     UNSURE,
-    is_answered,
     is_plain_request,
+    is_response_due,
     learn,
     new_rules,
     opens_kafka,
@@ -48,7 +48,7 @@ def opens(data: bytes) -> int:
 @pytest.mark.parametrize("key", NAMES)
 def test_versions_that_are_known(key: int) -> None:
     for version in range(40):
-        assert (version <= RULES[key, 0]) == known_version(key, version)
+        assert (version <= RULES[key, 0]) == is_plausible_version(key, version)
 
 
 def test_keys_that_are_not_known() -> None:
@@ -89,7 +89,7 @@ def test_a_damaged_request_is_told_right_or_left_alone(version: int, data: st.Da
     for at in data.draw(st.lists(st.integers(12, len(frame) - 1), max_size=3)):
         frame[at] = data.draw(st.sampled_from((0, 1, 2, 0x7F, 0x80, 0xFF)))
     frame = frame[: data.draw(st.integers(4, len(frame)))]
-    assert is_answered(bytes(frame[4:])) == expects_response(bytes(frame[4:]))
+    assert is_response_due(bytes(frame[4:])) == expects_response(bytes(frame[4:]))
     if len(frame) >= 14 and is_plain_request(frame, 0, len(frame) - 4, NUMBERS_, RULES) == PLAIN:
         said = response_due(frame, 0, len(frame), RULES)
         if said != UNSURE:
@@ -120,12 +120,12 @@ def test_what_is_plain_is_believed_by_objects_too(
         + text
     )
     if is_plain_request(frame, 0, size, NUMBERS_, RULES) == PLAIN:
-        assert sane_request(frame, 0)
-        assert known_version(key, version)
+        assert is_plausible_request(frame, 0)
+        assert is_plausible_version(key, version)
     data = frame + frame * again
     if opens(data) == PLAIN:
-        talk = Conversation(0, True, lambda row: None, 10_000)
-        talk.data(0, data, 0, 0)
+        talk = ConnectionCorrelator(0, True, lambda row: None, 10_000)
+        talk.add_data(0, data, 0, 0)
         assert (talk.speaks, talk.client, talk.streams[0].entered) == ("kafka", 0, 0)
 
 

@@ -35,8 +35,8 @@ def test_oldest_with_the_id_is_answered() -> None:
     assert (len(waiting), 1 in waiting, 3 in waiting) == (3, True, False)
     assert waiting.oldest(1).frame is frames[0]
     assert waiting.first_packet == frames[0].packet
-    assert [waiting.answered_by(answer(n)).frame for n in (1, 1)] == [frames[0], frames[2]]
-    assert waiting.answered_by(answer(1)) is None
+    assert [waiting.pop_match(answer(n)).frame for n in (1, 1)] == [frames[0], frames[2]]
+    assert waiting.pop_match(answer(1)) is None
     assert [each.frame for each in waiting.pop_all()] == [frames[1]]
     assert (len(waiting), 2 in waiting) == (0, False)
 
@@ -44,8 +44,8 @@ def test_oldest_with_the_id_is_answered() -> None:
 def test_negative_ids_and_short_answers() -> None:
     waiting = OpenRequests()
     list(waiting.add(asked(-5)))
-    assert waiting.answered_by(frame(b"\xff\xff")) is None
-    assert waiting.answered_by(answer(-5)) is not None
+    assert waiting.pop_match(frame(b"\xff\xff")) is None
+    assert waiting.pop_match(answer(-5)) is not None
 
 
 def test_request_cut_before_its_id_waits_under_none() -> None:
@@ -54,7 +54,7 @@ def test_request_cut_before_its_id_waits_under_none() -> None:
     other = asked(7)
     list(waiting.add(other))
     list(waiting.add(frame(b"\0\x0c\0\0\x07")))
-    assert waiting.answered_by(answer(7)).frame is other
+    assert waiting.pop_match(answer(7)).frame is other
     assert len(waiting.pop_all()) == 1
 
 
@@ -65,12 +65,12 @@ def test_tokens_are_answered_in_order_of_all_requests() -> None:
     for token in tokens:
         list(waiting.add(token))
     list(waiting.add(asked(2)))
-    assert waiting.tokens_wait
-    assert waiting.answered_by(answer(1)).correlation_id == 1
-    assert waiting.answered_by(answer(2)).frame is tokens[0]
-    assert waiting.answered_by(frame(b"")).frame is tokens[1]
-    assert not waiting.tokens_wait
-    assert waiting.answered_by(answer(2)).correlation_id == 2
+    assert waiting.has_tokens
+    assert waiting.pop_match(answer(1)).correlation_id == 1
+    assert waiting.pop_match(answer(2)).frame is tokens[0]
+    assert waiting.pop_match(frame(b"")).frame is tokens[1]
+    assert not waiting.has_tokens
+    assert waiting.pop_match(answer(2)).correlation_id == 2
 
 
 def test_too_many_or_too_large_give_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,11 @@ def test_too_many_or_too_large_give_up_the_oldest(monkeypatch: pytest.MonkeyPatc
 
 def test_waived_ids_are_remembered_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = OpenRequests()
-    for n in range(opened.MAX_WAIVED + 1):
-        waiting.waive(asked(n))
-    assert [waiting.waived(answer(n)) for n in (0, 1, opened.MAX_WAIVED)] == [False, True, True]
-    assert not waiting.waived(frame(b""))
+    for n in range(opened.MAX_SUPPRESSED + 1):
+        waiting.suppress(asked(n))
+    assert [waiting.is_suppressed(answer(n)) for n in (0, 1, opened.MAX_SUPPRESSED)] == [
+        False,
+        True,
+        True,
+    ]
+    assert not waiting.is_suppressed(frame(b""))

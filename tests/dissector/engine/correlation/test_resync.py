@@ -6,13 +6,13 @@ import pytest
 
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation import resync
-from dissector.engine.correlation.framer import Frame, Stream
+from dissector.engine.correlation.framer import Frame, Framer
 from dissector.engine.correlation.open_requests import OpenRequests
 from dissector.engine.correlation.resync import (
-    Break,
-    enter_lonely_responses,
-    enter_requests,
-    enter_responses,
+    StreamBreak,
+    sync_at_request,
+    sync_at_response,
+    sync_without_requests,
 )
 from tests.frames import request, response, sized
 
@@ -23,11 +23,11 @@ def beat(n: int, client_id: str | None = "test", size: int = 1) -> bytes:
     return request(HEARTBEAT, 3, n, client_id, group_id="g" * size)
 
 
-def stream(*packets: bytes, fresh: bool = True, limit: int = 10_000) -> Stream:
-    made = Stream(0, limit)
+def stream(*packets: bytes, fresh: bool = True, limit: int = 10_000) -> Framer:
+    made = Framer(0, limit)
     for number, data in enumerate(packets):
-        made.add(data, number, number)
-    made.fresh = fresh
+        made.add_data(data, number, number)
+    made.at_packet_start = fresh
     return made
 
 
@@ -35,9 +35,9 @@ def believe(buffer: bytearray, size: int) -> bool:
     return True
 
 
-def entered(made: Stream, broken: Break | None = None) -> int | None:
+def entered(made: Framer, broken: StreamBreak | None = None) -> int | None:
     """Return where a stream of requests is entered."""
-    return made.base if enter_requests(made, believe, broken) else None
+    return made.base if sync_at_request(made, believe, broken) else None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_unfinished_request_is_waited_for_and_not_searched_again() -> None:
     made = stream(data[:50], fresh=False)
     assert entered(made) is None
     assert made.scanned == 4
-    made.add(data[50:], 1, 1)
+    made.add_data(data[50:], 1, 1)
     assert entered(made) == 4
 
 
@@ -102,10 +102,15 @@ def test_weak_unfinished_request_is_waited_for_at_the_beginning_of_a_packet_only
 
 @pytest.mark.parametrize(
     ("broken", "at"),
-    [(None, None), (Break(1, True), None), (Break(0, False), None), (Break(0, True, 270), 0)],
+    [
+        (None, None),
+        (StreamBreak(1, True), None),
+        (StreamBreak(0, False), None),
+        (StreamBreak(0, True, 270), 0),
+    ],
 )
 def test_cut_request_is_believed_where_the_capture_cut_it(
-    broken: Break | None, at: int | None
+    broken: StreamBreak | None, at: int | None
 ) -> None:
     assert entered(stream(beat(1, size=300)[:40]), broken) == at
 
@@ -134,9 +139,9 @@ def waiting(*ids: int, packet: int = -1) -> OpenRequests:
 
 
 def answer_at(
-    made: Stream, opened: OpenRequests, broken: Break | None = None, horizon: int = NEVER
+    made: Framer, opened: OpenRequests, broken: StreamBreak | None = None, horizon: int = NEVER
 ) -> int | None:
-    found = enter_responses(made, believe, opened, broken, horizon)
+    found = sync_at_response(made, believe, opened, broken, horizon)
     return made.base if found else None
 
 
@@ -176,29 +181,29 @@ def test_unfinished_answer_is_waited_for_or_believed_where_it_was_cut() -> None:
     data = response(METADATA, 1, 6, controller_id=9)
     assert answer_at(stream(data[:10]), waiting(6)) is None
     for broken, at in (
-        (Break(0, True, len(data) - 10), 0),
-        (Break(0, True, len(data)), None),
-        (Break(0, False, len(data) - 10), None),
+        (StreamBreak(0, True, len(data) - 10), 0),
+        (StreamBreak(0, True, len(data)), None),
+        (StreamBreak(0, False, len(data) - 10), None),
     ):
         assert answer_at(stream(data[:10]), waiting(6), broken) == at
 
 
 def test_responses_alone_are_known_by_ascending_ids() -> None:
     rising = [told(n) for n in (7, 8, 9)]
-    assert enter_lonely_responses(stream(b"x" * 9, *rising), believe)
-    assert not enter_lonely_responses(stream(*rising[:2]), believe)
-    assert not enter_lonely_responses(stream(told(7), told(9), told(8)), believe)
-    assert not enter_lonely_responses(stream(b"x" + b"".join(rising)), believe)
-    assert enter_lonely_responses(stream(told(7)), believe, least=1)
+    assert sync_without_requests(stream(b"x" * 9, *rising), believe)
+    assert not sync_without_requests(stream(*rising[:2]), believe)
+    assert not sync_without_requests(stream(told(7), told(9), told(8)), believe)
+    assert not sync_without_requests(stream(b"x" + b"".join(rising)), believe)
+    assert sync_without_requests(stream(told(7)), believe, least=1)
 
 
 def test_overlapping_candidates_are_tried_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hostile bytes: a candidate every 16 bytes, each far larger than that."""
     tried = []
-    monkeypatch.setattr(resync, "FREE_BYTES", 0)
-    monkeypatch.setattr(resync, "fits", lambda frame: bool(tried.append(len(frame))))
+    monkeypatch.setattr(resync, "ALWAYS_TRIED_BYTES", 0)
+    monkeypatch.setattr(resync, "decodes_exactly", lambda frame: bool(tried.append(len(frame))))
     header = b"\0\0\x70\0" + b"\0\x0c\0\x03" + b"\xff\xff\xff\x01" + b"\0\x02ab"
     made = stream(header * 4000, limit=1 << 20)
     assert entered(made) is None
     assert len(tried) > 10
-    assert sum(tried) <= resync.TRIES * made.end
+    assert sum(tried) <= resync.MAX_TRIES_PER_BYTE * made.end

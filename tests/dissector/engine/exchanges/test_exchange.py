@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 from dissector import Capture, Options
-from dissector.engine.correlation.exchange_rows import Row, columns
+from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
 from dissector.engine.correlation.framer import Frame
 from dissector.engine.exchanges.exchange import COLUMNS, TOKEN, Exchange
 from dissector.engine.facts.topic_table import TopicNames
@@ -24,9 +24,14 @@ def frame(side: int, data: bytes, packet: int, size: int | None = None) -> Frame
     return Frame(side, data, size, packet, packet * 1_500_000, packet * 100)
 
 
-def exchange(row: Row) -> Exchange:
+def exchange(row: ExchangeRow) -> Exchange:
     return Exchange(
-        columns([row]), 0, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames()
+        to_exchange_table([row]),
+        0,
+        capture="a.pcap",
+        client="c:1",
+        broker="b:2",
+        names=TopicNames(),
     )
 
 
@@ -35,7 +40,7 @@ TOLD = frame(0, response(HEARTBEAT, 4, 7, error_code=25)[4:], 5)
 
 
 def test_answered() -> None:
-    it = exchange(Row(2, ANSWERED, 1, ASKED, TOLD))
+    it = exchange(ExchangeRow(2, ANSWERED, 1, ASKED, TOLD))
     assert it.row() == {
         "capture": "a.pcap",
         "connection": 2,
@@ -65,7 +70,7 @@ def test_answered() -> None:
 
 
 def test_unanswered_has_no_response() -> None:
-    it = exchange(Row(0, UNANSWERED, 1, ASKED, None))
+    it = exchange(ExchangeRow(0, UNANSWERED, 1, ASKED, None))
     assert it.response is None
     assert it.body("response") is None
     assert [it.column(n) for n in ("response_bytes", "latency_ms", "errors")] == [None, None, []]
@@ -73,7 +78,7 @@ def test_unanswered_has_no_response() -> None:
 
 
 def test_orphan_knows_its_id_alone() -> None:
-    it = exchange(Row(0, ORPHAN, 1, None, TOLD, unasked=True))
+    it = exchange(ExchangeRow(0, ORPHAN, 1, None, TOLD, answers_acks_0=True))
     assert (it.api, it.api_key, it.api_version, it.client_id) == (None, None, None, None)
     assert it.correlation_id == 7
     assert it.response.body is None
@@ -81,14 +86,18 @@ def test_orphan_knows_its_id_alone() -> None:
 
 
 def test_tokens_are_no_api() -> None:
-    it = exchange(Row(0, ANSWERED, 1, frame(1, b"\0user\0pass", 1), frame(0, b"", 2), token=True))
+    it = exchange(
+        ExchangeRow(0, ANSWERED, 1, frame(1, b"\0user\0pass", 1), frame(0, b"", 2), token=True)
+    )
     assert (it.api, it.api_key, it.correlation_id, it.client_id) == (TOKEN, None, None, None)
     assert (it.request.frame, it.response.frame) == (b"\0user\0pass", b"")
     assert it.problems == []
 
 
 def test_cut_frame_keeps_its_size_and_says_so() -> None:
-    it = exchange(Row(0, NO_RESPONSE, 1, frame(1, ASKED.data[:14], 1, len(ASKED.data)), None))
+    it = exchange(
+        ExchangeRow(0, NO_RESPONSE, 1, frame(1, ASKED.data[:14], 1, len(ASKED.data)), None)
+    )
     assert it.request_bytes == len(ASKED.data)
     assert (it.api, it.client_id) == ("Heartbeat", "me")
     assert "were not captured" in it.column("problems")[0]
@@ -101,19 +110,19 @@ def test_topics_of_both_are_told_once() -> None:
         for name, code in (("a", 0), ("b", 3), ("c", 3), ("c", 5))
     ]
     told = response(METADATA, 1, 1, topics=topics)
-    it = exchange(Row(0, ANSWERED, 1, frame(1, asked[4:], 1), frame(0, told[4:], 2)))
+    it = exchange(ExchangeRow(0, ANSWERED, 1, frame(1, asked[4:], 1), frame(0, told[4:], 2)))
     assert it.topics == ["b", "a", "c"]
     assert it.errors == ["UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE"]
 
 
 def test_what_is_kept_has_its_own_bytes() -> None:
-    other = Row(1, UNANSWERED, 1, frame(1, b"\0" * 50, 1), None)
-    table = columns([other, Row(2, ANSWERED, 1, ASKED, TOLD), other])
+    other = ExchangeRow(1, UNANSWERED, 1, frame(1, b"\0" * 50, 1), None)
+    table = to_exchange_table([other, ExchangeRow(2, ANSWERED, 1, ASKED, TOLD), other])
     it = Exchange(table, 1, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
     kept = it.kept()
     assert kept.row() == it.row()
     assert (kept.request.frame, kept.response.frame) == (ASKED.data, TOLD.data)
-    assert len(kept._table.held) == len(ASKED.data) + len(TOLD.data)
+    assert len(kept._table.carry_over) == len(ASKED.data) + len(TOLD.data)
     lonely = Exchange(table, 2, capture="a.pcap", client="c:1", broker="b:2", names=TopicNames())
     assert lonely.kept().row() == lonely.row()
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from dissector.engine.exchanges.exchange import COLUMNS
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
-from dissector.engine.exchanges.exchange_facts import read_known
+from dissector.engine.exchanges.exchange_facts import read_summaries
 from dissector.engine.reading.capture import Capture
-from dissector.engine.tables.column_types import row_of
+from dissector.engine.tables.column_types import row_dict
 from dissector.engine.tables.frames import exchange_schema, frame
 from tests.corpus import CAPTURES, each_capture
 
@@ -21,8 +21,8 @@ def windows(*paths: Path) -> Any:
         reading, table = capture.reading, window.exchanges
         assert reading is not None
         rows = [exchange.row() for exchange in capture.exchanges_of(window)]
-        known = read_known(table, capture.names)
-        columns = exchange_columns(table, known, reading.files_of, reading.ends_of)
+        known = read_summaries(table, capture.names)
+        columns = exchange_columns(table, known, reading.files_of, reading.endpoints_of)
         yield with_names(columns, capture.names), rows
 
 
@@ -31,7 +31,7 @@ def test_real_traffic(path: Path) -> None:
     for columns, rows in windows(path):
         assert tuple(columns) == COLUMNS
         assert {len(column) for column in columns.values()} == {len(rows)}
-        assert [row_of(columns, row) for row in range(len(rows))] == rows
+        assert [row_dict(columns, row) for row in range(len(rows))] == rows
         assert frame(columns, exchange_schema()).to_dicts() == rows
 
 

@@ -13,14 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.exchange_rows import Row, columns
+from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
 from dissector.engine.correlation.framer import Frame
 from dissector.engine.exchanges import exchange_facts as module
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.exchanges.exchange_facts import is_worthwhile, read_known, read_names
-from dissector.engine.exchanges.fact_columns import Known
-from dissector.engine.facts.fact_kernel import LEFT, read_facts
-from dissector.engine.facts.fact_tables import gather
+from dissector.engine.exchanges.exchange_facts import (
+    is_bulk_worthwhile,
+    read_summaries,
+    read_topic_names,
+)
+from dissector.engine.exchanges.fact_columns import ExchangeSummaries
+from dissector.engine.facts.fact_kernel import NEEDS_CODEC, read_facts
+from dissector.engine.facts.fact_tables import extract_facts
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.exchange_table import (
     ANSWERED,
@@ -43,21 +47,23 @@ MESSAGES = [(found.key, version) for found in all_apis() for version in found.re
 ORDERS, PAYMENTS = UUID(int=3), UUID(int=2)
 
 
-def row(status: int, asked: bytes | None, answer: bytes | None = None, **more: bool) -> Row:
+def row(status: int, asked: bytes | None, answer: bytes | None = None, **more: bool) -> ExchangeRow:
     """Return an exchange of frames with their sizes in front, of which the end may be missing."""
 
     def frame(data: bytes | None) -> Frame | None:
         size = int.from_bytes((data or b"")[:4], "big")
         return None if data is None else Frame(0, data[4:], size, 1, 1, 0)
 
-    return Row(0, status, 0, frame(asked), frame(answer), **more)
+    return ExchangeRow(0, status, 0, frame(asked), frame(answer), **more)
 
 
 def split(table: Exchanges, at: int) -> Exchanges:
-    """Let some of a table's bytes lie in `data`, the rest in `held`."""
+    """Let some of a table's bytes lie in `data`, the rest in `carry_over`."""
     starts = np.concatenate((table.request.start, table.response.start))
-    at = int(min((s for s in starts.tolist() if s >= at), default=len(table.held)))
-    return replace(table, data=table.held[:at].copy(), held=table.held[at:].copy())
+    at = int(min((s for s in starts.tolist() if s >= at), default=len(table.carry_over)))
+    return replace(
+        table, data=table.carry_over[:at].copy(), carry_over=table.carry_over[at:].copy()
+    )
 
 
 def by_codecs(table: Exchanges) -> list[tuple[Any, ...]]:
@@ -73,30 +79,32 @@ def by_codecs(table: Exchanges) -> list[tuple[Any, ...]]:
 
 def by_columns(table: Exchanges) -> list[tuple[Any, ...]]:
     names = TopicNames()
-    known = read_known(table, names)
+    known = read_summaries(table, names)
     rows = [exchange(table, at, names, known) for at in range(len(table))]
     return [(each.client_id, each.errors, each.topics, each.problems) for each in rows]
 
 
-def exchange(table: Exchanges, at: int, names: TopicNames, known: Known | None = None) -> Exchange:
-    return Exchange(table, at, capture="", client="", broker="", names=names, known=known)
+def exchange(
+    table: Exchanges, at: int, names: TopicNames, known: ExchangeSummaries | None = None
+) -> Exchange:
+    return Exchange(table, at, capture="", client="", broker="", names=names, summaries=known)
 
 
 def left(table: Exchanges) -> list[int]:
     """Return the rows that the loop leaves to the codecs."""
-    return np.flatnonzero(gather(table).state == LEFT).tolist()
+    return np.flatnonzero(extract_facts(table).state == NEEDS_CODEC).tolist()
 
 
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read also small windows off the tape."""
-    monkeypatch.setattr(module, "WORTHWHILE", 1)
+    monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", 1)
 
 
 @each_capture("knowledge")
 def test_same_rows_as_the_codecs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_tape = [exchange.row() for exchange in open_capture(path)]
-    monkeypatch.setattr(module, "WORTHWHILE", 10**9)
+    monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", 10**9)
     assert by_tape == [exchange.row() for exchange in open_capture(path)]
 
 
@@ -107,7 +115,9 @@ def test_every_message(compiled: bool, chosen: list[tuple[int, int]], source: So
     """Exchanges of all APIs and versions, right and damaged, are what the codecs say."""
     if compiled:
         read_facts.compiled  # noqa: B018  (from now on this process runs it compiled)
-    check(columns([some_exchange(key, version, source) for key, version in chosen]), source)
+    check(
+        to_exchange_table([some_exchange(key, version, source) for key, version in chosen]), source
+    )
 
 
 @every_api
@@ -120,15 +130,15 @@ def exchanges_of(found: Api) -> list[tuple[int, int]]:
 
 
 def check_one(message: tuple[int, int], source: Source) -> None:
-    check(columns([some_exchange(*message, source)]), source)
+    check(to_exchange_table([some_exchange(*message, source)]), source)
 
 
 def check(table: Exchanges, source: Source) -> None:
-    table = split(table, source.chance.randint(0, len(table.held)))
+    table = split(table, source.chance.randint(0, len(table.carry_over)))
     assert by_columns(table) == by_codecs(table)
 
 
-def some_exchange(key: int, version: int, source: Source) -> Row:
+def some_exchange(key: int, version: int, source: Source) -> ExchangeRow:
     """Make an exchange, right or damaged."""
     found, chance = api(key), source.chance
     assert found is not None
@@ -144,9 +154,11 @@ def some_exchange(key: int, version: int, source: Source) -> Row:
     response_frame = response(key, version, 1, **answer)
     token, unasked = (chance.randrange(10) == 0 for _ in range(2))
     if chance.randrange(10) == 0:
-        return row(ORPHAN, None, _damaged(response_frame, source), token=token, unasked=unasked)
+        return row(
+            ORPHAN, None, _damaged(response_frame, source), token=token, answers_acks_0=unasked
+        )
     frames = _damaged(request_frame, source), _damaged(response_frame, source)
-    return row(ANSWERED, *frames, token=token, unasked=unasked)
+    return row(ANSWERED, *frames, token=token, answers_acks_0=unasked)
 
 
 def of_version(frame: bytes, version: int) -> bytes:
@@ -177,7 +189,7 @@ def test_a_known_exchange() -> None:
     asked = request(0, 9, 7, "me", acks=1, topic_data=[topic])
     answered = row(ANSWERED, asked, response(0, 9, 7, responses=answers))
     nothing = row(UNANSWERED, request(12, 4, 2, None))
-    known = read_known(columns([answered, nothing, answered]), TopicNames())
+    known = read_summaries(to_exchange_table([answered, nothing, answered]), TopicNames())
     assert known.client_ids == [None, "me"]
     assert known.error_lists == [(), ("NOT_LEADER_OR_FOLLOWER",)]
     assert known.topic_lists == [(), ("orders",)]
@@ -200,8 +212,8 @@ def test_a_known_exchange() -> None:
         pytest.param(row(ANSWERED, b"\0\0\0\1x", b"\0\0\0\1y", token=True), id="token"),
     ],
 )
-def test_read_by_the_loop(exchange: Row) -> None:
-    assert left(columns([exchange])) == []
+def test_read_by_the_loop(exchange: ExchangeRow) -> None:
+    assert left(to_exchange_table([exchange])) == []
 
 
 def test_left_to_the_codecs() -> None:
@@ -213,10 +225,10 @@ def test_left_to_the_codecs() -> None:
         row(UNANSWERED, asked[:3] + b"\x05" + asked[4:9]),
         row(UNANSWERED, asked[:4] + b"\x03\xe7\0\0" + asked[8:]),
         row(UNANSWERED, asked[:4] + b"\x00\x0c\0\x63" + asked[8:]),
-        row(ORPHAN, None, answer, unasked=True),
+        row(ORPHAN, None, answer, answers_acks_0=True),
     ]
-    assert left(columns([good, *others, good])) == [1, 2, 3, 4, 5, 6]
-    assert all(problems for *_, problems in by_columns(columns(others)))
+    assert left(to_exchange_table([good, *others, good])) == [1, 2, 3, 4, 5, 6]
+    assert all(problems for *_, problems in by_columns(to_exchange_table(others)))
 
 
 def test_records_that_are_not_right_are_left_to_the_codecs() -> None:
@@ -226,13 +238,13 @@ def test_records_that_are_not_right_are_left_to_the_codecs() -> None:
     for records in (data, wrong, data[:-1]):
         topic = {"name": "t", "partition_data": [{"index": 0, "records": records}]}
         rows.append(row(NO_RESPONSE, request(0, 7, 1, topic_data=[topic])))
-    table = columns(rows)
-    known = read_known(table, TopicNames())
+    table = to_exchange_table(rows)
+    known = read_summaries(table, TopicNames())
     assert (known.problems > 0).tolist() == [False, True, True]
     assert by_columns(table) == by_codecs(table)
 
 
-def _named(topic_id: UUID, name: str | None) -> Row:
+def _named(topic_id: UUID, name: str | None) -> ExchangeRow:
     topic = {
         "error_code": 0,
         "name": name,
@@ -244,7 +256,7 @@ def _named(topic_id: UUID, name: str | None) -> Row:
     return row(ANSWERED, request(3, 12, 1, topics=[]), response(3, 12, 1, topics=[topic]))
 
 
-def _produced(*topic_ids: UUID) -> Row:
+def _produced(*topic_ids: UUID) -> ExchangeRow:
     topics = [{"topic_id": topic_id, "partition_data": []} for topic_id in topic_ids]
     return row(UNANSWERED, request(0, 13, 1, acks=1, topic_data=topics))
 
@@ -262,7 +274,7 @@ NAMING = [
 
 def test_names_are_of_the_past_where_no_more_are_to_come() -> None:
     names = TopicNames()
-    known = read_known(columns(NAMING), names)
+    known = read_summaries(to_exchange_table(NAMING), names)
     assert [known.topic_lists[at] for at in known.topics.tolist()] == [
         (str(ORDERS), str(PAYMENTS)),
         ("orders",),
@@ -272,22 +284,25 @@ def test_names_are_of_the_past_where_no_more_are_to_come() -> None:
         ("orders", "payments"),  # topics are never renamed: an id keeps its first name
         ("payments",),
     ]
-    assert names.known == TopicNames().known | {ORDERS: "orders", PAYMENTS: "payments"}
-    assert by_columns(columns(NAMING)) == by_codecs(columns(NAMING))
+    assert names.by_id == TopicNames().by_id | {ORDERS: "orders", PAYMENTS: "payments"}
+    assert by_columns(to_exchange_table(NAMING)) == by_codecs(to_exchange_table(NAMING))
 
 
 def test_ids_stay_where_names_may_still_come() -> None:
     names = TopicNames(lambda: {PAYMENTS: "asked"})
-    known = read_known(columns(NAMING[:2]), names)
+    known = read_summaries(to_exchange_table(NAMING[:2]), names)
     assert known.topic_lists[int(known.topics[0])] == (ORDERS, PAYMENTS)
-    assert names.known == TopicNames().known | {ORDERS: "orders"}
+    assert names.by_id == TopicNames().by_id | {ORDERS: "orders"}
 
 
 def test_names_alone() -> None:
     over = response(3, 12, 1, topics=[])
     more = row(ANSWERED, request(3, 12, 1, topics=[]), over[:3] + bytes((over[3] + 1,)) + over[4:])
-    assert read_names(columns([*NAMING, more])) == {ORDERS: "orders", PAYMENTS: "payments"}
-    assert read_names(columns([])) == {}
+    assert read_topic_names(to_exchange_table([*NAMING, more])) == {
+        ORDERS: "orders",
+        PAYMENTS: "payments",
+    }
+    assert read_topic_names(to_exchange_table([])) == {}
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -314,28 +329,28 @@ def test_room_grows(compiled: bool) -> None:
         for n in range(1200)
     ]
     rows.append(row(NO_RESPONSE, request(0, 7, 1, topic_data=[topic])))
-    table = columns(rows)
-    facts = gather(table)
-    assert (len(facts.fields), len(facts.told)) == (5000, 1500)
+    table = to_exchange_table(rows)
+    facts = extract_facts(table)
+    assert (len(facts.fields), len(facts.topic_names)) == (5000, 1500)
     assert by_columns(table) == by_codecs(table)
 
 
 def test_few_exchanges_are_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = columns([row(ANSWERED, request(12, 4, 2), response(12, 4, 2))])
-    assert is_worthwhile(table)
-    monkeypatch.setattr(module, "WORTHWHILE", 2)
-    assert not is_worthwhile(table)
+    table = to_exchange_table([row(ANSWERED, request(12, 4, 2), response(12, 4, 2))])
+    assert is_bulk_worthwhile(table)
+    monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", 2)
+    assert not is_bulk_worthwhile(table)
 
 
 def test_no_exchanges() -> None:
-    assert by_columns(columns([])) == []
+    assert by_columns(to_exchange_table([])) == []
 
 
 @pytest.mark.parametrize("worthwhile", [1, 10**9])
 def test_names_that_contradict_give_the_same_rows_on_both_paths(
     worthwhile: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "WORTHWHILE", worthwhile)
+    monkeypatch.setattr(module, "MIN_BULK_EXCHANGES", worthwhile)
     wire = Wire()
     talk = wire.talk().syn()
     for number, each in enumerate(NAMING):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dissector import Capture, Options
 from dissector.engine.exchanges import topic_resolution
-from dissector.engine.exchanges.topic_resolution import named
+from dissector.engine.exchanges.topic_resolution import resolve_late_names
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds
 from dissector.engine.tables.exchange_table import NONE
@@ -84,14 +84,14 @@ def test_rows_wait_until_their_topics_have_names(windows: list[Window], most_row
     expected = [
         [told.get(_id(topic), str(_id(topic))) for topic in topics] for topics, _ in windows
     ]
-    assert [topics_of(each) for each in named(parts(), names, most_rows)] == expected
+    assert [topics_of(each) for each in resolve_late_names(parts(), names, most_rows)] == expected
     assert asked == asked_at(windows, most_rows)
-    assert not names.may_ask
+    assert not names.can_read_ahead
 
 
 def test_nothing_waits_where_nothing_can_be_asked() -> None:
     parts = iter([part({1}), part({2})])
-    each = named(parts, TopicNames())
+    each = resolve_late_names(parts, TopicNames())
     assert topics_of(next(each)) == [str(_id(1))]
     assert len(list(parts)) == 1
 
@@ -114,7 +114,7 @@ def test_a_capture_is_read_once_or_twice_for_the_same_rows(
 
     once = exchanges()
     assert not asked
-    monkeypatch.setattr(topic_resolution.named, "__defaults__", (0,))
+    monkeypatch.setattr(topic_resolution.resolve_late_names, "__defaults__", (0,))
     twice = exchanges()
     assert len(asked) == 1
     assert once.equals(twice)
@@ -134,7 +134,7 @@ def test_rows_that_wait_have_let_go_of_their_window() -> None:
         names.learn({_id(1): "one"})
         yield tells
 
-    first, _ = named(parts(), names)
+    first, _ = resolve_late_names(parts(), names)
     assert isinstance(first["connection"], Integers)
     assert isinstance(first["client"], Coded)
     assert isinstance(first["broker"], Coded)
@@ -171,5 +171,5 @@ def test_what_waits_counts_by_rows() -> None:
             names.learn({_id(topic): "named"})
 
     names = TopicNames(lambda: pytest.fail("few rows waited"))
-    assert sum(len(each["topics"]) for each in named(parts(), names, most_rows=6)) == 9
+    assert sum(len(each["topics"]) for each in resolve_late_names(parts(), names, max_rows=6)) == 9
     assert asked == [1, 2, 3]

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from dissector.engine.facts import interning
 from dissector.engine.facts.interning import (
-    CROWDED,
     FULL,
+    TOO_MANY_COLLISIONS,
     USED,
-    Table,
-    entry_of,
+    InternTable,
+    intern,
     key_of_bytes,
     key_of_numbers,
 )
 
 
-def number(table: Table, content: bytes | list[int], kind: int = 0) -> int:
+def number(table: InternTable, content: bytes | list[int], kind: int = 0) -> int:
     """Return the entry of some content, in Python."""
     pool = table.pool.data
     values = np.array(list(content), table.pool.dtype).data
@@ -28,10 +28,10 @@ def number(table: Table, content: bytes | list[int], kind: int = 0) -> int:
         key = key_of_bytes(values, 0, len(content), kind)
     else:
         key = key_of_numbers(values, len(content), kind)
-    return entry_of(values, 0, len(content), kind, key, slots, entries, pool, used)
+    return intern(values, 0, len(content), kind, key, slots, entries, pool, used)
 
 
-def entry(table: Table, content: bytes | list[int], kind: int = 0) -> int:
+def entry(table: InternTable, content: bytes | list[int], kind: int = 0) -> int:
     """Return the entry of some content; the table grows as it must."""
     while (found := number(table, content, kind)) == FULL:
         table.grow()
@@ -40,7 +40,7 @@ def entry(table: Table, content: bytes | list[int], kind: int = 0) -> int:
 
 @given(st.lists(st.tuples(st.binary(max_size=20), st.integers(0, 2)), max_size=60))
 def test_texts(drawn: list[tuple[bytes, int]]) -> None:
-    table = Table.of(np.uint8, entries=2, pool=1)
+    table = InternTable.of(np.uint8, entries=2, pool=1)
     entries = [entry(table, content, kind) for content, kind in drawn]
     distinct = list(dict.fromkeys(drawn))
     assert entries == [distinct.index(each) for each in drawn]
@@ -56,7 +56,7 @@ def test_texts(drawn: list[tuple[bytes, int]]) -> None:
 
 @given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3), max_size=20))
 def test_lists(drawn: list[list[int]]) -> None:
-    table = Table.of(np.int64, entries=2, pool=1)
+    table = InternTable.of(np.int64, entries=2, pool=1)
     entries = [entry(table, content) for content in drawn]
     assert [drawn[entries.index(each)] for each in entries] == drawn
     assert [content.tolist() for content in table.contents(0)[1]] == [
@@ -65,7 +65,7 @@ def test_lists(drawn: list[list[int]]) -> None:
 
 
 def test_full_tells_where_room_is_short() -> None:
-    table = Table.of(np.uint8, entries=2, pool=4)
+    table = InternTable.of(np.uint8, entries=2, pool=4)
     assert [number(table, content) for content in (b"abc", b"de", b"d")] == [0, FULL, 1]
     assert number(table, b"") == FULL
     table.grow()
@@ -73,10 +73,10 @@ def test_full_tells_where_room_is_short() -> None:
 
 
 def test_crowded_after_so_many_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Table.of(np.uint8, entries=4)
+    table = InternTable.of(np.uint8, entries=4)
     for content in (b"a", b"b", b"c"):
         assert number(table, content) >= 0
-    monkeypatch.setattr(interning, "PROBES", 2)
+    monkeypatch.setattr(interning, "MAX_PROBES", 2)
     # Every slot is taken, by entries that are none of the content.
     table.slots[:] = [1, 2] * 4
-    assert number(table, b"other") == CROWDED
+    assert number(table, b"other") == TOO_MANY_COLLISIONS

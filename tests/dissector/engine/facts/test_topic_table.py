@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from dissector import Capture, open_capture
-from dissector.engine.facts.topic_table import TopicNames, may_tell_names
+from dissector.engine.facts.topic_table import TopicNames, may_define_names
 from dissector.protocol.records import Record, new_batch
 from tests.frames import request, response
 from tests.packets import Packet, Talk, Wire, pcap_file, write
@@ -112,7 +112,7 @@ def test_rest_of_the_capture_is_asked_once_and_only_for_what_is_not_known() -> N
     names = TopicNames(ask)
     names.learn({NAMELESS: "known"})
     assert (names.name(NAMELESS), names.name("text"), len(asked)) == ("known", "text", 0)
-    assert (names.name(ORDERS), names.known_name(UUID(int=3)), len(asked)) == ("orders", None, 1)
+    assert (names.name(ORDERS), names.find_name(UUID(int=3)), len(asked)) == ("orders", None, 1)
     assert (names.name(UUID(int=3)), len(asked)) == (str(UUID(int=3)), 1)
 
 
@@ -122,8 +122,8 @@ def test_the_log_of_kraft_has_its_name_without_being_told() -> None:
 
 
 def test_which_messages_can_tell_names() -> None:
-    told = [v for v in range(20) if may_tell_names(METADATA, v)]
+    told = [v for v in range(20) if may_define_names(METADATA, v)]
     assert told[0] == 10, "KIP-516: since Metadata v10"
-    assert not any(may_tell_names(FETCH, v) for v in range(20))
-    assert not may_tell_names(999, 0)
-    assert may_tell_names(METADATA, 99), "read as the newest that is known"
+    assert not any(may_define_names(FETCH, v) for v in range(20))
+    assert not may_define_names(999, 0)
+    assert may_define_names(METADATA, 99), "read as the newest that is known"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.exchange_rows import Row, columns
+from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
 from dissector.engine.fields.field_predicates import any_value
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape import tape
@@ -74,15 +74,15 @@ def test_every_message(data: st.DataObject, source: Source) -> None:
     chosen = data.draw(
         st.lists(st.sampled_from(of_this) | st.sampled_from(MESSAGES), min_size=1, max_size=12)
     )
-    table = columns([some_exchange(*message, source) for message in chosen])
-    table = split(table, source.chance.randint(0, len(table.held)))
+    table = to_exchange_table([some_exchange(*message, source) for message in chosen])
+    table = split(table, source.chance.randint(0, len(table.carry_over)))
     side: Kind = data.draw(st.sampled_from(["request", "response"]))
     all_paths = list(dict.fromkeys(paths(found.schema(side).fields)))
     if all_paths:
         check(table, side, data.draw(st.sampled_from(all_paths)))
 
 
-def produced(version: int = 9) -> Row:
+def produced(version: int = 9) -> ExchangeRow:
     partition = {"index": 3, "records": None}
     topics = [{"name": "orders", "partition_data": [partition]}]
     return row(ANSWERED, request(0, version, 1, acks=1, topic_data=topics), response(0, version, 1))
@@ -102,7 +102,7 @@ def produced(version: int = 9) -> Row:
 )
 def test_what_the_tape_tells(side: Kind, path: tuple[str, ...], unknown: int) -> None:
     exchanges = [produced(), produced(10), row(ANSWERED, request(12, 4, 1), response(12, 4, 1))]
-    assert check(columns(exchanges), side, path) == unknown
+    assert check(to_exchange_table(exchanges), side, path) == unknown
 
 
 def test_refused_versions_are_for_the_codecs() -> None:
@@ -110,10 +110,10 @@ def test_refused_versions_are_for_the_codecs() -> None:
     told = row(ANSWERED, request(18, 3, 1), response(18, 3, 1))
     newest = request(18, 4, 1)
     newer = row(ANSWERED, newest[:6] + b"\x7f\xff" + newest[8:], response(18, 0, 1, error_code=35))
-    assert check(columns([refused, told, newer]), "response", ("error_code",)) == 2
+    assert check(to_exchange_table([refused, told, newer]), "response", ("error_code",)) == 2
 
 
 def test_no_rows() -> None:
-    table = columns([produced()])
+    table = to_exchange_table([produced()])
     none = np.zeros(0, np.int64)
     assert not len(any_value(table, "request", ("acks",), none, lambda raw: True).passes)

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.exchange_rows import Row, columns
+from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.fields import field_columns
@@ -77,8 +77,8 @@ def whole(fields: Fields, table: Exchanges) -> polars.DataFrame:
     return polars.concat([polars.DataFrame(schema=field_schema()), *fields.frames(table)])
 
 
-def frame_of(rows: list[Row], show_secrets: bool = False) -> polars.DataFrame:
-    table = columns(rows)
+def frame_of(rows: list[ExchangeRow], show_secrets: bool = False) -> polars.DataFrame:
+    table = to_exchange_table(rows)
     return whole(Fields(capture_of(table), show_secrets), table)
 
 
@@ -113,9 +113,9 @@ def test_same_rows_as_the_codecs(path: Path, show_secrets: bool) -> None:
 MESSAGES = [(found.key, version) for found in all_apis() for version in found.request.versions]
 
 
-def check(rows: list[Row], source: Source) -> None:
-    table = columns(rows)
-    table = split(table, source.chance.randint(0, len(table.held)))
+def check(rows: list[ExchangeRow], source: Source) -> None:
+    table = to_exchange_table(rows)
+    table = split(table, source.chance.randint(0, len(table.carry_over)))
     show_secrets = source.chance.random() < 0.5
     same(*(whole(kind(capture_of(table), show_secrets), table) for kind in (Fields, ByCodecs)))
 
@@ -360,7 +360,7 @@ def _fitting(values: Any, fields: Any, version: int) -> Any:
 
 
 def test_problems_are_those_of_the_message() -> None:
-    frame = frame_of([row(ORPHAN, None, response(12, 4, 1), unasked=True)])
+    frame = frame_of([row(ORPHAN, None, response(12, 4, 1), answers_acks_0=True)])
     (problem,) = [text for (text,) in told(frame, "problem") if text]
     expected = Problem("answers a Produce request with acks = 0, which is due no response")
     assert problem == expected.what

@@ -9,7 +9,7 @@ import pytest
 from dissector import open_capture
 from dissector.engine.exchanges import exchange_facts
 from dissector.engine.fields.window_query import Selection, _rows_of
-from dissector.engine.tables.column_types import Slices, row_count, row_of
+from dissector.engine.tables.column_types import Slices, row_count, row_dict
 from dissector.filter import Filter, parse
 from tests.corpus import CAPTURES, each_capture
 
@@ -46,7 +46,7 @@ FILTERS = [
 def test_same_rows_as_one_by_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = open_capture(path)
     for window in capture.windows():
-        monkeypatch.setattr(exchange_facts, "WORTHWHILE", 1)
+        monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", 1)
         selection = Selection(capture, window)
         for chosen in FILTERS:
             rows = chosen.passing(selection)
@@ -55,7 +55,7 @@ def test_same_rows_as_one_by_one(path: Path, monkeypatch: pytest.MonkeyPatch) ->
             assert row_count(columns) == len(rows)
             if len(rows):
                 last = selection.exchange(int(rows[-1]))
-                assert row_of(columns, len(rows) - 1) == last.row()
+                assert row_dict(columns, len(rows) - 1) == last.row()
 
 
 def by_objects(selection: Selection, chosen: Filter) -> list[int]:

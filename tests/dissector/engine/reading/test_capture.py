@@ -103,7 +103,7 @@ def test_tls_is_named_and_not_read() -> None:
     )
     capture = stdin(wire.packets)
     assert list(capture) == []
-    assert [talk.speaks for talk in capture.reading.conversations] == ["tls"]
+    assert [talk.speaks for talk in capture.reading.correlator] == ["tls"]
 
 
 def test_tls_alert_to_a_kafka_client_is_no_response() -> None:
@@ -111,7 +111,7 @@ def test_tls_alert_to_a_kafka_client_is_no_response() -> None:
     wire.talk().syn().client(heartbeat(1)).broker(b"\x15\x03\x03\x00\x02\x02\x50").fin()
     capture = stdin(wire.packets)
     assert [(e.status, e.correlation_id) for e in capture] == [("unanswered", 1)]
-    assert capture.reading.conversations.get(0).skipped[1] == 7
+    assert capture.reading.correlator.state_of(0).skipped[1] == 7
 
 
 def test_same_addresses_and_ports_in_two_vlans_are_two_connections() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dissector import Capture, Options, open_capture
 from dissector.engine.reading import packet_order
-from dissector.engine.reading.packet_order import Heard, InOrder
+from dissector.engine.reading.packet_order import OrderedMessage, PacketOrder
 from tests.frames import request, response
 from tests.packets import Wire, pcap_file
 
@@ -37,13 +37,13 @@ def capture() -> bytes:
 
 def order(window_bytes: int, jobs: int = 1) -> list[tuple[int, str, int]]:
     """Put the messages of the capture in order, telling what is ready after each window."""
-    made, heard = InOrder(), list[Heard]()
+    made, heard = PacketOrder(), list[OrderedMessage]()
     it = Capture(["-"], Options(window_bytes=window_bytes, stdin=io.BytesIO(capture()), jobs=jobs))
     for window in it.windows():
         for exchange in it.exchanges_of(window):
-            heard += made.take(exchange)
-        heard += made.ready(window.low_water)
-    heard += made.rest()
+            heard += made.add(exchange)
+        heard += made.ready(window.low_watermark)
+    heard += made.drain()
     return [(each.packet, each.message.kind, each.message.correlation_id) for each in heard]
 
 
@@ -59,11 +59,11 @@ def test_order_is_that_of_the_packets_whatever_the_windows(window_bytes: int) ->
 
 def test_no_more_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packet_order, "MAX_WAITING", 3)
-    made = InOrder()
+    made = PacketOrder()
     early = [
         each
         for exchange in open_capture("-", stdin=io.BytesIO(capture()))
-        for each in made.take(exchange)
+        for each in made.add(exchange)
     ]
     assert len(early) == 6
-    assert len(list(made.rest())) == 3
+    assert len(list(made.drain())) == 3

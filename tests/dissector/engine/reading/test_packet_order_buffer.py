@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.engine.reading import packet_order_buffer
-from dissector.engine.reading.packet_order_buffer import Told, Waiting
+from dissector.engine.reading.packet_order_buffer import OrderedBatch, PacketOrderBuffer
 from dissector.engine.tables.exchange_table import NONE
 
 PACKETS = st.none() | st.integers(0, 30)
@@ -20,7 +20,7 @@ Message = tuple[int, str, int, int]
 """Packet, window, row and side."""
 
 
-def flat(told: Iterator[Told[str]]) -> list[Message]:
+def flat(told: Iterator[OrderedBatch[str]]) -> list[Message]:
     out = []
     for each in told:
         columns = each.packet, each.window, each.row, each.side
@@ -45,28 +45,28 @@ def test_messages_come_in_the_order_of_packets(
         for side, packet in enumerate(both)
         if packet is not None
     ]
-    made = Waiting[str]()
+    made = PacketOrderBuffer[str]()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packet_order_buffer, "PIECE", piece)
+        patch.setattr(packet_order_buffer, "BATCH_MESSAGES", piece)
         for number, rows in enumerate(windows):
-            assert flat(made.take(f"w{number}", taken(rows))) == []
+            assert flat(made.add(f"w{number}", taken(rows))) == []
         ready = flat(made.ready(low_water))
         assert ready == sorted(each for each in messages if each[0] < low_water)
-        assert ready + flat(made.rest()) == sorted(messages)
-    assert flat(made.rest()) == []
+        assert ready + flat(made.drain()) == sorted(messages)
+    assert flat(made.drain()) == []
 
 
 def test_no_more_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packet_order_buffer, "MAX_WAITING", 3)
-    made = Waiting[str]()
-    assert flat(made.take("a", taken([(5, 9), (1, None)]))) == []
-    assert flat(made.take("b", taken([(3, 4)]))) == [(1, "a", 1, 0), (3, "b", 0, 0)]
-    assert flat(made.rest()) == [(4, "b", 0, 1), (5, "a", 0, 0), (9, "a", 0, 1)]
+    made = PacketOrderBuffer[str]()
+    assert flat(made.add("a", taken([(5, 9), (1, None)]))) == []
+    assert flat(made.add("b", taken([(3, 4)]))) == [(1, "a", 1, 0), (3, "b", 0, 0)]
+    assert flat(made.drain()) == [(4, "b", 0, 1), (5, "a", 0, 0), (9, "a", 0, 1)]
 
 
 def test_windows_of_which_nothing_waits_are_let_go() -> None:
-    made = Waiting[str]()
+    made = PacketOrderBuffer[str]()
     for number in range(5):
-        assert flat(made.take(f"w{number}", taken([(number, 9 if number == 2 else None)]))) == []
+        assert flat(made.add(f"w{number}", taken([(number, 9 if number == 2 else None)]))) == []
         assert flat(made.ready(number + 1)) == [(number, f"w{number}", 0, 0)]
     assert list(made._windows.values()) == ["w2"]

@@ -29,7 +29,7 @@ def test_few_are_exact(parts: list[list[int]], percent: int) -> None:
     found = filled(parts)
     assert found.count == len(values)
     if values:
-        assert (found.least, found.most) == (values[0], values[-1])
+        assert (found.min_ns, found.max_ns) == (values[0], values[-1])
         assert found.percentile(percent) == nearest_rank(values, percent)
 
 
@@ -37,12 +37,12 @@ def test_few_are_exact(parts: list[list[int]], percent: int) -> None:
 def test_many_are_right_to_half_a_thousandth(parts: list[list[int]], percent: int) -> None:
     values = sorted(value for part in parts for value in part)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "EXACT", 3)
+        patch.setattr(module, "MAX_EXACT_VALUES", 3)
         found = filled(parts)
         assert found.count == len(values)
         if not values:
             return
-        assert (found.least, found.most) == (values[0], values[-1])
+        assert (found.min_ns, found.max_ns) == (values[0], values[-1])
         exact = nearest_rank(values, percent)
         if exact >= 0:
             assert abs(found.percentile(percent) - exact) <= exact / 2000

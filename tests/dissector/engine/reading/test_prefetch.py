@@ -5,17 +5,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from dissector.engine.reading.prefetch import ahead, side_by_side
+from dissector.engine.reading.prefetch import map_in_threads, prefetch
 from dissector.errors import CaptureError
 
 PATIENCE_S = 30
 
 
 def test_items_come_in_their_order():
-    assert list(ahead(range(1000))) == list(range(1000))
-    assert list(ahead(range(1000), 7)) == list(range(1000))
-    assert list(ahead([])) == []
-    assert list(ahead([None, (), None])) == [None, (), None]
+    assert list(prefetch(range(1000))) == list(range(1000))
+    assert list(prefetch(range(1000), 7)) == list(range(1000))
+    assert list(prefetch([])) == []
+    assert list(prefetch([None, (), None])) == [None, (), None]
 
 
 def test_the_next_item_is_made_while_one_is_looked_at():
@@ -26,7 +26,7 @@ def test_the_next_item_is_made_while_one_is_looked_at():
         made.set()
         yield 2
 
-    for item in ahead(items()):
+    for item in prefetch(items()):
         # Would never come if the second item waited for the first to be done with.
         assert item == 2 or made.wait(PATIENCE_S)
 
@@ -42,7 +42,7 @@ def test_no_more_are_made_than_there_is_room_for():
                 waited.set()
             yield number
 
-    stage = ahead(items(), 2)
+    stage = prefetch(items(), 2)
     assert next(stage) == 0
     assert waited.wait(PATIENCE_S)
     # One was taken, so room is for two more.
@@ -56,7 +56,7 @@ def test_what_goes_wrong_is_raised_in_its_turn():
         yield 2
         raise CaptureError("a.pcap", "is gone")
 
-    stage = ahead(items(), 5)
+    stage = prefetch(items(), 5)
     assert [next(stage), next(stage)] == [1, 2]
     with pytest.raises(CaptureError, match=r"a\.pcap: is gone"):
         next(stage)
@@ -71,15 +71,15 @@ def test_who_stops_early_lets_the_thread_go():
         finally:
             ended.set()
 
-    stage = ahead(items())
+    stage = prefetch(items())
     assert next(stage) == 0
     stage.close()  # type: ignore[attr-defined]
     assert ended.wait(PATIENCE_S)
 
 
 def test_stages_can_be_chained():
-    first = ahead(range(50))
-    second = ahead((item * 2 for item in first), 2)
+    first = prefetch(range(50))
+    second = prefetch((item * 2 for item in first), 2)
     assert list(second) == [item * 2 for item in range(50)]
 
 
@@ -94,22 +94,22 @@ def test_results_come_in_the_order_of_their_items_whatever_is_done_first():
             second.set()
         return item * 2
 
-    assert list(side_by_side(range(50), work, 2, 2)) == [item * 2 for item in range(50)]
+    assert list(map_in_threads(range(50), work, 2, 2)) == [item * 2 for item in range(50)]
 
 
 def test_one_item_is_drawn_at_a_time():
     def items() -> Iterator[int]:
         yield from range(500)  # a generator that two threads enter raises ValueError
 
-    assert list(side_by_side(items(), abs, 8, 8)) == list(range(500))
-    assert list(side_by_side([], abs, 8, 8)) == []
+    assert list(map_in_threads(items(), abs, 8, 8)) == list(range(500))
+    assert list(map_in_threads([], abs, 8, 8)) == []
 
 
 def test_work_that_goes_wrong_is_raised_in_its_turn():
     def work(item: int) -> float:
         return 6 / item
 
-    results = side_by_side([1, 2, 0, 3], work, 3, 3)
+    results = map_in_threads([1, 2, 0, 3], work, 3, 3)
     assert [next(results), next(results)] == [6, 3]
     with pytest.raises(ZeroDivisionError):
         next(results)

@@ -28,8 +28,8 @@ def test_stages_side_by_side_give_the_same_windows(jobs: int, tmp_path: Path) ->
     file = write(tmp_path / "a.pcap", crossing())
     for window_bytes in (1, 100, 10_000):
         one, more = (Capture([file], Options(window_bytes=window_bytes, jobs=n)) for n in (1, jobs))
-        marks = [(len(window.exchanges), window.low_water) for window in one.windows()]
-        assert [(len(w.exchanges), w.low_water) for w in more.windows()] == marks
+        marks = [(len(window.exchanges), window.low_watermark) for window in one.windows()]
+        assert [(len(w.exchanges), w.low_watermark) for w in more.windows()] == marks
         assert [exchange.row() for exchange in more] == [exchange.row() for exchange in one]
 
 

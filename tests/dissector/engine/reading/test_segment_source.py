@@ -8,14 +8,14 @@ import numpy as np
 
 from dissector import open_capture
 from dissector.engine.reading.capture import Options, Reading
-from dissector.engine.reading.segment_source import FileNames, Files
+from dissector.engine.reading.segment_source import FileNames, FileSource
 from tests.dissector.engine.reading.test_capture import crossing, write
 
 
 def test_packets_are_of_the_last_file_that_begins_before_them() -> None:
     names = FileNames()
     for first, name in ((0, "a"), (0, "a"), (3, "a"), (5, "b"), (7, "c")):
-        names.note(first, name)
+        names.add(first, name)
     assert [names.file_of(packet) for packet in (0, 4, 5, 6, 7, 100)] == list("aabbcc")
     columns = names.files_of(np.array([6, 0, 7]))
     assert [columns.values[code] for code in columns.codes] == ["b", "a", "c"]
@@ -23,8 +23,8 @@ def test_packets_are_of_the_last_file_that_begins_before_them() -> None:
 
 def test_a_reading_goes_on_with_what_it_is_fed(tmp_path: Path) -> None:
     file = write(tmp_path / "a.pcap", crossing())
-    feed = Files([file], window_bytes=100)
-    reading = Reading([], Options(), feed=feed)
+    feed = FileSource([file], window_bytes=100)
+    reading = Reading([], Options(), source=feed)
     windows = list(feed.windows())
     half = len(windows) // 2
     told = [*reading.advance(windows[:half])]

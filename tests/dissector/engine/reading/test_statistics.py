@@ -7,7 +7,7 @@ from typing import Any
 
 from dissector import Capture, open_capture
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
-from dissector.engine.exchanges.exchange_facts import read_known
+from dissector.engine.exchanges.exchange_facts import read_summaries
 from dissector.engine.reading.statistics import Statistics, health
 from tests.frames import request, response
 from tests.packets import STEP_NS, Wire, pcap_file
@@ -36,9 +36,9 @@ def statistics(it: Capture) -> dict[str, list[dict[str, Any]]]:
     for window in it.windows():
         rows = [exchange.row() for exchange in it.exchanges_of(window)]
         reports[0].add(rows)
-        known = read_known(window.exchanges, it.names)
+        known = read_summaries(window.exchanges, it.names)
         assert it.reading is not None
-        files, ends = it.reading.files_of, it.reading.ends_of
+        files, ends = it.reading.files_of, it.reading.endpoints_of
         columns = exchange_columns(window.exchanges, known, files, ends)
         reports[1].add(with_names(columns, it.names))
     assert reports[0].sections() == reports[1].sections()

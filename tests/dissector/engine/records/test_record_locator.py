@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from dissector.engine.correlation.exchange_rows import columns
+from dissector.engine.correlation.exchange_rows import to_exchange_table
 from dissector.engine.records.record_locator import record_fields
 from tests.dissector.engine.records.test_record_windows import PLAIN, exchange_row, fetched, produce
 
 
 def test_fields_have_their_topics_and_partitions() -> None:
-    table = columns(
+    table = to_exchange_table(
         [
             exchange_row(produce(9, ("a", [None, PLAIN, b""]), ("b", [PLAIN]), ("c", []))),
             fetched(16, (UUID(int=9), [PLAIN, PLAIN])),
@@ -36,6 +36,6 @@ def test_what_is_cut_off_or_has_bytes_left_over_is_left() -> None:
     longer = (len(frame) - 3).to_bytes(4, "big") + frame[4:] + b"x"
     unknown = frame[:6] + b"\x7f\xff" + frame[8:]
     rows = exchange_row(frame), exchange_row(frame, cut=1), exchange_row(longer)
-    fields = record_fields(columns([*rows, exchange_row(unknown)]))
+    fields = record_fields(to_exchange_table([*rows, exchange_row(unknown)]))
     assert fields.row.tolist() == [0]
     assert fields.left.tolist() == [1, 2, 3]

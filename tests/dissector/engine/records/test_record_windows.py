@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.exchange_rows import Row, columns
+from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
 from dissector.engine.correlation.framer import Frame
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_records import COLUMNS, record_rows
@@ -26,9 +26,9 @@ from dissector.engine.records import (
     record_decoder,
     record_windows,
 )
-from dissector.engine.tables.column_types import row_count, row_of
+from dissector.engine.tables.column_types import row_count, row_dict
 from dissector.engine.tables.exchange_table import ANSWERED, ORPHAN, UNANSWERED, Exchanges
-from dissector.engine.tables.frames import Woven
+from dissector.engine.tables.frames import MixedRows
 from dissector.engine.tape import tape
 from dissector.protocol.records import (
     Record,
@@ -55,7 +55,7 @@ TOLD = {IDS[1]: "a", IDS[2]: APART, IDS[3]: "c"}
 PLAIN = new_batch([Record(value=b"v")]).to_bytes()
 
 
-def exchange_row(asked: bytes | None, answer: bytes | None = None, cut: int = 0) -> Row:
+def exchange_row(asked: bytes | None, answer: bytes | None = None, cut: int = 0) -> ExchangeRow:
     """Return an exchange of frames with their sizes in front, of which the end may be missing."""
 
     def frame(data: bytes | None, time_ns: int) -> Frame | None:
@@ -65,7 +65,7 @@ def exchange_row(asked: bytes | None, answer: bytes | None = None, cut: int = 0)
         return Frame(0, data[4 : len(data) - cut], size, 1, time_ns, 0)
 
     status = ORPHAN if asked is None else UNANSWERED if answer is None else ANSWERED
-    return Row(7, status, 0, frame(asked, 5), frame(answer, 9))
+    return ExchangeRow(7, status, 0, frame(asked, 5), frame(answer, 9))
 
 
 def produce(version: int, *topics: tuple[str | UUID, list[bytes | None]]) -> bytes:
@@ -81,7 +81,7 @@ def produce(version: int, *topics: tuple[str | UUID, list[bytes | None]]) -> byt
 
 def produced(
     version: int, topics: list[tuple[str | UUID, list[bytes | None]]], answers: list[Any], cut: int
-) -> Row:
+) -> ExchangeRow:
     """Return a Produce request and a response that says of partitions what `answers` have."""
     said = [
         {
@@ -101,7 +101,7 @@ def produced(
     return row._replace(response=row.response._replace(data=data[: len(data) - cut]))
 
 
-def fetched(version: int, *topics: tuple[str | UUID, list[bytes | None]]) -> Row:
+def fetched(version: int, *topics: tuple[str | UUID, list[bytes | None]]) -> ExchangeRow:
     def partition(number: int, content: bytes | None) -> dict[str, Any]:
         return {
             "partition_index": number,
@@ -122,7 +122,7 @@ def fetched(version: int, *topics: tuple[str | UUID, list[bytes | None]]) -> Row
     return exchange_row(request(FETCH, version, 4), response(FETCH, version, 4, responses=data))
 
 
-def metadata(name: str, topic_id: UUID) -> Row:
+def metadata(name: str, topic_id: UUID) -> ExchangeRow:
     topic = {"error_code": 0, "name": name, "topic_id": topic_id, "partitions": []}
     return exchange_row(request(METADATA, 12, 5), response(METADATA, 12, 5, topics=[topic]))
 
@@ -189,16 +189,16 @@ def in_parts(
             rows += chain.from_iterable(between)
             continue
         assert tuple(part.columns) == COLUMNS
-        for piece in Woven(part.columns, part.at.tolist(), between).pieces():
+        for piece in MixedRows(part.columns, part.at.tolist(), between).batches():
             is_columns = isinstance(piece, Mapping)
-            rows += [row_of(piece, i) for i in range(row_count(piece))] if is_columns else piece
+            rows += [row_dict(piece, i) for i in range(row_count(piece))] if is_columns else piece
     return rows, exchanges
 
 
 @settings(max_examples=examples(40))
 @given(st.lists(ROWS, max_size=8), st.booleans(), st.sampled_from([1, 5, 50_000]))
-def test_parts_are_the_rows_of_exchanges(rows: list[Row], asks: bool, most: int) -> None:
-    table = columns(rows)
+def test_parts_are_the_rows_of_exchanges(rows: list[ExchangeRow], asks: bool, most: int) -> None:
+    table = to_exchange_table(rows)
     ask = TOLD.copy if asks else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record_windows, "MOST_RECORDS", most)
@@ -220,7 +220,7 @@ def test_what_is_right_is_not_asked() -> None:
     control = new_batch([Record(key=b"\0\0\0\1", value=b"")], base_offset=73)
     control.attributes |= 0x30
     commit = control.to_bytes(fix_crc=True)
-    table = columns(
+    table = to_exchange_table(
         [
             exchange_row(produce(9, ("a", [batch, None, b""]), ("b", [PLAIN]))),
             fetched(16, (IDS[1], [batch + commit + batch[:-1]]), (IDS[0], [PLAIN])),
@@ -246,7 +246,7 @@ def test_what_is_not_is_asked_in_its_place() -> None:
     odd = new_batch([Record(value=b"v")], base_offset=-(1 << 63)).to_bytes()
     (inside,) = parse_records(new_batch([Record(value=b"v")] * 2, codec="gzip").to_bytes())
     inside.records_count = 3
-    table = columns(
+    table = to_exchange_table(
         [
             exchange_row(produce(9, ("a", [PLAIN]), ("b", [content, PLAIN])))
             for content in (
@@ -284,7 +284,7 @@ def message_sets_of_brokers(draw: st.DrawFn) -> bytes:
 def test_message_sets_are_columns(fields: list[bytes], most: int) -> None:
     rows = [fetched(5, ("a", [each, PLAIN])) for each in fields]
     rows.append(fetched(5, ("a", list(fields))))
-    table = columns(rows)
+    table = to_exchange_table(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record_windows, "MOST_RECORDS", most)
         found, asked_for = in_parts(table, TopicNames())
@@ -293,16 +293,16 @@ def test_message_sets_are_columns(fields: list[bytes], most: int) -> None:
 
 
 def test_bytes_in_data_and_in_held() -> None:
-    table = columns([exchange_row(produce(9, ("a", [PLAIN]))) for _ in range(4)])
+    table = to_exchange_table([exchange_row(produce(9, ("a", [PLAIN]))) for _ in range(4)])
     at = int(table.request.start[2])
     split = Exchanges(
         **{
             name: getattr(table, name)
             for name in table.__dataclass_fields__
-            if name not in ("data", "held")
+            if name not in ("data", "carry_over")
         },
-        data=np.array(table.held[:at]),
-        held=np.array(table.held[at:]),
+        data=np.array(table.carry_over[:at]),
+        carry_over=np.array(table.carry_over[at:]),
     )
     assert in_parts(split, TopicNames()) == (one_by_one(table, TopicNames()), [])
 
@@ -322,7 +322,7 @@ def test_what_was_produced_has_the_offsets_of_the_response() -> None:
     data = [("a", [pair + three, PLAIN]), ("b", [PLAIN, PLAIN])]
     # The order of the response is its own; of `b` 1 nothing is said.
     answers = [("b", 0, 6, -1), ("a", 1, 0, 7), ("a", 0, 0, 100)]
-    table = columns([produced(9, data, answers, 0), exchange_row(produce(9, *data))])
+    table = to_exchange_table([produced(9, data, answers, 0), exchange_row(produce(9, *data))])
     rows, exchanges = in_parts(table, TopicNames())
     assert exchanges == []
     assert rows == one_by_one(table, TopicNames())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dissector.engine.tables import arrow
 from dissector.engine.tables.arrow import bytes_series, headers_series
-from dissector.engine.tables.column_types import Buffers, Headers, Slices
+from dissector.engine.tables.column_types import Headers, SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE
 from tests.dissector.engine.modes import both
 
@@ -29,7 +29,7 @@ def slices(values: list[bytes | None]) -> Slices:
     third = len(values) // 3
     parts = values[:third], values[third : 2 * third], values[2 * third :]
     pieces = (b"".join(value or b"" for value in part) for part in parts)
-    buffers = Buffers(*(np.frombuffer(piece, np.uint8) for piece in pieces))
+    buffers = SliceBuffers(*(np.frombuffer(piece, np.uint8) for piece in pieces))
     null = np.array([value is None for value in values], np.bool_)
     return Slices(np.where(null, NONE, starts), lengths, buffers)
 

@@ -5,18 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.engine.tables.column_types import (
-    Buffers,
     Coded,
     Headers,
     Integers,
     Milliseconds,
+    SliceBuffers,
     Slices,
     distinct,
-    row_of,
+    row_dict,
 )
 from dissector.engine.tables.exchange_table import NONE
 
-BUFFERS = Buffers(*(np.frombuffer(text, np.uint8) for text in (b"data", b"held", b"arena")))
+BUFFERS = SliceBuffers(*(np.frombuffer(text, np.uint8) for text in (b"data", b"held", b"arena")))
 
 
 def ints(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -29,8 +29,8 @@ def test_values_of_a_row() -> None:
         "number": Integers(ints(7, NONE)),
         "lag": Milliseconds(ints(1_500_000, NONE)),
     }
-    assert row_of(columns, 0) == {"coded": ["b"], "number": 7, "lag": 1.5}
-    assert row_of(columns, 1) == {"coded": None, "number": None, "lag": None}
+    assert row_dict(columns, 0) == {"coded": ["b"], "number": 7, "lag": 1.5}
+    assert row_dict(columns, 1) == {"coded": None, "number": None, "lag": None}
     assert {len(column) for column in columns.values()} == {2}
 
 

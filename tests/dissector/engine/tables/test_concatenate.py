@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from dissector.engine.tables.column_types import (
-    Buffers,
     Coded,
     Columns,
     Headers,
     Integers,
     JsonTexts,
     Milliseconds,
+    SliceBuffers,
     Slices,
     row_count,
-    row_of,
+    row_dict,
 )
-from dissector.engine.tables.concatenate import Joining
+from dissector.engine.tables.concatenate import ColumnConcatenator
 from dissector.engine.tables.exchange_table import NONE
 
 
@@ -24,7 +24,7 @@ def window(data: np.ndarray, number: int) -> Columns:
     """Three rows; all bytes are in `data`, which the next window uses again."""
     data[:] = np.frombuffer(f"{number}abcdefg".encode(), np.uint8)
     none = np.zeros(0, np.uint8)
-    buffers = Buffers(none, data[:4], data[4:])
+    buffers = SliceBuffers(none, data[:4], data[4:])
     first = np.array([0, 3, 5])
     bytes_column = np.array([5, NONE, 0]), np.array([2, -1, 4]), buffers
     return {
@@ -43,15 +43,15 @@ def window(data: np.ndarray, number: int) -> Columns:
 
 
 def test_rows_stay_when_their_window_is_gone() -> None:
-    joining, data = Joining(), np.zeros(8, np.uint8)
+    joining, data = ColumnConcatenator(), np.zeros(8, np.uint8)
     rows = []
     for number in range(3):
         columns = window(data, number)
-        rows += [row_of(columns, row) for row in range(row_count(columns))]
+        rows += [row_dict(columns, row) for row in range(row_count(columns))]
         joining.add(columns)
     data[:] = 0
     joined = joining.columns()
-    assert [row_of(joined, row) for row in range(row_count(joined))] == rows
+    assert [row_dict(joined, row) for row in range(row_count(joined))] == rows
     assert {name: type(column) for name, column in joined.items()} == {
         name: type(column) for name, column in columns.items()
     }
@@ -61,4 +61,4 @@ def test_rows_stay_when_their_window_is_gone() -> None:
 
 
 def test_no_windows_are_no_columns() -> None:
-    assert Joining().columns() == {}
+    assert ColumnConcatenator().columns() == {}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dissector.engine.exchanges.exchange import COLUMNS
 from dissector.engine.exchanges.exchange_records import COLUMNS as RECORD_COLUMNS
 from dissector.engine.tables import frames
-from dissector.engine.tables.column_types import Coded, Integers, row_of
+from dissector.engine.tables.column_types import Coded, Integers, row_dict
 
 
 def test_schemas_are_the_columns_in_order() -> None:
@@ -44,7 +44,7 @@ def test_rows_come_in_batches(rows: int, sizes: list[int], monkeypatch: pytest.M
     ],
 )
 def test_text_that_is_no_utf8_is_escaped(value: Any, clean: Any) -> None:
-    assert frames.clean(value) == clean
+    assert frames.escape_invalid_utf8(value) == clean
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 3)), max_size=12))
@@ -58,18 +58,18 @@ def test_woven_rows_keep_their_order(kinds: list[int | None]) -> None:
     seen = 0
     for place, kind in enumerate(kinds):
         if kind is None:
-            expected.append(row_of(columns, seen))
+            expected.append(row_dict(columns, seen))
             seen += 1
         else:
             rows = [{"n": 100 * place + each, "kind": "other"} for each in range(kind)]
             at.append(seen)
             between.append(rows)
             expected += rows
-    woven = frames.Woven(columns, at, between)
+    woven = frames.MixedRows(columns, at, between)
     found = []
-    for piece in woven.pieces():
+    for piece in woven.batches():
         is_list = isinstance(piece, list)
-        found += piece if is_list else [row_of(piece, i) for i in range(len(piece["n"]))]
+        found += piece if is_list else [row_dict(piece, i) for i in range(len(piece["n"]))]
     assert found == expected
     schema = {"n": pl.Int64(), "kind": pl.String()}
     assert pl.concat(frames.part_frames([woven, woven], schema)).rows(named=True) == expected * 2

@@ -45,7 +45,7 @@ def pieces_of(frames: list[tuple[bytes, int]], room: int, compiled: bool) -> lis
     """Run frames through the loop, as many at a time as there is room for."""
     if compiled:
         tape_interpreter.run.compiled  # noqa: B018
-    return list(tape.pieces(*laid(frames), every(), room))
+    return list(tape.read_in_batches(*laid(frames), every(), room))
 
 
 def every() -> np.ndarray:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from dissector.errors import EncodeError
 from dissector.protocol.records.layout import (
     BATCH,
-    LEAST_BATCH_LENGTH,
-    LEAST_MESSAGE_SIZE,
     MESSAGE_0,
     MESSAGE_1,
+    MIN_BATCH_LENGTH,
+    MIN_MESSAGE_SIZE,
     Header,
     int64,
 )
@@ -20,7 +20,7 @@ from dissector.protocol.records.layout import (
 
 def test_sizes_are_those_of_the_documentation() -> None:
     assert (BATCH.size, MESSAGE_0.size, MESSAGE_1.size) == (61, 18, 26)
-    assert (LEAST_BATCH_LENGTH, LEAST_MESSAGE_SIZE) == (49, 14)
+    assert (MIN_BATCH_LENGTH, MIN_MESSAGE_SIZE) == (49, 14)
 
 
 @pytest.mark.parametrize("header", [BATCH, MESSAGE_0, MESSAGE_1])

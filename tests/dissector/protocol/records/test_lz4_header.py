@@ -3,7 +3,11 @@ from __future__ import annotations
 import lz4.frame
 import pytest
 
-from dissector.protocol.records.lz4_header import _xxh32_short, broken, corrected
+from dissector.protocol.records.lz4_header import (
+    _xxh32_short,
+    corrected_header,
+    with_legacy_checksum,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,26 +22,26 @@ def test_corrected_header_is_what_the_library_writes(store_size: bool) -> None:
     frame = lz4.frame.compress(b"some bytes", store_size=store_size)
     size = 15 if store_size else 7
     wrong = frame[: size - 1] + bytes((frame[size - 1] ^ 0xFF,)) + frame[size:]
-    assert corrected(wrong) == (frame[:size], size)
+    assert corrected_header(wrong) == (frame[:size], size)
 
 
 def test_header_with_a_dictionary_is_as_long_as_it_can_be() -> None:
     flags = bytes((0x69, 0x40))  # version 1, independent blocks, content size, dictionary id
     frame = b"\x04\x22\x4d\x18" + flags + bytes(12) + b"\xff"
-    header, size = corrected(frame)
+    header, size = corrected_header(frame)
     assert (len(header), size) == (19, 19)
 
 
 @pytest.mark.parametrize("data", [b"", b"\x04\x22\x4d\x18\x68\x40", b"no frame at all"])
 def test_no_header_no_correction(data: bytes) -> None:
-    assert corrected(data) == (b"", 0)
+    assert corrected_header(data) == (b"", 0)
 
 
 def test_broken_checksum_is_refused_and_can_be_corrected() -> None:
     frame = lz4.frame.compress(b"some bytes", store_size=False)
-    old = broken(frame)
+    old = with_legacy_checksum(frame)
     assert old[:6] + old[7:] == frame[:6] + frame[7:]
     with pytest.raises(RuntimeError, match="headerChecksum"):
         lz4.frame.decompress(old)
-    header, size = corrected(old)
+    header, size = corrected_header(old)
     assert lz4.frame.decompress(header + old[size:]) == b"some bytes"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dissector.errors import DecodeError, EncodeError
 from dissector.protocol.records.declared import RECORD, varint
-from dissector.protocol.records.record import Record, blame, read_records, write_records
+from dissector.protocol.records.record import Record, locate_error, read_records, write_records
 from tests.dissector.protocol.records.values import HEADERS
 
 ALL = 1 << 31
@@ -144,7 +144,7 @@ def test_a_bad_record_is_named(data: str, path: str, position: int, what: str) -
     raw = bytes.fromhex(GOOD + data)
     records, stopped = read_records(raw, ALL, 0, 0, None)
     assert (len(records), stopped) == (1, 7)
-    error = blame(raw, stopped)
+    error = locate_error(raw, stopped)
     assert (error.path, error.position, error.what) == (path, position, what)
 
 
@@ -160,7 +160,7 @@ def test_hostile_bytes_stop_the_loop_where_the_declaration_fails(
     out, stopped = read_records(hostile, ALL, 0, 0, None)
     assert (out, stopped) == declared(hostile)
     if stopped < len(hostile):
-        assert stopped <= blame(hostile, stopped).position <= len(hostile)
+        assert stopped <= locate_error(hostile, stopped).position <= len(hostile)
 
 
 @given(st.binary(max_size=60))

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector import open_capture
-from dissector.engine.correlation.exchange_rows import Row, columns
+from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
 from dissector.engine.records import batch_scanner, checksum, decompressor, record_decoder
 from dissector.engine.tape import tape
 from dissector.protocol.api import Api
@@ -110,7 +110,7 @@ def contents(draw: st.DrawFn) -> bytes | None:
     )
 )
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
-def test_records_of_all_kinds(rows: list[Row]) -> None:
+def test_records_of_all_kinds(rows: list[ExchangeRow]) -> None:
     check(rows)
 
 
@@ -131,7 +131,7 @@ def batch(**more: Any) -> bytes:
 def test_records_are_written_by_the_loop(codec: str) -> None:
     content = batch(codec=codec)
     cut = [content + content[:size] for size in (1, 9, 13, 17, 40)]
-    table = split(columns([produce(content, None, b""), fetched(content * 2, *cut)]))
+    table = split(to_exchange_table([produce(content, None, b""), fetched(content * 2, *cut)]))
     texts = in_bulk(table)
     assert texts == one_by_one(table)
     assert (texts[0][0] or "").count('"value": "' + "76" * 200) == 1
@@ -155,7 +155,7 @@ def test_what_is_left_to_python(wrong: str) -> None:
 @pytest.mark.usefixtures("no_python")
 def test_room_is_made_where_there_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [produce(batch()), fetched(batch(codec="gzip"), batch()[:30]), fetched(None)] * 2
-    table = split(columns(rows))
+    table = split(to_exchange_table(rows))
     expected = one_by_one(table)
     for room in (1, 700, 3000, 5000):
         monkeypatch.setattr(bulk_bodies, "OUT_BYTES", room)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.correlation.exchange_rows import Row
+from dissector.engine.correlation.exchange_rows import ExchangeRow
 from dissector.engine.records import (
     batch_scanner,
     checksum,
@@ -151,7 +151,7 @@ def test_message_sets_of_all_kinds(given_rows: list[tuple[list[bytes], int]]) ->
     check([row(fields, version) for fields, version in given_rows])
 
 
-def row(fields: list[bytes], version: int) -> Row:
+def row(fields: list[bytes], version: int) -> ExchangeRow:
     if version < 3:
         return produce(*fields, version=version)
     return fetched(*fields, version=version - 3)

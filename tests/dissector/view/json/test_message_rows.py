@@ -14,7 +14,7 @@ import pytest
 from dissector.cli import options
 from dissector.engine.reading import packet_order_buffer
 from dissector.engine.reading.capture import Options
-from dissector.engine.tables.concatenate import Joining
+from dissector.engine.tables.concatenate import ColumnConcatenator
 from tests.corpus import each_capture
 from tests.dissector.cli.conftest import Run, good, run, shop
 from tests.frames import request, response
@@ -32,10 +32,10 @@ def pairs_of_texts(run: Run, monkeypatch: pytest.MonkeyPatch) -> Texts:
     def texts(*words: str | Path) -> tuple[str, str]:
         out = []
         joined = []
-        add = Joining.add
-        monkeypatch.setattr(Joining, "add", lambda *some: (joined.append(1), add(*some)))
+        add = ColumnConcatenator.add
+        monkeypatch.setattr(ColumnConcatenator, "add", lambda *some: (joined.append(1), add(*some)))
         for in_columns in (False, True):
-            monkeypatch.setattr(options, "is_worthwhile", lambda _, it=in_columns: it)
+            monkeypatch.setattr(options, "is_bulk_worthwhile", lambda _, it=in_columns: it)
             assert not joined
             out.append(run("dissect", *words, "-T", "ndjson").out)
         assert bool(joined) == bool(out[0])
@@ -60,7 +60,7 @@ def test_all_that_is_odd(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(options, "Options", partial(Options, window_bytes=window_bytes))
-    monkeypatch.setattr(packet_order_buffer, "PIECE", 3)
+    monkeypatch.setattr(packet_order_buffer, "BATCH_MESSAGES", 3)
     one_by_one, in_columns = pairs_of_texts(shop, *words)
     assert in_columns == one_by_one
     assert in_columns.count("\n") >= 3
@@ -77,7 +77,7 @@ def test_names_that_come_late_on_standard_input(run: Run, monkeypatch: pytest.Mo
     told = {"error_code": 0, "name": "orders", "topic_id": topic_id, "partitions": []}
     quick.client(request(3, 12, 3)).broker(response(3, 12, 3, topics=[told]))
     slow.broker(response(12, 4, 1))
-    monkeypatch.setattr(options, "is_worthwhile", lambda _: True)
+    monkeypatch.setattr(options, "is_bulk_worthwhile", lambda _: True)
     monkeypatch.setattr(options, "Options", partial(Options, window_bytes=1))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pcap_file(wire.packets))))
     rows = run("dissect", "-", "-T", "ndjson").rows

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds, row_of
+from dissector.engine.tables.column_types import Coded, Columns, Integers, Milliseconds, row_dict
 from dissector.kernel import Kernel
 from dissector.view.tables import bulk_rows as bulk
 from dissector.view.tables import row_kernel as loop
@@ -33,7 +33,7 @@ def written(text: Callable[..., Iterator[memoryview]], *given: Any) -> str:
 
 
 def rows_of(columns: Columns) -> list[dict[str, Any]]:
-    return [row_of(columns, row) for row in range(len(next(iter(columns.values()))))]
+    return [row_dict(columns, row) for row in range(len(next(iter(columns.values()))))]
 
 
 def ended(lines: Iterable[str], end: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dissector.engine.tables.column_types import Columns, Integers, row_count, row_of
+from dissector.engine.tables.column_types import Columns, Integers, row_count, row_dict
 from dissector.view.tables.row_formats import SETTLING_ROWS, csv_lines, ndjson_lines, table_lines
 from dissector.view.tables.row_stream import Text, csv_text, ndjson_text, table_text
 from tests.dissector.view.columns import any_columns, ints
@@ -17,7 +17,7 @@ from tests.examples import examples
 
 
 def rows_of(columns: Columns) -> list[dict[str, Any]]:
-    return [row_of(columns, row) for row in range(row_count(columns))]
+    return [row_dict(columns, row) for row in range(row_count(columns))]
 
 
 def joined(text: Iterator[Text]) -> str:
