@@ -15,7 +15,7 @@ from benchmarks.timing import Row, call_us
 from dissector import codec
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
-from dissector.protocol.schema import Field, split
+from dissector.protocol.schema import Field, split_tagged
 
 _TARGETS = {"plain Construct": 5.0, "kafka-python": 1.0}
 _RECORDS = bytes(150)
@@ -149,7 +149,7 @@ def _plain(fields: tuple[Field, ...], version: int, data: bytes) -> _Calls:
 
 
 def _struct(fields: tuple[Field, ...], version: int) -> construct.Struct:
-    plain, _ = split(fields, version)
+    plain, _ = split_tagged(fields, version)
     return construct.Struct(*(each.name / _of(each, version) for each in plain), "tags" / _TAGS)
 
 

@@ -22,11 +22,11 @@ from dissector.protocol.records import (
     parse_records,
 )
 from replay import Pace, Plan, Report, replay
-from replay.compare.record_diff import compare_contents
-from replay.fields.batch_rewriter import same_records
-from replay.mapping.offset_map import Log
+from replay.compare.record_diff import compare_records
+from replay.fields.batch_rewriter import match_records
+from replay.mapping.offset_map import PartitionOffsets
 from replay.mock.embedded_broker import Embedded
-from replay.public import AS_FAST_AS_ANSWERED
+from replay.public import AS_FAST_AS_POSSIBLE
 from tests.replay.support.scripted import filled
 from tools.record.large import Packet
 from tools.record.steady import Client, Exchange, Traffic, save
@@ -312,10 +312,10 @@ def _fetched() -> Iterator[Row]:
 
 
 def _compare_records(captured: bytes, live: bytes) -> None:
-    log = Log()
-    for start, other, length in same_records(captured, live):
-        log.meet(start, other, length)
-    found = compare_contents("records", TOPIC, captured, live, log)
+    log = PartitionOffsets()
+    for start, other, length in match_records(captured, live):
+        log.learn_fetched(start, other, length)
+    found = compare_records("records", TOPIC, captured, live, log)
     assert not found.differences
     assert found.same_extent
 
@@ -333,7 +333,7 @@ def _lag(folder: Path) -> Row:
     )
 
 
-def _replayed(plan: Plan, port: int, pace: Pace = AS_FAST_AS_ANSWERED) -> Report:
+def _replayed(plan: Plan, port: int, pace: Pace = AS_FAST_AS_POSSIBLE) -> Report:
     report = replay(plan, f"127.0.0.1:{port}", pace=pace)
     assert report.passed, report
     assert report.sent == len(plan), report

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dissector.engine.reading.reader import Reading
 
 FORMATS = ("text", "ndjson", "junit", "sarif", "html")
-BROKEN, TOO_FEW = 1, 2
+EXIT_VIOLATION, EXIT_TOO_FEW_JUDGED = 1, 2
 
 
 def conform(
@@ -101,20 +101,22 @@ def conform(
     for what no capture can show, and compared with the releases of Kafka. The exit status is 1
     where an error is found (--fail-on), and 2 where no rule could be judged (--require-judged).
     """
-    from conform.public import chosen_rules, judged
+    from conform.public import judge_windows, select_rules_by_name
     from conform.registry.rank import Severity
     from conform.report.verdict_text import rule_lines
-    from conform.rule_selection import known, ordered
+    from conform.rule_selection import rule_by_id, sort_rules
 
-    options.one_of(form, FORMATS, "-T")
-    options.one_of(fail_on, tuple(Severity), "--fail-on")
-    wanted = _Wanted(form, output, baseline, write_baseline, Severity(fail_on), require_judged)
+    options.check_choice(form, FORMATS, "-T")
+    options.check_choice(fail_on, tuple(Severity), "--fail-on")
+    wanted = _OutputOptions(
+        form, output, baseline, write_baseline, Severity(fail_on), require_judged
+    )
     if explain is not None:
-        write_lines(rule_lines(known(explain)), output)
+        write_lines(rule_lines(rule_by_id(explain)), output)
         return 0
-    rules = chosen_rules(select or (), ignore or ())
+    rules = select_rules_by_name(select or (), ignore or ())
     if list_rules:
-        write_lines(_listed(ordered(rules)), output)
+        write_lines(_list_lines(sort_rules(rules)), output)
         return 0
     if target is not None:
         if captures:
@@ -131,17 +133,19 @@ def conform(
             certificate_file=tls_certificate,
             key_file=tls_key,
         )
-        outcome = probe_with_progress(target, rules, security, timeout, allow_writes, _say)
-        return _written(outcome.verdict, target, wanted, None, release_lines(outcome.match, form))
+        outcome = probe_with_progress(target, rules, security, timeout, allow_writes, _print_error)
+        return _write_verdict(
+            outcome.verdict, target, wanted, None, release_lines(outcome.match, form)
+        )
     if not captures:
         raise UsageError("what shall be judged? CAPTURE..., --target HOST:PORT, or --list")
     source = options.source(captures, None, ports, max_frame_bytes, output, jobs)
-    verdict = judged(rules, source.capture, source.each_window(), timed=form == "junit")
+    verdict = judge_windows(rules, source.capture, source.each_window(), timed=form == "junit")
     subject = captures[0] if len(captures) == 1 else f"{len(captures)} captures"
-    return _written(verdict, subject, wanted, source.capture.reading)
+    return _write_verdict(verdict, subject, wanted, source.capture.reading)
 
 
-class _Wanted(NamedTuple):
+class _OutputOptions(NamedTuple):
     """The output options, by their names."""
 
     form: str
@@ -152,46 +156,52 @@ class _Wanted(NamedTuple):
     require_judged: int
 
 
-def _written(
+def _write_verdict(
     verdict: Verdict,
     subject: str,
-    wanted: _Wanted,
+    output_options: _OutputOptions,
     reading: Reading | None,
     more: Iterable[str] = (),
 ) -> int:
     """Write a verdict as the options require, then further lines; return the exit status."""
-    from conform.report.baseline import apply, baseline_lines, read_baseline
-    from conform.report.report_formats import FORMS
+    from conform.report.baseline import apply_baseline, baseline_lines, read_baseline
+    from conform.report.report_formats import FORMATTERS
 
-    verdict.fail_on, verdict.require_judged = wanted.fail_on, wanted.require_judged
-    if wanted.baseline is not None:
-        for line in sorted(apply(verdict, read_baseline(wanted.baseline))):
-            _say(f"{wanted.baseline}: nothing was found of {line}")
-    if wanted.write_baseline is not None:
-        write_lines(baseline_lines(verdict), str(wanted.write_baseline))
-    write_lines(chain(FORMS[wanted.form](verdict, subject), more), wanted.output)
+    verdict.fail_on, verdict.require_judged = output_options.fail_on, output_options.require_judged
+    if output_options.baseline is not None:
+        for line in sorted(apply_baseline(verdict, read_baseline(output_options.baseline))):
+            _print_error(f"{output_options.baseline}: nothing was found of {line}")
+    if output_options.write_baseline is not None:
+        write_lines(baseline_lines(verdict), str(output_options.write_baseline))
+    write_lines(
+        chain(FORMATTERS[output_options.form](verdict, subject), more), output_options.output
+    )
     for fault in verdict.faults.values():
-        _say(f"a mistake in kafkashark itself: {fault} ({fault.where}); the other rules went on")
-    if verdict.fails and wanted.write_baseline is None:
-        return BROKEN
+        _print_error(
+            f"a mistake in kafkashark itself: {fault} ({fault.where}); the other rules went on"
+        )
+    if verdict.fails and output_options.write_baseline is None:
+        return EXIT_VIOLATION
     if verdict.is_enough:
         return 0
-    _say(f"{subject}: {_too_few(verdict, reading)}")
-    return TOO_FEW
+    _print_error(f"{subject}: {_too_few_reason(verdict, reading)}")
+    return EXIT_TOO_FEW_JUDGED
 
 
-def _too_few(verdict: Verdict, reading: Reading | None) -> str:
+def _too_few_reason(verdict: Verdict, reading: Reading | None) -> str:
     """Return how many rules were judged, and why not more."""
-    from conform.nothing_judged import why_nothing
+    from conform.nothing_judged import nothing_judged_reason
 
     count = verdict.rules_judged
-    why = f"fewer than {verdict.require_judged}" if count else why_nothing(verdict, reading)
+    why = (
+        f"fewer than {verdict.require_judged}" if count else nothing_judged_reason(verdict, reading)
+    )
     return f"{count} of {len(verdict.rules)} rules judged: {why}"
 
 
-def _listed(rules: Iterable[Rule]) -> Iterable[str]:
+def _list_lines(rules: Iterable[Rule]) -> Iterable[str]:
     return (f"{rule.id}  {rule.severity:<7}  {rule.rank:<18}  {rule.title}" for rule in rules)
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     print("kafkashark:", escaped(text), file=sys.stderr)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import conform.probe.probes  # noqa: F401 (puts its rules into the registry)
 from conform.registry.rule import Rule
-from conform.rule_selection import ordered
+from conform.rule_selection import sort_rules
 from conform.rules import REGISTRY
 
 FAMILIES = {
@@ -37,11 +37,11 @@ _BEGIN, _END = (
 )
 
 
-def rules_text() -> str:
+def rules_page() -> str:
     """Return the rules of the registry, a section for each family."""
     lines = [f"{len(REGISTRY)} rules."]
     for letter, heading in FAMILIES.items():
-        rules = [rule for rule in ordered(REGISTRY.values()) if rule.id[0] == letter]
+        rules = [rule for rule in sort_rules(REGISTRY.values()) if rule.id[0] == letter]
         if rules:
             lines += ["", f"### {letter}: {heading}", ""]
             lines += ["| rule | severity | rank | asks | breaks it | source |"]
@@ -50,7 +50,7 @@ def rules_text() -> str:
     return "\n".join(lines)
 
 
-def written_into(text: str) -> str:
+def with_rules_in(text: str) -> str:
     """
     Return a page with its list of rules replaced by that of the registry.
 
@@ -61,7 +61,7 @@ def written_into(text: str) -> str:
     _, end, after = rest.partition(_END)
     if not (begin and end):
         raise SystemExit(f"the page has no {_BEGIN}")
-    return f"{before}{begin}\n\n{rules_text()}\n\n{end}{after}"
+    return f"{before}{begin}\n\n{rules_page()}\n\n{end}{after}"
 
 
 def _row(rule: Rule) -> str:
@@ -73,9 +73,9 @@ def _row(rule: Rule) -> str:
 def main(page: Path, arguments: list[str]) -> int:
     """Print the rules, or write them into the page."""
     if "--write" in arguments:
-        page.write_text(written_into(page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(with_rules_in(page.read_text(encoding="utf-8")), encoding="utf-8")
     else:
-        print(rules_text())
+        print(rules_page())
     return 0
 
 

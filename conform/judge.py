@@ -14,11 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from conform.evidence.batch_summaries import PlainBatches
-from conform.evidence.client_software import learn_software
-from conform.evidence.observation import BatchTurn, Closing, Talk, Turn, World
-from conform.evidence.reporter import Say, Seen, where_text
-from conform.registry.rule import Call, Glance, Rule
+from conform.evidence.batch_summaries import BatchSummaries
+from conform.evidence.client_software import record_client_software
+from conform.evidence.observation import (
+    BatchObservation,
+    CaptureState,
+    ConnectionObservation,
+    ConnectionState,
+    Observation,
+)
+from conform.evidence.reporter import CurrentObservation, Reporter, observation_text
+from conform.registry.rule import FastCheck, Rule, RuleFunction
 from conform.registry.verdict import Tally, Verdict
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_facts import read_topic_names
@@ -45,14 +51,14 @@ class Judge:
         chosen = sorted(rules, key=lambda rule: rule.order)
         self.verdict = Verdict(chosen)
         self._timed = timed
-        self._seen = Seen()
-        self._says = {rule.id: Say(rule, self.verdict, self._seen) for rule in chosen}
-        self._by_api: dict[tuple[str, int | None], list[_Group]] = {}
-        self._world = World()
+        self._current = CurrentObservation()
+        self._reporters = {rule.id: Reporter(rule, self.verdict, self._current) for rule in chosen}
+        self._by_api: dict[tuple[str, int | None], list[_RuleGroup]] = {}
+        self._capture_state = CaptureState()
         # Exchanges that no rule examines, by API and reason; only counted, as there may be many.
-        self._doubted: Counter[tuple[int | None, str]] = Counter()
-        self._talks: dict[int, Talk] = {}
-        self._ended: set[int] = set()
+        self._uncertain: Counter[tuple[int | None, str]] = Counter()
+        self._connections: dict[int, ConnectionState] = {}
+        self._ended_numbers: set[int] = set()
 
     def capture(self, capture: Capture) -> Verdict:
         """Judge a whole capture."""
@@ -66,51 +72,55 @@ class Judge:
         assert reading is not None
         self.verdict.captures = capture.paths
         self.verdict.problems += [f"{name}: {problem}" for name, problem in window.problems]
-        for number in self._connections(window):
-            self._note_losses(reading, number)
-        self._note_repeats(table)
+        for number in self._connection_numbers(window):
+            self._record_losses(reading, number)
+        self._record_repeated_ids(table)
         capture.names.learn(read_topic_names(table))
-        plain = PlainBatches(table)
+        plain = BatchSummaries(table)
         for row, exchange in enumerate(self._exchanges(capture, reading, table)):
-            talk = self._talks[exchange.connection]
-            self._judge(Turn(exchange, talk, self._world, plain.reader(row)))
-        for number in [n for n in self._talks if reading.streams.connections[n].ended]:
-            self._close(self._talks.pop(number), reading.streams.connections[number].ended)
-            self._ended.add(number)
+            talk = self._connections[exchange.connection]
+            self._judge(Observation(exchange, talk, self._capture_state, plain.reader(row)))
+        for number in [n for n in self._connections if reading.streams.connections[n].ended]:
+            self._close(self._connections.pop(number), reading.streams.connections[number].ended)
+            self._ended_numbers.add(number)
 
     def finish(self) -> Verdict:
         """End the capture, and with it all open connections; return the verdict."""
-        for talk in self._talks.values():
+        for talk in self._connections.values():
             self._close(talk, "")
-        self._talks.clear()
-        for (key, doubt), count in self._doubted.items():
-            for group in self._groups("exchange", key):
+        self._connections.clear()
+        for (key, doubt), count in self._uncertain.items():
+            for group in self._rule_groups("exchange", key):
                 for _, say in group.members:
-                    say.unjudged(doubt, count)
-        self._doubted.clear()
+                    say.count_unjudged(doubt, count)
+        self._uncertain.clear()
         return self.verdict
 
-    def _connections(self, window: Window) -> list[int]:
-        return sorted(set(window.exchanges.connection.tolist()) | self._talks.keys())
+    def _connection_numbers(self, window: Window) -> list[int]:
+        return sorted(set(window.exchanges.connection.tolist()) | self._connections.keys())
 
-    def _note_losses(self, reading: Reading, number: int) -> None:
+    def _record_losses(self, reading: Reading, number: int) -> None:
         """Record why a connection is partial, as soon as it is; it never becomes whole again."""
-        talk = self._talks.get(number)
+        talk = self._connections.get(number)
         if talk is None:
             known = reading.correlator.state_of(number)
             client = known.client if known and known.client is not None else 0
-            talk = self._talks[number] = Talk(number, *reading.client_and_broker(number, client))
-        talk.torn = talk.torn or torn(reading, number)
-        if not talk.partial:
-            talk.partial = losses(reading, number)
-        if not talk.partial and number in self._ended:
-            talk.partial = "what the connection said before its end is forgotten"
-        if not talk.partial:
-            talk.skipped, talk.partial = _skipped(reading, number)
-            talk.torn = talk.torn or talk.partial
-        self._world.partial = self._world.partial or talk.partial
+            talk = self._connections[number] = ConnectionState(
+                number, *reading.client_and_broker(number, client)
+            )
+        talk.gap_reason = talk.gap_reason or gap_reason(reading, number)
+        if not talk.incomplete_reason:
+            talk.incomplete_reason = incomplete_reason(reading, number)
+        if not talk.incomplete_reason and number in self._ended_numbers:
+            talk.incomplete_reason = "what the connection said before its end is forgotten"
+        if not talk.incomplete_reason:
+            talk.skipped_bytes, talk.incomplete_reason = _skipped_bytes(reading, number)
+            talk.gap_reason = talk.gap_reason or talk.incomplete_reason
+        self._capture_state.incomplete_reason = (
+            self._capture_state.incomplete_reason or talk.incomplete_reason
+        )
 
-    def _note_repeats(self, table: Exchanges) -> None:
+    def _record_repeated_ids(self, table: Exchanges) -> None:
         """Mark connections with repeated correlation ids, which are correlated by order alone."""
         asked = table.request.packet != NONE
         number, found = table.connection[asked], table.correlation_id[asked]
@@ -118,7 +128,7 @@ class Judge:
         number, found = number[order], found[order]
         same = (number[1:] == number[:-1]) & (found[1:] == found[:-1])
         for each in np.unique(number[1:][same]).tolist():
-            self._talks[each].repeats = True
+            self._connections[each].repeats_correlation_ids = True
 
     def _exchanges(
         self, capture: Capture, reading: Reading, table: Exchanges
@@ -128,7 +138,7 @@ class Judge:
         files = reading.files_of(np.where(asked == NONE, table.response.packet, asked))
         rows = zip(table.connection.tolist(), files.codes.tolist(), strict=True)
         for row, (number, code) in enumerate(rows):
-            talk = self._talks[number]
+            talk = self._connections[number]
             yield Exchange(
                 table,
                 row,
@@ -138,86 +148,86 @@ class Judge:
                 names=capture.names,
             )
 
-    def _judge(self, turn: Turn) -> None:
+    def _judge(self, observation: Observation) -> None:
         """Apply the rules to an exchange and its batches; record an exception as a fault."""
         try:
-            self._judge_exchange(turn)
+            self._judge_exchange(observation)
         except Exception as error:
-            self.verdict.fault("", error, where_text(turn))
+            self.verdict.fault("", error, observation_text(observation))
 
-    def _judge_exchange(self, turn: Turn) -> None:
-        exchange, key = turn.exchange, turn.api_key
+    def _judge_exchange(self, observation: Observation) -> None:
+        exchange, key = observation.exchange, observation.api_key
         if key == API_VERSIONS:
-            learn_software(turn)
-        if doubt := turn.talk.doubt(turn):
-            self._doubted[key, doubt] += 1
-            turn.talk.is_disordered |= exchange.status != "answered"
+            record_client_software(observation)
+        if doubt := observation.connection.uncertain_pairing_reason(observation):
+            self._uncertain[key, doubt] += 1
+            observation.connection.is_disordered |= exchange.status != "answered"
             return
-        self._ask(self._groups("exchange", key), turn)
-        batch_groups = self._groups("batch", key)
+        self._apply(self._rule_groups("exchange", key), observation)
+        batch_groups = self._rule_groups("batch", key)
         if batch_groups:
-            for message, field in turn.carried:
+            for message, field in observation.record_fields:
                 for index in range(len(field.batches)):
-                    self._ask(batch_groups, BatchTurn(turn, message, field, index))
-        turn.talk.note(turn)
+                    self._apply(batch_groups, BatchObservation(observation, message, field, index))
+        observation.connection.record(observation)
 
-    def _ask(self, groups: list[_Group], turn: Closing) -> None:
+    def _apply(self, groups: list[_RuleGroup], observation: ConnectionObservation) -> None:
         """Apply rules to one observation."""
-        self._seen.turn = turn
+        self._current.observation = observation
         for glance, members, tallies in groups:
-            kept = None if glance is None else self._glanced(glance, turn)
+            kept = None if glance is None else self._fast_check(glance, observation)
             if kept is not None:
                 for tally in tallies:
                     tally.judged += kept
                 continue
             for call, say in members:
                 try:
-                    call(turn, say)
+                    call(observation, say)
                 except Exception as error:
-                    say.failed(error)
+                    say.record_exception(error)
 
-    def _glanced(self, glance: Glance, turn: Closing) -> int | None:
+    def _fast_check(self, check: FastCheck, observation: ConnectionObservation) -> int | None:
         """Return the result of a fast check; None if it fails, so that its rules run in full."""
         try:
-            return glance(turn)
+            return check(observation)
         except Exception as error:
-            self.verdict.fault("", error, where_text(turn))
+            self.verdict.fault("", error, observation_text(observation))
             return None
 
-    def _groups(self, on: str, key: int | None) -> list[_Group]:
+    def _rule_groups(self, on: str, key: int | None) -> list[_RuleGroup]:
         """Return the rules for one kind of observation of an API, grouped by their fast check."""
         found = self._by_api.get((on, key))
         if found is None:
             api = None if key is None else api_name(key)
-            groups: dict[Glance | None, _Group] = {}
+            groups: dict[FastCheck | None, _RuleGroup] = {}
             for rule in self.verdict.rules:
                 if rule.on == on and (not rule.apis or api in rule.apis):
-                    group = groups.setdefault(rule.glance, _Group(rule.glance, [], []))
+                    group = groups.setdefault(rule.fast_check, _RuleGroup(rule.fast_check, [], []))
                     tally = self.verdict.tallies[rule.id]
-                    call = _timed(rule.call, tally) if self._timed else rule.call
-                    group.members.append((call, self._says[rule.id]))
+                    call = _with_timing(rule.call, tally) if self._timed else rule.call
+                    group.members.append((call, self._reporters[rule.id]))
                     group.tallies.append(tally)
             found = self._by_api[on, key] = list(groups.values())
         return found
 
-    def _close(self, talk: Talk, ended: str) -> None:
-        talk.ended = ended
-        closing = Closing(talk, self._world)
-        self._ask(self._groups("close", None), closing)
+    def _close(self, connection: ConnectionState, ended: str) -> None:
+        connection.ended = ended
+        closing = ConnectionObservation(connection, self._capture_state)
+        self._apply(self._rule_groups("close", None), closing)
 
 
-class _Group(NamedTuple):
+class _RuleGroup(NamedTuple):
     """Rules with the same fast check, or with none: their functions, and their counts."""
 
-    glance: Glance | None
-    members: list[tuple[Call, Say]]
+    fast_check: FastCheck | None
+    members: list[tuple[RuleFunction, Reporter]]
     tallies: list[Tally]
 
 
-def _timed(call: Call, tally: Tally) -> Call:
+def _with_timing(call: RuleFunction, tally: Tally) -> RuleFunction:
     """Return a rule that adds its run time to its counts."""
 
-    def measured(turn: Closing, say: Say) -> None:
+    def measured(turn: ConnectionObservation, say: Reporter) -> None:
         begun_ns = perf_counter_ns()
         try:
             call(turn, say)
@@ -227,14 +237,14 @@ def _timed(call: Call, tally: Tally) -> Call:
     return measured
 
 
-def losses(reading: Reading, number: int) -> str:
+def incomplete_reason(reading: Reading, number: int) -> str:
     """Return why messages of a connection were not captured; empty: all were."""
     if not reading.streams.connections.has_both_syns(number):
         return "the capture begins in the middle of the connection"
-    return torn(reading, number)
+    return gap_reason(reading, number)
 
 
-def torn(reading: Reading, number: int) -> str:
+def gap_reason(reading: Reading, number: int) -> str:
     """Return why messages since the capture began were not captured; empty: all were."""
     connection = reading.streams.connections[number]
     if any(side.gap_bytes or side.gaps for side in connection.sides):
@@ -244,7 +254,7 @@ def torn(reading: Reading, number: int) -> str:
     return ""
 
 
-def _skipped(reading: Reading, number: int) -> tuple[tuple[int, int], str]:
+def _skipped_bytes(reading: Reading, number: int) -> tuple[tuple[int, int], str]:
     """Return the skipped bytes of client and broker, which are not frames, and the reason."""
     known = reading.correlator.state_of(number)
     if known is None or not any(known.skipped):

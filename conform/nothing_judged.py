@@ -9,7 +9,7 @@ from dissector.engine.reading.reader import Reading
 from dissector.engine.reading.statistics import health
 
 
-def why_nothing(verdict: Verdict, reading: Reading | None) -> str:
+def nothing_judged_reason(verdict: Verdict, reading: Reading | None) -> str:
     """
     Return the reason, in a line.
 
@@ -23,7 +23,7 @@ def why_nothing(verdict: Verdict, reading: Reading | None) -> str:
     reasons = Counter[str]()
     for tally in verdict.tallies.values():
         reasons.update(tally.unjudged)
-    if reading is not None and (lack := _no_kafka(reading)):
+    if reading is not None and (lack := _no_kafka_reason(reading)):
         return lack
     if not reasons:
         return "the capture has nothing that the selected rules are about"
@@ -31,7 +31,7 @@ def why_nothing(verdict: Verdict, reading: Reading | None) -> str:
     return why
 
 
-def _no_kafka(reading: Reading) -> str:
+def _no_kafka_reason(reading: Reading) -> str:
     """Return why a capture contains no Kafka; empty where it contains some."""
     found = health(reading, 0)
     there = found["connections"]

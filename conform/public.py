@@ -10,8 +10,8 @@ from conform.probe import probes  # noqa: F401  (adds its rules to the registry)
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
-from conform.report.baseline import apply, read_baseline
-from conform.rule_selection import chosen
+from conform.report.baseline import apply_baseline, read_baseline
+from conform.rule_selection import select_rules
 from conform.rules import REGISTRY
 from dissector.engine.reading.capture import Capture, Window
 from dissector.errors import UsageError
@@ -55,19 +55,19 @@ def conform(
         CaptureError: A file can't be opened, or is not a capture.
         UsageError: There is no such rule, severity or baseline, or no capture is given.
     """
-    rules = chosen_rules(select, ignore)
+    rules = select_rules_by_name(select, ignore)
     known = None if baseline is None else read_baseline(Path(baseline))
     severity = _severity(fail_on)
     capture = _capture(captures, ports)
     with using(capture.options.schemas):
-        verdict = judged(rules, capture, capture.windows())
+        verdict = judge_windows(rules, capture, capture.windows())
     verdict.fail_on, verdict.require_judged = severity, require_judged
     if known is not None:
-        apply(verdict, known)
+        apply_baseline(verdict, known)
     return verdict
 
 
-def chosen_rules(select: str | Iterable[str], ignore: str | Iterable[str]) -> list[Rule]:
+def select_rules_by_name(select: str | Iterable[str], ignore: str | Iterable[str]) -> list[Rule]:
     """
     Return the rules that are selected and not ignored, in their order, including probes.
 
@@ -75,10 +75,10 @@ def chosen_rules(select: str | Iterable[str], ignore: str | Iterable[str]) -> li
         UsageError: There is no such rule.
     """
     names = ([each] if isinstance(each, str) else each for each in (select, ignore))
-    return chosen(REGISTRY.values(), *names)
+    return select_rules(REGISTRY.values(), *names)
 
 
-def judged(
+def judge_windows(
     rules: Iterable[Rule], capture: Capture, windows: Iterable[Window], *, timed: bool = False
 ) -> Verdict:
     """

@@ -9,12 +9,12 @@ from conform.rules import REGISTRY
 from dissector.errors import UsageError
 
 
-def ordered(rules: Iterable[Rule]) -> list[Rule]:
+def sort_rules(rules: Iterable[Rule]) -> list[Rule]:
     """Return rules by family and number."""
     return sorted(rules, key=lambda rule: rule.order)
 
 
-def chosen(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:
+def select_rules(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[str]) -> list[Rule]:
     """
     Return the rules that are selected and not ignored, in their order.
 
@@ -26,15 +26,15 @@ def chosen(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[str]) 
     Raises:
         UsageError: There is no such rule.
     """
-    wanted, unwanted = _names(select), _names(ignore)
+    wanted, unwanted = _parse_names(select), _parse_names(ignore)
     return [
         rule
-        for rule in ordered(rules)
-        if (not wanted or _closeness(rule, wanted)) and not _is_ignored(rule, wanted, unwanted)
+        for rule in sort_rules(rules)
+        if (not wanted or _specificity(rule, wanted)) and not _is_ignored(rule, wanted, unwanted)
     ]
 
 
-def known(name: str) -> Rule:
+def rule_by_id(name: str) -> Rule:
     """
     Return the rule of an id.
 
@@ -47,19 +47,19 @@ def known(name: str) -> Rule:
     return rule
 
 
-def _names(texts: Iterable[str]) -> set[str]:
+def _parse_names(texts: Iterable[str]) -> set[str]:
     names = {name.strip().upper() for text in texts for name in text.split(",")} - {""}
     families = {rule[:1] for rule in REGISTRY}
     for name in sorted(names - families):
-        known(name)
+        rule_by_id(name)
     return names
 
 
-def _closeness(rule: Rule, names: set[str]) -> int:
+def _specificity(rule: Rule, names: set[str]) -> int:
     """Return 2 where a rule is named itself, 1 where its family is, 0 where neither."""
     return 2 if rule.id in names else int(rule.id[:1] in names)
 
 
 def _is_ignored(rule: Rule, wanted: set[str], unwanted: set[str]) -> bool:
-    ignored = _closeness(rule, unwanted)
-    return ignored > 0 and ignored >= _closeness(rule, wanted)
+    ignored = _specificity(rule, unwanted)
+    return ignored > 0 and ignored >= _specificity(rule, wanted)

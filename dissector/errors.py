@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
-SHOWN_FILTER = 160
+SHOWN_FILTER_CHARS = 160
 """How much of a filter is shown around the place where it goes wrong."""
 
 
-def mistake_place(error: BaseException) -> str:
+def bug_location(error: BaseException) -> str:
     """Return file and line of the code that raised an exception which is a mistake of ours."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(place.filename).name} line {place.lineno}"
@@ -76,7 +76,7 @@ class DecodeError(DissectorError):
 
     def within(self, name: str) -> Self:
         """Put the name of the enclosing field, or `[index]`, before the path; return the error."""
-        self.path = _joined(name, self.path)
+        self.path = _join_path(name, self.path)
         return self
 
     def __str__(self) -> str:
@@ -124,14 +124,14 @@ class EncodeError(DissectorError):
 
     def within(self, name: str) -> Self:
         """Put the name of the enclosing field, or `[index]`, before the path; return the error."""
-        self.path = _joined(name, self.path)
+        self.path = _join_path(name, self.path)
         return self
 
     def __str__(self) -> str:
         return f"{self.path or 'message'}: {self.what}"
 
 
-def _joined(name: str, path: str) -> str:
+def _join_path(name: str, path: str) -> str:
     """Join two parts of a field's path; an index needs no dot."""
     return f"{name}.{path}" if path and not path.startswith("[") else name + path
 
@@ -202,9 +202,9 @@ class FilterError(DissectorError):
 
     def shown(self) -> str:
         """Return the message, what is near the place in the filter, and a caret under it."""
-        start = max(0, self.position - SHOWN_FILTER // 2)
+        start = max(0, self.position - SHOWN_FILTER_CHARS // 2)
         text = "".join(c if c.isprintable() else " " for c in self.text)
-        near = text[start : start + SHOWN_FILTER]
+        near = text[start : start + SHOWN_FILTER_CHARS]
         return f"{self}\n  {near}\n  {' ' * (self.position - start)}^"
 
 

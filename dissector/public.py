@@ -74,7 +74,9 @@ def codec(api_key: int, version: int, kind: Kind) -> Codec:
         raise UnknownCodec(f"{kind!r} is neither request nor response")
     schema = found.schema(kind)
     if version not in schema.versions:
-        raise UnknownCodec(f"{found.name} has no version {version}; known are {schema.known}")
+        raise UnknownCodec(
+            f"{found.name} has no version {version}; known are {schema.versions_text}"
+        )
     return schema.codec(version)
 
 
@@ -102,7 +104,7 @@ def open_capture(
     """
     for each in captures:
         if not isinstance(each, str | os.PathLike):
-            raise UsageError(_no_name(each))
+            raise UsageError(_explain_bad_name(each))
     if isinstance(ports, str | int):
         raise UsageError(f"ports takes several numbers: ports=[{ports}]")
     return Capture(
@@ -116,7 +118,7 @@ def open_capture(
     )
 
 
-def _no_name(given: object) -> str:
+def _explain_bad_name(given: object) -> str:
     """Say what to give instead of what is no name of a file."""
     if isinstance(given, list | tuple):
         return f"a capture is the name of a file, not a {type(given).__name__}; give *names"

@@ -10,7 +10,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-_NEEDS = {
+_REQUIRED_PACKAGES = {
     "dissector": ("dissector",),
     "replay": ("dissector", "replay"),
     "conform": ("dissector", "replay", "conform"),
@@ -18,7 +18,7 @@ _NEEDS = {
 }
 """The packages that each package imports, itself the last."""
 
-_HOME = Path(__file__).resolve().parents[1]
+_INSTALL_FOLDER = Path(__file__).resolve().parents[1]
 
 
 def require(package: str) -> None:
@@ -29,9 +29,9 @@ def require(package: str) -> None:
         ForeignModule: Another module has the name; a plain ImportError where it hides `dissector`.
         ImportError: One of them is not installed.
     """
-    for name in _NEEDS[package]:
-        place = _place(name)
-        if place and Path(place).resolve().parent == _HOME:
+    for name in _REQUIRED_PACKAGES[package]:
+        place = _location(name)
+        if place and Path(place).resolve().parent == _INSTALL_FOLDER:
             continue
         if not place:
             raise ImportError(f"kafkashark's package {name!r} is not installed", name=name)
@@ -46,7 +46,7 @@ def require(package: str) -> None:
         raise ForeignModule(what)
 
 
-def _place(name: str) -> str:
+def _location(name: str) -> str:
     """Return the folder of a package, or the file of a module; empty where there is neither."""
     module = sys.modules.get(name)
     spec = find_spec(name) if module is None else module.__spec__

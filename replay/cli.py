@@ -15,10 +15,10 @@ from replay.options import security_options
 
 if TYPE_CHECKING:
     from replay.mapping.offset_map import Policy
-    from replay.options.target_settings import Setting
+    from replay.options.target_settings import TargetSettings
     from replay.plan.plan import Plan
 
-FAILED, UNUSABLE = 1, 2
+EXIT_FAILED, EXIT_ERROR = 1, 2
 
 Text = str | None
 
@@ -193,11 +193,11 @@ def replay(
     """Send the captured requests to another broker, with its state; compare the answers."""
     from replay.client.auth import Security
     from replay.compare.ignore_rules import Noise
-    from replay.options.difference_baseline import Accepted
+    from replay.options.difference_baseline import DifferenceBaseline
     from replay.options.pacing import Pace
     from replay.options.pass_criteria import Criteria
-    from replay.options.play_options import Manner
-    from replay.options.target_settings import Setting
+    from replay.options.play_options import PlayOptions
+    from replay.options.target_settings import TargetSettings
     from replay.plan.plan import Plan
     from replay.report.report_files import check_writable, checked
 
@@ -209,7 +209,7 @@ def replay(
         checked(file)
     if write_accepted is not None:
         check_writable(write_accepted)
-    setting = Setting(
+    setting = TargetSettings(
         to=to or "",
         security=Security.read(
             mechanism=sasl,
@@ -224,7 +224,7 @@ def replay(
         prefix=prefix,
         offsets=_policy(offsets),
         create_topics=create_topics,
-        manner=Manner(
+        play_options=PlayOptions(
             Pace(_speed(speed), rate, max_wait),
             loop=loop,
             limit=limit,
@@ -234,37 +234,39 @@ def replay(
         ),
         noise=Noise(ignore or ()) if noise in (None, LEARN) else Noise.read(noise, ignore or ()),
         show_secrets=show_secrets,
-        criteria=Criteria.of(fail_on or (), Accepted.of(accept, upgrade)),
+        criteria=Criteria.of(fail_on or (), DifferenceBaseline.of(accept, upgrade)),
         show_payloads=show_payloads,
     )
     with Plan.of(*captures, filter=filter_text, allow=allow or (), ports=ports or ()) as plan:
         for problem in plan.problems:
-            _say(problem)
+            _warn(problem)
         for topic in (each for each in setting.topic_map if each not in plan.topics):
-            _say(f"--topic-map: the capture shows no topic {topic!r}")
+            _warn(f"--topic-map: the capture shows no topic {topic!r}")
         if dry_run:
-            return _rehearse(plan, setting)
+            return _dry_run(plan, setting)
         if noise == LEARN:
-            patterns = _learned(plan, setting, reference)
+            patterns = _learn_patterns(plan, setting, reference)
             if reference is None:
                 _print(patterns)
                 return 0
             setting = _with_noise(setting, patterns)
-        return _replayed(plan, setting, report or [], write_accepted)
+        return _replay(plan, setting, report or [], write_accepted)
 
 
 LEARN = "learn"
 
 
-def _replayed(plan: Plan, setting: Setting, files: list[str], accepted_file: str | None) -> int:
+def _replay(
+    plan: Plan, setting: TargetSettings, files: list[str], accepted_file: str | None
+) -> int:
     """Replay, print the report and write it to files; return the exit status."""
-    from replay.cli_progress import Line
+    from replay.cli_progress import ProgressLine
     from replay.options.difference_baseline import accepted_lines
     from replay.report.report_files import write, write_lines
     from replay.report.text_report import text_lines
     from replay.run.orchestrator import ENDINGS, drive
 
-    with Line() as line:
+    with ProgressLine() as line:
         report = drive(plan, setting, line.show)
     is_interrupted = report.ended in ENDINGS
     if report.is_begun or is_interrupted:
@@ -274,26 +276,26 @@ def _replayed(plan: Plan, setting: Setting, files: list[str], accepted_file: str
     if accepted_file is not None and report.is_begun:
         write_lines(accepted_lines(report.acceptable()), accepted_file)
     for row in report.stale_rows():
-        _say(f"--accept: not found any more: {row['stale']}")
+        _warn(f"--accept: not found any more: {row['stale']}")
     if is_interrupted:
         return 128 + ENDINGS[report.ended]
     if report.ended:
-        _say(report.ended)
-        return UNUSABLE
-    return 0 if report.passed else FAILED
+        _warn(report.ended)
+        return EXIT_ERROR
+    return 0 if report.passed else EXIT_FAILED
 
 
-def _learned(plan: Plan, setting: Setting, reference: str | None) -> tuple[str, ...]:
+def _learn_patterns(plan: Plan, setting: TargetSettings, reference: str | None) -> tuple[str, ...]:
     from dataclasses import replace
 
-    from replay.cli_progress import Line
+    from replay.cli_progress import ProgressLine
     from replay.run.orchestrator import learn_noise
 
-    with Line() as line:
+    with ProgressLine() as line:
         return learn_noise(plan, replace(setting, to=reference or setting.to), line.show)
 
 
-def _with_noise(setting: Setting, patterns: Iterable[str]) -> Setting:
+def _with_noise(setting: TargetSettings, patterns: Iterable[str]) -> TargetSettings:
     from dataclasses import replace
 
     from replay.compare.ignore_rules import Noise
@@ -301,7 +303,7 @@ def _with_noise(setting: Setting, patterns: Iterable[str]) -> Setting:
     return replace(setting, noise=Noise([*setting.noise.patterns, *patterns]))
 
 
-def _rehearse(plan: Plan, setting: Setting) -> int:
+def _dry_run(plan: Plan, setting: TargetSettings) -> int:
     from replay.run.dry_run import offered, rehearse
 
     _print(rehearse(plan, setting))
@@ -316,7 +318,7 @@ def _print(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
-def _say(text: str) -> None:
+def _warn(text: str) -> None:
     print("kafkashark:", escaped(text), file=sys.stderr)
 
 

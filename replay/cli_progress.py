@@ -10,17 +10,17 @@ from dissector.view.text.escape import escaped
 from replay.report.report import Report
 from replay.run.runner import Run
 
-PATIENCE_S = 1.0
+SHOW_AFTER_S = 1.0
 """Seconds before progress is shown, so that a short replay shows none."""
 
 
-class Line:
+class ProgressLine:
     """A progress line that is overwritten, and cleared at the end."""
 
     def __init__(self) -> None:
-        self._begun = time.monotonic()
+        self._started_s = time.monotonic()
         self._is_shown = False
-        self._said = 0
+        self._notices_shown = 0
 
     def __enter__(self) -> Self:
         return self
@@ -35,18 +35,23 @@ class Line:
 
     def show(self, run: Run, report: Report) -> None:
         """Write new notices, and on a terminal the progress of the run."""
-        for notice in run.progress.notices[self._said :]:
+        for notice in run.progress.notices[self._notices_shown :]:
             self._clear()
             print("kafkashark:", escaped(notice), file=sys.stderr, flush=True)
-            self._said += 1
-        passed_s = time.monotonic() - self._begun
-        if passed_s < PATIENCE_S or not sys.stderr.isatty():
+            self._notices_shown += 1
+        passed_s = time.monotonic() - self._started_s
+        if passed_s < SHOW_AFTER_S or not sys.stderr.isatty():
             return
-        print(f"\r\x1b[K{text(run, report)}, {passed_s:.0f} s", end="", file=sys.stderr, flush=True)
+        print(
+            f"\r\x1b[K{progress_text(run, report)}, {passed_s:.0f} s",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
         self._is_shown = True
 
 
-def text(run: Run, report: Report) -> str:
+def progress_text(run: Run, report: Report) -> str:
     """Return the progress of a run as text."""
     at = run.progress
     waits = f", waiting for {next(iter(at.waits.values()))}" if at.waits else ""

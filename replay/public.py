@@ -9,24 +9,24 @@ from replay.client.auth import Security
 from replay.client.broker_connection import TIMEOUT_S
 from replay.compare.ignore_rules import Noise
 from replay.mapping.offset_map import Policy
-from replay.options.difference_baseline import Accepted, accepted_lines
+from replay.options.difference_baseline import DifferenceBaseline, accepted_lines
 from replay.options.pacing import Pace
 from replay.options.pass_criteria import Criteria
-from replay.options.play_options import Manner
-from replay.options.target_settings import MOCK, Setting
+from replay.options.play_options import PlayOptions
+from replay.options.target_settings import MOCK, TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
 from replay.report.report_files import check_writable, checked, write, write_lines
 from replay.run.orchestrator import drive
 
-AS_FAST_AS_ANSWERED = Pace(speed=0)
+AS_FAST_AS_POSSIBLE = Pace(speed=0)
 
 
 def replay(
     plan: Plan,
     to: str = MOCK,
     *,
-    pace: Pace = AS_FAST_AS_ANSWERED,
+    pace: Pace = AS_FAST_AS_POSSIBLE,
     loop: int = 1,
     limit: int | None = None,
     duration_s: float | None = None,
@@ -84,17 +84,17 @@ def replay(
         checked(report_file)
     if write_accepted is not None:
         check_writable(write_accepted)
-    setting = Setting(
+    setting = TargetSettings(
         to,
         security,
         topic_map or {},
         prefix,
         offsets,
         create_topics,
-        Manner(pace, loop, limit, duration_s, timeout_s, honours_throttle),
+        PlayOptions(pace, loop, limit, duration_s, timeout_s, honours_throttle),
         noise if isinstance(noise, Noise) else Noise(noise),
         show_secrets,
-        Criteria.of(fail_on, Accepted.of(accept, upgrade)),
+        Criteria.of(fail_on, DifferenceBaseline.of(accept, upgrade)),
         show_payloads,
     )
     report = drive(plan, setting)

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from dissector.protocol.api import Api, Kind
 from dissector.protocol.apis import all_apis, api_name
 from dissector.protocol.compiled import UNKNOWN_TAGS
-from dissector.protocol.schema import Field, Schema, split
+from dissector.protocol.schema import Field, Schema, split_tagged
 from tests.strategies import values
 
 
@@ -137,7 +137,7 @@ def go_through(found: Sequence[Any], check: Callable[[Any, Source], None], times
 def _struct(
     fields: tuple[Field, ...], version: int, unknown: bool, chance: Random
 ) -> dict[str, Any]:
-    plain, tagged = split(fields, version)
+    plain, tagged = split_tagged(fields, version)
     body = {field.name: _field(field, version, unknown, chance) for field in plain + tagged}
     if unknown and chance.random() < 0.3:
         known = {field.tag for field in tagged}

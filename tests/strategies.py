@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from dissector.protocol.compiled import UNKNOWN_TAGS
-from dissector.protocol.schema import Field, Schema, split
+from dissector.protocol.schema import Field, Schema, split_tagged
 
 # A text may hold any bytes: those that are no UTF-8 live as surrogates.
 TEXTS = st.one_of(
@@ -53,7 +53,7 @@ def values(schema: Schema, version: int, unknown: bool = True) -> st.SearchStrat
 
 
 def _struct(fields: tuple[Field, ...], version: int, unknown: bool) -> st.SearchStrategy[Any]:
-    plain, tagged = split(fields, version)
+    plain, tagged = split_tagged(fields, version)
     body = st.fixed_dictionaries({f.name: _value(f, version, unknown) for f in plain + tagged})
     if not unknown:
         return body

@@ -23,7 +23,7 @@ def table() -> str:
         "| key | API | versions | flexible from |",
         "|---:|---|---|---|",
         *(
-            f"| {each.key} | {each.name} | {each.request.known} | {_flexible_from(each)} |"
+            f"| {each.key} | {each.name} | {each.request.versions_text} | {_flexible_from(each)} |"
             for each in all_apis()
         ),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from conform.evidence.observation import BatchTurn
+from conform.evidence.observation import BatchObservation
 from dissector.errors import Problem
 from dissector.protocol.records import Batch, LegacyBatch, RecordBatch
 from dissector.protocol.records.compression import CODEC_MASK, CODECS
@@ -35,7 +35,7 @@ MESSAGE_FIELDS: dict[str, tuple[int, int | None]] = {
 _CODEC_RULES = {2: "B13", 3: "B12"}
 """Rules for payloads that can't be decompressed, by codec; those of other codecs break B04."""
 
-LIMIT = ""
+LIMIT_EXCEEDED = ""
 """Stands for no rule: a limit of ours was reached, and the batch was not read to its end."""
 
 
@@ -52,8 +52,8 @@ def batch_faults(batch: Batch) -> list[BatchFault]:
 
 
 def _rule_of(batch: Batch, problem: Problem) -> str:
-    if _is_limit(problem.what):
-        return LIMIT
+    if _is_limit_problem(problem.what):
+        return LIMIT_EXCEEDED
     if isinstance(batch, RecordBatch):
         return _rule_of_batch(batch, problem)
     if isinstance(batch, LegacyBatch):
@@ -61,7 +61,7 @@ def _rule_of(batch: Batch, problem: Problem) -> str:
     return "B03"
 
 
-def _is_limit(what: str) -> bool:
+def _is_limit_problem(what: str) -> bool:
     return "gives more than" in what or "has more than" in what or "are nested deeper" in what
 
 
@@ -94,15 +94,15 @@ def _rule_of_codec(attributes: int) -> str:
     return "B11" if number not in CODECS else _CODEC_RULES.get(number, "B04")
 
 
-def has_place(batch: Batch, name: str) -> bool:
+def has_field(batch: Batch, name: str) -> bool:
     """Return whether the batch has a header field of a name."""
     return name in _fields(batch) and name != "records"
 
 
-def place_of(turn: BatchTurn, name: str) -> tuple[int, int]:
+def field_span(observation: BatchObservation, name: str) -> tuple[int, int]:
     """Return the byte range of a header field in the frame; without such a field, of the batch."""
-    start, end = _fields(turn.batch).get(name, (0, None))
-    return turn.span(start, end)
+    start, end = _fields(observation.batch).get(name, (0, None))
+    return observation.span(start, end)
 
 
 def _fields(batch: Batch) -> dict[str, tuple[int, int | None]]:

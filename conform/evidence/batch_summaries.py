@@ -23,19 +23,19 @@ from dissector.engine.records.decompressor import payloads
 from dissector.engine.records.record_locator import record_fields
 from dissector.engine.records.record_windows import MOST_RECORDS, ODD_BELOW
 from dissector.engine.tables.exchange_table import Exchanges
-from dissector.protocol.carried import Read, read_field
+from dissector.protocol.carried import ReadRecords, read_field
 from dissector.protocol.records import Batch, Record, RecordBatch, parse_records
 from dissector.protocol.records.layout import BATCH, LENGTH_END
 
 Ints: TypeAlias = NDArray[np.int64]
 
-WORTHWHILE_BYTES = 1 << 20
+MIN_SUMMARY_BYTES = 1 << 20
 """Windows with fewer bytes of records take the slow path: loading the kernels has a cost."""
 
 _LAST, _NEWEST, _DENSE, _ASCENDING = range(4)
 
 
-class PlainBatch(RecordBatch):
+class SummarizedBatch(RecordBatch):
     """
     A batch without problems of its own; its records are decoded at first access.
 
@@ -43,28 +43,35 @@ class PlainBatch(RecordBatch):
         dense: Whether its offset deltas are 0, 1, 2 and so on.
         ascending: Whether they increase, from 0 or more.
         last_delta: The last of them; -1 without records.
-        newest: The greatest timestamp of its records; None without records.
+        newest_timestamp: The greatest timestamp of its records; None without records.
     """
 
-    __slots__ = ("_data", "_read", "ascending", "dense", "last_delta", "newest")
+    __slots__ = (
+        "_data",
+        "_decoded_records",
+        "ascending",
+        "dense",
+        "last_delta",
+        "newest_timestamp",
+    )
 
-    def __init__(self, data: bytes, start: int, told: Sequence[int]) -> None:
-        """Decode the header of the batch that begins at `start`; `told` is its row of columns."""
+    def __init__(self, data: bytes, start: int, summary: Sequence[int]) -> None:
+        """Decode the header of the batch at `start`; `summary` is its row of columns."""
         super().__init__(*BATCH.unpack_from(data, start), position=start)
         self._data = data
-        self._read: list[Record] | None = None
-        self.dense, self.ascending = bool(told[_DENSE]), bool(told[_ASCENDING])
-        self.last_delta: int = told[_LAST] if self.records_count else -1
-        self.newest: int | None = told[_NEWEST] if self.records_count else None
+        self._decoded_records: list[Record] | None = None
+        self.dense, self.ascending = bool(summary[_DENSE]), bool(summary[_ASCENDING])
+        self.last_delta: int = summary[_LAST] if self.records_count else -1
+        self.newest_timestamp: int | None = summary[_NEWEST] if self.records_count else None
 
     @property
     def records(self) -> list[Record]:
         """The records, decoded at first access."""
-        if self._read is None:
+        if self._decoded_records is None:
             end = self.position + LENGTH_END + self.batch_length
             (batch,) = parse_records(self._data[self.position : end])
-            self._read = list(batch.records)  # type: ignore[arg-type]
-        return self._read
+            self._decoded_records = list(batch.records)  # type: ignore[arg-type]
+        return self._decoded_records
 
     @records.setter
     def records(self, records: list[Record]) -> None:
@@ -73,14 +80,14 @@ class PlainBatch(RecordBatch):
 
 def is_dense(batch: RecordBatch) -> bool:
     """Return whether the offset deltas are 0, 1, 2 and so on."""
-    if isinstance(batch, PlainBatch):
+    if isinstance(batch, SummarizedBatch):
         return batch.dense
     return all(record.offset_delta == at for at, record in enumerate(batch.records))
 
 
 def is_ascending(batch: RecordBatch) -> bool:
     """Return whether the offset deltas increase, from 0 or more."""
-    if isinstance(batch, PlainBatch):
+    if isinstance(batch, SummarizedBatch):
         return batch.ascending
     before = -1
     for record in batch.records:
@@ -92,19 +99,19 @@ def is_ascending(batch: RecordBatch) -> bool:
 
 def last_delta_of(batch: RecordBatch) -> int:
     """Return the last offset delta of the records; -1 without records."""
-    if isinstance(batch, PlainBatch):
+    if isinstance(batch, SummarizedBatch):
         return batch.last_delta
     return batch.records[-1].offset_delta if batch.records else -1
 
 
-def newest_of(batch: RecordBatch) -> int | None:
+def newest_timestamp_of(batch: RecordBatch) -> int | None:
     """Return the greatest timestamp of the records; None without records."""
-    if isinstance(batch, PlainBatch):
-        return batch.newest
+    if isinstance(batch, SummarizedBatch):
+        return batch.newest_timestamp
     return max((record.timestamp for record in batch.records), default=None)
 
 
-class PlainBatches:
+class BatchSummaries:
     """
     The valid batches of a window, by `records` field.
 
@@ -115,22 +122,22 @@ class PlainBatches:
         fields = record_fields(table)
         total = int(fields.length.sum())
         self._rows: deque[tuple[int, int, int, int]] = deque()
-        self._told: list[list[int]] = []
-        if total < WORTHWHILE_BYTES:
+        self._summaries: list[list[int]] = []
+        if total < MIN_SUMMARY_BYTES:
             return
         found = find_batches(
             table.data, table.carry_over, fields.start, fields.length, fields.may_be_cut
         )
-        told = _tell(table, found)
+        told = _summarize(table, found)
         numbers = np.arange(len(fields.row))
         plain = found.state == RIGHT
         begin = np.searchsorted(found.field, numbers)
         end = np.searchsorted(found.field, numbers, "right")
         columns = fields.row, fields.length, np.where(plain, begin, -1), end
         self._rows.extend(zip(*(column.tolist() for column in columns), strict=True))
-        self._told = told.T.tolist()
+        self._summaries = told.T.tolist()
 
-    def reader(self, row: int) -> Read:
+    def reader(self, row: int) -> ReadRecords:
         """Return the function that decodes the `records` fields of an exchange, in their order."""
         while self._rows and self._rows[0][0] < row:
             self._rows.popleft()
@@ -154,23 +161,25 @@ class PlainBatches:
             return read_field(data, may_be_cut)
         batches: list[Batch] = []
         start = 0
-        for told in self._told[begin:end]:
-            batch = PlainBatch(data, start, told)
+        for told in self._summaries[begin:end]:
+            batch = SummarizedBatch(data, start, told)
             batches.append(batch)
             start += LENGTH_END + batch.batch_length
         if start < len(data):  # a truncated batch
-            batches += _moved(parse_records(data[start:], may_be_cut=may_be_cut), start)
+            batches += _with_positions_from(
+                parse_records(data[start:], may_be_cut=may_be_cut), start
+            )
         return batches
 
 
-def _moved(batches: list[Batch], start: int) -> list[Batch]:
+def _with_positions_from(batches: list[Batch], start: int) -> list[Batch]:
     """Shift the positions of batches that were decoded from a part of a field."""
     for batch in batches:
         batch.position += start
     return batches
 
 
-def _tell(table: Exchanges, found: Batches) -> Ints:
+def _summarize(table: Exchanges, found: Batches) -> Ints:
     """Return the columns of all batches; fields with values that no column can hold become LEFT."""
     told = np.zeros((4, len(found)), np.int64)
     told[_DENSE] = told[_ASCENDING] = 1

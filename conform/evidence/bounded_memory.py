@@ -9,25 +9,25 @@ State = TypeVar("State")
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-MOST_KEPT = 100_000
-"""Default limit of the keys of a `Newest`."""
+MAX_ITEMS = 100_000
+"""Default limit of the keys of a `BoundedDict`."""
 
 
-class Newest(OrderedDict[Key, Value], Generic[Key, Value]):
+class BoundedDict(OrderedDict[Key, Value], Generic[Key, Value]):
     """A dict of bounded size that evicts the keys that were set longest ago."""
 
-    def __init__(self, most: int = MOST_KEPT) -> None:
+    def __init__(self, limit: int = MAX_ITEMS) -> None:
         super().__init__()
-        self._most = most
+        self._limit = limit
 
     def __setitem__(self, key: Key, value: Value) -> None:
         super().__setitem__(key, value)
         self.move_to_end(key)
-        if len(self) > self._most:
+        if len(self) > self._limit:
             self.popitem(last=False)
 
 
-class Remembers:
+class RuleStates:
     """Holds one instance of each class of state that rules request."""
 
     def __init__(self) -> None:

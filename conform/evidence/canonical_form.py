@@ -1,7 +1,8 @@
 """
 Canonical form of a message: finds every deviation from the bytes that Kafka's own writers produce.
 
-`is_canonical` is the fast path: it shows that there is no deviation, the usual case. `faults`
+`is_canonical` is the fast path: it shows that there is no deviation, the usual case.
+`find_form_faults`
 decodes the other messages field by field, and locates the deviations. Both agree.
 
 Source: as of `dissector.protocol.wire` and `structs`.
@@ -13,17 +14,17 @@ from typing import Any, NamedTuple
 
 from construct import Container
 
-from conform.evidence.non_canonical_values import has_odd_values, is_odd_text
+from conform.evidence.non_canonical_values import is_non_canonical_text, non_canonical_check
 from dissector.protocol.compiled import UNKNOWN_TAGS
 from dissector.protocol.messages import Message
-from dissector.protocol.schema import Field, Schema, construct_of, split
+from dissector.protocol.schema import Field, Schema, construct_of, split_tagged
 
-_LONGEST_VARINT = 5
-_BARE_REQUEST_HEADER = 10
+_MAX_VARINT_BYTES = 5
+_REQUEST_HEADER_BYTES = 10
 """Bytes of a request header before the text of its client id."""
 
 
-class Fault(NamedTuple):
+class FormFault(NamedTuple):
     """
     A deviation from the canonical form.
 
@@ -42,7 +43,7 @@ class Fault(NamedTuple):
     found: str
 
 
-class Faults(NamedTuple):
+class FormFaults(NamedTuple):
     """
     All deviations of a message from the canonical form.
 
@@ -51,21 +52,21 @@ class Faults(NamedTuple):
         end: Where decoding ended; None where it had to stop before the end of the message.
     """
 
-    found: list[Fault]
+    found: list[FormFault]
     end: int | None
 
 
 def is_canonical(message: Message) -> bool:
     """Return whether a message, header and body, is in canonical form."""
-    if message.body is None or message.schema is None or not _is_plain_header(message):
+    if message.body is None or message.schema is None or not _is_canonical_header(message):
         return False
     codec = message.schema.codec(message.api_version or 0)
     if codec.build(message.body) != message.frame[message.body_start : message.body_end]:
         return False
-    return not has_odd_values(message.schema, message.api_version or 0)(message.body)
+    return not non_canonical_check(message.schema, message.api_version or 0)(message.body)
 
 
-def _is_plain_header(message: Message) -> bool:
+def _is_canonical_header(message: Message) -> bool:
     """Return whether a header has no tagged fields, and its client id is UTF-8."""
     schema, version = message.header
     tags = version in schema.flexible
@@ -74,34 +75,34 @@ def _is_plain_header(message: Message) -> bool:
     if version == 0:
         return True
     size = max(int.from_bytes(message.frame[8:10], "big", signed=True), 0)
-    if message.body_start != _BARE_REQUEST_HEADER + size + tags:
+    if message.body_start != _REQUEST_HEADER_BYTES + size + tags:
         return False
-    return message.client_id is None or not is_odd_text(message.client_id)
+    return message.client_id is None or not is_non_canonical_text(message.client_id)
 
 
-def faults(message: Message) -> Faults:
+def find_form_faults(message: Message) -> FormFaults:
     """Find the deviations of a complete message whose API and version are known."""
     assert message.schema is not None
-    walk = _Walk(message.frame)
+    walk = _FieldReader(message.frame)
     try:
         walk.message(*message.header, "header.")
         walk.message(message.schema, message.api_version or 0, "")
-    except _Stop:
-        return Faults(walk.found, None)
-    return Faults(walk.found, walk.at)
+    except _Undecodable:
+        return FormFaults(walk.faults, None)
+    return FormFaults(walk.faults, walk.offset)
 
 
-class _Stop(Exception):
+class _Undecodable(Exception):
     """The following bytes can't be decoded."""
 
 
-class _Walk:
+class _FieldReader:
     """Decodes a message by its schema, and records deviations."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.at = 0
-        self.found: list[Fault] = []
+        self.offset = 0
+        self.faults: list[FormFault] = []
         self.version = 0
         self.flexible = False
 
@@ -109,56 +110,56 @@ class _Walk:
         self.version, self.flexible = version, version in schema.flexible
         self._struct(schema.fields, prefix)
 
-    def _note(self, rule: str, path: str, start: int, found: str) -> None:
-        self.found.append(Fault(rule, path, start, max(self.at, start), found))
+    def _record(self, rule: str, path: str, start: int, found: str) -> None:
+        self.faults.append(FormFault(rule, path, start, max(self.offset, start), found))
 
-    def _take(self, size: int) -> bytes:
-        data = self.data[self.at : self.at + size]
+    def _read_bytes(self, size: int) -> bytes:
+        data = self.data[self.offset : self.offset + size]
         if len(data) != size:
-            raise _Stop
-        self.at += size
+            raise _Undecodable
+        self.offset += size
         return data
 
     def _varint(self, path: str) -> int:
-        start, value = self.at, 0
-        for index in range(_LONGEST_VARINT):
-            byte = self._take(1)[0]
+        start, value = self.offset, 0
+        for index in range(_MAX_VARINT_BYTES):
+            byte = self._read_bytes(1)[0]
             value |= (byte & 0x7F) << 7 * index
             if byte < 0x80:
                 if value > 0xFFFFFFFF:
                     break
                 if index and not byte:
-                    self._note("E02", path, start, f"{value} takes {index + 1} bytes")
+                    self._record("E02", path, start, f"{value} takes {index + 1} bytes")
                 return value
-        self._note("E01", path, start, "a varint does not end within 32 bits")
-        raise _Stop
+        self._record("E01", path, start, "a varint does not end within 32 bits")
+        raise _Undecodable
 
     def _length(self, path: str, size: int, *, nullable: bool, compact: bool) -> tuple[int, int]:
         """Read a length or count; return it, and its offset."""
-        start = self.at
+        start = self.offset
         if compact:
             length = self._varint(path) - 1
         else:
-            length = int.from_bytes(self._take(size), "big", signed=True)
+            length = int.from_bytes(self._read_bytes(size), "big", signed=True)
         if length < -1:
-            self._note("E10", path, start, f"length {length}")
-            raise _Stop
+            self._record("E10", path, start, f"length {length}")
+            raise _Undecodable
         if length == -1 and not nullable:
-            self._note("E09", path, start, "null, where no null may be")
+            self._record("E09", path, start, "null, where no null may be")
         return length, start
 
     def _bytes(self, path: str, size: int, *, nullable: bool, compact: bool) -> bytes | None:
         length, start = self._length(path, size, nullable=nullable, compact=compact)
         if length < 0:
             return None
-        left = len(self.data) - self.at
+        left = len(self.data) - self.offset
         if length > left:
-            self._note("E10", path, start, f"length {length}, {left} bytes are left")
-            raise _Stop
-        return self._take(length)
+            self._record("E10", path, start, f"length {length}, {left} bytes are left")
+            raise _Undecodable
+        return self._read_bytes(length)
 
     def _struct(self, fields: tuple[Field, ...], path: str) -> Container:
-        plain, tagged = split(fields, self.version)
+        plain, tagged = split_tagged(fields, self.version)
         out = Container()
         for each in plain:
             out[each.name] = self._value(each, f"{path}{each.name}")
@@ -173,30 +174,30 @@ class _Walk:
         seen: set[int] = set()
         place = f"{path}tags"
         for _ in range(self._varint(place)):
-            start = self.at
+            start = self.offset
             tag, size = self._varint(place), self._varint(place)
             if seen and tag < max(seen):
-                self._note("E03", place, start, f"tag {tag} comes after tag {max(seen)}")
+                self._record("E03", place, start, f"tag {tag} comes after tag {max(seen)}")
             if tag in seen:
-                self._note("E05", place, start, f"tag {tag} is there twice")
+                self._record("E05", place, start, f"tag {tag} is there twice")
             seen.add(tag)
-            end = self.at + size
+            end = self.offset + size
             if end > len(self.data):
-                left = len(self.data) - self.at
-                self._note("E04", place, start, f"tag {tag} has {size} bytes, {left} are left")
-                raise _Stop
+                left = len(self.data) - self.offset
+                self._record("E04", place, start, f"tag {tag} has {size} bytes, {left} are left")
+                raise _Undecodable
             declared = known.get(tag)
             if declared is None:
-                out.setdefault(UNKNOWN_TAGS, {})[tag] = self._take(size)
+                out.setdefault(UNKNOWN_TAGS, {})[tag] = self._read_bytes(size)
                 continue
             name = f"{path}{declared.name}"
             value = out[declared.name] = self._value(declared, name)
-            if self.at != end:
-                taken = size + self.at - end
-                self._note("E04", name, start, f"tag {tag} has {size} bytes, its field {taken}")
-                raise _Stop
+            if self.offset != end:
+                taken = size + self.offset - end
+                self._record("E04", name, start, f"tag {tag} has {size} bytes, its field {taken}")
+                raise _Undecodable
             if value == declared.zero(self.version):
-                self._note("E07", name, start, f"tag {tag} is written though at its default")
+                self._record("E07", name, start, f"tag {tag} is written though at its default")
 
     def _value(self, each: Field, path: str) -> Any:
         if each.type == "struct":
@@ -205,48 +206,48 @@ class _Walk:
 
     def _maybe_struct(self, each: Field, path: str) -> Container | None:
         if self.version in each.null:
-            start = self.at
+            start = self.offset
             if each.tag is None:
-                mark = int.from_bytes(self._take(1), "big", signed=True)
+                mark = int.from_bytes(self._read_bytes(1), "big", signed=True)
                 usual, is_null = mark in (-1, 1), mark < 0
             else:
                 mark = self._varint(path)
                 usual, is_null = mark in (0, 1), mark == 0
             if not usual:
-                self._note("E14", path, start, f"the mark of a struct is {mark}")
+                self._record("E14", path, start, f"the mark of a struct is {mark}")
             if is_null:
                 return None
         return self._struct(each.fields, f"{path}.")
 
     def _typed(self, each: Field, word: str, path: str, *, nullable: bool) -> Any:
-        start, compact = self.at, self.flexible and not each.classic
+        start, compact = self.offset, self.flexible and not each.classic
         if word.startswith("[]"):
             return self._array(each, word[2:], path, nullable=nullable)
         if word == "string":
             data = self._bytes(path, 2, nullable=nullable, compact=compact)
             text = None if data is None else data.decode("utf-8", "surrogateescape")
-            if text is not None and is_odd_text(text):
-                self._note("E11", path, start, "the text is no UTF-8")
+            if text is not None and is_non_canonical_text(text):
+                self._record("E11", path, start, "the text is no UTF-8")
             return text
         if word in ("bytes", "records"):
             return self._bytes(path, 4, nullable=nullable, compact=compact)
         construct = construct_of(each, self.version, self.flexible)
         if word != each.type:  # an element of an array
             construct = construct.item
-        value = construct.parse(self._take(construct.least))
+        value = construct.parse(self._read_bytes(construct.min_bytes))
         if word == "bool" and value.__class__ is not bool:
-            self._note("E12", path, start, f"a boolean is {value}")
+            self._record("E12", path, start, f"a boolean is {value}")
         return value
 
     def _array(self, each: Field, word: str, path: str, *, nullable: bool) -> list[Any] | None:
         count, start = self._length(path, 4, nullable=nullable, compact=self.flexible)
         if count < 0:
             return None
-        least = construct_of(each, self.version, self.flexible).item.least
-        left = len(self.data) - self.at
+        least = construct_of(each, self.version, self.flexible).item.min_bytes
+        left = len(self.data) - self.offset
         if count * least > left:
-            self._note("E13", path, start, f"count {count}, {left} bytes are left")
-            raise _Stop
+            self._record("E13", path, start, f"count {count}, {left} bytes are left")
+            raise _Undecodable
         if word == "struct":
             return [self._struct(each.fields, f"{path}[{i}].") for i in range(count)]
         return [self._typed(each, word, f"{path}[{i}]", nullable=False) for i in range(count)]

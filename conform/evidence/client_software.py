@@ -7,16 +7,16 @@ match those of a release of Kafka.
 
 from __future__ import annotations
 
-from conform.evidence.observation import Turn
-from conform.evidence.offered_versions import offer_of
+from conform.evidence.observation import Observation
+from conform.evidence.offered_versions import offered_versions_of
 
 
-def learn_software(turn: Turn) -> None:
+def record_client_software(observation: Observation) -> None:
     """Record the software of client and broker from an ApiVersions exchange."""
-    asked, talk = turn.asked, turn.talk
+    asked, talk = observation.request_body, observation.connection
     name = asked.get("client_software_name") if asked is not None else None
     if asked is not None and name:
         talk.client.software = f"{name} {asked.client_software_version}".strip()
-    offer = offer_of(turn)
+    offer = offered_versions_of(observation)
     if offer is not None:
         talk.broker.software = offer.release

@@ -11,18 +11,18 @@ import io
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from conform.evidence.non_canonical_values import has_odd_values
+from conform.evidence.non_canonical_values import non_canonical_check
 from dissector.errors import DecodeError, EncodeError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, RequestHeader, ResponseHeader
 from dissector.protocol.messages import UNSUPPORTED_VERSION, Message
 
-_REFUSAL = UNSUPPORTED_VERSION.to_bytes(2, "big")
-_LEAST_BODY_BYTES = 4
+_UNSUPPORTED_VERSION_BYTES = UNSUPPORTED_VERSION.to_bytes(2, "big")
+_MIN_BODY_BYTES = 4
 """A smaller body matches many schemas by chance."""
 
 
-class Misfit(NamedTuple):
+class DecodeMismatch(NamedTuple):
     """
     A decode mismatch.
 
@@ -39,7 +39,7 @@ class Misfit(NamedTuple):
     is_tolerated: bool = False
 
 
-def misfit(message: Message) -> Misfit | None:
+def decode_mismatch_of(message: Message) -> DecodeMismatch | None:
     """Return why a complete message does not match its schema; None if it does."""
     left = len(message.frame) - message.body_end
     if message.body is not None and not left:
@@ -47,22 +47,24 @@ def misfit(message: Message) -> Misfit | None:
     key, version = message.api_key, message.api_version
     if key is None or version is None or message.schema is None:
         return None
-    for rule, found, frame, header, body in _readings(message, key, version):
-        if _fits(message, frame, header, key, body):
-            return Misfit(rule, found)
+    for rule, found, frame, header, body in _alternatives(message, key, version):
+        if _decodes_as(message, frame, header, key, body):
+            return DecodeMismatch(rule, found)
     if message.body is not None:
-        return Misfit("F02", f"bytes left over after the body: {left}", is_tolerated=True)
+        return DecodeMismatch("F02", f"bytes left over after the body: {left}", is_tolerated=True)
     first = message.problems[0] if message.problems else None
-    return Misfit("F02", first.what if first else "the body can't be read", _path(message))
+    return DecodeMismatch(
+        "F02", first.what if first else "the body can't be read", _failed_path(message)
+    )
 
 
-def _path(message: Message) -> str:
+def _failed_path(message: Message) -> str:
     """Return the field at which decoding stopped."""
     path = message.problems[0].path if message.problems else ""
     return path.removeprefix(message.kind).removeprefix(".")
 
 
-def _readings(
+def _alternatives(
     message: Message, key: int, version: int
 ) -> Iterator[tuple[str, str, bytes, int, int]]:
     """Yield alternative readings: rule, what was found, bytes, header version, body version."""
@@ -85,7 +87,7 @@ def _readings(
         if other != version:
             flexible = Message("response", b"", 0, key, other).header[1]
             found = f"the body is version {other}, where version {version} was asked"
-            if key == API_VERSIONS and frame[4:6] == _REFUSAL:
+            if key == API_VERSIONS and frame[4:6] == _UNSUPPORTED_VERSION_BYTES:
                 yield "V01", f"the refusal is in version {other}, not 0", frame, flexible, other
             else:
                 yield "F07", found, frame, flexible, other
@@ -99,18 +101,18 @@ def _classic_client_id(frame: bytes) -> bytes | None:
     return frame[:8] + length.to_bytes(2, "big", signed=True) + frame[9:]
 
 
-def _fits(message: Message, frame: bytes, header: int, key: int, version: int) -> bool:
+def _decodes_as(message: Message, frame: bytes, header: int, key: int, version: int) -> bool:
     """Return whether bytes decode with these versions, and encode to the same bytes."""
     declared = api(key)
     schema = RequestHeader if message.kind == "request" else ResponseHeader
     stream = io.BytesIO(frame)
     try:
         schema.codec(header).parse_stream(stream)
-        if declared is None or len(frame) - stream.tell() < _LEAST_BODY_BYTES:
+        if declared is None or len(frame) - stream.tell() < _MIN_BODY_BYTES:
             return False
         start, declaration = stream.tell(), declared.schema(message.kind)
         body = declaration.codec(version).parse_stream(stream)
-        if has_odd_values(declaration, version)(body):
+        if non_canonical_check(declaration, version)(body):
             return False
         return bool(declaration.codec(version).build(body) == frame[start:])
     except (DecodeError, EncodeError):

@@ -15,9 +15,9 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from dissector.protocol.facts import NO_ID
-from dissector.protocol.schema import Field, Schema, split
+from dissector.protocol.schema import Field, Schema, split_tagged
 
-_NAMING = frozenset(
+_KEY_FIELDS = frozenset(
     [
         "partition_index",
         "partition",
@@ -45,7 +45,7 @@ _NAMING = frozenset(
 )
 """Fields that identify an item, where the schema does not declare which field does."""
 
-_TOPIC = ("name", "topic", "topic_name", "topic_id", "key")
+_TOPIC_KEYS = ("name", "topic", "topic_name", "topic_id", "key")
 """The first non-null of these identifies a topic, a setting, a coordinator."""
 
 _MAY_REPEAT = frozenset(
@@ -53,36 +53,38 @@ _MAY_REPEAT = frozenset(
 )
 """Lists of plain values that may contain duplicates."""
 
-_COUNTED = frozenset(("int8", "int16", "int32", "int64", "string"))
+_SCALAR_TYPES = frozenset(("int8", "int16", "int32", "int64", "string"))
 
-Twice: TypeAlias = tuple[str, Any]
+DuplicateItem: TypeAlias = tuple[str, Any]
 """The path of an item that occurs in its list a second time, and its name."""
 
-_Look: TypeAlias = Callable[[Any, str, tuple[Any, ...], "set[tuple[Any, ...]]"], Iterator[Twice]]
+_Finder: TypeAlias = Callable[
+    [Any, str, tuple[Any, ...], "set[tuple[Any, ...]]"], Iterator[DuplicateItem]
+]
 """Checks a struct: takes its value, path and scope, and the keys seen before."""
 
 
-def twice(schema: Schema, version: int, body: Any) -> list[Twice]:
+def find_duplicates(schema: Schema, version: int, body: Any) -> list[DuplicateItem]:
     """Return the duplicate items in a body."""
-    look = _of_message(schema, version)
+    look = _message_finder(schema, version)
     return [] if look is None else list(look(body, "", (), set()))
 
 
 @cache
-def _of_message(schema: Schema, version: int) -> _Look | None:
-    return _of_struct(schema.fields, version)
+def _message_finder(schema: Schema, version: int) -> _Finder | None:
+    return _struct_finder(schema.fields, version)
 
 
-def _of_struct(fields: tuple[Field, ...], version: int) -> _Look | None:
+def _struct_finder(fields: tuple[Field, ...], version: int) -> _Finder | None:
     """Return the check of the lists in a struct; None where it has none."""
-    plain, tagged = split(fields, version)
-    looks = [(each.name, look) for each in plain + tagged if (look := _of_field(each, version))]
+    plain, tagged = split_tagged(fields, version)
+    looks = [(each.name, look) for each in plain + tagged if (look := _field_finder(each, version))]
     if not looks:
         return None
 
     def look_at(
         value: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
-    ) -> Iterator[Twice]:
+    ) -> Iterator[DuplicateItem]:
         for name, look in looks:
             inner = value.get(name)
             if inner:
@@ -91,23 +93,27 @@ def _of_struct(fields: tuple[Field, ...], version: int) -> _Look | None:
     return look_at
 
 
-def _of_field(each: Field, version: int) -> _Look | None:
+def _field_finder(each: Field, version: int) -> _Finder | None:
     if each.type == "struct":
-        return _of_struct(each.fields, version)
+        return _struct_finder(each.fields, version)
     if each.type == "[]struct":
-        return _of_structs(each, version)
-    if each.type.startswith("[]") and each.type[2:] in _COUNTED and each.name not in _MAY_REPEAT:
-        return _values
+        return _array_finder(each, version)
+    if (
+        each.type.startswith("[]")
+        and each.type[2:] in _SCALAR_TYPES
+        and each.name not in _MAY_REPEAT
+    ):
+        return _find_in_values
     return None
 
 
-def _values(
+def _find_in_values(
     values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
-) -> Iterator[Twice]:
+) -> Iterator[DuplicateItem]:
     """Check a list of plain values."""
     if not scope and len(set(values)) == len(values):
         return
-    place = _place(path)
+    place = _path_without_indices(path)
     for at, value in enumerate(values):
         key = (place, *scope, value)
         if key in seen:
@@ -115,23 +121,23 @@ def _values(
         seen.add(key)
 
 
-def _place(path: str) -> str:
+def _path_without_indices(path: str) -> str:
     """Return a path without its indices."""
     return ".".join(part.partition("[")[0] for part in path.split("."))
 
 
-def _of_structs(each: Field, version: int) -> _Look | None:
+def _array_finder(each: Field, version: int) -> _Finder | None:
     """Return the check of a list of structs."""
-    inner = _of_struct(each.fields, version)
-    name_of = _name_of(each.fields, version)
+    inner = _struct_finder(each.fields, version)
+    name_of = _key_reader(each.fields, version)
     if name_of is None:
-        return inner and _each(inner)
-    keep = not _is_in_parts(each.fields, version)
+        return inner and _each_element_finder(inner)
+    keep = not _may_be_split(each.fields, version)
 
     def look_at(
         values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
-    ) -> Iterator[Twice]:
-        place = _place(path)
+    ) -> Iterator[DuplicateItem]:
+        place = _path_without_indices(path)
         for at, value in enumerate(values):
             name = name_of(value)
             key = (place, *scope, name)
@@ -145,25 +151,25 @@ def _of_structs(each: Field, version: int) -> _Look | None:
     return look_at
 
 
-def _each(inner: _Look) -> _Look:
+def _each_element_finder(inner: _Finder) -> _Finder:
     """Return the check of the structs in a list without identifying fields."""
 
     def look_at(
         values: Any, path: str, scope: tuple[Any, ...], seen: set[tuple[Any, ...]]
-    ) -> Iterator[Twice]:
+    ) -> Iterator[DuplicateItem]:
         for at, value in enumerate(values):
             yield from inner(value, f"{path}[{at}]", (*scope, at), seen)
 
     return look_at
 
 
-def _name_of(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[Any, ...]] | None:
+def _key_reader(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[Any, ...]] | None:
     """Return the function that gives the name of a struct in its list; None: nothing names it."""
     there = [each for each in fields if version in each.versions]
-    topic = [name for name in _TOPIC if any(each.name == name for each in there)]
+    topic = [name for name in _TOPIC_KEYS if any(each.name == name for each in there)]
     keys = [each.name for each in there if each.key and each.name not in topic]
     if not any(each.key for each in there):
-        keys = [each.name for each in there if each.name in _NAMING]
+        keys = [each.name for each in there if each.name in _KEY_FIELDS]
     if not keys and not topic:
         return None
 
@@ -175,7 +181,7 @@ def _name_of(fields: tuple[Field, ...], version: int) -> Callable[[Any], tuple[A
     return name
 
 
-def _is_in_parts(fields: tuple[Field, ...], version: int) -> bool:
+def _may_be_split(fields: tuple[Field, ...], version: int) -> bool:
     """Return whether items of a list may recur with other partitions."""
     there = [each for each in fields if version in each.versions]
     if any(each.key for each in there):

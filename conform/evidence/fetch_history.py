@@ -2,8 +2,8 @@
 Fetch sessions: the offsets of each request, given by the request itself or by its session.
 
 An incremental request (KIP-227) names only the partitions that changed; the offsets of the others
-were sent before, on the same connection. A `Session` reconstructs the broker's session state from
-the requests, and holds the last response for each partition.
+were sent before, on the same connection. A `FetchSession` reconstructs the broker's session state
+from the requests, and holds the last response for each partition.
 
 Source: FetchMetadata.java, FetchSession.scala; KIP-227.
 """
@@ -18,14 +18,14 @@ from weakref import ref
 
 from construct import Container
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
 
 FIRST_WITH_SESSIONS = 7
-FIRST_WITH_IDS = 13
+FIRST_WITH_TOPIC_IDS = 13
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 LAST_EPOCH = 2**31 - 1
-_MOST_SESSIONS = 16
+_MAX_SESSIONS = 16
 """Limit of the sessions kept for one connection; a client has one per broker."""
 
 Partition: TypeAlias = tuple[str | UUID, int]
@@ -33,46 +33,46 @@ Partition: TypeAlias = tuple[str | UUID, int]
 
 
 @dataclass(slots=True)
-class Told:
+class PartitionOffsets:
     """The last response for a partition: the next may omit it if nothing changed."""
 
     high_watermark: int
     log_start_offset: int
 
     @classmethod
-    def of(cls, partition: Any) -> Told:
+    def of(cls, partition: Any) -> PartitionOffsets:
         """Return the state of a partition in a response."""
         return cls(partition.high_watermark, partition.get("log_start_offset", -1))
 
 
 @dataclass(slots=True)
-class Session:
+class FetchSession:
     """
     A fetch session.
 
     Attributes:
         epoch: The epoch that the next request must have.
         offsets: The requested offset of each partition.
-        told: The last response for each partition, while it is without an error.
+        offsets_in_responses: The last response for each partition, while it is without an error.
     """
 
     epoch: int = 1
     offsets: dict[Partition, int] = field(default_factory=dict)
-    told: dict[Partition, Told] = field(default_factory=dict)
+    offsets_in_responses: dict[Partition, PartitionOffsets] = field(default_factory=dict)
 
-    def after(self) -> int:
+    def next_epoch(self) -> int:
         """Return the next epoch; 0 is skipped when it wraps."""
         return 1 if self.epoch == LAST_EPOCH else self.epoch + 1
 
 
 @dataclass(slots=True)
-class Fetching:
+class FetchRequest:
     """
     One Fetch exchange.
 
     Attributes:
         is_full: Whether the request lists all its partitions.
-        named: The requested offsets of the listed partitions.
+        offsets: The requested offsets of the listed partitions.
         session: The session that the request continues, in its state before the request; None where
             there is none, or its beginning was not captured.
         session_id: Session id of the request.
@@ -80,148 +80,164 @@ class Fetching:
     """
 
     is_full: bool
-    named: dict[Partition, int]
-    session: Session | None
+    offsets: dict[Partition, int]
+    session: FetchSession | None
     session_id: int
     session_epoch: int
 
     def offset_of(self, partition: Partition) -> int | None:
         """Return the requested offset of a partition; None where it was not captured."""
-        found = self.named.get(partition)
+        found = self.offsets.get(partition)
         if found is None and self.session is not None:
             return self.session.offsets.get(partition)
         return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Effect:
+class _SessionChange:
     """
     Changes of an exchange to the sessions of its connection, applied at the next exchange.
 
     Attributes:
-        ends: The session that ends.
-        begins: Id of the new session.
-        goes_on: The session that continues.
-        asked: The offsets requested from now on.
-        told: Response per partition; None after an error, when the broker resends all.
+        closed_id: The session that ends.
+        opened_id: Id of the new session.
+        continued: The session that continues.
+        fetch_offsets: The offsets requested from now on.
+        response_offsets: Response per partition; None after an error, when the broker resends all.
         forgotten: The partitions that leave the session.
     """
 
-    ends: int | None = None
-    begins: int = 0
-    goes_on: Session | None = None
-    asked: dict[Partition, int] = field(default_factory=dict)
-    told: dict[Partition, Told | None] = field(default_factory=dict)
+    closed_id: int | None = None
+    opened_id: int = 0
+    continued: FetchSession | None = None
+    fetch_offsets: dict[Partition, int] = field(default_factory=dict)
+    response_offsets: dict[Partition, PartitionOffsets | None] = field(default_factory=dict)
     forgotten: tuple[Partition, ...] = ()
 
 
-class _Owners(Newest[tuple[str, int], int]):
+class _SessionOwners(BoundedDict[tuple[str, int], int]):
     """The connection that uses a session, by broker and session id."""
 
-    def are_others(self, turn: Turn, session_id: int) -> bool:
+    def is_of_other_client(self, observation: Observation, session_id: int) -> bool:
         """Record the connection that uses a session; return whether it was another before."""
-        key, number = (turn.talk.broker.address, session_id), turn.talk.number
+        key, number = (
+            (observation.connection.broker.address, session_id),
+            observation.connection.number,
+        )
         before = self.get(key, number)
         self[key] = number
         return before != number
 
 
-class _Fetches:
+class _FetchHistory:
     """The sessions of a connection, and its newest exchange, without its bytes."""
 
     def __init__(self) -> None:
-        self._turn: Callable[[], Turn | None] = lambda: None
-        self._newest: Fetching | None = None
-        self._effect = _Effect()
-        self._sessions: Newest[int, Session] = Newest(_MOST_SESSIONS)
+        self._current: Callable[[], Observation | None] = lambda: None
+        self._request: FetchRequest | None = None
+        self._pending_change = _SessionChange()
+        self._sessions: BoundedDict[int, FetchSession] = BoundedDict(_MAX_SESSIONS)
 
-    def at(self, turn: Turn) -> Fetching | None:
-        if self._turn() is not turn:
-            self._take(self._effect)
-            self._turn, self._newest, self._effect = ref(turn), None, _Effect()
-            if turn.asked is None or turn.version is None or turn.talk.torn:
+    def at(self, observation: Observation) -> FetchRequest | None:
+        if self._current() is not observation:
+            self._apply(self._pending_change)
+            self._current, self._request, self._pending_change = (
+                ref(observation),
+                None,
+                _SessionChange(),
+            )
+            if (
+                observation.request_body is None
+                or observation.version is None
+                or observation.connection.gap_reason
+            ):
                 self._sessions.clear()
-            if turn.asked is not None and turn.version is not None:
-                self._newest = self._look(turn, turn.asked, turn.version)
-                self._effect = _effect(turn, self._newest)
-        return self._newest
+            if observation.request_body is not None and observation.version is not None:
+                self._request = self._resolve(
+                    observation, observation.request_body, observation.version
+                )
+                self._pending_change = _session_change(observation, self._request)
+        return self._request
 
-    def _look(self, turn: Turn, asked: Container, version: int) -> Fetching:
-        named = {key: each.fetch_offset for key, each in partitions(asked.topics)}
+    def _resolve(self, observation: Observation, request: Container, version: int) -> FetchRequest:
+        named = {key: each.fetch_offset for key, each in partitions_of(request.topics)}
         if version < FIRST_WITH_SESSIONS:
-            return Fetching(True, named, None, 0, FINAL_EPOCH)
-        epoch = asked.session_epoch
+            return FetchRequest(True, named, None, 0, FINAL_EPOCH)
+        epoch = request.session_epoch
         is_full = epoch in (INITIAL_EPOCH, FINAL_EPOCH)
         session = None
-        if asked.session_id and turn.world.state(_Owners).are_others(turn, asked.session_id):
-            self._sessions.pop(asked.session_id, None)
+        if request.session_id and observation.capture_state.state(
+            _SessionOwners
+        ).is_of_other_client(observation, request.session_id):
+            self._sessions.pop(request.session_id, None)
         elif not is_full:
-            session = self._sessions.get(asked.session_id)
-        return Fetching(is_full, named, session, asked.session_id, epoch)
+            session = self._sessions.get(request.session_id)
+        return FetchRequest(is_full, named, session, request.session_id, epoch)
 
-    def _take(self, effect: _Effect) -> None:
-        if effect.ends is not None:
-            self._sessions.pop(effect.ends, None)
-        session = effect.goes_on
-        if effect.begins:
-            session = self._sessions[effect.begins] = Session(epoch=0)
+    def _apply(self, change: _SessionChange) -> None:
+        if change.closed_id is not None:
+            self._sessions.pop(change.closed_id, None)
+        session = change.continued
+        if change.opened_id:
+            session = self._sessions[change.opened_id] = FetchSession(epoch=0)
         if session is None:
             return
-        session.epoch = session.after()
-        session.offsets.update(effect.asked)
-        for key in effect.forgotten:
+        session.epoch = session.next_epoch()
+        session.offsets.update(change.fetch_offsets)
+        for key in change.forgotten:
             session.offsets.pop(key, None)
-            session.told.pop(key, None)
-        for key, told in effect.told.items():
+            session.offsets_in_responses.pop(key, None)
+        for key, told in change.response_offsets.items():
             if told is None:
-                session.told.pop(key, None)
+                session.offsets_in_responses.pop(key, None)
             else:
-                session.told[key] = told
+                session.offsets_in_responses[key] = told
 
 
-def _effect(turn: Turn, fetching: Fetching) -> _Effect:
+def _session_change(observation: Observation, fetching: FetchRequest) -> _SessionChange:
     """Return the changes of an exchange to the sessions."""
-    asked, told = turn.asked, turn.told
+    asked, told = observation.request_body, observation.response_body
     if told is None or asked is None or told.get("error_code"):
-        return _Effect(ends=fetching.session_id)
+        return _SessionChange(closed_id=fetching.session_id)
     said = {
-        key: None if each.error_code else Told.of(each) for key, each in partitions(told.responses)
+        key: None if each.error_code else PartitionOffsets.of(each)
+        for key, each in partitions_of(told.responses)
     }
     if fetching.is_full:
-        begins = 0 if turn.talk.torn else told.get("session_id", 0)
-        return _Effect(fetching.session_id, begins, None, fetching.named, said)
+        begins = 0 if observation.connection.gap_reason else told.get("session_id", 0)
+        return _SessionChange(fetching.session_id, begins, None, fetching.offsets, said)
     if fetching.session is None:
-        return _Effect()
+        return _SessionChange()
     forgotten = tuple(
-        (_key(topic), number)
+        (_topic_key(topic), number)
         for topic in asked.forgotten_topics_data or ()
         for number in topic.partitions or ()
     )
-    return _Effect(None, 0, fetching.session, fetching.named, said, forgotten)
+    return _SessionChange(None, 0, fetching.session, fetching.offsets, said, forgotten)
 
 
-def fetching_of(turn: Turn) -> Fetching | None:
+def fetch_request_of(observation: Observation) -> FetchRequest | None:
     """Return the Fetch state of an exchange; None where its request can't be read."""
-    return turn.talk.state(_Fetches).at(turn)
+    return observation.connection.state(_FetchHistory).at(observation)
 
 
-def partitions(topics: Any) -> list[tuple[Partition, Any]]:
+def partitions_of(topics: Any) -> list[tuple[Partition, Any]]:
     """Return the keys and entries of the partitions in a request or a response."""
     return [
-        ((_key(topic), each.get("partition", each.get("partition_index"))), each)
+        ((_topic_key(topic), each.get("partition", each.get("partition_index"))), each)
         for topic in topics or ()
         for each in topic.partitions or ()
     ]
 
 
-def _key(topic: Any) -> str | UUID:
+def _topic_key(topic: Any) -> str | UUID:
     name: str | UUID | None = topic.get("topic")
     found: str | UUID = topic.topic_id if name is None else name
     return found
 
 
-def replica_of(asked: object) -> int:
+def replica_id_of(request: object) -> int:
     """Return the replica id of a Fetch request."""
-    state = getattr(asked, "replica_state", None)
-    found: int = getattr(asked, "replica_id", -1) if state is None else state.replica_id
+    state = getattr(request, "replica_state", None)
+    found: int = getattr(request, "replica_id", -1) if state is None else state.replica_id
     return found

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from conform.evidence.observation import Turn
+from conform.evidence.observation import Observation
 
-MOST_GROUPS = 2_000
+MAX_GROUPS = 2_000
 """Limit of the groups, or of their generations, that a rule keeps."""
 
-GroupId: TypeAlias = tuple[str, str]
+GroupKey: TypeAlias = tuple[str, str]
 """The coordinator's address and the name of the group."""
 
 
-def group_of(turn: Turn, name: str) -> GroupId:
+def group_key_of(observation: Observation, name: str) -> GroupKey:
     """Return the identity of a group at the coordinator of an exchange."""
-    return turn.talk.broker.address, name
+    return observation.connection.broker.address, name

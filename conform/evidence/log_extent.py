@@ -14,49 +14,49 @@ from typing import Any, NamedTuple
 from uuid import UUID
 from weakref import ref
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.fetch_history import partitions
-from conform.evidence.observation import Turn
-from conform.evidence.producer_appends import Place
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.fetch_history import partitions_of
+from conform.evidence.observation import Observation
+from conform.evidence.producer_appends import PartitionKey
 from dissector.protocol.records import RecordBatch
 
-_MOST_LOGS = 10_000
-_MOST_RANGES = 50
+_MAX_LOGS = 10_000
+_MAX_RANGES = 50
 """Limit of the appends kept for one partition."""
 
 _LATEST, _EARLIEST = -1, -2
 _ALL = -1
 
 
-class Range(NamedTuple):
+class AppendedRange(NamedTuple):
     """
     One append.
 
     Attributes:
         first: Its first offset.
         end: The offset behind its last.
-        talk: Number of the connection on which it was produced.
-        told_ns: Time of the response.
+        connection: Number of the connection on which it was produced.
+        response_ns: Time of the response.
         producer: Producer id, epoch and sequence, which identify a batch.
     """
 
     first: int
     end: int
-    talk: int
-    told_ns: int
+    connection: int
+    response_ns: int
     producer: tuple[int, int, int]
 
 
-class Bound(NamedTuple):
+class OffsetBound(NamedTuple):
     """A lower bound of a log's end or start, with the time and connection of the response."""
 
     offset: int
-    told_ns: int
-    talk: int
+    response_ns: int
+    connection: int
 
 
 @dataclass(slots=True)
-class Log:
+class LogExtent:
     """
     The log of one partition at one broker.
 
@@ -67,79 +67,82 @@ class Log:
         topic_id: Id of the topic, where a message carries it.
     """
 
-    ranges: deque[Range] = field(default_factory=lambda: deque(maxlen=_MOST_RANGES))
-    end: Bound | None = None
-    start: Bound | None = None
+    ranges: deque[AppendedRange] = field(default_factory=lambda: deque(maxlen=_MAX_RANGES))
+    end: OffsetBound | None = None
+    start: OffsetBound | None = None
     topic_id: UUID | None = None
 
 
-class Claim(NamedTuple):
+class LogClaim(NamedTuple):
     """A statement of an exchange about a log: its end or start at the broker, or an append."""
 
-    place: Place
+    partition_key: PartitionKey
     topic_id: UUID | None
     path: str
     end: int | None = None
     start: int | None = None
-    append: Range | None = None
+    append: AppendedRange | None = None
 
 
-class Logs(Newest[Place, Log]):
+class LogExtents(BoundedDict[PartitionKey, LogExtent]):
     """The logs that a capture shows; an exchange takes effect after all rules have examined it."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST_LOGS)
-        self._turn: Callable[[], Turn | None] = lambda: None
-        self._claims: list[Claim] = []
-        self._told: tuple[int, int] = (0, 0)
+        super().__init__(_MAX_LOGS)
+        self._current: Callable[[], Observation | None] = lambda: None
+        self._claims: list[LogClaim] = []
+        self._response_time_and_connection: tuple[int, int] = (0, 0)
 
-    def at(self, turn: Turn) -> list[Claim]:
+    def claims_of(self, observation: Observation) -> list[LogClaim]:
         """Apply the statements of the previous exchange; return those of this one."""
-        if self._turn() is not turn:
+        if self._current() is not observation:
             for claim in self._claims:
-                self._take(claim)
-            self._turn, self._claims = ref(turn), _claims(turn)
-            self._told = turn.exchange.response_time_ns or 0, turn.talk.number
-            if turn.exchange.api in ("CreateTopics", "DeleteTopics"):
+                self._apply(claim)
+            self._current, self._claims = ref(observation), _claims(observation)
+            self._response_time_and_connection = (
+                observation.exchange.response_time_ns or 0,
+                observation.connection.number,
+            )
+            if observation.exchange.api in ("CreateTopics", "DeleteTopics"):
                 self.clear()
         return self._claims
 
-    def of(self, place: Place, topic_id: UUID | None) -> Log | None:
+    def extent_of(self, partition_key: PartitionKey, topic_id: UUID | None) -> LogExtent | None:
         """Return the log at a place; None where it is unknown or the topic was recreated since."""
-        log = self.get(place)
+        log = self.get(partition_key)
         if log is not None and topic_id and log.topic_id and topic_id != log.topic_id:
             return None
         return log
 
-    def _take(self, claim: Claim) -> None:
-        log = self.of(claim.place, claim.topic_id)
+    def _apply(self, claim: LogClaim) -> None:
+        log = self.extent_of(claim.partition_key, claim.topic_id)
         if log is None:
-            log = self[claim.place] = Log()
+            log = self[claim.partition_key] = LogExtent()
         log.topic_id = claim.topic_id or log.topic_id
-        told_ns, talk = self._told
+        told_ns, talk = self._response_time_and_connection
         if claim.append is not None:
             log.ranges.append(claim.append)
         if claim.end is not None and (log.end is None or claim.end >= log.end.offset):
-            log.end = Bound(claim.end, told_ns, talk)
+            log.end = OffsetBound(claim.end, told_ns, talk)
         if claim.start is not None and (log.start is None or claim.start >= log.start.offset):
-            log.start = Bound(claim.start, told_ns, talk)
+            log.start = OffsetBound(claim.start, told_ns, talk)
 
 
-def _claims(turn: Turn) -> list[Claim]:
+def _claims(observation: Observation) -> list[LogClaim]:
     """Return the statements of an exchange about logs."""
-    asked, told = turn.asked, turn.told
-    if asked is None or told is None or turn.exchange.response_time_ns is None:
+    asked, told = observation.request_body, observation.response_body
+    if asked is None or told is None or observation.exchange.response_time_ns is None:
         return []
-    if turn.exchange.api == "Produce":
-        return _of_produce(turn, asked, told)
-    if turn.exchange.api == "Fetch":
-        return _of_fetch(turn, told)
-    if turn.exchange.api == "ListOffsets" and turn.version:
-        return _of_list_offsets(turn, asked, told)
-    if turn.exchange.api == "DeleteRecords":
-        broker = turn.talk.broker.address
+    if observation.exchange.api == "Produce":
+        return _produce_claims(observation, asked, told)
+    if observation.exchange.api == "Fetch":
+        return _fetch_claims(observation, told)
+    if observation.exchange.api == "ListOffsets" and observation.version:
+        return _list_offsets_claims(observation, asked, told)
+    if observation.exchange.api == "DeleteRecords":
+        broker = observation.connection.broker.address
         return [
-            Claim(
+            LogClaim(
                 (broker, topic.name, each.partition_index),
                 None,
                 f"topics[{at}].partitions[{number}].low_watermark",
@@ -152,17 +155,17 @@ def _claims(turn: Turn) -> list[Claim]:
     return []
 
 
-def _of_produce(turn: Turn, asked: Any, told: Any) -> list[Claim]:
+def _produce_claims(observation: Observation, request: Any, response: Any) -> list[LogClaim]:
     answers = {
         (topic.get("name", topic.get("topic_id")), each.index): (
             each,
             f"responses[{at}].partition_responses[{number}].base_offset",
         )
-        for at, topic in enumerate(told.responses or ())
+        for at, topic in enumerate(response.responses or ())
         for number, each in enumerate(topic.partition_responses or ())
     }
     found = []
-    for _, carried in turn.carried:
+    for _, carried in observation.record_fields:
         topic = carried.topic_id if carried.topic is None else carried.topic
         answer, path = answers.get((topic, carried.partition), (None, ""))
         batch = carried.batches[0] if len(carried.batches) == 1 else None
@@ -171,17 +174,19 @@ def _of_produce(turn: Turn, asked: Any, told: Any) -> list[Claim]:
         if isinstance(batch, RecordBatch) and batch.last_offset_delta >= 0:
             end = answer.base_offset + batch.last_offset_delta + 1
             producer = batch.producer_id, batch.producer_epoch, batch.base_sequence
-            told_ns = turn.exchange.response_time_ns or 0
-            made = Range(answer.base_offset, end, turn.talk.number, told_ns, producer)
-            name = turn.topic_name(carried.topic, carried.topic_id)
-            place = turn.talk.broker.address, name, carried.partition
+            told_ns = observation.exchange.response_time_ns or 0
+            made = AppendedRange(
+                answer.base_offset, end, observation.connection.number, told_ns, producer
+            )
+            name = observation.topic_name(carried.topic, carried.topic_id)
+            place = observation.connection.broker.address, name, carried.partition
             start = answer.get("log_start_offset", -1)
             found.append(
-                Claim(
+                LogClaim(
                     place,
                     carried.topic_id,
                     path,
-                    end if asked.acks == _ALL else None,
+                    end if request.acks == _ALL else None,
                     start if start >= 0 else None,
                     made,
                 )
@@ -189,38 +194,38 @@ def _of_produce(turn: Turn, asked: Any, told: Any) -> list[Claim]:
     return found
 
 
-def _of_fetch(turn: Turn, told: Any) -> list[Claim]:
+def _fetch_claims(observation: Observation, response: Any) -> list[LogClaim]:
     found = []
-    for at, topic in enumerate(told.responses or ()):
+    for at, topic in enumerate(response.responses or ()):
         topic_id = topic.get("topic_id")
-        name = turn.topic_name(topic.get("topic"), topic_id)
-        for number, ((_, partition), each) in enumerate(partitions([topic])):
+        name = observation.topic_name(topic.get("topic"), topic_id)
+        for number, ((_, partition), each) in enumerate(partitions_of([topic])):
             if each.error_code or each.high_watermark < 0:
                 continue
             start = each.get("log_start_offset", -1)
-            place = turn.talk.broker.address, name, partition
+            place = observation.connection.broker.address, name, partition
             path = f"responses[{at}].partitions[{number}]"
             first = start if start >= 0 else None
-            found.append(Claim(place, topic_id, path, each.high_watermark, first))
+            found.append(LogClaim(place, topic_id, path, each.high_watermark, first))
     return found
 
 
-def _of_list_offsets(turn: Turn, asked: Any, told: Any) -> list[Claim]:
+def _list_offsets_claims(observation: Observation, request: Any, response: Any) -> list[LogClaim]:
     times = {
         (topic.name, each.partition_index): each.timestamp
-        for topic in asked.topics or ()
+        for topic in request.topics or ()
         for each in topic.partitions or ()
     }
     found = []
-    for at, topic in enumerate(told.topics or ()):
+    for at, topic in enumerate(response.topics or ()):
         for number, each in enumerate(topic.partitions or ()):
             time = times.get((topic.name, each.partition_index))
             if each.error_code or each.offset < 0:
                 continue
-            place = turn.talk.broker.address, topic.name, each.partition_index
+            place = observation.connection.broker.address, topic.name, each.partition_index
             path = f"topics[{at}].partitions[{number}].offset"
-            if time == _LATEST and not asked.get("isolation_level"):
-                found.append(Claim(place, None, path, end=each.offset))
+            if time == _LATEST and not request.get("isolation_level"):
+                found.append(LogClaim(place, None, path, end=each.offset))
             elif time == _EARLIEST:
-                found.append(Claim(place, None, path, start=each.offset))
+                found.append(LogClaim(place, None, path, start=each.offset))
     return found

@@ -11,20 +11,20 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from dissector.protocol.schema import Field, Schema, split
+from dissector.protocol.schema import Field, Schema, split_tagged
 
 
 @cache
-def has_odd_values(schema: Schema, version: int) -> Callable[[Any], bool]:
+def non_canonical_check(schema: Schema, version: int) -> Callable[[Any], bool]:
     """Return a function that checks a body of this version for non-canonical values."""
     lines = ["def is_odd(v0):", *_struct(schema.fields, version, 0), " return False"]
-    names: dict[str, Any] = {"is_odd_text": is_odd_text}
+    names: dict[str, Any] = {"is_non_canonical_text": is_non_canonical_text}
     exec(compile("\n".join(lines), "<odd values>", "exec"), names)
     found: Callable[[Any], bool] = names["is_odd"]
     return found
 
 
-def is_odd_text(text: str) -> bool:
+def is_non_canonical_text(text: str) -> bool:
     """Return whether a text was decoded from bytes that are not UTF-8."""
     if text.isascii():
         return False
@@ -37,7 +37,7 @@ def is_odd_text(text: str) -> bool:
 
 def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
     """Return statements that check the struct `v<depth>`, indented by `depth` + 1."""
-    plain, tagged = split(fields, version)
+    plain, tagged = split_tagged(fields, version)
     lines: list[str] = []
     for each in plain + tagged:
         lines += _field(each, version, depth)
@@ -54,9 +54,9 @@ def _field(each: Field, version: int, depth: int) -> list[str]:
         inner = _struct(each.fields, version, depth + 1)
         return [read, f"{pad}if {value} is not None:", *inner] if inner else []
     if each.type == "string":
-        test = f"{value}.__class__ is str and is_odd_text({value})"
+        test = f"{value}.__class__ is str and is_non_canonical_text({value})"
         if not nullable:
-            test = f"{value} is None or is_odd_text({value})"
+            test = f"{value} is None or is_non_canonical_text({value})"
         return [read, f"{pad}if {test}: return True"]
     inner = _items(each, version, depth + 1)
     if inner:
@@ -72,5 +72,6 @@ def _items(each: Field, version: int, depth: int) -> list[str]:
     if each.type == "[]struct":
         return _struct(each.fields, version, depth)
     if each.type == "[]string":
-        return [f"{' ' * (depth + 1)}if v{depth} is None or is_odd_text(v{depth}): return True"]
+        check = f"v{depth} is None or is_non_canonical_text(v{depth})"
+        return [f"{' ' * (depth + 1)}if {check}: return True"]
     return []

@@ -6,26 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
 from conform.registry.kafka_releases import best_match
 from dissector.protocol.headers import API_VERSIONS
 
-_MOST_OFFERS = 100
+_MAX_OFFERS = 100
 
 
 @dataclass(frozen=True)
-class Offer:
+class OfferedVersions:
     """
     The offered versions of one response.
 
     Attributes:
         ranges: API key -> lowest and highest version.
-        is_plain: Whether each API occurs once and has a valid range, and ApiVersions is included.
+        is_canonical: Whether each API occurs once and has a valid range, and ApiVersions is
+            included.
     """
 
     ranges: dict[int, tuple[int, int]]
-    is_plain: bool
+    is_canonical: bool
 
     @cached_property
     def release(self) -> str:
@@ -36,25 +37,25 @@ class Offer:
 def release_of(ranges: Mapping[int, tuple[int, int]]) -> str:
     """Return the release of Kafka whose brokers offer exactly these versions; empty: none."""
     match = best_match(ranges)
-    if not ranges or not match.exact:
+    if not ranges or not match.is_exact:
         return ""
     oldest, newest = match.releases[0], match.releases[-1]
     return f"Kafka {newest}" if oldest == newest else f"Kafka {oldest} to {newest}"
 
 
-class _Offers(Newest[tuple[int | None, bytes], Offer]):
+class _OfferCache(BoundedDict[tuple[int | None, bytes], OfferedVersions]):
     """Offered versions, by version and bytes of the response."""
 
     def __init__(self) -> None:
-        super().__init__(_MOST_OFFERS)
+        super().__init__(_MAX_OFFERS)
 
 
-def offer_of(turn: Turn) -> Offer | None:
+def offered_versions_of(observation: Observation) -> OfferedVersions | None:
     """Return the versions in an ApiVersions response; None for an error or unreadable body."""
-    told, response = turn.told, turn.response
+    told, response = observation.response_body, observation.response
     if told is None or response is None or told.error_code:
         return None
-    offers = turn.world.state(_Offers)
+    offers = observation.capture_state.state(_OfferCache)
     key = response.api_version, response.frame[response.body_start :]
     found = offers.get(key)
     if found is None:
@@ -63,5 +64,5 @@ def offer_of(turn: Turn) -> Offer | None:
         has_ranges = all(0 <= least <= most for least, most in ranges.values())
         has_ranges = has_ranges and all(key >= 0 for key in ranges)
         is_plain = has_ranges and len(keys) == len(ranges) and API_VERSIONS in ranges
-        found = offers[key] = Offer(ranges, is_plain)
+        found = offers[key] = OfferedVersions(ranges, is_plain)
     return found

@@ -15,21 +15,21 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
-from conform.evidence.bounded_memory import MOST_KEPT, Newest
-from conform.evidence.observation import Turn
+from conform.evidence.bounded_memory import MAX_ITEMS, BoundedDict
+from conform.evidence.observation import Observation
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch
 
-SEQUENCES = 1 << 31
+SEQUENCE_COUNT = 1 << 31
 """Number of sequences; after the last a producer starts at 0 again."""
 
-RETAINED = 5
+RETAINED_BATCHES = 5
 """Batches of a producer that a broker keeps for each partition, to detect duplicates."""
 
-_MOST_PRODUCERS = 1000
+_MAX_PRODUCERS = 1000
 """Limit of the producers kept for one run."""
 
-Place: TypeAlias = tuple[str, str | UUID, int]
+PartitionKey: TypeAlias = tuple[str, str | UUID, int]
 """Address of the broker, name or id of the topic, number of the partition."""
 
 
@@ -40,7 +40,7 @@ class Append(NamedTuple):
     Attributes:
         message: The request.
         path: Path of its `records` field.
-        place: Broker, topic and partition.
+        partition_key: Broker, topic and partition.
         batch: The batch.
         error: The error code of the response.
         offset: The base offset of the response; -1 for none.
@@ -48,7 +48,7 @@ class Append(NamedTuple):
 
     message: Message
     path: str
-    place: Place
+    partition_key: PartitionKey
     batch: RecordBatch
     error: int
     offset: int
@@ -56,73 +56,75 @@ class Append(NamedTuple):
     @property
     def last_sequence(self) -> int:
         """The sequence of the last record."""
-        return (self.batch.base_sequence + self.batch.last_offset_delta) % SEQUENCES
+        return (self.batch.base_sequence + self.batch.last_offset_delta) % SEQUENCE_COUNT
 
 
 @dataclass(slots=True)
-class Producer:
+class ProducerState:
     """State of one producer in a run: its epoch, the last sequence, the last batches."""
 
     epoch: int
-    last: int
-    recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=RETAINED))
+    last_sequence: int
+    recent: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=RETAINED_BATCHES))
 
 
 @dataclass(slots=True)
-class Run:
+class PartitionAppends:
     """
     Batches of a partition that follow each other without a gap.
 
     Attributes:
-        end: The offset behind the last batch.
+        end_offset: The offset behind the last batch.
         producers: State of the producers, by their ids.
     """
 
-    end: int
-    producers: Newest[int, Producer] = field(default_factory=lambda: Newest(_MOST_PRODUCERS))
+    end_offset: int
+    producers: BoundedDict[int, ProducerState] = field(
+        default_factory=lambda: BoundedDict(_MAX_PRODUCERS)
+    )
 
-    def take(self, append: Append) -> None:
+    def record(self, append: Append) -> None:
         """Add the next batch."""
         batch = append.batch
-        self.end = append.offset + batch.last_offset_delta + 1
+        self.end_offset = append.offset + batch.last_offset_delta + 1
         known = self.producers.get(batch.producer_id)
         if known is None or known.epoch != batch.producer_epoch:
-            known = self.producers[batch.producer_id] = Producer(batch.producer_epoch, 0)
-        known.last = append.last_sequence
+            known = self.producers[batch.producer_id] = ProducerState(batch.producer_epoch, 0)
+        known.last_sequence = append.last_sequence
         known.recent.append((batch.base_sequence, append.offset))
 
 
-class Runs(Newest[Place, Run]):
+class AppendHistory(BoundedDict[PartitionKey, PartitionAppends]):
     """The newest run of each partition."""
 
     def __init__(self) -> None:
-        super().__init__(MOST_KEPT // 10)
+        super().__init__(MAX_ITEMS // 10)
 
-    def known(self, append: Append) -> Producer | None:
+    def producer_of(self, append: Append) -> ProducerState | None:
         """Return the producer state that a batch follows directly; None where that is unknown."""
-        run = self.get(append.place)
-        if run is None or run.end != append.offset:
+        run = self.get(append.partition_key)
+        if run is None or run.end_offset != append.offset:
             return None
         return run.producers.get(append.batch.producer_id)
 
-    def take(self, append: Append) -> None:
+    def record(self, append: Append) -> None:
         """Add an appended batch: to the run that it follows, or as the first of a new run."""
-        run = self.get(append.place)
-        if run is not None and append.offset < run.end and self._is_retry(run, append):
+        run = self.get(append.partition_key)
+        if run is not None and append.offset < run.end_offset and self._is_retry(run, append):
             return
-        if run is None or run.end != append.offset:
-            run = self[append.place] = Run(append.offset)
-        run.take(append)
+        if run is None or run.end_offset != append.offset:
+            run = self[append.partition_key] = PartitionAppends(append.offset)
+        run.record(append)
 
     @staticmethod
-    def _is_retry(run: Run, append: Append) -> bool:
-        known = run.producers.get(append.batch.producer_id)
+    def _is_retry(appended: PartitionAppends, append: Append) -> bool:
+        known = appended.producers.get(append.batch.producer_id)
         return known is not None and (append.batch.base_sequence, append.offset) in known.recent
 
 
-def appends(turn: Turn) -> list[Append]:
+def appends(observation: Observation) -> list[Append]:
     """Return the batches of idempotent producers in a Produce exchange with a response."""
-    told = turn.told
+    told = observation.response_body
     if told is None:
         return []
     answers = {
@@ -131,14 +133,14 @@ def appends(turn: Turn) -> list[Append]:
         for each in topic.partition_responses or ()
     }
     found = []
-    for message, carried in turn.carried:
+    for message, carried in observation.record_fields:
         topic = carried.topic_id if carried.topic is None else carried.topic
         if topic is None:  # a null name violates E09
             continue
         answer = answers.get((topic, carried.partition))
         for batch in carried.batches:
             if answer is not None and isinstance(batch, RecordBatch) and batch.producer_id >= 0:
-                place = turn.talk.broker.address, topic, carried.partition
+                place = observation.connection.broker.address, topic, carried.partition
                 error, offset = answer.error_code, answer.base_offset
                 found.append(Append(message, carried.path, place, batch, error, offset))
     return found

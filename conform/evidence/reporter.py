@@ -4,57 +4,57 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conform.evidence.observation import Closing, Turn, span_of
+from conform.evidence.observation import ConnectionObservation, Observation, span_of
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule, Side
-from conform.registry.verdict import PARTICULARS, Finding, Verdict, finding_key
+from conform.registry.verdict import VARIABLE_PARTS, Finding, Verdict, finding_key
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.protocol.embedded.sasl_tokens import MASK
 
 if TYPE_CHECKING:
     from dissector.protocol.messages import Message
 
-_HEAD_BYTES = 16
+_FRAME_PREFIX_BYTES = 16
 """Length of the prefix by which a frame is found again; it contains the correlation id."""
 
 
-class Seen:
+class CurrentObservation:
     """
     The current observation, shared by all reporters.
 
     Attributes:
-        turn: An exchange, a batch or the end of a connection.
+        observation: An exchange, a batch or the end of a connection.
     """
 
-    __slots__ = ("turn",)
+    __slots__ = ("observation",)
 
-    turn: Closing
+    observation: ConnectionObservation
 
 
-class Say:
+class Reporter:
     """Records the results of one rule for the current observation."""
 
-    __slots__ = ("_rule", "_seen", "_tally", "_verdict")
+    __slots__ = ("_current", "_rule", "_tally", "_verdict")
 
-    def __init__(self, rule: Rule, verdict: Verdict, seen: Seen) -> None:
+    def __init__(self, rule: Rule, verdict: Verdict, current: CurrentObservation) -> None:
         self._rule = rule
         self._verdict = verdict
-        self._seen = seen
+        self._current = current
         self._tally = verdict.tallies[rule.id]
 
-    def judged(self) -> None:
+    def count_judged(self) -> None:
         """Count one case that could be judged, whatever the result."""
         self._tally.judged += 1
 
-    def unjudged(self, why: str, cases: int = 1) -> None:
+    def count_unjudged(self, reason: str, cases: int = 1) -> None:
         """Count cases that could not be judged."""
-        self._tally.unjudged[why] += cases
+        self._tally.unjudged[reason] += cases
 
-    def failed(self, error: Exception) -> None:
+    def record_exception(self, error: Exception) -> None:
         """Record that the rule itself raised an exception."""
-        self._verdict.fault(self._rule.id, error, where_text(self._seen.turn))
+        self._verdict.fault(self._rule.id, error, observation_text(self._current.observation))
 
-    def broken(
+    def report_violation(
         self,
         side: Side,
         found: str,
@@ -63,10 +63,10 @@ class Say:
         path: str = "",
         span: tuple[int, int] | None = None,
         severity: Severity | None = None,
-        of: Turn | None = None,
+        retained: Observation | None = None,
     ) -> None:
         """
-        Record a violation of the rule; only `judged` counts the case as judged.
+        Record a violation of the rule; only `count_judged` counts the case as judged.
 
         Args:
             side: The side that broke it.
@@ -76,11 +76,11 @@ class Say:
             path: The field of its body.
             span: The byte range in its frame; by default that of the field.
             severity: Where it differs from the rule's.
-            of: A retained exchange, where the rule examines the end of its connection.
+            retained: A retained exchange, where the rule examines the end of its connection.
         """
-        turn = of or self._seen.turn
-        talk = turn.talk
-        exchange = turn.exchange if isinstance(turn, Turn) else None
+        turn = retained or self._current.observation
+        talk = turn.connection
+        exchange = turn.exchange if isinstance(turn, Observation) else None
         peer = talk.client if side is Side.CLIENT else talk.broker
         api = (exchange.api or "") if exchange else ""
         self._tally.broken += 1
@@ -89,12 +89,12 @@ class Say:
         kind = self._verdict.kind(key, version)
         if kind is None:
             return
-        if message is None and isinstance(turn, Turn):
+        if message is None and isinstance(turn, Observation):
             message = turn.request if side is Side.CLIENT else turn.response
         if span is None and path and message is not None:
             span = span_of(message, path)
         if span is not None and message is not None and _is_secret(message, span, turn):
-            found = PARTICULARS.sub(MASK, found)
+            found = VARIABLE_PARTS.sub(MASK, found)
         packet = None
         if exchange is not None and message is not None:
             asked = message.kind == "request"
@@ -117,17 +117,17 @@ class Say:
                 path,
                 span,
                 exchange.capture if exchange else "",
-                frame=(message.frame[:_HEAD_BYTES], message.size) if message else None,
+                frame=(message.frame[:_FRAME_PREFIX_BYTES], message.size) if message else None,
                 client_id=(exchange.client_id or "") if exchange else "",
             )
         )
 
 
-def where_text(turn: Closing) -> str:
+def observation_text(observation: ConnectionObservation) -> str:
     """Return the connection, and the exchange on it, of an observation."""
-    parts = [f"connection {turn.talk.number}"]
-    if isinstance(turn, Turn):
-        exchange = turn.exchange
+    parts = [f"connection {observation.connection.number}"]
+    if isinstance(observation, Observation):
+        exchange = observation.exchange
         packets = (exchange.request_packet, exchange.response_packet)
         shown = [str(packet) for packet in packets if packet is not None]
         version = "" if exchange.api_version is None else f" v{exchange.api_version}"
@@ -135,8 +135,12 @@ def where_text(turn: Closing) -> str:
     return ", ".join(parts)
 
 
-def _is_secret(message: Message, span: tuple[int, int], turn: Closing) -> bool:
+def _is_secret(message: Message, span: tuple[int, int], observation: ConnectionObservation) -> bool:
     """Return whether a byte range of a message overlaps a secret."""
-    request = turn.request if isinstance(turn, Turn) and message.kind == "response" else None
+    request = (
+        observation.request
+        if isinstance(observation, Observation) and message.kind == "response"
+        else None
+    )
     start, end = span
     return any(first < end and start < last for first, last in secret_ranges(message, request))

@@ -15,24 +15,24 @@ from typing import Any, NamedTuple, TypeAlias
 
 from dissector.protocol.facts import NO_ID
 
-Name: TypeAlias = tuple[Any, ...]
+ItemKey: TypeAlias = tuple[Any, ...]
 
 
-class Cover(NamedTuple):
+class ExpectedCoverage(NamedTuple):
     """
     Which items of a response correspond to which items of its request.
 
     Attributes:
-        asked: Field path in the request; a list that is null requests all items.
-        told: Field path in the response.
-        is_part: Whether the response may omit items.
-        empty_is_all: Whether an empty list requests all items, too.
+        request_items: Field path in the request; a list that is null requests all items.
+        response_items: Field path in the response.
+        may_be_partial: Whether the response may omit items.
+        empty_means_all: Whether an empty list requests all items, too.
     """
 
-    asked: str
-    told: str
-    is_part: bool = False
-    empty_is_all: bool = False
+    request_items: str
+    response_items: str
+    may_be_partial: bool = False
+    empty_means_all: bool = False
 
 
 _TOPICS = "topics[name].partitions[partition_index]"
@@ -42,127 +42,141 @@ _MEMBERS = "members[member_id,group_instance_id]"
 _RAFT = "topics[topic_name].partitions[partition_index]"
 _RESOURCES = "resources[resource_type,resource_name]", "responses[resource_type,resource_name]"
 
-COVERS: Mapping[str, Cover] = {
-    "Produce": Cover(
+EXPECTED_COVERAGE: Mapping[str, ExpectedCoverage] = {
+    "Produce": ExpectedCoverage(
         "topic_data[name|topic_id].partition_data[index]",
         "responses[name|topic_id].partition_responses[index]",
     ),
-    "Fetch": Cover(
+    "Fetch": ExpectedCoverage(
         "topics[topic|topic_id].partitions[partition]",
         "responses[topic|topic_id].partitions[partition_index]",
     ),
-    "ListOffsets": Cover(_TOPICS, _TOPICS),
-    "OffsetCommit": Cover(_COMMITTED, _COMMITTED),
-    "LeaveGroup": Cover(_MEMBERS, _MEMBERS),
-    "DescribeGroups": Cover("groups[]", "groups[group_id]"),
-    "CreateTopics": Cover("topics[name]", "topics[name]"),
-    "DeleteTopics": Cover("topics[name|topic_id]+topic_names[]", "responses[name|topic_id]"),
-    "DeleteRecords": Cover(_TOPICS, _TOPICS),
-    "OffsetForLeaderEpoch": Cover(
+    "ListOffsets": ExpectedCoverage(_TOPICS, _TOPICS),
+    "OffsetCommit": ExpectedCoverage(_COMMITTED, _COMMITTED),
+    "LeaveGroup": ExpectedCoverage(_MEMBERS, _MEMBERS),
+    "DescribeGroups": ExpectedCoverage("groups[]", "groups[group_id]"),
+    "CreateTopics": ExpectedCoverage("topics[name]", "topics[name]"),
+    "DeleteTopics": ExpectedCoverage(
+        "topics[name|topic_id]+topic_names[]", "responses[name|topic_id]"
+    ),
+    "DeleteRecords": ExpectedCoverage(_TOPICS, _TOPICS),
+    "OffsetForLeaderEpoch": ExpectedCoverage(
         "topics[topic].partitions[partition]", "topics[topic].partitions[partition]"
     ),
-    "AddPartitionsToTxn": Cover(
+    "AddPartitionsToTxn": ExpectedCoverage(
         "v3_and_below_topics[name].partitions[]"
         "+transactions[transactional_id].topics[name].partitions[]",
         "results_by_topic_v3_and_below[name].results_by_partition[partition_index]"
         "+results_by_transaction[transactional_id].topic_results[name]"
         ".results_by_partition[partition_index]",
     ),
-    "WriteTxnMarkers": Cover(
+    "WriteTxnMarkers": ExpectedCoverage(
         "markers[producer_id].topics[name].partition_indexes[]",
         "markers[producer_id].topics[name].partitions[partition_index]",
     ),
-    "TxnOffsetCommit": Cover(_COMMITTED, _COMMITTED),
-    "CreateAcls": Cover("creations[#]", "results[#]"),
-    "DeleteAcls": Cover("filters[#]", "filter_results[#]"),
-    "DescribeConfigs": Cover(_RESOURCES[0], "results[resource_type,resource_name]"),
-    "AlterConfigs": Cover(*_RESOURCES),
-    "AlterReplicaLogDirs": Cover(
+    "TxnOffsetCommit": ExpectedCoverage(_COMMITTED, _COMMITTED),
+    "CreateAcls": ExpectedCoverage("creations[#]", "results[#]"),
+    "DeleteAcls": ExpectedCoverage("filters[#]", "filter_results[#]"),
+    "DescribeConfigs": ExpectedCoverage(_RESOURCES[0], "results[resource_type,resource_name]"),
+    "AlterConfigs": ExpectedCoverage(*_RESOURCES),
+    "AlterReplicaLogDirs": ExpectedCoverage(
         "dirs.topics[name].partitions[]", "results[topic_name].partitions[partition_index]"
     ),
-    "DescribeLogDirs": Cover(
+    "DescribeLogDirs": ExpectedCoverage(
         "topics[topic].partitions[]", "results.topics[name].partitions[partition_index]", True
     ),
-    "CreatePartitions": Cover("topics[name]", "results[name]"),
-    "DeleteGroups": Cover("groups_names[]", "results[group_id]"),
-    "ElectLeaders": Cover(
+    "CreatePartitions": ExpectedCoverage("topics[name]", "results[name]"),
+    "DeleteGroups": ExpectedCoverage("groups_names[]", "results[group_id]"),
+    "ElectLeaders": ExpectedCoverage(
         "topic_partitions[topic].partitions[]",
         "replica_election_results[topic].partition_result[partition_id]",
     ),
-    "IncrementalAlterConfigs": Cover(*_RESOURCES),
-    "AlterPartitionReassignments": Cover(_TOPICS, "responses[name].partitions[partition_index]"),
-    "ListPartitionReassignments": Cover("topics[name].partition_indexes[]", _TOPICS, True),
-    "OffsetDelete": Cover(_TOPICS, _TOPICS),
-    "DescribeUserScramCredentials": Cover("users[name]", "results[user]", empty_is_all=True),
-    "AlterUserScramCredentials": Cover("deletions[name]+upsertions[name]", "results[user]"),
-    "Vote": Cover(_RAFT, _RAFT),
-    "BeginQuorumEpoch": Cover(_RAFT, _RAFT),
-    "EndQuorumEpoch": Cover(_RAFT, _RAFT),
-    "DescribeQuorum": Cover(_RAFT, _RAFT),
-    "DescribeProducers": Cover("topics[name].partition_indexes[]", _TOPICS),
-    "DescribeTransactions": Cover("transactional_ids[]", "transaction_states[transactional_id]"),
-    "ConsumerGroupDescribe": Cover("group_ids[]", "groups[group_id]"),
-    "DescribeTopicPartitions": Cover("topics[name]", "topics[name]", True, True),
-    "ShareGroupDescribe": Cover("group_ids[]", "groups[group_id]"),
-    "ShareAcknowledge": Cover(
+    "IncrementalAlterConfigs": ExpectedCoverage(*_RESOURCES),
+    "AlterPartitionReassignments": ExpectedCoverage(
+        _TOPICS, "responses[name].partitions[partition_index]"
+    ),
+    "ListPartitionReassignments": ExpectedCoverage(
+        "topics[name].partition_indexes[]", _TOPICS, True
+    ),
+    "OffsetDelete": ExpectedCoverage(_TOPICS, _TOPICS),
+    "DescribeUserScramCredentials": ExpectedCoverage(
+        "users[name]", "results[user]", empty_means_all=True
+    ),
+    "AlterUserScramCredentials": ExpectedCoverage(
+        "deletions[name]+upsertions[name]", "results[user]"
+    ),
+    "Vote": ExpectedCoverage(_RAFT, _RAFT),
+    "BeginQuorumEpoch": ExpectedCoverage(_RAFT, _RAFT),
+    "EndQuorumEpoch": ExpectedCoverage(_RAFT, _RAFT),
+    "DescribeQuorum": ExpectedCoverage(_RAFT, _RAFT),
+    "DescribeProducers": ExpectedCoverage("topics[name].partition_indexes[]", _TOPICS),
+    "DescribeTransactions": ExpectedCoverage(
+        "transactional_ids[]", "transaction_states[transactional_id]"
+    ),
+    "ConsumerGroupDescribe": ExpectedCoverage("group_ids[]", "groups[group_id]"),
+    "DescribeTopicPartitions": ExpectedCoverage("topics[name]", "topics[name]", True, True),
+    "ShareGroupDescribe": ExpectedCoverage("group_ids[]", "groups[group_id]"),
+    "ShareAcknowledge": ExpectedCoverage(
         "topics[topic_id].partitions[partition_index]",
         "responses[topic_id].partitions[partition_index]",
     ),
-    "InitializeShareGroupState": Cover(*_IDS),
-    "ReadShareGroupState": Cover(*_IDS),
-    "WriteShareGroupState": Cover(*_IDS),
-    "DeleteShareGroupState": Cover(*_IDS),
-    "ReadShareGroupStateSummary": Cover(*_IDS),
-    "StreamsGroupDescribe": Cover("group_ids[]", "groups[group_id]"),
-    "DescribeShareGroupOffsets": Cover("groups[group_id]", "groups[group_id]"),
-    "AlterShareGroupOffsets": Cover(
+    "InitializeShareGroupState": ExpectedCoverage(*_IDS),
+    "ReadShareGroupState": ExpectedCoverage(*_IDS),
+    "WriteShareGroupState": ExpectedCoverage(*_IDS),
+    "DeleteShareGroupState": ExpectedCoverage(*_IDS),
+    "ReadShareGroupStateSummary": ExpectedCoverage(*_IDS),
+    "StreamsGroupDescribe": ExpectedCoverage("group_ids[]", "groups[group_id]"),
+    "DescribeShareGroupOffsets": ExpectedCoverage("groups[group_id]", "groups[group_id]"),
+    "AlterShareGroupOffsets": ExpectedCoverage(
         "topics[topic_name].partitions[partition_index]",
         "responses[topic_name].partitions[partition_index]",
     ),
-    "DeleteShareGroupOffsets": Cover("topics[topic_name]", "responses[topic_name]"),
+    "DeleteShareGroupOffsets": ExpectedCoverage("topics[topic_name]", "responses[topic_name]"),
 }
 """By API. Metadata, FindCoordinator and OffsetFetch have rules of their own (M01, M05, G08)."""
 
-_STEP = re.compile(r"(\w+)(?:\[([^]]*)\])?")
+_PATH_STEP = re.compile(r"(\w+)(?:\[([^]]*)\])?")
 
 
 @cache
-def _steps(way: str) -> tuple[tuple[str, str | None], ...]:
-    return tuple((m[1], m[2]) for m in _STEP.finditer(way))
+def _parse_path(path: str) -> tuple[tuple[str, str | None], ...]:
+    return tuple((m[1], m[2]) for m in _PATH_STEP.finditer(path))
 
 
-def names(body: Any, ways: str, known: frozenset[Any] = frozenset()) -> set[Name] | None:
+def item_keys(body: Any, paths: str, known: frozenset[Any] = frozenset()) -> set[ItemKey] | None:
     """
     Return the names in a body; None where a list is null, and so requests all items.
 
     Args:
         body: The body of a request or a response.
-        ways: Field paths joined by `+`; those with a list that the version lacks are skipped.
+        paths: Field paths joined by `+`; those with a list that the version lacks are skipped.
         known: Preferred names, where an item has several.
     """
-    found: set[Name] = set()
-    for way in ways.split("+"):
-        steps = _steps(way)
+    found: set[ItemKey] = set()
+    for way in paths.split("+"):
+        steps = _parse_path(way)
         if steps[0][0] not in body:
             continue
         if body[steps[0][0]] is None:
             return None
-        found.update(_walk(body, steps, (), known))
+        found.update(_collect_keys(body, steps, (), known))
     return found
 
 
-def _walk(
-    body: Any, steps: tuple[tuple[str, str | None], ...], name: Name, known: frozenset[Any]
-) -> Iterator[Name]:
+def _collect_keys(
+    body: Any, steps: tuple[tuple[str, str | None], ...], name: ItemKey, known: frozenset[Any]
+) -> Iterator[ItemKey]:
     if not steps:
         yield name
         return
     (list_name, key), *rest = steps
     for at, each in enumerate(body.get(list_name) or ()):
-        yield from _walk(each, tuple(rest), (*name, *_key(each, at, key, known)), known)
+        yield from _collect_keys(
+            each, tuple(rest), (*name, *_extend_key(each, at, key, known)), known
+        )
 
 
-def _key(each: Any, at: int, key: str | None, known: frozenset[Any]) -> Name:
+def _extend_key(each: Any, at: int, key: str | None, known: frozenset[Any]) -> ItemKey:
     if key is None:
         return ()
     if key == "":

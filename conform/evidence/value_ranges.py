@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from dissector.protocol.schema import Field, Schema, split
+from dissector.protocol.schema import Field, Schema, split_tagged
 
 _FROM_0 = frozenset(
     [
@@ -48,14 +48,14 @@ _FROM_0 = frozenset(
 )
 """Fields that can't be -1; nor can the fields that identify the items of a list."""
 
-_LEAST = {
+_MINIMUMS = {
     "generation_id_or_member_epoch": -2,
     "replica_id": -3,
     "timeout_ms": -1,
 }
 """Fields with a lower limit of their own: epochs of leaving static members, replicas of tools."""
 
-_ANY = frozenset(
+_UNBOUNDED_FIELDS = frozenset(
     [
         "api_key",
         "member_epoch",
@@ -79,30 +79,30 @@ _ANY = frozenset(
 )
 """Fields that other rules check, or that hold any number."""
 
-_WIDTHS = ("int8", "int16", "int32", "int64")
-_MOST_PORT = 65535
+_INTEGER_TYPES = ("int8", "int16", "int32", "int64")
+_MAX_PORT = 65535
 
-Low = tuple[str, int, int]
+OutOfRange = tuple[str, int, int]
 """Path of a number, the number, and the least valid value."""
 
 
-def too_low(schema: Schema, version: int, body: Any) -> list[Low]:
+def find_out_of_range(schema: Schema, version: int, body: Any) -> list[OutOfRange]:
     """Return the numbers of a body that are out of the range of their fields."""
-    return list(_looker(schema, version)(body))
+    return list(_compiled_check(schema, version)(body))
 
 
 @cache
-def _looker(schema: Schema, version: int) -> Callable[[Any], Iterator[Low]]:
+def _compiled_check(schema: Schema, version: int) -> Callable[[Any], Iterator[OutOfRange]]:
     lines = ["def look(v0, p0=''):", *_struct(schema.fields, version, 0), " return", " yield"]
     names: dict[str, Any] = {}
     exec(compile("\n".join(lines), "<ranges>", "exec"), names)
-    found: Callable[[Any], Iterator[Low]] = names["look"]
+    found: Callable[[Any], Iterator[OutOfRange]] = names["look"]
     return found
 
 
 def _struct(fields: tuple[Field, ...], version: int, depth: int) -> list[str]:
     """Return statements that check the struct `v<depth>`, whose path is `p<depth>`."""
-    plain, tagged = split(fields, version)
+    plain, tagged = split_tagged(fields, version)
     there = plain + tagged
     lines: list[str] = []
     for each in there:
@@ -114,8 +114,8 @@ def _field(each: Field, version: int, depth: int, beside: list[Field]) -> list[s
     pad, value = " " * (depth + 1), f"v{depth + 1}"
     read = f"{pad}{value} = v{depth}[{each.name!r}]"
     path = f"p{depth} + {each.name!r}"
-    if each.type in _WIDTHS:
-        least = least_of(each)
+    if each.type in _INTEGER_TYPES:
+        least = minimum_of(each)
         if least is None:
             return []
         lines = [read, f"{pad}if {value} < {least}: yield {path}, {value}, {least}"]
@@ -131,7 +131,7 @@ def _field(each: Field, version: int, depth: int, beside: list[Field]) -> list[s
         step = f"{pad} p{depth + 1} = {path} + f'[{{i{depth}}}].'"
         loop = f"{pad}for i{depth}, {value} in enumerate(v{depth}[{each.name!r}] or ()):"
         return [loop, step, *inner] if inner else []
-    if each.type.startswith("[]") and each.type[2:] in _WIDTHS and each.name in _FROM_0:
+    if each.type.startswith("[]") and each.type[2:] in _INTEGER_TYPES and each.name in _FROM_0:
         loop = f"{pad}for {value} in v{depth}[{each.name!r}] or ():"
         return [loop, f"{pad} if {value} < 0: yield {path}, {value}, 0"]
     return []
@@ -140,14 +140,14 @@ def _field(each: Field, version: int, depth: int, beside: list[Field]) -> list[s
 def _port(pad: str, value: str, path: str, depth: int, beside: list[Field]) -> list[str]:
     """Return statements for a port: -1 is valid only beside a negative node id."""
     node = next((each.name for each in beside if each.name in ("node_id", "broker_id")), None)
-    lines = [f"{pad}if {value} > {_MOST_PORT}: yield {path}, {value}, 0"]
+    lines = [f"{pad}if {value} > {_MAX_PORT}: yield {path}, {value}, 0"]
     if node is not None:
         lines += [f"{pad}if {value} == -1 and v{depth}[{node!r}] >= 0: yield {path}, {value}, 0"]
     return lines
 
 
-def least_of(each: Field) -> int | None:
+def minimum_of(each: Field) -> int | None:
     """Return the least valid value of a field; None where any number is valid."""
-    if each.name in _ANY:
+    if each.name in _UNBOUNDED_FIELDS:
         return None
-    return 0 if each.key or each.name in _FROM_0 else _LEAST.get(each.name, -1)
+    return 0 if each.key or each.name in _FROM_0 else _MINIMUMS.get(each.name, -1)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 
 from conform.probe.probe_runner import ProbeResult, probe_broker
-from conform.registry.kafka_releases import Match
+from conform.registry.kafka_releases import ReleaseMatch
 from conform.registry.rule import Rule
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text
@@ -54,7 +54,7 @@ def probe_with_progress(
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def release_lines(match: Match, form: str) -> Iterator[str]:
+def release_lines(match: ReleaseMatch, form: str) -> Iterator[str]:
     """Yield the best matching release, in the formats that support it."""
     if form == "text":
         yield from _text_lines(match)
@@ -63,13 +63,13 @@ def release_lines(match: Match, form: str) -> Iterator[str]:
             {
                 "section": "release",
                 "best": list(match.releases),
-                "exact": match.exact,
+                "exact": match.is_exact,
                 "differences": [
                     {
                         "api_key": each.api_key,
                         "offered": each.offered and list(each.offered),
                         "expected": each.expected and list(each.expected),
-                        "by_setting": each.by_setting,
+                        "by_setting": each.is_by_setting,
                     }
                     for each in match.differences
                 ],
@@ -77,13 +77,13 @@ def release_lines(match: Match, form: str) -> Iterator[str]:
         )
 
 
-def _text_lines(match: Match) -> Iterator[str]:
-    how = "are those of" if match.exact else "are most like those of"
+def _text_lines(match: ReleaseMatch) -> Iterator[str]:
+    how = "are those of" if match.is_exact else "are most like those of"
     yield ""
     yield f"The versions that it offers {how} Kafka {' or '.join(match.releases)}"
     for each in match.differences:
-        if not each.by_setting:
+        if not each.is_by_setting:
             yield f"  {each}"
-    settings = sum(each.by_setting for each in match.differences)
+    settings = sum(each.is_by_setting for each in match.differences)
     if settings:
         yield f"  {settings} more APIs differ as a broker's settings decide"

@@ -12,7 +12,7 @@ from conform.probe.probe_target import NotJudged, Target, require_response
 from conform.probe.raw_exchange import RawExchange
 from dissector.errors import ReplayError
 from dissector.protocol.error_codes import error_code, error_name
-from replay.client.cluster import Coordinated
+from replay.client.cluster import CoordinatorType
 
 NO_ID = UUID(int=0)
 
@@ -197,7 +197,7 @@ class Fixtures:
 
     async def _remove_group(self, name: str) -> str:
         self._target.newest_version("DeleteGroups")
-        node = await self._target.coordinator(Coordinated.GROUP, name)
+        node = await self._target.coordinator(CoordinatorType.GROUP, name)
         said = await self._target.request("DeleteGroups", {"groups_names": [name]}, node=node)
         return _removal_error(said, "results[0].error_code")
 

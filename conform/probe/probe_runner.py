@@ -12,7 +12,7 @@ from conform.probe.probe_registry import ProbeContext
 from conform.probe.probe_reporter import ProbeReporter
 from conform.probe.probe_target import BrokerLost, NoResponse, NotJudged, Target
 from conform.probe.raw_exchange import describe_request
-from conform.registry.kafka_releases import Match, best_match
+from conform.registry.kafka_releases import ReleaseMatch, best_match
 from conform.registry.rule import Rule
 from conform.registry.verdict import Verdict
 from dissector.errors import ReplayError
@@ -33,7 +33,7 @@ class ProbeResult:
     """
 
     verdict: Verdict
-    match: Match
+    match: ReleaseMatch
     leftovers: tuple[str, ...]
 
 

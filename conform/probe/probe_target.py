@@ -13,7 +13,7 @@ from dissector.protocol.apis import KEYS, api
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import Facts, collect
 from replay.client.auth import Security
-from replay.client.cluster import Coordinated, address, first_coordinator
+from replay.client.cluster import CoordinatorType, first_coordinator, parse_address
 
 CLIENT_SOFTWARE = {"client_software_name": "kafkashark", "client_software_version": "conform"}
 """Fields of ApiVersions about the client."""
@@ -122,7 +122,7 @@ class Target:
         self.timeouts = self.closed_connections = 0
         self.last_sent = b""
         self._api_versions_version = 3
-        self._host_port = address(target)
+        self._host_port = parse_address(target)
         self._connections: dict[int | None, RawConnection] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
 
@@ -281,7 +281,7 @@ class Target:
             if self.timeouts > _MAX_TIMEOUTS:
                 raise NotJudged(f"the broker was silent {_MAX_TIMEOUTS} times before")
 
-    async def coordinator(self, kind: Coordinated, key: str) -> int:
+    async def coordinator(self, kind: CoordinatorType, key: str) -> int:
         """
         Return the node id of the coordinator of a group or a transactional id.
 
@@ -292,7 +292,7 @@ class Target:
         known = self._coordinators.get((kind, key))
         if known is not None:
             return known
-        since = 1 if kind is Coordinated.TRANSACTION else 0
+        since = 1 if kind is CoordinatorType.TRANSACTION else 0
         version = self.newest_version("FindCoordinator", since)
         fields = {"key": key, "key_type": int(kind), "coordinator_keys": [key]}
         said = await self.request("FindCoordinator", fields, version)

@@ -12,7 +12,7 @@ from conform.probe.raw_exchange import RawExchange, encode_request
 from dissector.errors import ReplayError
 from dissector.protocol.apis import api_name
 from replay.client.auth import Security, authenticate
-from replay.client.transport import Connection, connect, written
+from replay.client.transport import FrameProtocol, connect, format_address
 
 _FIRST_CORRELATION_ID = 1
 
@@ -31,14 +31,14 @@ class RawConnection:
     """
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
-        self.address = written(host, port)
+        self.address = format_address(host, port)
         self.versions: dict[int, tuple[int, int]] = {}
         self.end_reason = ""
         self.timeout_s = timeout_s
         self.on_sent: Callable[[bytes], None] = lambda _: None
         self.on_end: Callable[[], None] = lambda: None
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._transport = Connection(self._frames.put_nowait, self._handle_end)
+        self._transport = FrameProtocol(self._frames.put_nowait, self._handle_end)
         self._next_correlation_id = _FIRST_CORRELATION_ID
 
     @classmethod
@@ -92,7 +92,7 @@ class RawConnection:
 
     async def drain(self) -> None:
         """Wait until the peer has taken most of the sent bytes, or the connection is lost."""
-        await self._transport.room()
+        await self._transport.drain()
 
     async def receive_frame(self, timeout_s: float | None = None) -> bytes | None:
         """
@@ -138,7 +138,7 @@ class RawConnection:
         """Send a request and wait for its response."""
         return await self.receive_response(self.send_request(name, version, fields), timeout_s)
 
-    async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
+    async def request_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
         """Send a request of the authentication; see `replay.client.auth.Asks`."""
         said = await self.request(api_name(api_key), version, body)
         if said.body is None:

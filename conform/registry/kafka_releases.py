@@ -9,20 +9,20 @@ from functools import cache
 from conform.registry.kafka_release_table import RANGES, RELEASES
 from dissector.protocol.apis import api_name
 
-Range = tuple[int, int]
-Offer = Mapping[int, Range]
+VersionRange = tuple[int, int]
+OfferedRanges = Mapping[int, VersionRange]
 """API key -> lowest and highest version."""
 
 _FIRST_WITH_KRAFT, _FIRST_WITHOUT_ZOOKEEPER = "2.8", "4.0"
-_OF_ZOOKEEPER = frozenset({4, 5, 6, 7, 56, 58, 67})
-_OF_KRAFT = frozenset({55, 57, 64, 74, 75, 80, 81})
+_ZOOKEEPER_APIS = frozenset({4, 5, 6, 7, 56, 58, 67})
+_KRAFT_APIS = frozenset({55, 57, 64, 74, 75, 80, 81})
 """
 APIs that brokers offer only with ZooKeeper or only with KRaft, in releases that support both:
 LeaderAndIsr to ControlledShutdown, AlterPartition, Envelope, AllocateProducerIds; DescribeQuorum,
 UpdateFeatures, UnregisterBroker, ListConfigResources, DescribeTopicPartitions, the voters.
 """
 
-OPTIONAL = frozenset({68, 69, 71, 72, *range(76, 94)})
+OPTIONAL_APIS = frozenset({68, 69, 71, 72, *range(76, 94)})
 """APIs that settings or plugins enable: KIP-848, 932 and 1071 groups and their state, telemetry."""
 
 
@@ -35,22 +35,22 @@ class Difference:
         api_key: Key of the API.
         offered: The range that the broker offers; None for nothing.
         expected: The range of the release; None for nothing.
-        by_setting: Whether settings of a broker may explain it: then it does not count.
+        is_by_setting: Whether settings of a broker may explain it: then it does not count.
     """
 
     api_key: int
-    offered: Range | None
-    expected: Range | None
-    by_setting: bool = False
+    offered: VersionRange | None
+    expected: VersionRange | None
+    is_by_setting: bool = False
 
     def __str__(self) -> str:
-        why = " (settings decide)" if self.by_setting else ""
-        offered, expected = _written(self.offered), _written(self.expected)
+        why = " (settings decide)" if self.is_by_setting else ""
+        offered, expected = _range_text(self.offered), _range_text(self.expected)
         return f"{api_name(self.api_key)}: offers {offered}, the release {expected}{why}"
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ReleaseMatch:
     """
     Comparison of a broker's ranges with the releases that they match best.
 
@@ -63,35 +63,37 @@ class Match:
     differences: tuple[Difference, ...]
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether settings may explain all differences."""
-        return all(each.by_setting for each in self.differences)
+        return all(each.is_by_setting for each in self.differences)
 
 
-def best_match(offered: Offer) -> Match:
+def best_match(offered: OfferedRanges) -> ReleaseMatch:
     """Compare the offered versions with every release."""
     found = {release: differences(offered, release) for release in RELEASES}
     costs = {release: _cost(each) for release, each in found.items()}
     least = min(costs.values())
     best = tuple(release for release in RELEASES if costs[release] == least)
-    return Match(best, found[best[-1]])
+    return ReleaseMatch(best, found[best[-1]])
 
 
-def differences(offered: Offer, release: str) -> tuple[Difference, ...]:
+def differences(offered: OfferedRanges, release: str) -> tuple[Difference, ...]:
     """Return the differences of offered versions from a release, in the order of the keys."""
-    expected = ranges(release)
+    expected = ranges_of(release)
     return tuple(
-        Difference(key, offered.get(key), expected.get(key), _by_setting(key, release, offered))
+        Difference(
+            key, offered.get(key), expected.get(key), _may_be_by_setting(key, release, offered)
+        )
         for key in sorted({*offered, *expected})
         if offered.get(key) != expected.get(key)
     )
 
 
 @cache
-def ranges(release: str) -> dict[int, Range]:
+def ranges_of(release: str) -> dict[int, VersionRange]:
     """Return the versions that the brokers of a release offer."""
     position = RELEASES.index(release)
-    found: dict[int, Range] = {}
+    found: dict[int, VersionRange] = {}
     for key, changes in RANGES.items():
         for change in changes.split(", "):
             since, bounds = change.split(" ")
@@ -110,12 +112,12 @@ def _cost(found: tuple[Difference, ...]) -> tuple[int, int]:
 
     A broker that offers less is still closest to the release that it imitates.
     """
-    counted = [each for each in found if not each.by_setting]
+    counted = [each for each in found if not each.is_by_setting]
     missing = sum(each.offered is None for each in counted)
-    return sum(_weight(each.offered, each.expected) for each in counted), missing
+    return sum(_range_distance(each.offered, each.expected) for each in counted), missing
 
 
-def _weight(offered: Range | None, expected: Range | None) -> int:
+def _range_distance(offered: VersionRange | None, expected: VersionRange | None) -> int:
     if offered is None:
         return 0
     if expected is None:
@@ -123,17 +125,17 @@ def _weight(offered: Range | None, expected: Range | None) -> int:
     return abs(offered[0] - expected[0]) + abs(offered[1] - expected[1])
 
 
-def _by_setting(key: int, release: str, offered: Offer) -> bool:
+def _may_be_by_setting(key: int, release: str, offered: OfferedRanges) -> bool:
     """Return whether the configuration decides if a broker of the release offers an API."""
-    if key in OPTIONAL:
-        return key not in offered or key not in ranges(release)
+    if key in OPTIONAL_APIS:
+        return key not in offered or key not in ranges_of(release)
     at = RELEASES.index(release)
     has_both = RELEASES.index(_FIRST_WITH_KRAFT) <= at < RELEASES.index(_FIRST_WITHOUT_ZOOKEEPER)
-    of_form = key in _OF_ZOOKEEPER and key not in offered
-    return has_both and (of_form or (key in _OF_KRAFT and key not in ranges(release)))
+    of_form = key in _ZOOKEEPER_APIS and key not in offered
+    return has_both and (of_form or (key in _KRAFT_APIS and key not in ranges_of(release)))
 
 
-def _written(bounds: Range | None) -> str:
+def _range_text(bounds: VersionRange | None) -> str:
     if bounds is None:
         return "nothing"
     low, high = bounds

@@ -14,12 +14,12 @@ from typing import Any, Literal, TypeAlias
 
 from conform.registry.rank import Rank, Severity, rank_of
 
-On: TypeAlias = Literal["exchange", "batch", "close", "live"]
+ObservationKind: TypeAlias = Literal["exchange", "batch", "close", "live"]
 """The kind of observation that a rule examines."""
 
-Call: TypeAlias = Callable[..., Any]
+RuleFunction: TypeAlias = Callable[..., Any]
 
-Glance: TypeAlias = Callable[..., int | None]
+FastCheck: TypeAlias = Callable[..., int | None]
 
 
 class Side(StrEnum):
@@ -45,8 +45,8 @@ class Rule:
             was produced or fetched; `close`: each connection at its end; `live`: a running broker.
         apis: Names of the APIs whose exchanges or batches it examines; empty: all.
         call: The function.
-        glance: A fast check: returns the number of cases that keep the rule, or None where `call`
-            must run. Rules with the same fast check share its result. None: no fast check.
+        fast_check: A fast check: returns the number of cases that keep the rule, or None where
+            `call` must run. Rules with the same fast check share its result. None: no fast check.
     """
 
     id: str
@@ -55,10 +55,10 @@ class Rule:
     source: str
     asks: str
     example: str
-    on: On
+    on: ObservationKind
     apis: tuple[str, ...]
-    call: Call
-    glance: Glance | None = None
+    call: RuleFunction
+    fast_check: FastCheck | None = None
 
     @property
     def rank(self) -> Rank:
@@ -83,15 +83,15 @@ def rule(
     source: str,
     asks: str,
     example: str,
-    on: On = "exchange",
+    on: ObservationKind = "exchange",
     apis: tuple[str, ...] = (),
-    glance: Glance | None = None,
-) -> Callable[[Call], Call]:
+    fast_check: FastCheck | None = None,
+) -> Callable[[RuleFunction], RuleFunction]:
     """Register a function as a rule; the arguments are the attributes of `Rule`."""
 
-    def register(call: Call) -> Call:
+    def register(call: RuleFunction) -> RuleFunction:
         assert id not in REGISTRY, f"rule {id} is there twice"
-        REGISTRY[id] = Rule(id, title, severity, source, asks, example, on, apis, call, glance)
+        REGISTRY[id] = Rule(id, title, severity, source, asks, example, on, apis, call, fast_check)
         return call
 
     return register

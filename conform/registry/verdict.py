@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 
 from conform.registry.rank import Rank, Severity, rank_of
 from conform.registry.rule import Rule, Side
-from dissector.errors import mistake_place
+from dissector.errors import bug_location
 
-SHOWN = 3
+MAX_FINDINGS_PER_KIND = 3
 """How many equal findings are kept in full."""
 
-MOST_KINDS = 10_000
+MAX_KINDS = 10_000
 """Kinds of findings that are kept; more are only counted."""
 
-_MOST_VERSIONS = 100
+_MAX_VERSIONS = 100
 
-PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
+VARIABLE_PARTS = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9a-f]{8}-[0-9a-f-]{27}|-?\d+")
 """The parts in which equal findings differ: quoted words, ids, numbers."""
 
-FAILED = "the rule failed, which is a mistake of kafkashark"
+RULE_FAILED = "the rule failed, which is a mistake of kafkashark"
 
-_BAD, _RANKS = tuple(Severity), tuple(Rank)
+_SEVERITY_ORDER, _RANK_ORDER = tuple(Severity), tuple(Rank)
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -94,7 +94,7 @@ class Finding:
 
 def finding_key(rule: Rule, side: Side, software: str, api: str, path: str, found: str) -> str:
     """Return the key that equal findings share, as a baseline stores it."""
-    place, what = _INDEX.sub("[]", path), PARTICULARS.sub("#", found)
+    place, what = _INDEX.sub("[]", path), VARIABLE_PARTS.sub("#", found)
     return "|".join((rule.id, side, software, api, place, what))
 
 
@@ -211,23 +211,23 @@ class Verdict:
     def fault(self, rule: str, error: Exception, where: str) -> None:
         """Record that a rule failed: it judged nothing of its observation."""
         # Leave out the text of the exception: it may quote secrets of the capture.
-        what = f"{type(error).__name__} in {mistake_place(error)}"
+        what = f"{type(error).__name__} in {bug_location(error)}"
         self.faults.setdefault((rule, what), Fault(rule, what, where)).count += 1
         if rule:
-            self.tallies[rule].unjudged[FAILED] += 1
+            self.tallies[rule].unjudged[RULE_FAILED] += 1
 
     def kind(self, key: str, version: int | None = None) -> Kind | None:
         """Count one more finding of a kind; return the kind while its findings are kept in full."""
         kind = self.kinds.get(key)
         if kind is None:
-            if len(self.kinds) >= MOST_KINDS:
+            if len(self.kinds) >= MAX_KINDS:
                 self.uncounted += 1
                 return None
             kind = self.kinds[key] = Kind(key)
         kind.count += 1
-        if len(kind.versions) < _MOST_VERSIONS:
+        if len(kind.versions) < _MAX_VERSIONS:
             kind.versions.add(version)
-        return kind if len(kind.findings) < SHOWN else None
+        return kind if len(kind.findings) < MAX_FINDINGS_PER_KIND else None
 
     def __iter__(self) -> Iterator[Kind]:
         """Yield the kinds of findings: the worst first, then by rule, then the most frequent."""
@@ -235,8 +235,8 @@ class Verdict:
             sorted(
                 self.kinds.values(),
                 key=lambda kind: (
-                    _BAD.index(kind.first.severity),
-                    _RANKS.index(kind.first.rank),
+                    _SEVERITY_ORDER.index(kind.first.severity),
+                    _RANK_ORDER.index(kind.first.rank),
                     kind.first.rule.order,
                     -kind.count,
                     kind.key,
@@ -304,7 +304,7 @@ class Verdict:
 
     def is_failing(self, severity: Severity) -> bool:
         """Return whether findings of a severity make a build fail."""
-        return _BAD.index(severity) <= _BAD.index(self.fail_on)
+        return _SEVERITY_ORDER.index(severity) <= _SEVERITY_ORDER.index(self.fail_on)
 
     @property
     def rules_judged(self) -> int:

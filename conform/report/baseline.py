@@ -22,7 +22,7 @@ _HEADING = (
 _LINE = re.compile(r"[A-Z]\d\d\|(client|broker)\|[^|]*\|[^|]*\|[^|]*\|.")
 
 
-def line_of(kind: Kind, version: int | None = None) -> str:
+def baseline_line(kind: Kind, version: int | None = None) -> str:
     """Return the line of a kind of findings in an API version; None: without a version."""
     first = kind.first
     software = first.software.partition(" ")[0]
@@ -30,15 +30,15 @@ def line_of(kind: Kind, version: int | None = None) -> str:
     return escaped(finding_key(first.rule, first.side, software, api, first.path, first.found))
 
 
-def lines_of(kind: Kind) -> set[str]:
+def baseline_lines_of(kind: Kind) -> set[str]:
     """Return the lines of a kind of findings, one for each version in which it was found."""
-    return {line_of(kind, version) for version in kind.versions}
+    return {baseline_line(kind, version) for version in kind.versions}
 
 
 def baseline_lines(verdict: Verdict) -> Iterator[str]:
     """Yield a baseline with all findings of a verdict."""
     yield from _HEADING
-    yield from sorted({line for kind in verdict for line in lines_of(kind)})
+    yield from sorted({line for kind in verdict for line in baseline_lines_of(kind)})
 
 
 def read_baseline(file: Path) -> set[str]:
@@ -67,11 +67,11 @@ def read_baseline(file: Path) -> set[str]:
     return found
 
 
-def apply(verdict: Verdict, lines: set[str]) -> set[str]:
+def apply_baseline(verdict: Verdict, lines: set[str]) -> set[str]:
     """Mark the findings that are in the baseline; return the lines without a matching finding."""
     met = set()
     for kind in verdict:
-        needed = lines_of(kind)
+        needed = baseline_lines_of(kind)
         kind.known = needed <= lines
         met |= needed
     return lines - met

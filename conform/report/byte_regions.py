@@ -32,12 +32,12 @@ def regions_of(verdict: Verdict) -> dict[Finding, Region]:
     if not wanted or "-" in verdict.captures:
         return {}
     try:
-        return _found(verdict.captures, wanted)
+        return _find_regions(verdict.captures, wanted)
     except DissectorError:  # a file is gone meanwhile: report the findings without locations
         return {}
 
 
-def _found(paths: Sequence[str], wanted: dict[int, list[Finding]]) -> dict[Finding, Region]:
+def _find_regions(paths: Sequence[str], wanted: dict[int, list[Finding]]) -> dict[Finding, Region]:
     found: dict[Finding, Region] = {}
     last = max(wanted)
     for packets in read_packets(paths):
@@ -47,7 +47,7 @@ def _found(paths: Sequence[str], wanted: dict[int, list[Finding]]) -> dict[Findi
                 start = int(packets.start[row])
                 data = packets.data[start : start + int(packets.captured[row])].tobytes()
                 region = _region(finding, data, packets.base + start)
-                if region and _is_there(paths[int(packets.file[row])], finding, region):
+                if region and _matches_file(paths[int(packets.file[row])], finding, region):
                     found[finding] = region
         if packets.first + len(packets) > last:
             break
@@ -65,7 +65,7 @@ def _region(finding: Finding, packet: bytes, base: int) -> Region | None:
     return base + at + _SIZE_BYTES + start, end - start
 
 
-def _is_there(path: str, finding: Finding, region: Region) -> bool:
+def _matches_file(path: str, finding: Finding, region: Region) -> bool:
     """Return whether the file itself has the message there; a compressed file does not."""
     assert finding.frame is not None
     head, _ = finding.frame

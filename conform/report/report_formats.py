@@ -11,7 +11,7 @@ from conform.report.verdict_ndjson import ndjson_lines
 from conform.report.verdict_sarif import sarif_lines
 from conform.report.verdict_text import text_lines
 
-FORMS: Mapping[str, Callable[[Verdict, str], Iterator[str]]] = {
+FORMATTERS: Mapping[str, Callable[[Verdict, str], Iterator[str]]] = {
     "text": text_lines,
     "ndjson": ndjson_lines,
     "junit": junit_lines,

@@ -7,13 +7,13 @@ from html import escape
 
 from conform.registry.verdict import Cause, Verdict
 from conform.report.verdict_text import (
+    count_text,
     fault_text,
-    others_text,
-    place_text,
-    sent_text,
+    location_text,
+    other_findings_text,
+    request_bytes_text,
+    side_text,
     summary_line,
-    times_text,
-    who_text,
 )
 from dissector.view.text.escape import escaped
 
@@ -40,56 +40,57 @@ def html_lines(verdict: Verdict, subject: str) -> Iterator[str]:
     """Yield the lines of the page."""
     mood = "error" if verdict.fails else "good"
     yield "<!doctype html>"
-    yield f'<html lang="en"><meta charset="utf-8"><title>Conformance of {_text(subject)}</title>'
+    title = f"Conformance of {_escape_text(subject)}"
+    yield f'<html lang="en"><meta charset="utf-8"><title>{title}</title>'
     yield f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
-    yield f'<h1 class="{mood}">{_text(summary_line(verdict, subject))}</h1>'
+    yield f'<h1 class="{mood}">{_escape_text(summary_line(verdict, subject))}</h1>'
     for heading, known in (("Findings", False), ("Known by the baseline", True)):
         causes = [cause for cause in verdict.causes() if cause.kind.known is known]
         if causes:
             yield f"<h2>{heading}</h2>"
         for cause in causes:
-            yield from _cause(cause)
+            yield from _cause_lines(cause)
     if verdict.faults:
         yield "<h2>Mistakes of kafkashark: please report them</h2>"
         for fault in verdict.faults.values():
-            yield f"<p>{_text(fault_text(fault))}</p>"
-    yield from _rules(verdict)
+            yield f"<p>{_escape_text(fault_text(fault))}</p>"
+    yield from _rule_rows(verdict)
     yield "</html>"
 
 
-def _cause(cause: Cause) -> Iterator[str]:
+def _cause_lines(cause: Cause) -> Iterator[str]:
     kind = cause.kind
     first = kind.first
     rule = first.rule
     yield (
         f'<details open><summary><b class="{first.severity}">{first.severity} {rule.id}</b> '
-        f"{_text(rule.title)}, {times_text(kind.count)}, {first.rank}</summary><dl>"
+        f"{_escape_text(rule.title)}, {count_text(kind.count)}, {first.rank}</summary><dl>"
     )
-    yield f"<dt>asks</dt><dd>{_text(rule.asks)}</dd>"
+    yield f"<dt>asks</dt><dd>{_escape_text(rule.asks)}</dd>"
     for finding in kind.findings:
-        yield f"<dt>found</dt><dd>{_text(finding.found)}</dd>"
-        place = _text(place_text(finding))
-        yield f"<dt>where</dt><dd>{_text(who_text(finding))}: <code>{place}</code></dd>"
+        yield f"<dt>found</dt><dd>{_escape_text(finding.found)}</dd>"
+        place = _escape_text(location_text(finding))
+        yield f"<dt>where</dt><dd>{_escape_text(side_text(finding))}: <code>{place}</code></dd>"
         if finding.request:
-            yield f"<dt>sent</dt><dd><code>{sent_text(finding.request)}</code></dd>"
+            yield f"<dt>sent</dt><dd><code>{request_bytes_text(finding.request)}</code></dd>"
     if cause.others:
-        yield f"<dt>also</dt><dd>{_text(others_text(cause))}</dd>"
-    yield f"<dt>source</dt><dd>{_text(rule.source)}</dd></dl></details>"
+        yield f"<dt>also</dt><dd>{_escape_text(other_findings_text(cause))}</dd>"
+    yield f"<dt>source</dt><dd>{_escape_text(rule.source)}</dd></dl></details>"
 
 
-def _rules(verdict: Verdict) -> Iterator[str]:
+def _rule_rows(verdict: Verdict) -> Iterator[str]:
     yield '<h2>Rules</h2><div class="wide"><table><tr><th>rule</th><th>title</th><th>rank</th>'
     yield '<th class="n">judged</th><th class="n">broken</th><th>not judged</th></tr>'
     for rule in verdict.rules:
         tally = verdict.tallies[rule.id]
         reasons = "; ".join(f"{n:,}: {why}" for why, n in tally.unjudged.most_common())
         yield (
-            f"<tr><td>{rule.id}</td><td>{_text(rule.title)}</td><td>{rule.rank}</td>"
+            f"<tr><td>{rule.id}</td><td>{_escape_text(rule.title)}</td><td>{rule.rank}</td>"
             f'<td class="n">{tally.judged:,}</td>'
-            f'<td class="n">{tally.broken:,}</td><td>{_text(reasons)}</td></tr>'
+            f'<td class="n">{tally.broken:,}</td><td>{_escape_text(reasons)}</td></tr>'
         )
     yield "</table></div>"
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     return escape(escaped(text))

@@ -16,14 +16,14 @@ from urllib.parse import quote
 
 from conform.registry.rule import Rule
 from conform.registry.verdict import Cause, Finding, Verdict
-from conform.report.baseline import line_of
+from conform.report.baseline import baseline_line
 from conform.report.byte_regions import Region, regions_of
 from conform.report.verdict_ndjson import finding_row
-from conform.report.verdict_text import others_text, place_text, who_text
+from conform.report.verdict_text import location_text, other_findings_text, side_text
 from dissector.view.text.escape import escaped
 from dissector.view.text.value_text import json_text
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif_lines(verdict: Verdict, subject: str) -> Iterator[str]:
@@ -47,7 +47,7 @@ def sarif_lines(verdict: Verdict, subject: str) -> Iterator[str]:
         "invocations": [_invocation(verdict)],
         "results": results,
     }
-    yield json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+    yield json_text({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def _invocation(verdict: Verdict) -> dict[str, Any]:
@@ -81,8 +81,8 @@ def _result(
 ) -> dict[str, Any]:
     kind = cause.kind
     first = kind.first
-    also = f"; of the same cause, {others_text(cause)}" if cause.others else ""
-    text = escaped(f"{first.found} ({who_text(first)}){also}")
+    also = f"; of the same cause, {other_findings_text(cause)}" if cause.others else ""
+    text = escaped(f"{first.found} ({side_text(first)}){also}")
     result: dict[str, Any] = {
         "ruleId": first.rule.id,
         "ruleIndex": place,
@@ -93,7 +93,7 @@ def _result(
         ],
         "occurrenceCount": cause.count,
         "partialFingerprints": {
-            "kafkashark/v1": hashlib.sha256(line_of(kind).encode()).hexdigest()[:32]
+            "kafkashark/v1": hashlib.sha256(baseline_line(kind).encode()).hexdigest()[:32]
         },
         "properties": finding_row(kind, first),
     }
@@ -104,7 +104,7 @@ def _result(
 
 def _location(finding: Finding, subject: str, region: Region | None) -> dict[str, Any]:
     location: dict[str, Any] = {
-        "logicalLocations": [{"fullyQualifiedName": place_text(finding) or escaped(subject)}]
+        "logicalLocations": [{"fullyQualifiedName": location_text(finding) or escaped(subject)}]
     }
     physical: dict[str, Any] = {}
     if finding.capture and finding.capture != "-":

@@ -10,7 +10,7 @@ from conform.registry.verdict import Cause, Fault, Finding, Verdict
 from dissector.view.text.escape import escaped
 
 _SHOWN_BYTES = 64
-_SHOWN_OTHERS = 12
+_MAX_SHOWN_RULES = 12
 
 
 def text_lines(verdict: Verdict, subject: str) -> Iterator[str]:
@@ -44,26 +44,26 @@ def summary_line(verdict: Verdict, subject: str) -> str:
 
 def fault_text(fault: Fault) -> str:
     """Return which rule failed, how often, and where first."""
-    return f"  {times_text(fault.count)}: {escaped(f'{fault} ({fault.where})')}"
+    return f"  {count_text(fault.count)}: {escaped(f'{fault} ({fault.where})')}"
 
 
-def sent_text(request: bytes) -> str:
+def request_bytes_text(request: bytes) -> str:
     """Return the start of the bytes that were sent to a live broker, in hexadecimal."""
     dots = f" ... ({len(request):,} bytes)" if len(request) > _SHOWN_BYTES else ""
     return f"{request[:_SHOWN_BYTES].hex(' ')}{dots}"
 
 
-def others_text(cause: Cause) -> str:
+def other_findings_text(cause: Cause) -> str:
     """Return the other findings of a cause: how often, of which rules and APIs."""
     named = Counter[str]()
     for kind in cause.others:
         named[" ".join(filter(None, (kind.first.rule.id, kind.first.api)))] += kind.count
-    shown = ", ".join(f"{name} ({count:,})" for name, count in named.most_common(_SHOWN_OTHERS))
-    more = f", and {len(named) - _SHOWN_OTHERS} more" * (len(named) > _SHOWN_OTHERS)
-    return f"{times_text(cause.count - cause.kind.count)} more: {shown}{more}"
+    shown = ", ".join(f"{name} ({count:,})" for name, count in named.most_common(_MAX_SHOWN_RULES))
+    more = f", and {len(named) - _MAX_SHOWN_RULES} more" * (len(named) > _MAX_SHOWN_RULES)
+    return f"{count_text(cause.count - cause.kind.count)} more: {shown}{more}"
 
 
-def place_text(finding: Finding) -> str:
+def location_text(finding: Finding) -> str:
     """Return the location of a finding: message, connection, packet, field and bytes."""
     parts = []
     if finding.message:
@@ -82,14 +82,14 @@ def place_text(finding: Finding) -> str:
     return escaped(", ".join(parts))
 
 
-def who_text(finding: Finding) -> str:
+def side_text(finding: Finding) -> str:
     """Return the side that broke the rule, with its software, client id and address."""
     address = getattr(finding, finding.side)
     name = f'"{finding.client_id}"' if finding.client_id and finding.side is Side.CLIENT else ""
     return escaped(" ".join(filter(None, (finding.side, finding.software, name, address))))
 
 
-def times_text(count: int) -> str:
+def count_text(count: int) -> str:
     """Return a count as text."""
     return "once" if count == 1 else f"{count:,} times"
 
@@ -110,15 +110,15 @@ def _cause_lines(cause: Cause) -> Iterator[str]:
     kind = cause.kind
     first = kind.first
     rule = first.rule
-    yield f"{first.severity} {rule.id} {rule.title} ({times_text(kind.count)}; {first.rank})"
+    yield f"{first.severity} {rule.id} {rule.title} ({count_text(kind.count)}; {first.rank})"
     yield f"  asks   {rule.asks}"
     for finding in kind.findings:
         yield f"  found  {escaped(finding.found)}"
-        yield f"         {': '.join(filter(None, (who_text(finding), place_text(finding))))}"
+        yield f"         {': '.join(filter(None, (side_text(finding), location_text(finding))))}"
         if finding.request:
-            yield f"  sent   {sent_text(finding.request)}"
+            yield f"  sent   {request_bytes_text(finding.request)}"
     if cause.others:
-        yield f"  also   {others_text(cause)}"
+        yield f"  also   {other_findings_text(cause)}"
 
 
 def _unjudged_lines(verdict: Verdict) -> Iterator[str]:
@@ -128,4 +128,4 @@ def _unjudged_lines(verdict: Verdict) -> Iterator[str]:
         for why, count in verdict.tallies[rule.id].unjudged.most_common():
             rules.setdefault((why, count), []).append(rule.id)
     for (why, count), ids in rules.items():
-        yield f"  {times_text(count)}: {escaped(why)} ({' '.join(ids)})"
+        yield f"  {count_text(count)}: {escaped(why)} ({' '.join(ids)})"

@@ -16,7 +16,7 @@ import typer
 
 from dissector.cli import interrupt
 from dissector.cli.output import OutputClosed
-from dissector.errors import DissectorError, FilterError, UsageError, mistake_place
+from dissector.errors import DissectorError, FilterError, UsageError, bug_location
 from dissector.protocol.context import using
 from dissector.view.text.escape import escaped
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 Plugins = list[tuple[str, Callable[..., Any]]]
 """Further commands: their names and functions."""
 
-PLUGINS = "kafkashark.commands"
+ENTRY_POINT_GROUP = "kafkashark.commands"
 """Entry points of this group are further commands: functions as Typer takes them."""
 
 COMMANDS = ("dissect", "pairs", "streams", "records", "stats", "schema")
 """Each is a function in the module of its name."""
 
-BUG = 70
+EXIT_BUG = 70
 """Exit status where the program itself is wrong; 1 would say that a check found something."""
 
 # Typer's own copy of Click, or Click itself, according to its version.
-_USAGE: type[Exception] = typer.BadParameter.__mro__[2]
+_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -> typer.Typer:
@@ -51,11 +51,11 @@ def application(arguments: Sequence[str] = (), plugins: Plugins | None = None) -
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    named = _named(arguments)
+    named = _command_name(arguments)
     for name in [named] if named in COMMANDS else COMMANDS:
         app.command(name)(_built_in(str(name)))
     if named not in COMMANDS:
-        for name, command in _installed(named) if plugins is None else plugins:
+        for name, command in _plugin_commands(named) if plugins is None else plugins:
             # A stub that reports why a command can't be loaded takes any options.
             lenient = {"ignore_unknown_options": command.__module__ == __name__}
             app.command(name, context_settings=lenient)(command)
@@ -68,20 +68,20 @@ def _built_in(name: str) -> Callable[..., Any]:
     return command
 
 
-def _named(arguments: Sequence[str]) -> str | None:
+def _command_name(arguments: Sequence[str]) -> str | None:
     """Return the command that the arguments name."""
     return next((word for word in arguments if not word.startswith("-")), None)
 
 
-def _installed(named: str | None) -> Plugins:
+def _plugin_commands(named: str | None) -> Plugins:
     """Return the installed command of a name, or all of them where none has that name."""
     from importlib.metadata import entry_points
 
-    found = entry_points(group=PLUGINS)
-    return [(each.name, _loaded(each)) for each in found.select(name=named or "") or found]
+    found = entry_points(group=ENTRY_POINT_GROUP)
+    return [(each.name, _load_plugin(each)) for each in found.select(name=named or "") or found]
 
 
-def _loaded(plugin: EntryPoint) -> Callable[..., Any]:
+def _load_plugin(plugin: EntryPoint) -> Callable[..., Any]:
     """Load a command; where that fails, as another module has its name, it says so when called."""
     try:
         command: Callable[..., Any] = plugin.load()
@@ -91,11 +91,11 @@ def _loaded(plugin: EntryPoint) -> Callable[..., Any]:
         place = found and found.origin
         what = f"{plugin.name} can't be loaded: {type(error).__name__}: {error}"
         hint = f" ({package!r} is {place} here)" if place else ""
-        return _broken(what + hint)
+        return _failing_command(what + hint)
     return command
 
 
-def _broken(what: str) -> Callable[..., Any]:
+def _failing_command(what: str) -> Callable[..., Any]:
     def command(words: Annotated[list[str] | None, typer.Argument()] = None) -> None:
         raise UsageError(what)
 
@@ -135,42 +135,42 @@ def main(arguments: list[str] | None = None, plugins: Plugins | None = None) -> 
     mask = os.umask(0o077)  # options may narrow it
     os.umask(mask)
     try:
-        with interrupt.restored(), using(None):
+        with interrupt.restored_handler(), using(None):
             status = _run(words, plugins)
-            return interrupt.STATUS if interrupt.asked() else status
+            return interrupt.STATUS if interrupt.is_interrupted() else status
     finally:
         os.umask(mask)
 
 
 def _run(words: Sequence[str], plugins: Plugins | None) -> int:
     try:
-        _speak_utf8()
+        _use_utf8()
         run = application(words, plugins)
-        if _named(words) not in COMMANDS:
-            interrupt.default()
+        if _command_name(words) not in COMMANDS:
+            interrupt.use_default_handler()
         status = run(args=words, prog_name="kafkashark", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except FilterError as error:
-        return _say(*error.shown().split("\n"))
+        return _print_error(*error.shown().split("\n"))
     except DissectorError as error:
         # A pipe that was left before it gave a capture is no bad one.
-        return interrupt.STATUS if interrupt.asked() else _say(str(error))
-    except _USAGE as error:
-        return _usage(error)
+        return interrupt.STATUS if interrupt.is_interrupted() else _print_error(str(error))
+    except _USAGE_ERROR as error:
+        return _report_usage_error(error)
     except (KeyboardInterrupt, typer.Abort):
         return interrupt.STATUS
     except (OutputClosed, BrokenPipeError):
-        _leave_stdout()
+        _discard_stdout()
         return 128 + signal.SIGPIPE
     except OSError as error:
-        _leave_stdout()
-        return _say(f"{error.filename or 'output'}: {error.strerror or error}")
+        _discard_stdout()
+        return _print_error(f"{error.filename or 'output'}: {error.strerror or error}")
     except Exception as error:
-        return _bug(error)
+        return _report_bug(error)
 
 
-def _speak_utf8() -> None:
+def _use_utf8() -> None:
     """Write UTF-8 wherever we run: JSON is nothing else, and no text may stop the output."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, as with `>&-`
@@ -180,34 +180,34 @@ def _speak_utf8() -> None:
             reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def _leave_stdout() -> None:
+def _discard_stdout() -> None:
     """Let what is still buffered go nowhere: at exit it would fail once more, with a traceback."""
     with suppress(OSError, ValueError):  # it is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _usage(error: Any) -> int:
+def _report_usage_error(error: Any) -> int:
     """Say what is wrong with the words of the command; without any, print the help."""
     context = getattr(error, "ctx", None)
     if context is not None and type(error).__name__ == "NoArgsIsHelpError":
-        return _tell(context.get_help())
+        return _print_stderr(context.get_help())
     command = f" ({context.command_path} --help)" if context is not None else ""
-    return _say(f"{error.format_message()}{command}")
+    return _print_error(f"{error.format_message()}{command}")
 
 
-def _bug(error: Exception) -> int:
+def _report_bug(error: Exception) -> int:
     """Say in one line where this program failed."""
-    where = mistake_place(error)
-    _say(f"a mistake in kafkashark itself: {type(error).__name__} in {where}: {error}")
-    return BUG
+    where = bug_location(error)
+    _print_error(f"a mistake in kafkashark itself: {type(error).__name__} in {where}: {error}")
+    return EXIT_BUG
 
 
-def _say(*lines: str) -> int:
+def _print_error(*lines: str) -> int:
     """Say what is wrong; what is quoted may come from anywhere, so it is escaped."""
-    return _tell("kafkashark: " + "\n".join(map(escaped, lines)))
+    return _print_stderr("kafkashark: " + "\n".join(map(escaped, lines)))
 
 
-def _tell(text: str) -> int:
+def _print_stderr(text: str) -> int:
     with suppress(OSError):  # nobody listens
         print(text, file=sys.stderr)
     return 2

@@ -66,7 +66,7 @@ def dissect(
 
     -T parquet has a row for each field of each message.
     """
-    options.one_of(form, FORMATS, "-T")
+    options.check_choice(form, FORMATS, "-T")
     if (form == "fields") != bool(fields):
         raise UsageError("-T fields and -e NAME go together")
     if form != "text" and (verbose or bytes_too):
@@ -74,16 +74,16 @@ def dissect(
     check_parquet(form, output)
     names = _names(fields or [])
     source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
-    source.explains = True
+    source.explains_no_kafka = True
     if form == "parquet":
         _write_fields(source, output, show_secrets)
         return
     source.capture.options.live = True
     if form == "ndjson":
-        write_rows(_parts(source, show_secrets), "ndjson", output, (), ())
+        write_rows(_json_parts(source, show_secrets), "ndjson", output, (), ())
         return
     if form == "fields":
-        lines = _field_lines(_in_order(source), names, show_secrets)
+        lines = _field_lines(_messages_in_order(source), names, show_secrets)
     else:
         lines = _text_lines(source, verbose, bytes_too, show_secrets)
     write_lines(lines, output)
@@ -96,7 +96,7 @@ def _write_fields(source: options.Source, output: str | None, show_secrets: bool
     write_frames(source.field_frames(show_secrets), field_schema(), output)
 
 
-def _parts(source: options.Source, show_secrets: bool) -> Iterator[TablePart]:
+def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePart]:
     """Yield the rows of messages in the order of the capture's packets."""
     from dissector.engine.reading.packet_order_buffer import OrderedBatch, PacketOrderBuffer
     from dissector.view.json.message_rows import AnyWindow, ObjectWindow, TableWindow, message_rows
@@ -120,29 +120,29 @@ def _parts(source: options.Source, show_secrets: bool) -> Iterator[TablePart]:
         if early:
             window.packets[window.shown_by(early), REQUEST] = NONE
         yield from rows(waiting.add(window, window.packets))
-        requests = ObjectWindow(list(early.to_show(source.waiting())))
+        requests = ObjectWindow(list(early.to_show(source.in_flight())))
         yield from rows(waiting.add(requests, requests.packets))
-        yield from rows(waiting.ready(source.low_water))
+        yield from rows(waiting.ready(source.low_watermark))
     yield from rows(waiting.drain())
 
 
-def _in_order(source: options.Source) -> Iterator[OrderedMessage]:
+def _messages_in_order(source: options.Source) -> Iterator[OrderedMessage]:
     """Yield the messages of a capture in the order of its packets."""
     order, early = PacketOrder(), LiveRequests(source.passes)
     for window in source.passing():
         for exchange in window:
             shown = early.has_shown(exchange.connection, exchange.request_offset)
             yield from order.add(exchange, request_shown=shown)
-        for exchange in early.to_show(source.waiting()):
+        for exchange in early.to_show(source.in_flight()):
             yield from order.add(exchange)
-        yield from order.ready(source.low_water)
+        yield from order.ready(source.low_watermark)
     yield from order.drain()
 
 
 def _text_lines(
     source: options.Source, verbose: bool, bytes_too: bool, show_secrets: bool
 ) -> Iterator[str]:
-    for each in _in_order(source):
+    for each in _messages_in_order(source):
         yield message_line(_seen(each), source.begin_ns)
         if verbose:
             request = each.exchange.request if each.message.kind == "response" else None
@@ -153,12 +153,12 @@ def _text_lines(
                 show_secrets=show_secrets,
             )
         if bytes_too:
-            yield from hexdump(each.message.frame, masked=_hidden(each, show_secrets))
+            yield from hexdump(each.message.frame, masked=_masked_ranges(each, show_secrets))
         if verbose or bytes_too:
             yield ""
 
 
-def _hidden(each: OrderedMessage, show_secrets: bool) -> list[tuple[int, int]]:
+def _masked_ranges(each: OrderedMessage, show_secrets: bool) -> list[tuple[int, int]]:
     if show_secrets:
         return []
     if each.exchange.is_token:
@@ -230,12 +230,12 @@ def _field_lines(
     heard: Iterator[OrderedMessage], names: list[Name], show_secrets: bool
 ) -> Iterator[str]:
     for each in heard:
-        row = _Side(each, show_secrets)
+        row = _MessageColumns(each, show_secrets)
         cells = [",".join(_cell(value) for value in values_of(row, name)) for name in names]
         yield "\t".join(cells)
 
 
-class _Side:
+class _MessageColumns:
     """What `-e` may show of one message: its own body, and the columns of its exchange."""
 
     def __init__(self, each: OrderedMessage, show_secrets: bool) -> None:

@@ -18,70 +18,70 @@ from dissector.capture.formats.byte_source import StopSignal
 
 STATUS = 128 + signal.SIGINT
 
-_stops: list[StopSignal] = []
+_stop_signals: list[StopSignal] = []
 """What the first Ctrl-C asks; empty where no capture is read."""
 
-_unfinished: set[Path] = set()
+_partial_files: set[Path] = set()
 """Files that nobody shall find if the process ends at once."""
 
 
 @contextmanager
-def restored() -> Iterator[None]:
+def restored_handler() -> Iterator[None]:
     """Leave the signal at the end as it was at the beginning."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
-        _stops.clear()
-        _handle(before)
+        _stop_signals.clear()
+        _set_handler(before)
 
 
-def default() -> None:
+def use_default_handler() -> None:
     """Have Ctrl-C raise `KeyboardInterrupt`, for what handles that itself."""
-    _handle(signal.default_int_handler)
+    _set_handler(signal.default_int_handler)
 
 
-def stops() -> StopSignal:
+def new_stop_signal() -> StopSignal:
     """Return what Ctrl-C asks for the end from now on."""
     stop = StopSignal()
-    _stops.append(stop)
-    _handle(_ask)
+    _stop_signals.append(stop)
+    _set_handler(_on_sigint)
     return stop
 
 
-def asked() -> bool:
+def is_interrupted() -> bool:
     """Return whether Ctrl-C has ended the reading."""
-    return any(stop.is_requested for stop in _stops)
+    return any(stop.is_requested for stop in _stop_signals)
 
 
-def renew() -> None:
+def reinstall_handler() -> None:
     """Take the signal back from a library that has taken it when it was loaded."""
-    if _stops:
-        _handle(_ask)
+    if _stop_signals:
+        _set_handler(_on_sigint)
 
 
 @contextmanager
-def removed_if_ended(path: Path) -> Iterator[None]:
+def removed_on_exit(path: Path) -> Iterator[None]:
     """Remove a file where the process ends before the file is whole."""
-    _unfinished.add(path)
+    _partial_files.add(path)
     try:
         yield
     finally:
-        _unfinished.discard(path)
+        _partial_files.discard(path)
         path.unlink(missing_ok=True)
 
 
-def _ask(number: int, frame: FrameType | None) -> None:
-    if asked():
-        for path in _unfinished:
+def _on_sigint(number: int, frame: FrameType | None) -> None:
+    if is_interrupted():
+        for path in _partial_files:
             with suppress(OSError):
                 path.unlink()
         os._exit(STATUS)
-    for stop in _stops:
+    for stop in _stop_signals:
         stop.request()
 
 
-def _handle(handler: signal._HANDLER) -> None:
+def _set_handler(handler: signal._HANDLER) -> None:
     # In another thread signals can't be set; who has them ignored, as nohup, keeps it so.
     with suppress(ValueError):
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:

@@ -27,7 +27,7 @@ from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.exchange_table import Exchanges, Ints
 from dissector.engine.tables.frames import Row, RowBatch, TablePart
 from dissector.errors import Problem, UsageError
-from dissector.protocol.definitions.sources import VARIABLE, use_sources
+from dissector.protocol.definitions.sources import SCHEMAS_VARIABLE, use_sources
 from dissector.view.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ Schemas = Annotated[
         metavar="JAR|DIR",
         callback=_use_schemas,
         help="Message definitions over the built-in ones: kafka-clients' JAR, or a folder of JSON "
-        f"files. May be given more than once; by default those of ${VARIABLE}.",
+        f"files. May be given more than once; by default those of ${SCHEMAS_VARIABLE}.",
         show_default=False,
     ),
 ]
@@ -140,18 +140,19 @@ class Source:
         capture: The capture.
         filter: Only the exchanges that it lets pass are given.
         problems: How many problems of the files were told.
-        low_water: The first packet whose messages may still come in later windows.
-        of_records: Of the records of those exchanges only those that it lets pass are wanted.
-        explains: Whether to say on stderr that there is no Kafka, where nothing else says so.
+        low_watermark: The first packet whose messages may still come in later windows.
+        record_filter: Of the records of those exchanges only those that it lets pass are wanted.
+        explains_no_kafka: Whether to say on stderr that there is no Kafka, where nothing else says
+            so.
     """
 
     capture: Capture
     filter: Filter | None = None
     problems: int = 0
-    low_water: int = 0
-    of_records: Filter | None = None
-    explains: bool = False
-    _waiting: Exchanges | None = None
+    low_watermark: int = 0
+    record_filter: Filter | None = None
+    explains_no_kafka: bool = False
+    _in_flight: Exchanges | None = None
 
     @cached_property
     def is_live(self) -> bool:
@@ -159,7 +160,7 @@ class Source:
         return any(map(_is_pipe, self.capture.paths))
 
     @property
-    def side_by_side(self) -> int:
+    def parallel_parts(self) -> int:
         """How many parts may be written side by side; what comes by a pipe is written at once."""
         return 1 if self.is_live or "-" in self.capture.paths else self.capture.options.jobs
 
@@ -168,13 +169,13 @@ class Source:
         """When the first packet of the capture was captured."""
         return 0 if self.capture.reading is None else self.capture.reading.source.begin_ns
 
-    def waiting(self) -> Iterator[Exchange] | None:
+    def in_flight(self) -> Iterator[Exchange] | None:
         """
         Return the requests of a pipe that wait for their answers.
 
         None where nobody knows whether more packets come, as from files.
         """
-        reading, table = self.capture.reading, self._waiting
+        reading, table = self.capture.reading, self._in_flight
         if table is None or reading is None:
             return None
         names = self.capture.names
@@ -216,7 +217,7 @@ class Source:
         """Yield what passes, window by window: with the columns of `pairs`, or as objects."""
         for window in self.each_window(gleaning=True):
             chosen = self._chosen(window)
-            columns = self.capture.columns_of(window) if self._is_plain(window) else None
+            columns = self.capture.columns_of(window) if self._is_bulk(window) else None
             if chosen is not None:
                 yield window.exchanges.rows(chosen[1]), chosen[0].rows(chosen[1])
             elif columns is not None:
@@ -224,7 +225,7 @@ class Source:
             else:
                 yield self._passing(window)
 
-    def _is_plain(self, window: Window) -> bool:
+    def _is_bulk(self, window: Window) -> bool:
         """Tell whether all of a window is wanted, and that is much."""
         return self.filter is None and is_bulk_worthwhile(window.exchanges)
 
@@ -234,7 +235,7 @@ class Source:
         """Yield records; see `Capture`."""
         for window in self.each_window(gleaning=self.filter is not None):
             chosen = self._chosen(window)
-            if self.of_records is not None or (self.filter and chosen is None):
+            if self.record_filter is not None or (self.filter and chosen is None):
                 yield from map(rows, self._passing(window, chosen))
                 continue
             if chosen is not None:
@@ -284,19 +285,19 @@ class Source:
             for window in self.capture.windows(gleaning=gleaning):
                 progress.clear()
                 for name, problem in window.problems:
-                    self._tell(name, problem)
-                self._waiting = window.in_flight
+                    self._report_problem(name, problem)
+                self._in_flight = window.in_flight
                 # All that is shown of a live capture is shown at once.
-                self.low_water = window.low_watermark if window.in_flight is None else NEVER
+                self.low_watermark = window.low_watermark if window.in_flight is None else NEVER
                 yield window
                 del window  # its memory, while the next one is waited for
                 if self.is_live or "-" in self.capture.paths or sys.stdout.isatty():
                     sys.stdout.flush()
                 progress.show()
-        if self.explains and not self.capture.options.stop.is_requested:
-            self._explain()
+        if self.explains_no_kafka and not self.capture.options.stop.is_requested:
+            self._explain_no_kafka()
 
-    def _explain(self) -> None:
+    def _explain_no_kafka(self) -> None:
         """Say on stderr why a capture without Kafka gave nothing."""
         reading = self.capture.reading
         if reading is None or not reading.packets:
@@ -310,7 +311,7 @@ class Source:
         hint = f"; {tls:,} of these are encrypted (TLS), which is not decrypted" if tls else ""
         print(f"kafkashark: {what}{ports}{hint}", file=sys.stderr)
 
-    def _tell(self, name: str, problem: Problem) -> None:
+    def _report_problem(self, name: str, problem: Problem) -> None:
         self.problems += 1
         place = "" if problem.position is None else f" at byte {problem.position:,}"
         print("kafkashark:", escaped(f"{name}: {problem.what}{place}"), file=sys.stderr)
@@ -354,9 +355,9 @@ def source(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,
         jobs=jobs or cores(),
-        stop=interrupt.stops(),
+        stop=interrupt.new_stop_signal(),
     )
-    return Source(Capture(captures, options), chosen, of_records=of_records)
+    return Source(Capture(captures, options), chosen, record_filter=of_records)
 
 
 def _is_pipe(capture: str) -> bool:
@@ -374,7 +375,7 @@ def _is_same_file(capture: str, output: str) -> bool:
         return False
 
 
-def one_of(value: str, allowed: tuple[str, ...], option: str) -> str:
+def check_choice(value: str, allowed: tuple[str, ...], option: str) -> str:
     """
     Return the value of an option that has few.
 

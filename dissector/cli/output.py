@@ -32,7 +32,7 @@ class OutputClosed(Exception):
 
 
 @contextmanager
-def opened(output: str | None) -> Iterator[TextIO]:
+def open_text(output: str | None) -> Iterator[TextIO]:
     """Open what text is written to: a file, or stdout."""
     try:
         if output is None or output == "-":
@@ -45,7 +45,7 @@ def opened(output: str | None) -> Iterator[TextIO]:
         raise OutputClosed from None
 
 
-def begun(items: Iterable[Item]) -> Iterator[Item]:
+def prefetch_first(items: Iterable[Item]) -> Iterator[Item]:
     """Take the first item at once, so that input which can't be read costs no output file."""
     rest = iter(items)
     return chain(list(islice(rest, 1)), rest)
@@ -53,8 +53,8 @@ def begun(items: Iterable[Item]) -> Iterator[Item]:
 
 def write_lines(lines: Iterable[str], output: str | None, end: str = "\n") -> None:
     """Write lines, each with its end."""
-    lines = begun(lines)
-    with opened(output) as file:
+    lines = prefetch_first(lines)
+    with open_text(output) as file:
         file.writelines(line + end for line in lines)
 
 
@@ -99,22 +99,22 @@ def write_rows(
             text = csv_text(parts, columns, jobs)
         case _:
             text = table_text(parts, shown, terminal_width=terminal_width(output), live=live)
-    text = begun(text)
-    with _opened_binary(output) as file:
+    text = prefetch_first(text)
+    with _open_binary(output) as file:
         for piece in text:
             file.write(piece)
 
 
 @contextmanager
-def _opened_whole(output: str | None) -> Iterator[BinaryIO]:
+def _open_atomic(output: str | None) -> Iterator[BinaryIO]:
     """Open what bytes are written to; a file has its name once all of it is written."""
     path = Path(output or "-").resolve()
     if output in (None, "-") or (path.exists() and not path.is_file()):
-        with _opened_binary(output) as file:
+        with _open_binary(output) as file:
             yield file
         return
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with interrupt.removed_if_ended(part):
+    with interrupt.removed_on_exit(part):
         try:
             file = part.open("wb")
         except OSError as error:
@@ -128,7 +128,7 @@ def _opened_whole(output: str | None) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _opened_binary(output: str | None) -> Iterator[BinaryIO]:
+def _open_binary(output: str | None) -> Iterator[BinaryIO]:
     """Open what bytes are written to: a file, or stdout."""
     try:
         if output is None or output == "-":
@@ -169,10 +169,10 @@ def write_frames(
     from polars.exceptions import PolarsError
     from polars.io.plugins import register_io_source
 
-    interrupt.renew()
-    frames = begun(frames)
-    with _opened_whole(output) as file:
-        target: Any = _Target(file)  # polars writes to it, whatever its types say
+    interrupt.reinstall_handler()
+    frames = prefetch_first(frames)
+    with _open_atomic(output) as file:
+        target: Any = _ErrorKeepingFile(file)  # polars writes to it, whatever its types say
         try:
             rows = register_io_source(lambda *_: frames, schema=dict(schema))
             # A sixth less work than the usual level, for files that are a twentieth larger.
@@ -184,12 +184,12 @@ def write_frames(
             raise target.failed from None
 
 
-class _Target(io.RawIOBase):
+class _ErrorKeepingFile(io.RawIOBase):
     """Hands bytes on, and remembers why it can't."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self.failed: OSError | None = None
+        self.error: OSError | None = None
 
     def writable(self) -> bool:
         return True
@@ -198,5 +198,5 @@ class _Target(io.RawIOBase):
         try:
             return self._file.write(data)
         except OSError as error:
-            self.failed = error
+            self.error = error
             raise

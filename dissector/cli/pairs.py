@@ -56,12 +56,12 @@ def pairs(
     show_secrets: options.ShowSecrets = False,
 ) -> None:
     """Print a row for each request with its response."""
-    options.one_of(form, ROW_FORMATS, "-T")
+    options.check_choice(form, ROW_FORMATS, "-T")
     if bodies and form == "table":
         raise UsageError("--bodies goes with -T ndjson, csv or parquet")
     check_parquet(form, output)
     source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
-    source.explains = True
+    source.explains_no_kafka = True
     columns = COLUMNS + BODIES if bodies else COLUMNS
     names = sort_names(sort, columns) if sort is not None else []
     parts: Iterable[TablePart] = source.parts()
@@ -72,7 +72,7 @@ def pairs(
     if form == "parquet":
         write_parquet(parts, _schema(bodies), output)
     else:
-        jobs = 1 if bodies or names else source.side_by_side
+        jobs = 1 if bodies or names else source.parallel_parts
         write_rows(parts, form, output, columns, SHOWN, jobs, live=source.is_live)
 
 

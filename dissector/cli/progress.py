@@ -18,9 +18,9 @@ class Progress:
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
-        self._begun = time.monotonic()
+        self._start_s = time.monotonic()
         self._shown = False
-        self._total = _size(capture.paths)
+        self._total_bytes = _total_size(capture.paths)
 
     def __enter__(self) -> Progress:
         return self
@@ -38,10 +38,10 @@ class Progress:
         reading = self._capture.reading
         if reading is None or not sys.stderr.isatty():
             return
-        passed = time.monotonic() - self._begun
+        passed = time.monotonic() - self._start_s
         if passed < PATIENCE_S:
             return
-        share = f" of {self._total / 1e6:,.0f} MB" if self._total else ""
+        share = f" of {self._total_bytes / 1e6:,.0f} MB" if self._total_bytes else ""
         read = f"{reading.source.bytes_read / 1e6:,.0f} MB{share}"
         text = f"{read}, {reading.packets:,} packets, {passed:.0f} s"
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
@@ -54,7 +54,7 @@ class Progress:
             self._shown = False
 
 
-def _size(paths: list[str]) -> int:
+def _total_size(paths: list[str]) -> int:
     """Return the size of all files together; 0 where one of them has none, as standard input."""
     sizes = [Path(path).stat().st_size if Path(path).is_file() else 0 for path in paths]
     return sum(sizes) if all(sizes) else 0

@@ -62,15 +62,15 @@ def records(
     show_secrets: options.ShowSecrets = False,
 ) -> None:
     """Print a row for each record that was produced or fetched."""
-    options.one_of(form, ROW_FORMATS, "-T")
+    options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
     source = options.source(
         captures, filter_text, ports, max_frame_bytes, output, jobs, records=True
     )
     shown = {"parquet": _with_bytes, "ndjson": record_json}.get(form, record_text)
     names = sort_names(sort, COLUMNS) if sort is not None else []
-    source.explains = True
-    chosen = source.of_records
+    source.explains_no_kafka = True
+    chosen = source.record_filter
     parts = source.record_parts(is_own_topic, lambda each: _rows(each, chosen, show_secrets))
     if names:
         parts = iter([sorted_part(parts, names)])
@@ -81,7 +81,7 @@ def records(
         write_rows(parts, form, output, COLUMNS, SHOWN, live=source.is_live)
 
 
-class _Record:
+class _RecordColumns:
     """A record with its exchange, as a filter sees them."""
 
     def __init__(self, exchange: Exchange, row: Row) -> None:
@@ -95,10 +95,10 @@ class _Record:
         return self._exchange.body(kind)
 
 
-def _rows(exchange: Exchange, chosen: Filter | None, show_secrets: bool) -> Iterator[Row]:
+def _rows(exchange: Exchange, record_filter: Filter | None, show_secrets: bool) -> Iterator[Row]:
     """Yield the records of an exchange that pass, those of Kafka's own topics decoded."""
     for row in record_rows(exchange):
-        if chosen is not None and not chosen.matches(_Record(exchange, row)):
+        if record_filter is not None and not record_filter.matches(_RecordColumns(exchange, row)):
             continue
         decoded = decoded_record(row["topic"], row["key"], row["value"], show_secrets)
         if decoded is not None:

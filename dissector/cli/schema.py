@@ -36,21 +36,23 @@ def schema(
     schemas: options.Schemas = None,
 ) -> None:
     """Print the declaration of an API at a version; of all APIs, their names and versions."""
-    options.one_of(form, FORMATS, "-T")
-    chosen = all_apis() if name is None else [_found(name)]
+    options.check_choice(form, FORMATS, "-T")
+    chosen = all_apis() if name is None else [_find_api(name)]
     if version is not None and version not in chosen[0].request.versions:
-        known = chosen[0].request.known
+        known = chosen[0].request.versions_text
         raise UsageError(f"{chosen[0].name} has no version {version}; known: {known}")
     if form == "ndjson":
         lines: Iterator[str] = (json_text(row) for row in _rows(chosen, version))
     elif name is None:
         lines = table_lines(map(_overview, chosen), list(_overview(chosen[0])))
     else:
-        lines = _text(chosen[0], chosen[0].request.versions.high if version is None else version)
+        lines = _declaration_lines(
+            chosen[0], chosen[0].request.versions.high if version is None else version
+        )
     write_lines(lines, output)
 
 
-def _found(name: str) -> Api:
+def _find_api(name: str) -> Api:
     keys = {known.lower(): key for known, key in api_keys().items()}
     key = int(name) if name.isdecimal() else keys.get(name.lower())
     found = None if key is None else api(key)
@@ -66,7 +68,7 @@ def _overview(each: Api) -> dict[str, Any]:
     return {
         "api_key": each.key,
         "api": each.name,
-        "versions": each.request.known,
+        "versions": each.request.versions_text,
         "flexible": "never" if never else f"{low}+",
     }
 
@@ -82,7 +84,7 @@ def _rows(chosen: list[Api], version: int | None) -> Iterator[dict[str, Any]]:
                     "kind": kind,
                     "version": at,
                     "flexible": at in declared.flexible,
-                    "fields": [_field(path, f, at) for path, f in declared.lines(at)],
+                    "fields": [_field(path, f, at) for path, f in declared.iter_fields(at)],
                 }
 
 
@@ -95,12 +97,13 @@ def _field(path: str, field: Field, version: int) -> dict[str, Any]:
     }
 
 
-def _text(each: Api, version: int) -> Iterator[str]:
+def _declaration_lines(each: Api, version: int) -> Iterator[str]:
     for kind in KINDS:
         declared = each.schema(kind)
         flexible = ", flexible" if version in declared.flexible else ""
-        yield f"{each.name} {kind} v{version} (key {each.key}, known: {declared.known}{flexible})"
-        for path, field in declared.lines(version):
+        known = f"known: {declared.versions_text}{flexible}"
+        yield f"{each.name} {kind} v{version} (key {each.key}, {known})"
+        for path, field in declared.iter_fields(version):
             depth = path.count(".") + 1
             marks = [
                 *(["nullable"] if version in field.null else []),

@@ -53,16 +53,16 @@ def sort_names(text: str, columns: Sequence[str]) -> list[str]:
 
 def sorted_rows(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:
     """Return rows sorted by columns."""
-    return sorted(rows, key=lambda row: [_sortable(row[name]) for name in names])
+    return sorted(rows, key=lambda row: [_sort_key(row[name]) for name in names])
 
 
 def sorted_part(parts: Iterable[TablePart], names: Sequence[str]) -> TablePart:
     """Return the rows of all parts sorted by columns."""
     joining, rows = ColumnConcatenator(), list[Row]()
-    of_columns, of_rows = [_NOWHERE], [_NOWHERE]
+    of_columns, of_rows = [_NO_INDICES], [_NO_INDICES]
     total = 0
     for part in parts:
-        at, between, count = _NOWHERE, list[Row](), 0
+        at, between, count = _NO_INDICES, list[Row](), 0
         if isinstance(part, (Mapping, MixedRows)):
             columns = part.columns if isinstance(part, MixedRows) else part
             joining.add(columns)
@@ -79,19 +79,19 @@ def sorted_part(parts: Iterable[TablePart], names: Sequence[str]) -> TablePart:
         of_rows.append(total + at + np.arange(len(at)))
         rows += between
         total += count + len(between)
-    return _in_order(joining.columns(), rows, names, np.concatenate([*of_columns, *of_rows]))
+    return _sort_mixed(joining.columns(), rows, names, np.concatenate([*of_columns, *of_rows]))
 
 
-_NOWHERE = np.zeros(0, np.int64)
+_NO_INDICES = np.zeros(0, np.int64)
 
 
-def _in_order(columns: Columns, rows: list[Row], names: Sequence[str], number: Ints) -> TablePart:
+def _sort_mixed(columns: Columns, rows: list[Row], names: Sequence[str], number: Ints) -> TablePart:
     """Sort rows in columns and rows one by one; where they are equal, by their numbers."""
     if not columns:
         return sorted_rows(rows, names)
     keys: list[NDArray[Any]] = [number]
     for name in reversed(names):
-        keys += _keys(columns[name], [row[name] for row in rows])
+        keys += _sort_keys(columns[name], [row[name] for row in rows])
     order = np.lexsort(keys)
     count = row_count(columns)
     alone = order >= count
@@ -104,7 +104,7 @@ def _in_order(columns: Columns, rows: list[Row], names: Sequence[str], number: I
     return MixedRows(out, [place for place, _ in between], [some for _, some in between])
 
 
-def _keys(column: Column, more: list[Any]) -> Keys:
+def _sort_keys(column: Column, more: list[Any]) -> Keys:
     """Return the keys of a column, and those of more values behind."""
     keys: NDArray[Any]
     match column:
@@ -115,10 +115,10 @@ def _keys(column: Column, more: list[Any]) -> Keys:
             there = keys >= 0
         case Integers(values):
             keys = np.append(values, np.array([NONE if v is None else v for v in more], np.int64))
-            there = _there(values, more)
+            there = _is_present(values, more)
         case Milliseconds(values_ns):
             keys = np.append(values_ns / 1e6, [0.0 if v is None else v for v in more])
-            there = _there(values_ns, more)
+            there = _is_present(values_ns, more)
         case _:
             some: list[Any] = [column.value(row) for row in range(len(column))]
             if isinstance(column, JsonTexts):
@@ -129,14 +129,14 @@ def _keys(column: Column, more: list[Any]) -> Keys:
     return np.where(there, keys, 0), there
 
 
-def _there(values: Ints, more: list[Any]) -> NDArray[np.bool_]:
+def _is_present(values: Ints, more: list[Any]) -> NDArray[np.bool_]:
     there = [value is not None for value in more]
     return np.concatenate([values != NONE, np.array(there, np.bool_)])
 
 
 def _ranks(values: Sequence[Any]) -> Ints:
     """Return for each value how many smaller ones there are about; -1 for null."""
-    keys = [_sortable(value) for value in values]
+    keys = [_sort_key(value) for value in values]
     ranks = np.full(len(values), -1, np.int64)
     last: Any = None
     rank = -1
@@ -148,7 +148,7 @@ def _ranks(values: Sequence[Any]) -> Ints:
     return ranks
 
 
-def _sortable(value: Any) -> tuple[int, Any]:
+def _sort_key(value: Any) -> tuple[int, Any]:
     """Return what a value is sorted by; values of different types never meet."""
     match value:
         case None:
@@ -160,6 +160,6 @@ def _sortable(value: Any) -> tuple[int, Any]:
         case bytes():
             return 3, value
         case list():
-            return 4, [_sortable(each) for each in value]
+            return 4, [_sort_key(each) for each in value]
         case _:
             return 5, json_text(value)

@@ -28,7 +28,7 @@ def stats(
     jobs: options.Jobs = None,
 ) -> None:
     """Print response times and errors per API, client, topic, broker; and the capture's health."""
-    options.one_of(form, FORMATS, "-T")
+    options.check_choice(form, FORMATS, "-T")
     source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
     report = Statistics()
     for part in source.parts():

@@ -14,7 +14,7 @@ from dissector.protocol.messages import Message
 MAX_OPEN_FILES = 100
 SIZE_BYTES = 4
 BLANK = b"*"
-BLANKS = 1 << 16
+BLANK_CHUNK_BYTES = 1 << 16
 """As many are written at a time."""
 
 
@@ -32,13 +32,13 @@ class StreamFiles:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._show_secrets = show_secrets
-        self._open: OrderedDict[tuple[int, int], BinaryIO] = OrderedDict()
-        self._known: set[tuple[int, int]] = set()
+        self._open_files: OrderedDict[tuple[int, int], BinaryIO] = OrderedDict()
+        self._created: set[tuple[int, int]] = set()
         self._sizes: dict[tuple[int, int], int] = {}
         # Of each gap: where it begins, how long it is, how much is missing before it.
         self._gaps: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
-        self._hidden: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        self._framed: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._secret_ranges: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._frame_ranges: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self._closed = False
 
     def __enter__(self) -> StreamFiles:
@@ -48,7 +48,7 @@ class StreamFiles:
         if not self._closed:
             self.close(keep=set())
 
-    def take(self, connection: int, side: int, data: bytes | None, length: int) -> None:
+    def write(self, connection: int, side: int, data: bytes | None, length: int) -> None:
         """Write the next bytes of a stream; None is a gap."""
         key = connection, side
         if data is None:
@@ -59,32 +59,32 @@ class StreamFiles:
             self._file(key).write(data)
         self._sizes[key] = self._sizes.get(key, 0) + length
 
-    def hide(self, exchange: Exchange) -> None:
+    def add_secrets(self, exchange: Exchange) -> None:
         """Take note of the secrets in an exchange."""
         if self._show_secrets:
             return
         for side in range(2):
-            self._framed.setdefault((exchange.connection, side), [])
+            self._frame_ranges.setdefault((exchange.connection, side), [])
         for message in exchange.messages:
             offset, side = exchange.place_of(message)
             key = exchange.connection, side
             begin = offset + SIZE_BYTES
-            _add(self._framed[key], offset, begin + len(message.frame))
-            for start, end in _secret(exchange, message):
-                self._hidden.setdefault(key, []).append((begin + start, begin + end))
+            _append_range(self._frame_ranges[key], offset, begin + len(message.frame))
+            for start, end in _frame_secrets(exchange, message):
+                self._secret_ranges.setdefault(key, []).append((begin + start, begin + end))
 
     def close(self, keep: set[int]) -> None:
         """Close the files, take away those of other connections, and blank the secrets."""
-        for file in self._open.values():
+        for file in self._open_files.values():
             file.close()
-        self._open.clear()
-        for key in [key for key in self._known if key[0] not in keep]:
-            self._known.discard(key)
+        self._open_files.clear()
+        for key in [key for key in self._created if key[0] not in keep]:
+            self._created.discard(key)
             self._path(key).unlink()
-        for key, framed in self._framed.items():
-            if key in self._known:
-                outside = _outside(framed, self._sizes[key])
-                self._blank(key, [*self._hidden.get(key, ()), *outside])
+        for key, framed in self._frame_ranges.items():
+            if key in self._created:
+                outside = _complement(framed, self._sizes[key])
+                self._blank(key, [*self._secret_ranges.get(key, ()), *outside])
         self._closed = True
 
     def _blank(self, key: tuple[int, int], ranges: list[tuple[int, int]]) -> None:
@@ -92,12 +92,12 @@ class StreamFiles:
         with self._path(key).open("r+b") as file:
             size = file.seek(0, 2)
             for start, end in ranges:
-                first, last = self._place(key, start), min(self._place(key, end), size)
+                first, last = self._file_offset(key, start), min(self._file_offset(key, end), size)
                 file.seek(first)
-                for at in range(first, last, BLANKS):
-                    file.write(BLANK * min(BLANKS, last - at))
+                for at in range(first, last, BLANK_CHUNK_BYTES):
+                    file.write(BLANK * min(BLANK_CHUNK_BYTES, last - at))
 
-    def _place(self, key: tuple[int, int], offset: int) -> int:
+    def _file_offset(self, key: tuple[int, int], offset: int) -> int:
         """Return where a byte of the stream lies in the file."""
         gaps = self._gaps.get(key)
         number = bisect_left(gaps, (offset, 0, 0)) if gaps else 0
@@ -111,24 +111,24 @@ class StreamFiles:
 
     def _file(self, key: tuple[int, int]) -> BinaryIO:
         """Return the open file of a stream; only so many are open at a time."""
-        file = self._open.pop(key, None)
+        file = self._open_files.pop(key, None)
         if file is None:
-            if len(self._open) >= MAX_OPEN_FILES:
-                self._open.popitem(last=False)[1].close()
-            file = self._path(key).open("ab" if key in self._known else "wb")
-            self._known.add(key)
-        self._open[key] = file
+            if len(self._open_files) >= MAX_OPEN_FILES:
+                self._open_files.popitem(last=False)[1].close()
+            file = self._path(key).open("ab" if key in self._created else "wb")
+            self._created.add(key)
+        self._open_files[key] = file
         return file
 
 
-def _secret(exchange: Exchange, message: Message) -> list[tuple[int, int]]:
+def _frame_secrets(exchange: Exchange, message: Message) -> list[tuple[int, int]]:
     """Return the secret ranges of a frame."""
     if exchange.is_token:
         return [(0, len(message.frame))]
     return secret_ranges(message, exchange.request if message.kind == "response" else None)
 
 
-def _add(ranges: list[tuple[int, int]], start: int, end: int) -> None:
+def _append_range(ranges: list[tuple[int, int]], start: int, end: int) -> None:
     """Add a range; what continues the last one becomes a part of it."""
     if ranges and ranges[-1][1] == start:
         ranges[-1] = ranges[-1][0], end
@@ -136,7 +136,7 @@ def _add(ranges: list[tuple[int, int]], start: int, end: int) -> None:
         ranges.append((start, end))
 
 
-def _outside(ranges: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
+def _complement(ranges: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
     """Return what of [0, size) is in none of some ranges."""
     out, at = [], 0
     for start, end in sorted(ranges):

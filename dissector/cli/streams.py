@@ -67,13 +67,13 @@ def streams(
 
     With -Y only the connections with an exchange that passes.
     """
-    options.one_of(form, ROW_FORMATS, "-T")
+    options.check_choice(form, ROW_FORMATS, "-T")
     check_parquet(form, output)
     source = options.source(captures, filter_text, ports, max_frame_bytes, output, jobs)
     if write is None:
-        rows = _rows(source, _passed(source))
+        rows = _rows(source, _passing_connections(source))
     else:
-        rows = _written(source, write, show_secrets)
+        rows = _write_streams(source, write, show_secrets)
     if sort is not None:
         rows = sorted_rows(rows, sort_names(sort, COLUMNS))
     if form == "parquet":
@@ -82,13 +82,13 @@ def streams(
         write_rows([rows], form, output, COLUMNS, SHOWN)
 
 
-def _written(source: options.Source, folder: Path, show_secrets: bool) -> list[Row]:
+def _write_streams(source: options.Source, folder: Path, show_secrets: bool) -> list[Row]:
     """Return the rows; write the bytes of their connections."""
     from dissector.cli.stream_files import StreamFiles
 
     with StreamFiles(folder, show_secrets) as files:
-        source.capture.tap = files.take
-        rows = _rows(source, _passed(source, files.hide))
+        source.capture.tap = files.write
+        rows = _rows(source, _passing_connections(source, files.add_secrets))
         # Of a frame that was broken off nobody knows what in it is secret.
         kept = (
             set()
@@ -99,7 +99,9 @@ def _written(source: options.Source, folder: Path, show_secrets: bool) -> list[R
     return rows
 
 
-def _passed(source: options.Source, see: Callable[[Exchange], None] | None = None) -> set[int]:
+def _passing_connections(
+    source: options.Source, see: Callable[[Exchange], None] | None = None
+) -> set[int]:
     """Read the capture; return the connections with an exchange that the filter lets pass."""
     if see is None and source.filter is None:
         for _ in source.each_window():

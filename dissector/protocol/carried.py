@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from dissector.protocol.records.field import Batch
 
 
-class _Carrier(NamedTuple):
+class _RecordsPath(NamedTuple):
     """The names of the fields on the way to the records of one message."""
 
     topics: str
     partitions: str
-    number: str
+    partition_index: str
 
 
-_CARRIERS = {
-    (0, "request"): _Carrier("topic_data", "partition_data", "index"),
-    (1, "response"): _Carrier("responses", "partitions", "partition_index"),
-    (78, "response"): _Carrier("responses", "partitions", "partition_index"),
+_RECORDS_PATHS = {
+    (0, "request"): _RecordsPath("topic_data", "partition_data", "index"),
+    (1, "response"): _RecordsPath("responses", "partitions", "partition_index"),
+    (78, "response"): _RecordsPath("responses", "partitions", "partition_index"),
 }
 
 
@@ -40,19 +40,19 @@ def may_be_cut(key: int, kind: str) -> bool | None:
     Returns:
         None where the message carries no records at all.
     """
-    return kind == "response" if (key, kind) in _CARRIERS else None
+    return kind == "response" if (key, kind) in _RECORDS_PATHS else None
 
 
 @dataclass(slots=True)
-class Carried:
+class RecordsField:
     """
     The content of one `records` field.
 
     Attributes:
         topics: Name of the list of topics in the body, and
-        topic_at: index in it.
+        topic_index: index in it.
         partitions: Name of the list of partitions in the topic, and
-        partition_at: index in it.
+        partition_index: index in it.
         topic: Name of the topic; None where the message names it by id.
         topic_id: Id of the topic; None where the message names it by name.
         partition: Number of the partition.
@@ -61,9 +61,9 @@ class Carried:
     """
 
     topics: str
-    topic_at: int
+    topic_index: int
     partitions: str
-    partition_at: int
+    partition_index: int
     topic: str | None
     topic_id: UUID | None
     partition: int
@@ -73,10 +73,12 @@ class Carried:
     @property
     def path(self) -> str:
         """Of the field in the body: `topic_data[0].partition_data[1].records`."""
-        return f"{self.topics}[{self.topic_at}].{self.partitions}[{self.partition_at}].records"
+        return (
+            f"{self.topics}[{self.topic_index}].{self.partitions}[{self.partition_index}].records"
+        )
 
 
-Read: TypeAlias = "Callable[[bytes, bool], list[Batch]]"
+ReadRecords: TypeAlias = "Callable[[bytes, bool], list[Batch]]"
 """Reads the content of a `records` field; the flag: whether its last batch may be cut off."""
 
 
@@ -87,9 +89,9 @@ def read_field(data: bytes, may_be_cut: bool) -> list[Batch]:
     return parse_records(data, may_be_cut=may_be_cut)
 
 
-def carried(message: Message, read: Read = read_field) -> Iterator[Carried]:
+def records_fields(message: Message, read: ReadRecords = read_field) -> Iterator[RecordsField]:
     """Yield the `records` fields that are not null of a message, in wire order."""
-    carrier = _CARRIERS.get((message.api_key or 0, message.kind))
+    carrier = _RECORDS_PATHS.get((message.api_key or 0, message.kind))
     if message.body is None or message.api_key is None or carrier is None:
         return
     for at, topic in enumerate(message.body[carrier.topics] or ()):
@@ -97,14 +99,14 @@ def carried(message: Message, read: Read = read_field) -> Iterator[Carried]:
         for index, partition in enumerate(topic[carrier.partitions] or ()):
             data = partition["records"]
             if data is not None:
-                yield Carried(
+                yield RecordsField(
                     carrier.topics,
                     at,
                     carrier.partitions,
                     index,
                     name,
                     topic.get("topic_id"),
-                    partition[carrier.number],
+                    partition[carrier.partition_index],
                     data,
                     read(data, message.kind == "response"),
                 )
@@ -114,7 +116,7 @@ def record_problems(message: Message) -> list[Problem]:
     """Return what is wrong with the records in a message, with positions in its frame."""
     found = [
         (field, problem)
-        for field in carried(message)
+        for field in records_fields(message)
         for b in field.batches
         for problem in b.problems
     ]

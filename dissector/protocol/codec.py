@@ -8,9 +8,9 @@ from typing import Any
 from construct import Construct, Subconstruct
 
 from dissector.protocol import emit
-from dissector.protocol.compiled import MISFITS, Read, Write, parse_by
+from dissector.protocol.compiled import FALLBACK_ERRORS, Read, Write, parse_by
 
-WARM = 30
+COMPILE_AFTER = 30
 """
 Messages of a version that are read, or built, before what does it is compiled.
 
@@ -34,7 +34,7 @@ class Codec(Subconstruct):  # type: ignore[misc]
 
     def __init__(self, construct: Construct) -> None:
         super().__init__(construct)
-        self._parsed = self._built = 0
+        self._parse_count = self._build_count = 0
         self._read: Read | None = None
         self._write: Write | None = None
 
@@ -44,7 +44,7 @@ class Codec(Subconstruct):  # type: ignore[misc]
         if read is not None and data.__class__ is bytes:
             try:
                 return read(data, 0)[0]
-            except MISFITS:
+            except FALLBACK_ERRORS:
                 pass
         return self.subcon._parse(io.BytesIO(data), None, "")
 
@@ -54,7 +54,7 @@ class Codec(Subconstruct):  # type: ignore[misc]
         if write is not None:
             try:
                 return write(obj)
-            except MISFITS:
+            except FALLBACK_ERRORS:
                 pass
         stream = io.BytesIO()
         self.subcon._build(obj, stream, None, "")
@@ -86,13 +86,13 @@ class Codec(Subconstruct):  # type: ignore[misc]
         return self._read
 
     def _reader(self) -> Read | None:
-        self._parsed += 1
-        if self._parsed > WARM:
-            self._read = emit.reader(self.subcon)
+        self._parse_count += 1
+        if self._parse_count > COMPILE_AFTER:
+            self._read = emit.compile_reader(self.subcon)
         return self._read
 
     def _writer(self) -> Write | None:
-        self._built += 1
-        if self._built > WARM:
-            self._write = emit.writer(self.subcon)
+        self._build_count += 1
+        if self._build_count > COMPILE_AFTER:
+            self._write = emit.compile_writer(self.subcon)
         return self._write

@@ -4,7 +4,8 @@ What the functions that `emit` writes call while they run.
 Those functions work on bytes and a position. They check as they go only what keeps them from taking
 memory or time; that nothing was read behind the end they check once, when they are through: a
 position only ever grows, and a slice stops at the end. Whatever does not fit raises one of
-`MISFITS`, without a place; the caller then has the interpreted form say what is wrong, and where.
+`FALLBACK_ERRORS`, without a place; the caller then has the interpreted form say what is wrong, and
+where.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ Read = Callable[[bytes, int], tuple[Any, int]]
 Write = Callable[[Any], bytes]
 
 
-class Misfit(Exception):
+class EncodeFallback(Exception):
     """The bytes or the value are not as declared; how, the interpreted form knows."""
 
 
-MISFITS = (
-    Misfit,
+FALLBACK_ERRORS = (
+    EncodeFallback,
     struct.error,
     IndexError,
     KeyError,
@@ -45,17 +46,17 @@ MISFITS = (
 BOOLEANS = (False, True, *range(2, 256))
 """What a byte means as a boolean."""
 
-VARINTS = tuple(bytes((n,)) for n in range(0x80))
+ONE_BYTE_VARINTS = tuple(bytes((n,)) for n in range(0x80))
 """The unsigned varints of one byte."""
 
-FEW = 32
+MAX_CACHED_COUNT = 32
 """Arrays of fewer numbers are unpacked by formats that are kept."""
 
 uuid_of = lru_cache(maxsize=4096)(lambda data: UUID(bytes=data))
 """Sixteen bytes as `UUID`; the same few topic ids come again and again."""
 
 
-same_items = dict.__eq__
+dict_equal = dict.__eq__
 """Whether Containers are equal, for most that are; Container's own answer takes long."""
 
 
@@ -70,15 +71,15 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
             if value > 0xFFFFFFFF:
                 break
             return value, at
-    raise Misfit
+    raise EncodeFallback
 
 
 def varint_bytes(value: int) -> bytes:
     """Write an unsigned varint."""
     if 0 <= value < 0x80:
-        return VARINTS[value]
+        return ONE_BYTE_VARINTS[value]
     if not 0 <= value <= 0xFFFFFFFF:
-        raise Misfit
+        raise EncodeFallback
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -88,18 +89,18 @@ def varint_bytes(value: int) -> bytes:
 
 
 @cache
-def few(letter: str) -> tuple[Callable[[bytes, int], tuple[Any, ...]], ...]:
+def cached_unpackers(letter: str) -> tuple[Callable[[bytes, int], tuple[Any, ...]], ...]:
     """Return what unpacks 0, 1, 2, ... numbers."""
-    return tuple(struct.Struct(f">{n}{letter}").unpack_from for n in range(FEW))
+    return tuple(struct.Struct(f">{n}{letter}").unpack_from for n in range(MAX_CACHED_COUNT))
 
 
-def many(letter: str, count: int) -> Callable[[bytes, int], tuple[Any, ...]]:
+def unpacker(letter: str, count: int) -> Callable[[bytes, int], tuple[Any, ...]]:
     """Return what unpacks so many numbers."""
     return struct.Struct(f">{count}{letter}").unpack_from
 
 
 def read_tags(
-    data: bytes, at: int, count: int, out: Container, known: Mapping[int, tuple[str, Read]]
+    data: bytes, at: int, count: int, out: Container, known_tags: Mapping[int, tuple[str, Read]]
 ) -> int:
     """
     Read a tag section that is not empty into a Container, and tell where it ends.
@@ -109,7 +110,7 @@ def read_tags(
         at: Behind the first byte of the number of fields.
         count: That byte.
         out: Has the defaults of the known fields already.
-        known: Name and reader by tag.
+        known_tags: Name and reader by tag.
     """
     if count > 0x7F:
         count, at = read_varint(data, at - 1)
@@ -122,28 +123,28 @@ def read_tags(
             size, at = read_varint(data, at)
         end = at + size
         if tag in seen or end > len(data):
-            raise Misfit
+            raise EncodeFallback
         seen.add(tag)
-        if tag in known:
-            name, read = known[tag]
+        if tag in known_tags:
+            name, read = known_tags[tag]
             out[name], at = read(data, at)
             if at != end:
-                raise Misfit
+                raise EncodeFallback
         else:
             out.setdefault(UNKNOWN_TAGS, {})[tag] = data[at:end]
             at = end
     return at
 
 
-def tags_bytes(known: dict[int, bytes], obj: Mapping[str, Any]) -> bytes:
+def tags_bytes(known_tags: dict[int, bytes], obj: Mapping[str, Any]) -> bytes:
     """Write a tag section: the known fields, and the unknown ones of the mapping, by tag."""
-    values = dict(known)
+    values = dict(known_tags)
     unknown = obj.get(UNKNOWN_TAGS, {})
     if not isinstance(unknown, dict):
-        raise Misfit
+        raise EncodeFallback
     for tag, data in unknown.items():
         if not isinstance(tag, int) or tag < 0 or not isinstance(data, bytes):
-            raise Misfit
+            raise EncodeFallback
         values[tag] = data
     parts = [varint_bytes(len(values))]
     for tag, data in sorted(values.items()):
@@ -159,52 +160,52 @@ def uuid_bytes(obj: Any) -> bytes:
 def boolean(obj: Any) -> int:
     """Return what is written for a boolean; its range is checked where it is packed."""
     if not isinstance(obj, int):
-        raise Misfit
+        raise EncodeFallback
     return obj
 
 
-def no_text(obj: Any) -> bytes | None:
+def text_bytes(obj: Any) -> bytes | None:
     """Return what is written for a text that is no plain `str`."""
     if obj is None:
         return None
     if not isinstance(obj, str):
-        raise Misfit
+        raise EncodeFallback
     return obj.encode("utf-8", "surrogateescape")
 
 
-def no_bytes(obj: Any) -> bytes | None:
+def plain_bytes(obj: Any) -> bytes | None:
     """Return what is written for bytes that are not plain `bytes`."""
     if obj is None:
         return None
     if not isinstance(obj, bytes | bytearray | memoryview):
-        raise Misfit
+        raise EncodeFallback
     return bytes(obj)
 
 
-def no_list(obj: Any) -> list[Any] | tuple[Any, ...] | None:
+def plain_list(obj: Any) -> list[Any] | tuple[Any, ...] | None:
     """Return what is written for a list that is no plain `list`."""
     if obj is not None and not isinstance(obj, list | tuple):
-        raise Misfit
+        raise EncodeFallback
     return obj
 
 
-def parse_by(read: Read, stream: Any, again: Callable[[Any, Any, Any], Any]) -> Any:
+def parse_by(read: Read, stream: Any, interpreted: Callable[[Any, Any, Any], Any]) -> Any:
     """Read from a stream; by the interpreted form where the bytes do not fit."""
     try:
         value, end = read(stream.getvalue(), stream.tell())
-    except MISFITS:
-        return again(stream, None, "")
+    except FALLBACK_ERRORS:
+        return interpreted(stream, None, "")
     stream.seek(end)
     return value
 
 
 def build_by(
-    write: Write, obj: Any, stream: Any, again: Callable[[Any, Any, Any, Any], Any]
+    write: Write, obj: Any, stream: Any, interpreted: Callable[[Any, Any, Any, Any], Any]
 ) -> Any:
     """Write into a stream; by the interpreted form where the value does not fit."""
     try:
         data = write(obj)
-    except MISFITS:
-        return again(obj, stream, None, "")
+    except FALLBACK_ERRORS:
+        return interpreted(obj, stream, None, "")
     stream.write(data)
     return obj

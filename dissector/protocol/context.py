@@ -54,7 +54,7 @@ class using:  # noqa: N801  (reads as a word: `with using(schemas):`)
         _current.reset(self._token)
 
 
-def drawn(schemas: Schemas | None, items: Iterable[Item]) -> Iterator[Item]:
+def iterate_under(schemas: Schemas | None, items: Iterable[Item]) -> Iterator[Item]:
     """Yield the items of an iterable, each of them made under some definitions."""
     iterator = iter(items)
     while True:

@@ -4,7 +4,8 @@ Writes Python functions that read and build what a Construct does, through Const
 A Construct of ours is `Emitted`: beside `_parse` and `_build` it says in statements how it is read
 from bytes at a position, and how a value becomes bytes. Its neighbours' statements join into one
 straight function: numbers that follow each other are one `struct` call, a struct is no call at all.
-`construct.Construct.compile` takes these functions by its hooks, `codec` by `reader` and `writer`.
+`construct.Construct.compile` takes these functions by its hooks, `codec` by `compile_reader` and
+`compile_writer`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ import struct
 from uuid import UUID
 from construct import Container
 from dissector.protocol.compiled import (
-    BOOLEANS, Misfit, boolean, build_by, few, many, no_bytes, no_list, no_text, parse_by,
-    read_tags, read_varint, same_items, tags_bytes, uuid_bytes, uuid_of, varint_bytes,
+    BOOLEANS, EncodeFallback, boolean, build_by, cached_unpackers, dict_equal, parse_by,
+    plain_bytes, plain_list, read_tags, read_varint, tags_bytes, text_bytes, unpacker, uuid_bytes,
+    uuid_of, varint_bytes,
 )
 """
 
@@ -37,31 +39,31 @@ class Emitted(Construct):  # type: ignore[misc]
     A Construct that can be compiled.
 
     Attributes:
-        least: The fewest bytes of a value.
+        min_bytes: The fewest bytes of a value.
     """
 
-    least: int
+    min_bytes: int
 
-    def _emit_read(self, out: Reading, target: str) -> None:
+    def _emit_read(self, out: ReadFunction, target: str) -> None:
         """Write statements that read a value into a variable or an item."""
         raise NotImplementedError
 
-    def _emit_build(self, out: Building, value: str) -> None:
+    def _emit_build(self, out: BuildFunction, value: str) -> None:
         """Write statements that build the value of an expression."""
         raise NotImplementedError
 
     def _emitparse(self, code: CodeGen) -> str:
-        name = reading(self, code)
+        name = add_read_function(self, code)
         self._compileinstance(code)
         return f"parse_by({name}, io, linkedparsers[{id(self)}])"
 
     def _emitbuild(self, code: CodeGen) -> str:
-        name = building(self, code)
+        name = add_build_function(self, code)
         self._compileinstance(code)
         return f"build_by({name}, obj, io, linkedbuilders[{id(self)}])"
 
 
-class _Function:
+class _FunctionSource:
     """The source of a function in the making."""
 
     def __init__(self, code: CodeGen, head: str) -> None:
@@ -87,14 +89,14 @@ class _Function:
         if isinstance(value, Container):
             items = [(key, self.literal(item)) for key, item in value.items()]
             if any(isinstance(item, list | dict) for item in value.values()):
-                return f"Container({_display(items)})"
-            return f"Container({self.constant(_display(items))})"
+                return f"Container({_dict_source(items)})"
+            return f"Container({self.constant(_dict_source(items))})"
         return repr(value)
 
     def line(self, text: str) -> None:
         """Add a statement behind all that was said before."""
         self.flush()
-        self._put(text)
+        self._append(text)
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
@@ -109,22 +111,22 @@ class _Function:
         """Add what has been held back to be joined with its neighbours."""
         raise NotImplementedError
 
-    def done(self) -> None:
+    def finish(self) -> None:
         """Hand the function to the code it is part of."""
         self.flush()
         self.code.append("\n".join(self._lines))
 
-    def _put(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         self._lines.append(self._indent + text)
 
 
-class Reading(_Function):
+class ReadFunction(_FunctionSource):
     """The source of a `Read`: `data` are the bytes, `size` their number, `at` the position."""
 
     def __init__(self, code: CodeGen, name: str) -> None:
         super().__init__(code, f"def {name}(data, at):")
         self._numbers: list[tuple[str, str]] = []
-        self._put("size = len(data)")
+        self._append("size = len(data)")
 
     def number(self, letter: str, target: str) -> None:
         """Read a number, or bytes of fixed size, by its `struct` letter."""
@@ -137,24 +139,24 @@ class Reading(_Function):
             return
         letters = "".join(letter for letter, _ in numbers)
         if letters == "B":
-            self._put(f"{numbers[0][1]} = data[at]")
+            self._append(f"{numbers[0][1]} = data[at]")
         else:
             unpack = self.constant(f"struct.Struct('>{letters}').unpack_from", f"unpack_{letters}")
-            self._put(f"{', '.join(target for _, target in numbers)}, = {unpack}(data, at)")
-        self._put(f"at += {sum(_SIZES[letter] for letter, _ in numbers)}")
+            self._append(f"{', '.join(target for _, target in numbers)}, = {unpack}(data, at)")
+        self._append(f"at += {sum(_SIZES[letter] for letter, _ in numbers)}")
 
 
-class Building(_Function):
+class BuildFunction(_FunctionSource):
     """The source of a `Write`: `parts` are the bytes so far."""
 
     def __init__(self, code: CodeGen, name: str) -> None:
         super().__init__(code, f"def {name}(obj):")
         self._parts: list[tuple[str, str]] = []
-        self._put("parts = []")
+        self._append("parts = []")
 
-    def aside(self, text: str) -> None:
+    def prepare(self, text: str) -> None:
         """Add a statement that prepares a later one and does not touch `parts`."""
-        self._put(text)
+        self._append(text)
 
     def number(self, letter: str, value: str) -> None:
         """Write a number by its `struct` letter."""
@@ -179,12 +181,12 @@ class Building(_Function):
             else:
                 whole.append(parts.pop(0)[1])
         if len(whole) == 1:
-            self._put(f"parts.append({whole[0]})")
+            self._append(f"parts.append({whole[0]})")
         elif whole:
-            self._put(f"parts += ({', '.join(whole)})")
+            self._append(f"parts += ({', '.join(whole)})")
 
 
-def read(construct: Construct, out: Reading, target: str) -> None:
+def read(construct: Construct, out: ReadFunction, target: str) -> None:
     """
     Write statements that read what a Construct reads.
 
@@ -197,7 +199,7 @@ def read(construct: Construct, out: Reading, target: str) -> None:
     construct._emit_read(out, target)
 
 
-def build(construct: Construct, out: Building, value: str) -> None:
+def build(construct: Construct, out: BuildFunction, value: str) -> None:
     """
     Write statements that build what a Construct builds.
 
@@ -209,39 +211,39 @@ def build(construct: Construct, out: Building, value: str) -> None:
     construct._emit_build(out, value)
 
 
-def reading(construct: Construct, code: CodeGen) -> str:
+def add_read_function(construct: Construct, code: CodeGen) -> str:
     """Add a `Read` to some code, and return its name."""
     name = f"read_{code.allocateId()}"
-    out = Reading(code, name)
+    out = ReadFunction(code, name)
     read(construct, out, "value")
     with out.block("if at > size:"):
-        out.line("raise Misfit")
+        out.line("raise EncodeFallback")
     out.line("return value, at")
-    out.done()
+    out.finish()
     return name
 
 
-def building(construct: Construct, code: CodeGen) -> str:
+def add_build_function(construct: Construct, code: CodeGen) -> str:
     """Add a `Write` to some code, and return its name."""
     name = f"build_{code.allocateId()}"
-    out = Building(code, name)
+    out = BuildFunction(code, name)
     build(construct, out, "obj")
     out.line("return b''.join(parts)")
-    out.done()
+    out.finish()
     return name
 
 
-def reader(construct: Construct) -> Read:
+def compile_reader(construct: Construct) -> Read:
     """Compile the function that reads a Construct from bytes."""
     code = CodeGen()
-    name = reading(construct, code)
+    name = add_read_function(construct, code)
     return _run(code)[name]  # type: ignore[no-any-return]
 
 
-def writer(construct: Construct) -> Write:
+def compile_writer(construct: Construct) -> Write:
     """Compile the function that builds the bytes of a Construct."""
     code = CodeGen()
-    name = building(construct, code)
+    name = add_build_function(construct, code)
     return _run(code)[name]  # type: ignore[no-any-return]
 
 
@@ -251,5 +253,5 @@ def _run(code: CodeGen) -> dict[str, Any]:
     return names
 
 
-def _display(items: list[tuple[str, str]]) -> str:
+def _dict_source(items: list[tuple[str, str]]) -> str:
     return f"{{{', '.join(f'{key!r}: {item}' for key, item in items)}}}"

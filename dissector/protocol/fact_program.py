@@ -16,82 +16,82 @@ from dataclasses import dataclass
 from dissector.protocol.api import Kind
 from dissector.protocol.carried import may_be_cut
 from dissector.protocol.context import per_schemas
-from dissector.protocol.facts import ERROR, NOTHING, PAIR_ID, role
+from dissector.protocol.facts import ERROR, NO_FACT, PAIR_ID, fact_role
 from dissector.protocol.program import (
     ARRAY32,
     BYTES_COMPACT,
     FIXED,
     ITEMS32,
     ITEMS_COMPACT,
-    Programs,
-    Writer,
+    ProgramTable,
+    ProgramWriter,
 )
-from dissector.protocol.schema import Field, split
+from dissector.protocol.schema import Field, split_tagged
 
 CLIENT_ID, RECORDS, RECORDS_CUT = range(PAIR_ID + 1, PAIR_ID + 4)
 """What else a step tells: who sends it; records; records that may end with a part of a batch."""
 
 
-class FactPrograms(Programs):
+class FactProgramTable(ProgramTable):
     """Programs, condensed; their steps end with roles instead of field numbers."""
 
-    def _writer(self, key: int, kind: Kind, version: int, flexible: bool) -> Writer:
+    def _writer(self, key: int, kind: Kind, version: int, flexible: bool) -> ProgramWriter:
         return _FactWriter(self, key, kind, version, flexible)
 
 
 @dataclass(slots=True)
-class _FactWriter(Writer):
-    _beside: Sequence[Field] = ()
-    _target: int = -1
+class _FactWriter(ProgramWriter):
+    _siblings: Sequence[Field] = ()
+    _jump_target: int = -1
     """A step that is jumped to, so that the one before it must not reach beyond it."""
 
     def struct(self, fields: tuple[Field, ...], prefix: str) -> None:
         """Write the fields of a struct."""
-        plain, tagged = split(fields, self.version)
-        outside, self._beside = self._beside, plain + tagged
-        Writer.struct(self, fields, prefix)
-        self._beside = outside
+        plain, tagged = split_tagged(fields, self.version)
+        outside, self._siblings = self._siblings, plain + tagged
+        ProgramWriter.struct(self, fields, prefix)
+        self._siblings = outside
 
-    def _number(self, each: Field, path: str) -> int:
+    def _operand(self, each: Field, path: str) -> int:
         if self.key < 0:
-            return CLIENT_ID if each.name == "client_id" else NOTHING
+            return CLIENT_ID if each.name == "client_id" else NO_FACT
         if each.type == "records" and each.name == "records":
             cut = may_be_cut(self.key, self.kind)
-            return NOTHING if cut is None else RECORDS_CUT if cut else RECORDS
-        what = role(each, self._beside)
-        return NOTHING if what == ERROR and self.kind == "request" else what
+            return NO_FACT if cut is None else RECORDS_CUT if cut else RECORDS
+        what = fact_role(each, self._siblings)
+        return NO_FACT if what == ERROR and self.kind == "request" else what
 
-    def _value(self, each: Field, path: str) -> None:
-        Writer._value(self, each, path)
+    def _write_field(self, each: Field, path: str) -> None:
+        ProgramWriter._write_field(self, each, path)
         if each.type == "struct":
-            self._target = len(self.programs.code)
+            self._jump_target = len(self.table.code)
 
-    def _array(self, each: Field, path: str, number: int) -> None:
-        code, at = self.programs.code, len(self.programs.code)
-        Writer._array(self, each, path, number)
+    def _write_array(self, each: Field, path: str, number: int) -> None:
+        code, at = self.table.code, len(self.table.code)
+        ProgramWriter._write_array(self, each, path, number)
         items = code[at + 1 : -1]
-        if len(items) == 1 and items[0][0] == FIXED and items[0][3] == NOTHING:
+        if len(items) == 1 and items[0][0] == FIXED and items[0][3] == NO_FACT:
             op = ITEMS32 if code[at][0] == ARRAY32 else ITEMS_COMPACT
-            code[at:] = [(op, items[0][1], 0, NOTHING)]
+            code[at:] = [(op, items[0][1], 0, NO_FACT)]
 
-    def _plain(self, word: str, classic: bool, number: int) -> None:
-        Writer._plain(self, word, classic, number)
-        code = self.programs.code
+    def _write_primitive(self, word: str, classic: bool, number: int) -> None:
+        ProgramWriter._write_primitive(self, word, classic, number)
+        code = self.table.code
         op, size, _, _ = code[-1]
         if op <= FIXED:
             code[-1] = FIXED, size, 0, number
-        if len(code) - 1 == self._target or len(code) == 1:
+        if len(code) - 1 == self._jump_target or len(code) == 1:
             return
         before, a, b, what = code[-2]
-        if before == FIXED and what == NOTHING:
+        if before == FIXED and what == NO_FACT:
             code[-2:] = [(FIXED, a + size, a, number) if op <= FIXED else (op, 0, a, number)]
-        elif op <= FIXED and number == NOTHING and before in (ITEMS32, ITEMS_COMPACT):
+        elif op <= FIXED and number == NO_FACT and before in (ITEMS32, ITEMS_COMPACT):
             code[-2:] = [(before, a, b + size, what)]
-        elif op <= FIXED and number == NOTHING and before <= BYTES_COMPACT:
+        elif op <= FIXED and number == NO_FACT and before <= BYTES_COMPACT:
             code[-2:] = [(before, a + size, b, what)]
 
 
 @per_schemas
-def fact_programs() -> FactPrograms:
+def fact_programs() -> FactProgramTable:
     """Return the table that all readings with the same definitions share."""
-    return FactPrograms()
+    return FactProgramTable()

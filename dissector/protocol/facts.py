@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from dissector.protocol.error_codes import error_name
-from dissector.protocol.schema import Field, Schema, split
+from dissector.protocol.schema import Field, Schema, split_tagged
 
 NO_ID = UUID(int=0)
 CLUSTER_METADATA, CLUSTER_METADATA_ID = "__cluster_metadata", UUID(int=1)
@@ -41,40 +41,40 @@ class Facts:
     names: dict[UUID, str] = field(default_factory=dict)
 
 
-NOTHING, ERROR, TOPIC, TOPIC_ID, PAIR_NAME, PAIR_ID = range(6)
+NO_FACT, ERROR, TOPIC, TOPIC_ID, PAIR_NAME, PAIR_ID = range(6)
 """
 What a field tells: an error; a topic by its name, or by its id where no name stands beside it; one
 half of a pair, which also tells that this topic has that id.
 """
 
 
-def role(each: Field, beside: Sequence[Field]) -> int:
+def fact_role(each: Field, siblings: Sequence[Field]) -> int:
     """
     Return what a field of a body tells.
 
     Args:
         each: The field.
-        beside: All fields of its struct, in the same version.
+        siblings: All fields of its struct, in the same version.
     """
     if each.type == "int16" and each.name.endswith("error_code"):
         return ERROR
-    if _is_name(each):
-        return PAIR_NAME if any(map(_is_id, beside)) else TOPIC
-    if _is_id(each):
-        return PAIR_ID if any(map(_is_name, beside)) else TOPIC_ID
-    return NOTHING
+    if _is_topic_name(each):
+        return PAIR_NAME if any(map(_is_topic_id, siblings)) else TOPIC
+    if _is_topic_id(each):
+        return PAIR_ID if any(map(_is_topic_name, siblings)) else TOPIC_ID
+    return NO_FACT
 
 
-def _is_name(each: Field) -> bool:
+def _is_topic_name(each: Field) -> bool:
     return each.entity == "topicName"
 
 
-def _is_id(each: Field) -> bool:
+def _is_topic_id(each: Field) -> bool:
     return each.type == "uuid" and each.name == "topic_id"
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _ExtractionPlan:
     """
     The fields of one struct that tell something, in wire order.
 
@@ -84,7 +84,7 @@ class _Plan:
         pair: The names of the fields that hold name and id of one topic, if any do.
     """
 
-    fields: tuple[tuple[str, int, _Plan | None], ...]
+    fields: tuple[tuple[str, int, _ExtractionPlan | None], ...]
     pair: tuple[str, str]
 
     def __bool__(self) -> bool:
@@ -101,7 +101,7 @@ class _Plan:
                 if value:
                     facts.errors[error_name(value)] = None
             elif what == TOPIC:
-                facts.topics.update(dict.fromkeys(_texts(value)))
+                facts.topics.update(dict.fromkeys(_topic_names(value)))
             elif what == TOPIC_ID:
                 _add_topic("", value, facts)
             else:
@@ -116,7 +116,7 @@ def _add_topic(name: str | None, topic_id: UUID, facts: Facts) -> None:
         facts.topics[name or topic_id] = None
 
 
-def _texts(value: Any) -> list[str]:
+def _topic_names(value: Any) -> list[str]:
     """Return the topic names in a field: a text, a list of them, or nothing."""
     if value is None or value == "":
         return []
@@ -124,37 +124,37 @@ def _texts(value: Any) -> list[str]:
 
 
 @cache
-def plan(schema: Schema, version: int) -> _Plan:
+def extraction_plan(schema: Schema, version: int) -> _ExtractionPlan:
     """Return the plan of a message at a version."""
-    return _plan(schema.fields, version)
+    return _struct_plan(schema.fields, version)
 
 
-def _plan(fields: tuple[Field, ...], version: int) -> _Plan:
-    plain, tagged = split(fields, version)
+def _struct_plan(fields: tuple[Field, ...], version: int) -> _ExtractionPlan:
+    plain, tagged = split_tagged(fields, version)
     here = plain + tagged
-    telling: list[tuple[str, int, _Plan | None]] = []
+    telling: list[tuple[str, int, _ExtractionPlan | None]] = []
     pair: dict[int, str] = {}
     for each in here:
-        what = role(each, here)
-        deeper = _plan(each.fields, version) if each.fields else None
+        what = fact_role(each, here)
+        deeper = _struct_plan(each.fields, version) if each.fields else None
         if what in (PAIR_NAME, PAIR_ID):
             pair[what] = each.name
-            what = what if len(pair) == 2 else NOTHING
-        if deeper or what != NOTHING:
+            what = what if len(pair) == 2 else NO_FACT
+        if deeper or what != NO_FACT:
             telling.append((each.name, what, deeper or None))
-    return _Plan(tuple(telling), (pair.get(PAIR_NAME, ""), pair.get(PAIR_ID, "")))
+    return _ExtractionPlan(tuple(telling), (pair.get(PAIR_NAME, ""), pair.get(PAIR_ID, "")))
 
 
 def collect(schema: Schema, version: int, body: Mapping[str, Any], facts: Facts) -> None:
     """Add the facts of a decoded body."""
-    plan(schema, version).collect(body, facts)
+    extraction_plan(schema, version).collect(body, facts)
 
 
 @cache
-def tells_names(schema: Schema, version: int) -> bool:
+def carries_topic_names(schema: Schema, version: int) -> bool:
     """Tell whether a message can say which topic id has which name."""
-    return _pairs(plan(schema, version))
+    return _carries_pairs(extraction_plan(schema, version))
 
 
-def _pairs(node: _Plan) -> bool:
-    return any(node.pair) or any(d is not None and _pairs(d) for _, _, d in node.fields)
+def _carries_pairs(node: _ExtractionPlan) -> bool:
+    return any(node.pair) or any(d is not None and _carries_pairs(d) for _, _, d in node.fields)

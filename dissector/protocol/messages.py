@@ -25,7 +25,7 @@ from dissector.protocol.headers import (
     request_header_version,
     response_header_version,
 )
-from dissector.protocol.schema import Schema, construct_of, split
+from dissector.protocol.schema import Schema, construct_of, split_tagged
 
 if TYPE_CHECKING:
     from construct import Container
@@ -143,7 +143,7 @@ def decode_request(frame: bytes, size: int | None = None, broken_off: bool = Fal
     message.api_key = int.from_bytes(frame[0:2], "big", signed=True)
     message.api_version = int.from_bytes(frame[2:4], "big", signed=True)
     message.correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
-    if not _read_plain(message) and _read_header(message):
+    if not _read_fast(message) and _read_header(message):
         _read_body(message)
     return message
 
@@ -173,25 +173,25 @@ def decode_response(
         return message
     message.correlation_id = int.from_bytes(frame[0:4], "big", signed=True)
     message.body_start = message.body_end = 4
-    if key is None or version is None or _read_plain(message) or not _read_header(message):
+    if key is None or version is None or _read_fast(message) or not _read_header(message):
         return message
     if key == API_VERSIONS and frame[4:6] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
-        _read_refusal(message)
+        _read_unsupported_version(message)
     else:
         _read_body(message)
     return message
 
 
-def _read_plain(message: Message) -> bool:
+def _read_fast(message: Message) -> bool:
     """Read what is whole and has nothing unusual, if that goes fast; else nothing was done."""
     frame, key, version = message.frame, message.api_key, message.api_version
     if key is None or version is None or message.size != len(frame):
         return False
-    header, codec = _plainly(message.kind, key, version)
+    header, codec = _fast_reader(message.kind, key, version)
     read = codec.compiled if codec is not None else None
     if read is None:
         return False
-    from dissector.protocol.compiled import MISFITS
+    from dissector.protocol.compiled import FALLBACK_ERRORS
 
     at, client_id = 4, None
     if message.kind == "request":
@@ -200,13 +200,13 @@ def _read_plain(message: Message) -> bool:
         client_id = frame[10:at] if size >= 0 else None
         if size < -1 or (client_id is not None and not client_id.isascii()):
             return False
-    if header == _WITH_TAGS[message.kind]:
+    if header == _FLEXIBLE_HEADERS[message.kind]:
         if frame[at : at + 1] != b"\0":
             return False
         at += 1
     try:
         body, end = read(frame, at)
-    except MISFITS:
+    except FALLBACK_ERRORS:
         return False
     if end != len(frame):
         return False
@@ -215,12 +215,12 @@ def _read_plain(message: Message) -> bool:
     return True
 
 
-_WITH_TAGS = {"request": 2, "response": 1}
+_FLEXIBLE_HEADERS = {"request": 2, "response": 1}
 """Versions of headers that end with tagged fields."""
 
 
 @per_schemas
-def _plainly(kind: Kind, key: int, version: int) -> tuple[int, Codec | None]:
+def _fast_reader(kind: Kind, key: int, version: int) -> tuple[int, Codec | None]:
     """Return the version of the header and what reads the body; None where they are unusual."""
     found = api(key)
     header = Message(kind, b"", 0, key, version).header[1]
@@ -231,7 +231,7 @@ def _plainly(kind: Kind, key: int, version: int) -> tuple[int, Codec | None]:
     return header, found.schema(kind).codec(version)
 
 
-def _read_refusal(message: Message) -> None:
+def _read_unsupported_version(message: Message) -> None:
     """
     Read the answer to an ApiVersions request whose version the broker does not know: v0 (KIP-511).
 
@@ -268,21 +268,21 @@ def _read_body(message: Message) -> None:
     found = None if key is None else api(key)
     declared = found.schema(message.kind) if found else None
     if declared is not None and version is not None and version > declared.versions.high:
-        _read_newer(message, declared, version)
+        _read_newer_version(message, declared, version)
         return
-    _read_known(message)
+    _read_known_version(message)
 
 
-def _read_newer(message: Message, declared: Schema, version: int) -> None:
+def _read_newer_version(message: Message, declared: Schema, version: int) -> None:
     """
     Read a version that is newer than all known as the newest known one.
 
     Bytes left over are what is new in it. Where it does not fit, it is of a version that is not
     known, and nothing else.
     """
-    what = f"version {version} of {message.api} is not known (known: {declared.known})"
-    message.api_version, message.newer_version = declared.read_as(version), version
-    _read_known(message)
+    what = f"version {version} of {message.api} is not known (known: {declared.versions_text})"
+    message.api_version, message.newer_version = declared.closest_version(version), version
+    _read_known_version(message)
     if message.body is None and message.size == len(message.frame):
         message.api_version, message.newer_version = version, None
         message.problems.clear()
@@ -291,7 +291,7 @@ def _read_newer(message: Message, declared: Schema, version: int) -> None:
     message.assume(f"{what}: assumed to be like version {message.api_version}")
 
 
-def _read_known(message: Message) -> None:
+def _read_known_version(message: Message) -> None:
     key, version = message.api_key, message.api_version
     schema = message.schema
     if message.size > len(message.frame):
@@ -302,7 +302,7 @@ def _read_known(message: Message) -> None:
         message.problem(what, "", len(message.frame))
     elif schema is None or version is None:
         found = None if key is None else api(key)
-        known = f" (known: {found.schema(message.kind).known})" if found else ""
+        known = f" (known: {found.schema(message.kind).versions_text})" if found else ""
         what = (
             f"version {version} of {message.api} is not known{known}"
             if found
@@ -326,7 +326,7 @@ def _parse_body(message: Message, schema: Schema, version: int) -> None:
         )
         return
     message.body_end = stream.tell()
-    note = foreign_note(message.kind, message.api_key or 0, version)
+    note = foreign_problem(message.kind, message.api_key or 0, version)
     message.problems += [note] if note else []
     left = len(message.frame) - message.body_end
     if left and not message.is_assumed:
@@ -334,7 +334,7 @@ def _parse_body(message: Message, schema: Schema, version: int) -> None:
 
 
 @per_schemas
-def foreign_note(kind: Kind, key: int, version: int) -> Problem | None:
+def foreign_problem(kind: Kind, key: int, version: int) -> Problem | None:
     """Return what says by whose definition a message is read; None for a built-in one."""
     source = source_of(key, kind, version)
     if source is None:
@@ -356,7 +356,7 @@ def expects_response(frame: bytes) -> bool:
     message = Message("request", frame, len(frame), PRODUCE, int.from_bytes(frame[2:4], "big"))
     if len(frame) < 10 or message.schema is None or not _read_header(message):
         return True
-    reader = _up_to_acks(message.api_version or 0)
+    reader = _acks_reader(message.api_version or 0)
     if reader is None:
         return True
     stream = io.BytesIO(frame)
@@ -368,7 +368,7 @@ def expects_response(frame: bytes) -> bool:
 
 
 @per_schemas
-def _up_to_acks(version: int) -> Fields | None:
+def _acks_reader(version: int) -> Fields | None:
     """
     Return what reads a Produce request as far as its acks: no tag section follows there.
 
@@ -378,7 +378,7 @@ def _up_to_acks(version: int) -> Fields | None:
 
     found = api(PRODUCE)
     assert found is not None
-    plain, _ = split(found.request.fields, version)
+    plain, _ = split_tagged(found.request.fields, version)
     names = [field.name for field in plain]
     if "acks" not in names:
         return None

@@ -23,7 +23,7 @@ from dissector.protocol.headers import (
     request_header_version,
     response_header_version,
 )
-from dissector.protocol.schema import Field, Schema, split
+from dissector.protocol.schema import Field, Schema, split_tagged
 
 # Steps. A number of `a` bytes, signed if `b`; floats and uuids as bytes of a fixed size.
 NUMBER, FIXED = 0, 1
@@ -40,14 +40,14 @@ TAGS = 11
 # A count, and so many items of exactly `a` bytes that need no look at.
 ITEMS32, ITEMS_COMPACT = 12, 13
 
-Step: TypeAlias = tuple[int, int, int, int]
+Instruction: TypeAlias = tuple[int, int, int, int]
 
 UNKNOWN_TAG = 0
 """The field number of tagged fields that no declaration names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldRef:
     """What a field number stands for: `key` is -1 for the fields of headers."""
 
     key: int
@@ -57,19 +57,19 @@ class Place:
 
 
 @dataclass(slots=True)
-class Programs:
+class ProgramTable:
     """
     The programs of all messages that were asked for, in one table.
 
     Attributes:
         code: The steps.
         tags: Rows `[tag, step]` of the tag sections.
-        places: What each field number stands for; number 0 is `UNKNOWN_TAG`.
+        field_refs: What each field number stands for; number 0 is `UNKNOWN_TAG`.
     """
 
-    code: list[Step] = field(default_factory=list)
+    code: list[Instruction] = field(default_factory=list)
     tags: list[tuple[int, int]] = field(default_factory=list)
-    places: list[Place | None] = field(default_factory=lambda: [None])
+    field_refs: list[FieldRef | None] = field(default_factory=lambda: [None])
     _starts: dict[tuple[int, int, Kind], int] = field(default_factory=dict)
     _numbers: dict[tuple[int, Kind, str, str, bool], int] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ class Programs:
             known = self._starts[key, version, kind] = self._make(key, version, kind)
         return known
 
-    def numbers(self, key: int, kind: Kind) -> dict[str, int]:
+    def field_numbers(self, key: int, kind: Kind) -> dict[str, int]:
         """Return the field numbers of a message by the paths of its fields, as far as made."""
         return {
             path: number
@@ -109,33 +109,33 @@ class Programs:
         flexible = version in schema.flexible
         self._writer(key, kind, version, flexible).struct(schema.fields, "")
 
-    def _writer(self, key: int, kind: Kind, version: int, flexible: bool) -> Writer:
-        return Writer(self, key, kind, version, flexible)
+    def _writer(self, key: int, kind: Kind, version: int, flexible: bool) -> ProgramWriter:
+        return ProgramWriter(self, key, kind, version, flexible)
 
-    def number(self, place: Place) -> int:
+    def field_number(self, place: FieldRef) -> int:
         """Return the number of a field, a new one where it has none."""
         declared = place.declared
         name = place.key, place.kind, place.path, declared.type, declared.secret
         if name not in self._numbers:
-            self._numbers[name] = len(self.places)
-            self.places.append(place)
+            self._numbers[name] = len(self.field_refs)
+            self.field_refs.append(place)
         return self._numbers[name]
 
 
 @dataclass(slots=True)
-class Writer:
+class ProgramWriter:
     """
     Writes the steps of one message at one version.
 
     Attributes:
-        programs: The table that they go to.
+        table: The table that they go to.
         key: Of the API; -1 for headers.
         kind: Request or response.
         version: The version.
         flexible: Whether it is flexible.
     """
 
-    programs: Programs
+    table: ProgramTable
     key: int
     kind: Kind
     version: int
@@ -143,15 +143,15 @@ class Writer:
 
     def struct(self, fields: tuple[Field, ...], prefix: str) -> None:
         """Write the fields of a struct."""
-        plain, tagged = split(fields, self.version)
+        plain, tagged = split_tagged(fields, self.version)
         for each in plain:
-            self._value(each, prefix + each.name)
+            self._write_field(each, prefix + each.name)
         if self.flexible:
-            self._tags(tagged, prefix)
+            self._write_tags(tagged, prefix)
 
-    def _value(self, each: Field, path: str) -> None:
-        code = self.programs.code
-        number = self._number(each, path)
+    def _write_field(self, each: Field, path: str) -> None:
+        code = self.table.code
+        number = self._operand(each, path)
         if each.type == "struct":
             at = len(code)
             nullable = self.version in each.null
@@ -161,45 +161,45 @@ class Writer:
             if nullable:
                 code[at] = (NULLABLE, len(code), 0, number)
         elif each.type.startswith("[]"):
-            self._array(each, path, number)
+            self._write_array(each, path, number)
         else:
-            self._plain(each.type, each.classic, number)
+            self._write_primitive(each.type, each.classic, number)
 
-    def _number(self, each: Field, path: str) -> int:
+    def _operand(self, each: Field, path: str) -> int:
         """Return what stands last in a step."""
-        return self.programs.number(Place(self.key, self.kind, path, each))
+        return self.table.field_number(FieldRef(self.key, self.kind, path, each))
 
-    def _array(self, each: Field, path: str, number: int) -> None:
-        code, at = self.programs.code, len(self.programs.code)
+    def _write_array(self, each: Field, path: str, number: int) -> None:
+        code, at = self.table.code, len(self.table.code)
         op = ARRAY_COMPACT if self.flexible else ARRAY32
-        least = self.least(each.fields if each.type == "[]struct" else each.type[2:])
+        least = self.min_bytes(each.fields if each.type == "[]struct" else each.type[2:])
         code.append((op, 0, least, number))
         if each.type == "[]struct":
             self.struct(each.fields, f"{path}.")
         else:
-            self._plain(each.type[2:], False, self._number(each, f"{path}.[]"))
+            self._write_primitive(each.type[2:], False, self._operand(each, f"{path}.[]"))
         code.append((NEXT, 0, 0, 0))
         code[at] = (op, len(code), least, number)
 
-    def least(self, item: tuple[Field, ...] | str) -> int:
+    def min_bytes(self, item: tuple[Field, ...] | str) -> int:
         """Return the fewest bytes of an array's item: a struct of fields, or a word."""
         if not isinstance(item, str):
-            plain, _ = split(item, self.version)
-            return sum(map(self._least_of, plain)) + self.flexible
+            plain, _ = split_tagged(item, self.version)
+            return sum(map(self._min_field_bytes, plain)) + self.flexible
         if item == "string":
             return 1 if self.flexible else 2
         if item in ("bytes", "records"):
             return 1 if self.flexible else 4
         return _SIZES[item]
 
-    def _least_of(self, each: Field) -> int:
+    def _min_field_bytes(self, each: Field) -> int:
         if each.type == "struct":
-            return 1 if self.version in each.null else self.least(each.fields)
+            return 1 if self.version in each.null else self.min_bytes(each.fields)
         if each.type.startswith("[]"):
             return 1 if self.flexible else 4
-        return self.least(each.type)
+        return self.min_bytes(each.type)
 
-    def _plain(self, word: str, classic: bool, number: int) -> None:
+    def _write_primitive(self, word: str, classic: bool, number: int) -> None:
         flexible = self.flexible and not classic
         match word:
             case "string":
@@ -210,19 +210,19 @@ class Writer:
                 step = FIXED, _SIZES[word], 0, number
             case _:
                 step = NUMBER, _SIZES[word], not word.startswith(("u", "b")), number
-        self.programs.code.append(step)
+        self.table.code.append(step)
 
-    def _tags(self, tagged: list[Field], prefix: str) -> None:
-        code = self.programs.code
+    def _write_tags(self, tagged: list[Field], prefix: str) -> None:
+        code = self.table.code
         at = len(code)
         code.append((TAGS, 0, 0, 0))
         rows = []
         for each in tagged:
             rows.append((each.tag or 0, len(code)))
-            self._value(each, prefix + each.name)
+            self._write_field(each, prefix + each.name)
             code.append((TAG_END, at, 0, 0))
-        first = len(self.programs.tags)
-        self.programs.tags += rows
+        first = len(self.table.tags)
+        self.table.tags += rows
         code[at] = (TAGS, first, len(rows), len(code))
 
 
@@ -231,6 +231,6 @@ _SIZES |= {"uuid": 16, "float64": 8}
 
 
 @per_schemas
-def programs() -> Programs:
+def programs() -> ProgramTable:
     """Return the table that all readings with the same definitions share."""
-    return Programs()
+    return ProgramTable()

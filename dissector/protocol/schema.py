@@ -128,7 +128,7 @@ _ZERO: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FieldType:
     """A word of the notation: called with a name and versions it gives a `Field`."""
 
     type: str
@@ -147,7 +147,7 @@ class Kind:
         secret: bool = False,
         classic: bool = False,
         kafka: str = "",
-        of: Kind | None = None,
+        of: FieldType | None = None,
     ) -> Field:
         """Declare a field; `of` is the kind of an array's elements where they are not structs."""
         return Field(
@@ -166,12 +166,22 @@ class Kind:
         )
 
 
-Bool = Kind("bool")
-Int8, Int16, Int32, Int64 = Kind("int8"), Kind("int16"), Kind("int32"), Kind("int64")
-Uint16, Uint32, Float64 = Kind("uint16"), Kind("uint32"), Kind("float64")
-String, Bytes, Records, Uuid = Kind("string"), Kind("bytes"), Kind("records"), Kind("uuid")
-Struct = Kind("struct")
-Array = Kind("[]")
+Bool = FieldType("bool")
+Int8, Int16, Int32, Int64 = (
+    FieldType("int8"),
+    FieldType("int16"),
+    FieldType("int32"),
+    FieldType("int64"),
+)
+Uint16, Uint32, Float64 = FieldType("uint16"), FieldType("uint32"), FieldType("float64")
+String, Bytes, Records, Uuid = (
+    FieldType("string"),
+    FieldType("bytes"),
+    FieldType("records"),
+    FieldType("uuid"),
+)
+Struct = FieldType("struct")
+Array = FieldType("[]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,14 +216,14 @@ class Schema:
         codec = self._codecs.get(version)
         if codec is None:
             if version not in self.versions:
-                raise DecodeError(f"version {version} is not known (known: {self.known})")
+                raise DecodeError(f"version {version} is not known (known: {self.versions_text})")
             from dissector.protocol.codec import Codec
 
-            construct = _fields(self.fields, version, version in self.flexible)
+            construct = _struct_construct(self.fields, version, version in self.flexible)
             codec = self._codecs[version] = Codec(construct)
         return codec
 
-    def read_as(self, version: int) -> int | None:
+    def closest_version(self, version: int) -> int | None:
         """
         Return the version in which a message of some version is read; None where it can't be.
 
@@ -223,26 +233,28 @@ class Schema:
         return min(version, high) if low <= version and low <= high else None
 
     @property
-    def known(self) -> str:
+    def versions_text(self) -> str:
         """The versions as a person writes them: `0-13`."""
         low, high = self.versions.low, self.versions.high
         if low > high:
             return "none"
         return str(low) if low == high else f"{low}-{high}"
 
-    def lines(self, version: int) -> Iterator[tuple[str, Field]]:
+    def iter_fields(self, version: int) -> Iterator[tuple[str, Field]]:
         """Yield (Kafka's path, field) in wire order; the tagged fields of each level come last."""
-        return _lines("", self.fields, version)
+        return _iter_fields("", self.fields, version)
 
 
-def _lines(prefix: str, fields: tuple[Field, ...], version: int) -> Iterator[tuple[str, Field]]:
-    plain, tagged = split(fields, version)
+def _iter_fields(
+    prefix: str, fields: tuple[Field, ...], version: int
+) -> Iterator[tuple[str, Field]]:
+    plain, tagged = split_tagged(fields, version)
     for each in plain + tagged:
         yield prefix + each.kafka_name, each
-        yield from _lines(f"{prefix}{each.kafka_name}.", each.fields, version)
+        yield from _iter_fields(f"{prefix}{each.kafka_name}.", each.fields, version)
 
 
-def split(fields: tuple[Field, ...], version: int) -> tuple[list[Field], list[Field]]:
+def split_tagged(fields: tuple[Field, ...], version: int) -> tuple[list[Field], list[Field]]:
     """Return the fields of a version: those in wire order, and the tagged ones by tag."""
     here = [f for f in fields if version in f.versions]
     tagged = [(f.tag, f) for f in here if f.tag is not None]
@@ -255,7 +267,7 @@ def message(key: int | None, versions: str, flexible: str = "none") -> Schema:
 
 
 @cache
-def _simple(word: str, flexible: bool) -> Construct:
+def _primitive_construct(word: str, flexible: bool) -> Construct:
     """Return the Construct of a type that has no children."""
     from dissector.protocol import wire
 
@@ -270,7 +282,7 @@ def _simple(word: str, flexible: bool) -> Construct:
         case "uuid":
             return wire.uuid16
         case _ if word.startswith("[]"):
-            return wire.Counted(length32, _simple(word[2:], flexible))
+            return wire.CountedArray(length32, _primitive_construct(word[2:], flexible))
         case _:
             return getattr(wire, word)
 
@@ -280,20 +292,20 @@ def construct_of(each: Field, version: int, flexible: bool) -> Construct:
     from dissector.protocol import structs, wire
 
     if each.type == "struct":
-        struct = _fields(each.fields, version, flexible)
+        struct = _struct_construct(each.fields, version, flexible)
         if version not in each.null:
             return struct
         return structs.Nullable(struct) if each.tag is None else structs.NullableTagged(struct)
     if each.type == "[]struct":
         length = wire.compact_length if flexible else wire.int32
-        return wire.Counted(length, _fields(each.fields, version, flexible))
-    return _simple(each.type, flexible and not each.classic)
+        return wire.CountedArray(length, _struct_construct(each.fields, version, flexible))
+    return _primitive_construct(each.type, flexible and not each.classic)
 
 
-def _fields(fields: tuple[Field, ...], version: int, flexible: bool) -> Fields:
+def _struct_construct(fields: tuple[Field, ...], version: int, flexible: bool) -> Fields:
     from dissector.protocol import structs
 
-    plain, tagged = split(fields, version)
+    plain, tagged = split_tagged(fields, version)
     members = [
         structs.Member(
             f.name,
@@ -305,14 +317,14 @@ def _fields(fields: tuple[Field, ...], version: int, flexible: bool) -> Fields:
     if not flexible:
         return structs.Fields(members)
     known = {
-        f.tag: structs.Member(f.name, construct_of(f, version, flexible), _fresh(f, version))
+        f.tag: structs.Member(f.name, construct_of(f, version, flexible), _tag_default(f, version))
         for f in tagged
         if f.tag is not None
     }
     return structs.Fields(members, structs.TaggedFields(known))
 
 
-def _fresh(each: Field, version: int) -> Any:
+def _tag_default(each: Field, version: int) -> Any:
     """Return the default of a tagged field; a function where each reader wants its own value."""
     if each.default is ... and (each.type == "struct" or each.type.startswith("[]")):
         return lambda: each.zero(version)

@@ -16,7 +16,7 @@ from construct import Container
 from dissector.errors import DecodeError
 from dissector.protocol import structs, wire
 from dissector.protocol.compiled import UNKNOWN_TAGS
-from dissector.protocol.schema import Field, Schema, construct_of, split
+from dissector.protocol.schema import Field, Schema, construct_of, split_tagged
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ def spans(schema: Schema, version: int, data: bytes, start: int = 0, name: str =
     stream.seek(start)
     root = Span(name, "", None, start)
     reader = _Reader(stream, version, version in schema.flexible)
-    reader.run(root, lambda: reader.struct(schema.fields, root))
+    reader.read_span(root, lambda: reader.read_struct(schema.fields, root))
     return root
 
 
@@ -76,7 +76,7 @@ class _Reader:
         self.version = version
         self.flexible = flexible
 
-    def run(self, span: Span, read: Any) -> bool:
+    def read_span(self, span: Span, read: Any) -> bool:
         """Read one span; False when the bytes did not fit."""
         try:
             span.value = read()
@@ -87,58 +87,64 @@ class _Reader:
         span.end = self.stream.tell()
         return True
 
-    def child(self, parent: Span, name: str, declared: Field | None) -> Span:
+    def add_child(self, parent: Span, name: str, declared: Field | None) -> Span:
         dot = "." if parent.path and not name.startswith("[") else ""
         span = Span(name, f"{parent.path}{dot}{name}", declared, self.stream.tell())
         parent.children.append(span)
         return span
 
-    def into(self, span: Span, read: Any) -> Any:
+    def read_child(self, span: Span, read: Any) -> Any:
         """Read a child span; a failure goes on to the parents."""
-        if not self.run(span, read):
+        if not self.read_span(span, read):
             raise DecodeError(span.problem, position=span.end)
         return span.value
 
-    def struct(self, fields: tuple[Field, ...], parent: Span) -> Container:
-        plain, tagged = split(fields, self.version)
+    def read_struct(self, fields: tuple[Field, ...], parent: Span) -> Container:
+        plain, tagged = split_tagged(fields, self.version)
         out = Container()
         for each in plain:
-            span = self.child(parent, each.name, each)
-            out[each.name] = self.into(span, lambda e=each, s=span: self.value(e, s))
+            span = self.add_child(parent, each.name, each)
+            out[each.name] = self.read_child(span, lambda e=each, s=span: self.read_value(e, s))
         if self.flexible:
-            self.tags(tagged, parent, out)
+            self.read_tags(tagged, parent, out)
         return out
 
-    def value(self, declared: Field, span: Span) -> Any:
+    def read_value(self, declared: Field, span: Span) -> Any:
         construct = construct_of(declared, self.version, self.flexible)
         if declared.type == "struct":
-            if isinstance(construct, structs.Nullable) and construct.absent(self.stream):
+            if isinstance(construct, structs.Nullable) and construct.read_is_null(self.stream):
                 return None
-            return self.struct(declared.fields, span)
-        if not isinstance(construct, wire.Counted):
+            return self.read_struct(declared.fields, span)
+        if not isinstance(construct, wire.CountedArray):
             return construct._parsereport(self.stream, None, "")
-        count = construct.count(self.stream, None, "")
+        count = construct.read_count(self.stream, None, "")
         return (
-            None if count < 0 else [self.item(declared, construct, span, i) for i in range(count)]
+            None
+            if count < 0
+            else [self.read_item(declared, construct, span, i) for i in range(count)]
         )
 
-    def item(self, declared: Field, array: wire.Counted, parent: Span, index: int) -> Any:
-        span = self.child(parent, f"[{index}]", None)
+    def read_item(self, declared: Field, array: wire.CountedArray, parent: Span, index: int) -> Any:
+        span = self.add_child(parent, f"[{index}]", None)
         if declared.type == "[]struct":
-            return self.into(span, lambda: self.struct(declared.fields, span))
-        return self.into(span, lambda: array.item._parsereport(self.stream, None, ""))
+            return self.read_child(span, lambda: self.read_struct(declared.fields, span))
+        return self.read_child(span, lambda: array.item._parsereport(self.stream, None, ""))
 
-    def tags(self, tagged: list[Field], parent: Span, out: Container) -> None:
+    def read_tags(self, tagged: list[Field], parent: Span, out: Container) -> None:
         known = {f.tag: f for f in tagged}
         for f in tagged:
             out[f.name] = f.zero(self.version)
-        for tag, size, start in structs.TaggedFields({}).entries(self.stream, None):
+        for tag, size, start in structs.TaggedFields({}).iter_tags(self.stream, None):
             declared = known.get(tag)
             if declared is None:
-                span = self.child(parent, f"tag {tag}", None)
-                value = self.into(span, lambda size=size: wire.take(self.stream, size))
+                span = self.add_child(parent, f"tag {tag}", None)
+                value = self.read_child(
+                    span, lambda size=size: wire.read_exactly(self.stream, size)
+                )
                 out.setdefault(UNKNOWN_TAGS, {})[tag] = value
                 continue
-            span = self.child(parent, declared.name, declared)
-            out[declared.name] = self.into(span, lambda d=declared, s=span: self.value(d, s))
+            span = self.add_child(parent, declared.name, declared)
+            out[declared.name] = self.read_child(
+                span, lambda d=declared, s=span: self.read_value(d, s)
+            )
             structs.TaggedFields.check_end(self.stream, start + size, declared.name)

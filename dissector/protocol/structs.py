@@ -15,10 +15,10 @@ from construct import Construct, Container, Subconstruct
 from dissector.errors import DecodeError, EncodeError
 from dissector.protocol import emit
 from dissector.protocol.compiled import UNKNOWN_TAGS
-from dissector.protocol.emit import Building, Emitted, Reading
-from dissector.protocol.wire import bytes_left, take, unsigned_varint
+from dissector.protocol.emit import BuildFunction, Emitted, ReadFunction
+from dissector.protocol.wire import bytes_left, read_exactly, unsigned_varint
 
-COPIED = 8
+MIN_TEMPLATE_FIELDS = 8
 """Containers of so many fields are quicker copied and overwritten than filled one by one."""
 
 
@@ -29,39 +29,39 @@ class Nullable(Emitted, Subconstruct):  # type: ignore[misc]
     Source: KIP-893 (nullable structs).
     """
 
-    least = 1
-    null = b"\xff"
+    min_bytes = 1
+    null_marker = b"\xff"
 
-    def absent(self, stream: Any) -> bool:
+    def read_is_null(self, stream: Any) -> bool:
         """Read what stands in front of the struct, and tell whether there is none."""
-        return take(stream, 1)[0] >= 0x80
+        return read_exactly(stream, 1)[0] >= 0x80
 
     def _parse(self, stream: Any, context: Any, path: Any) -> Any:
-        if self.absent(stream):
+        if self.read_is_null(stream):
             return None
         return self.subcon._parsereport(stream, context, path)
 
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
-        stream.write(self.null if obj is None else b"\x01")
+        stream.write(self.null_marker if obj is None else b"\x01")
         if obj is not None:
             self.subcon._build(obj, stream, context, path)
         return obj
 
-    def _emit_read(self, out: Reading, target: str) -> None:
+    def _emit_read(self, out: ReadFunction, target: str) -> None:
         mark = out.name("mark")
-        with out.block(f"if {self._emit_absent(out, mark)}:"):
+        with out.block(f"if {self._emit_is_null(out, mark)}:"):
             out.line(f"{target} = None")
         with out.block("else:"):
             emit.read(self.subcon, out, target)
 
-    def _emit_absent(self, out: Reading, mark: str) -> str:
+    def _emit_is_null(self, out: ReadFunction, mark: str) -> str:
         out.number("b", mark)
         return f"{mark} < 0"
 
-    def _emit_build(self, out: Building, value: str) -> None:
+    def _emit_build(self, out: BuildFunction, value: str) -> None:
         struct = out.name("struct")
-        out.aside(f"{struct} = {value}")
-        out.part(f"{self.null!r} if {struct} is None else b'\\x01'")
+        out.prepare(f"{struct} = {value}")
+        out.part(f"{self.null_marker!r} if {struct} is None else b'\\x01'")
         with out.block(f"if {struct} is not None:"):
             emit.build(self.subcon, out, struct)
 
@@ -73,13 +73,13 @@ class NullableTagged(Nullable):
     Source: what Kafka's MessageDataGenerator.java makes of ConsumerGroupMemberMetadataValue.
     """
 
-    null = b"\0"
+    null_marker = b"\0"
 
-    def absent(self, stream: Any) -> bool:
+    def read_is_null(self, stream: Any) -> bool:
         """Read what stands in front of the struct, and tell whether there is none."""
         return unsigned_varint._parse(stream, None, "") == 0
 
-    def _emit_absent(self, out: Reading, mark: str) -> str:
+    def _emit_is_null(self, out: ReadFunction, mark: str) -> str:
         unsigned_varint._emit_read(out, mark)
         return f"{mark} == 0"
 
@@ -102,7 +102,7 @@ class Member:
         self.construct = construct
         self.default = default
 
-    def fresh(self) -> Any:
+    def new_default(self) -> Any:
         """Return the default as a value of its own."""
         return self.default() if callable(self.default) else self.default
 
@@ -131,7 +131,7 @@ class Fields(Emitted):
         self.members = tuple(members)
         self.tagged = tagged
         self._readers = tuple((m.name, m.construct._parsereport) for m in members)
-        self.least = sum(m.construct.least for m in members) + (tagged is not None)
+        self.min_bytes = sum(m.construct.min_bytes for m in members) + (tagged is not None)
 
     def _parse(self, stream: Any, context: Any, path: Any) -> Container:
         out = Container()
@@ -154,7 +154,7 @@ class Fields(Emitted):
             self.tagged.build_from(obj, stream, context)
         return obj
 
-    def _emit_read(self, out: Reading, target: str) -> None:
+    def _emit_read(self, out: ReadFunction, target: str) -> None:
         fields = out.name("fields")
         out.line(f"{target} = {fields} = Container({self._template(out)})")
         for member in self.members:
@@ -162,24 +162,24 @@ class Fields(Emitted):
         if self.tagged is not None:
             self.tagged._emit_read(out, fields)
 
-    def _template(self, out: Reading) -> str:
+    def _template(self, out: ReadFunction) -> str:
         """Return what a large Container is a copy of, as its growth takes longer; or nothing."""
         names = [member.name for member in self.members]
         if self.tagged is not None:
-            names += [member.name for member in self.tagged.known.values()]
-        if len(names) < COPIED:
+            names += [member.name for member in self.tagged.known_tags.values()]
+        if len(names) < MIN_TEMPLATE_FIELDS:
             return ""
         return out.constant(f"dict.fromkeys(({', '.join(map(repr, names))}))")
 
-    def _emit_build(self, out: Building, value: str) -> None:
+    def _emit_build(self, out: BuildFunction, value: str) -> None:
         fields = out.name("fields")
-        out.aside(f"{fields} = {value}")
+        out.prepare(f"{fields} = {value}")
         kind = f"{fields}.__class__"
-        out.aside(f"if {kind} is not Container and {kind} is not dict: raise Misfit")
+        out.prepare(f"if {kind} is not Container and {kind} is not dict: raise EncodeFallback")
         for member in self.members:
             found = f"{fields}[{member.name!r}]"
             if member.default is not ...:
-                found = f"{fields}.get({member.name!r}, {out.literal(member.fresh())})"
+                found = f"{fields}.get({member.name!r}, {out.literal(member.new_default())})"
             emit.build(member.construct, out, found)
         if self.tagged is not None:
             self.tagged._emit_build(out, fields)
@@ -196,17 +196,17 @@ class TaggedFields:
     Source: KIP-482, "Tagged Fields".
     """
 
-    def __init__(self, known: Mapping[int, Member]) -> None:
-        self.known = dict(known)
+    def __init__(self, known_tags: Mapping[int, Member]) -> None:
+        self.known_tags = dict(known_tags)
 
     def parse_into(self, out: Container, stream: Any, context: Any) -> None:
         """Read the section into a Container."""
-        for absent in self.known.values():
-            dict.__setitem__(out, absent.name, absent.fresh())
-        for tag, size, start in self.entries(stream, context):
-            member = self.known.get(tag)
+        for absent in self.known_tags.values():
+            dict.__setitem__(out, absent.name, absent.new_default())
+        for tag, size, start in self.iter_tags(stream, context):
+            member = self.known_tags.get(tag)
             if member is None:
-                out.setdefault(UNKNOWN_TAGS, {})[tag] = take(stream, size)
+                out.setdefault(UNKNOWN_TAGS, {})[tag] = read_exactly(stream, size)
                 continue
             try:
                 value = member.construct._parsereport(stream, context, "")
@@ -215,7 +215,7 @@ class TaggedFields:
             self.check_end(stream, start + size, member.name)
             dict.__setitem__(out, member.name, value)
 
-    def entries(self, stream: Any, context: Any) -> Any:
+    def iter_tags(self, stream: Any, context: Any) -> Any:
         """Yield (tag, size, start of the value); the caller reads the value before it goes on."""
         count_at = stream.tell()
         count = unsigned_varint._parse(stream, context, "")
@@ -251,8 +251,8 @@ class TaggedFields:
     def build_from(self, obj: Mapping[str, Any], stream: Any, context: Any) -> None:
         """Write the section of a mapping."""
         values: dict[int, bytes] = {}
-        for tag, member in self.known.items():
-            default = member.fresh()
+        for tag, member in self.known_tags.items():
+            default = member.new_default()
             value = obj.get(member.name, default)
             if value != default:
                 try:
@@ -272,34 +272,36 @@ class TaggedFields:
             unsigned_varint._build(len(data), stream, context, "")
             stream.write(data)
 
-    def _emit_read(self, out: Reading, fields: str) -> None:
+    def _emit_read(self, out: ReadFunction, fields: str) -> None:
         """Write statements that read the section into the Container of that name."""
         count = out.name("count")
         out.number("B", count)
         readers = []
-        for tag, member in self.known.items():
-            out.line(f"{fields}[{member.name!r}] = {out.literal(member.fresh())}")
-            readers.append(f"{tag}: ({member.name!r}, {emit.reading(member.construct, out.code)})")
+        for tag, member in self.known_tags.items():
+            out.line(f"{fields}[{member.name!r}] = {out.literal(member.new_default())}")
+            readers.append(
+                f"{tag}: ({member.name!r}, {emit.add_read_function(member.construct, out.code)})"
+            )
         known = out.constant(f"{{{', '.join(readers)}}}") if readers else "{}"
         with out.block(f"if {count}:"):
             out.line(f"at = read_tags(data, at, {count}, {fields}, {known})")
 
-    def _emit_build(self, out: Building, fields: str) -> None:
+    def _emit_build(self, out: BuildFunction, fields: str) -> None:
         """Write statements that build the section from the mapping of that name."""
         known = "{}"
-        if self.known:
+        if self.known_tags:
             known = out.name("known")
-            out.aside(f"{known} = {{}}")
-        for tag, member in self.known.items():
-            value, build = out.name("value"), emit.building(member.construct, out.code)
-            default = out.constant(out.literal(member.fresh()))
-            out.aside(f"{value} = {fields}.get({member.name!r}, {default})")
+            out.prepare(f"{known} = {{}}")
+        for tag, member in self.known_tags.items():
+            value, build = out.name("value"), emit.add_build_function(member.construct, out.code)
+            default = out.constant(out.literal(member.new_default()))
+            out.prepare(f"{value} = {fields}.get({member.name!r}, {default})")
             differs = f"{value} != {default}"
-            if isinstance(member.fresh(), Container):
-                same = f"{value}.__class__ is Container and same_items({value}, {default})"
+            if isinstance(member.new_default(), Container):
+                same = f"{value}.__class__ is Container and dict_equal({value}, {default})"
                 differs = f"not ({same}) and {differs}"
-            out.aside(f"if {differs}: {known}[{tag}] = {build}({value})")
+            out.prepare(f"if {differs}: {known}[{tag}] = {build}({value})")
         test = f"{UNKNOWN_TAGS!r} in {fields}"
-        if self.known:
+        if self.known_tags:
             test = f"{known} or {test}"
         out.part(f"tags_bytes({known}, {fields}) if {test} else b'\\0'")

@@ -25,8 +25,8 @@ from construct import Construct
 
 from dissector.errors import DecodeError, EncodeError
 from dissector.protocol import emit
-from dissector.protocol.compiled import FEW
-from dissector.protocol.emit import Building, Emitted, Reading
+from dissector.protocol.compiled import MAX_CACHED_COUNT
+from dissector.protocol.emit import BuildFunction, Emitted, ReadFunction
 
 
 def bytes_left(stream: Any) -> int:
@@ -34,7 +34,7 @@ def bytes_left(stream: Any) -> int:
     return len(stream.getbuffer()) - int(stream.tell())
 
 
-def take(stream: Any, count: int) -> bytes:
+def read_exactly(stream: Any, count: int) -> bytes:
     """
     Read exactly so many bytes.
 
@@ -53,12 +53,12 @@ class Number(Emitted):
 
     def __init__(self, letter: str) -> None:
         super().__init__()
-        self.letter = letter
+        self.format_char = letter
         self._struct = struct.Struct(f">{letter}")
-        self.least = self._struct.size
+        self.min_bytes = self._struct.size
 
     def _parse(self, stream: Any, context: Any, path: Any) -> Any:
-        return self._struct.unpack(take(stream, self._struct.size))[0]
+        return self._struct.unpack(read_exactly(stream, self._struct.size))[0]
 
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
         try:
@@ -70,20 +70,20 @@ class Number(Emitted):
     def _sizeof(self, context: Any, path: Any) -> int:
         return self._struct.size
 
-    def _emit_read(self, out: Reading, target: str) -> None:
-        out.number(self.letter, target)
+    def _emit_read(self, out: ReadFunction, target: str) -> None:
+        out.number(self.format_char, target)
 
-    def _emit_build(self, out: Building, value: str) -> None:
-        out.number(self.letter, value)
+    def _emit_build(self, out: BuildFunction, value: str) -> None:
+        out.number(self.format_char, value)
 
 
 class Boolean(Emitted):
     """One byte; 0 and 1 are False and True, any other byte stays the number it is."""
 
-    least = 1
+    min_bytes = 1
 
     def _parse(self, stream: Any, context: Any, path: Any) -> bool | int:
-        byte = take(stream, 1)[0]
+        byte = read_exactly(stream, 1)[0]
         return bool(byte) if byte < 2 else byte
 
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
@@ -95,21 +95,21 @@ class Boolean(Emitted):
     def _sizeof(self, context: Any, path: Any) -> int:
         return 1
 
-    def _emit_read(self, out: Reading, target: str) -> None:
+    def _emit_read(self, out: ReadFunction, target: str) -> None:
         out.number("B", target)
         out.line(f"{target} = BOOLEANS[{target}]")
 
-    def _emit_build(self, out: Building, value: str) -> None:
+    def _emit_build(self, out: BuildFunction, value: str) -> None:
         out.number("B", f"boolean({value})")
 
 
 class Uuid(Emitted):
     """Sixteen bytes as `uuid.UUID`."""
 
-    least = 16
+    min_bytes = 16
 
     def _parse(self, stream: Any, context: Any, path: Any) -> uuid.UUID:
-        return uuid.UUID(bytes=take(stream, 16))
+        return uuid.UUID(bytes=read_exactly(stream, 16))
 
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
         try:
@@ -121,11 +121,11 @@ class Uuid(Emitted):
     def _sizeof(self, context: Any, path: Any) -> int:
         return 16
 
-    def _emit_read(self, out: Reading, target: str) -> None:
+    def _emit_read(self, out: ReadFunction, target: str) -> None:
         out.number("16s", target)
         out.line(f"{target} = uuid_of({target})")
 
-    def _emit_build(self, out: Building, value: str) -> None:
+    def _emit_build(self, out: BuildFunction, value: str) -> None:
         out.part(f"uuid_bytes({value})")
 
 
@@ -136,13 +136,13 @@ class UnsignedVarint(Emitted):
     Source: KIP-482, "Unsigned Varints".
     """
 
-    least = 1
+    min_bytes = 1
 
     def _parse(self, stream: Any, context: Any, path: Any) -> int:
         start = stream.tell()
         value = 0
         for shift in (0, 7, 14, 21, 28):
-            byte = take(stream, 1)[0]
+            byte = read_exactly(stream, 1)[0]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if value > 0xFFFFFFFF:
@@ -163,7 +163,7 @@ class UnsignedVarint(Emitted):
     def _sizeof(self, context: Any, path: Any) -> int:
         raise EncodeError("a varint has no fixed size")
 
-    def _emit_read(self, out: Reading, target: str) -> None:
+    def _emit_read(self, out: ReadFunction, target: str) -> None:
         out.number("B", target)
         with out.block(f"if {target} > 127:"):
             out.line(f"{target} += data[at] * 128 - 128")
@@ -171,7 +171,7 @@ class UnsignedVarint(Emitted):
             with out.block(f"if {target} > 16383:"):
                 out.line(f"{target}, at = read_varint(data, at - 2)")
 
-    def _emit_build(self, out: Building, value: str) -> None:
+    def _emit_build(self, out: BuildFunction, value: str) -> None:
         out.part(f"varint_bytes({value})")
 
 
@@ -184,11 +184,11 @@ class CompactLength(UnsignedVarint):
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
         return super()._build(obj + 1, stream, context, path)
 
-    def _emit_read(self, out: Reading, target: str) -> None:
+    def _emit_read(self, out: ReadFunction, target: str) -> None:
         super()._emit_read(out, target)
         out.line(f"{target} -= 1")
 
-    def _emit_build(self, out: Building, value: str) -> None:
+    def _emit_build(self, out: BuildFunction, value: str) -> None:
         super()._emit_build(out, f"{value} + 1")
 
 
@@ -208,7 +208,7 @@ def _length(construct: Construct, stream: Any, context: Any, path: Any) -> int:
 
 
 @contextmanager
-def _emit_length(length: Construct, out: Reading, target: str) -> Iterator[str]:
+def _emit_length(length: Construct, out: ReadFunction, target: str) -> Iterator[str]:
     """Read a length; yield it as an expression below "if there is one", else None is read."""
     count = out.name("length")
     if isinstance(length, CompactLength):
@@ -221,7 +221,7 @@ def _emit_length(length: Construct, out: Reading, target: str) -> Iterator[str]:
         with out.block(f"if {count} >= 0:"):
             yield count
         with out.block(f"elif {count} != -1:"):
-            out.line("raise Misfit")
+            out.line("raise EncodeFallback")
     with out.block("else:"):
         out.line(f"{target} = None")
 
@@ -230,12 +230,12 @@ class Bytes(Emitted):
     """A length and so many bytes, or null."""
 
     _decoded = ""
-    _encoded = "if {0}.__class__ is not bytes: {0} = no_bytes({0})"
+    _encoded = "if {0}.__class__ is not bytes: {0} = plain_bytes({0})"
 
     def __init__(self, length: Construct) -> None:
         super().__init__()
         self.length = length
-        self.least = length.least
+        self.min_bytes = length.min_bytes
 
     def _parse(self, stream: Any, context: Any, path: Any) -> Any:
         start = stream.tell()
@@ -266,18 +266,18 @@ class Bytes(Emitted):
             raise EncodeError(f"{obj!r} is not bytes")
         return bytes(obj)
 
-    def _emit_read(self, out: Reading, target: str) -> None:
+    def _emit_read(self, out: ReadFunction, target: str) -> None:
         with _emit_length(self.length, out, target) as length:
             end = out.name("end")
             out.line(f"{end} = at + {length}")
             out.line(f"{target} = data[at:{end}]{self._decoded}")
             out.line(f"at = {end}")
 
-    def _emit_build(self, out: Building, value: str) -> None:
+    def _emit_build(self, out: BuildFunction, value: str) -> None:
         data, length = out.name("data"), out.name("length")
-        out.aside(f"{data} = {value}")
-        out.aside(self._encoded.format(data))
-        out.aside(f"{length} = -1 if {data} is None else len({data})")
+        out.prepare(f"{data} = {value}")
+        out.prepare(self._encoded.format(data))
+        out.prepare(f"{length} = -1 if {data} is None else len({data})")
         emit.build(self.length, out, length)
         out.part(f"{data} or b''")
 
@@ -287,7 +287,7 @@ class Text(Bytes):
 
     _decoded = ".decode('utf-8', 'surrogateescape')"
     _encoded = (
-        "{0} = {0}.encode('utf-8', 'surrogateescape') if {0}.__class__ is str else no_text({0})"
+        "{0} = {0}.encode('utf-8', 'surrogateescape') if {0}.__class__ is str else text_bytes({0})"
     )
 
     def _decode(self, data: bytes) -> str:
@@ -302,16 +302,16 @@ class Text(Bytes):
             raise EncodeError(f"{obj!r} can't be written as UTF-8") from None
 
 
-class Counted(Emitted):
+class CountedArray(Emitted):
     """A count and so many items, or null."""
 
     def __init__(self, length: Construct, item: Construct) -> None:
         super().__init__()
         self.length = length
         self.item = item
-        self.least = length.least
+        self.min_bytes = length.min_bytes
 
-    def count(self, stream: Any, context: Any, path: Any) -> int:
+    def read_count(self, stream: Any, context: Any, path: Any) -> int:
         """
         Read the count; -1 is null.
 
@@ -320,7 +320,7 @@ class Counted(Emitted):
         """
         start = stream.tell()
         count = _length(self.length, stream, context, path)
-        if count > 0 and count * self.item.least > bytes_left(stream):
+        if count > 0 and count * self.item.min_bytes > bytes_left(stream):
             raise DecodeError(
                 f"count {count} but {bytes_left(stream)} bytes are left in the message",
                 position=start,
@@ -328,7 +328,7 @@ class Counted(Emitted):
         return count
 
     def _parse(self, stream: Any, context: Any, path: Any) -> Any:
-        count = self.count(stream, context, path)
+        count = self.read_count(stream, context, path)
         if count < 0:
             return None
         items: list[Any] = []
@@ -354,12 +354,12 @@ class Counted(Emitted):
                 raise error.within(f"[{index}]") from None
         return obj
 
-    def _emit_read(self, out: Reading, target: str) -> None:
+    def _emit_read(self, out: ReadFunction, target: str) -> None:
         with _emit_length(self.length, out, target) as count:
-            with out.block(f"if {count} * {self.item.least} > size - at:"):
-                out.line("raise Misfit")
+            with out.block(f"if {count} * {self.item.min_bytes} > size - at:"):
+                out.line("raise EncodeFallback")
             if isinstance(self.item, Number):
-                self._emit_numbers(out, target, count, self.item.letter)
+                self._emit_numbers(out, target, count, self.item.format_char)
                 return
             items, item = out.name("items"), out.name("item")
             out.line(f"{target} = {items} = []")
@@ -367,21 +367,23 @@ class Counted(Emitted):
                 emit.read(self.item, out, item)
                 out.line(f"{items}.append({item})")
 
-    def _emit_numbers(self, out: Reading, target: str, count: str, letter: str) -> None:
+    def _emit_numbers(self, out: ReadFunction, target: str, count: str, letter: str) -> None:
         """Read all by one call."""
-        few = out.constant(f"few({letter!r})", f"few_{letter}")
-        unpack = f"{few}[{count}] if {count} < {FEW} else many({letter!r}, {count})"
+        few = out.constant(f"cached_unpackers({letter!r})", f"unpackers_{letter}")
+        unpack = (
+            f"{few}[{count}] if {count} < {MAX_CACHED_COUNT} else unpacker({letter!r}, {count})"
+        )
         out.line(f"{target} = list(({unpack})(data, at))")
-        out.line(f"at += {count} * {self.item.least}")
+        out.line(f"at += {count} * {self.item.min_bytes}")
 
-    def _emit_build(self, out: Building, value: str) -> None:
+    def _emit_build(self, out: BuildFunction, value: str) -> None:
         items, item, count = out.name("items"), out.name("item"), out.name("count")
-        out.aside(f"{items} = {value}")
-        out.aside(f"if {items}.__class__ is not list: {items} = no_list({items})")
-        out.aside(f"{count} = -1 if {items} is None else len({items})")
+        out.prepare(f"{items} = {value}")
+        out.prepare(f"if {items}.__class__ is not list: {items} = plain_list({items})")
+        out.prepare(f"{count} = -1 if {items} is None else len({items})")
         emit.build(self.length, out, count)
         if isinstance(self.item, Number):
-            letter = self.item.letter
+            letter = self.item.format_char
             out.part(f"struct.pack('>%d{letter}' % len({items} or ()), *{items} or ())")
             return
         with out.block(f"for {item} in {items} or ():"):

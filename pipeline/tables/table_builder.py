@@ -24,7 +24,7 @@ from dissector.engine.fields.field_reader import Fields
 from dissector.engine.reading.capture import Capture, Options, Reading, Window
 from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.tables.frames import exchange_schema, frame, part_frames, record_schema
-from dissector.protocol.context import current, drawn
+from dissector.protocol.context import current, iterate_under
 from dissector.protocol.definitions.schemas import Schemas
 from pipeline.tables.message_table import message_frame
 from pipeline.tables.problem_rows import file_problems, limit_problems, message_problems
@@ -118,7 +118,7 @@ class TableBuilder:
 
         Who is in doubt, and who is a broker, is told before the rows that depend on it.
         """
-        return drawn(self._wanted.schemas, self._of(window))
+        return iterate_under(self._wanted.schemas, self._of(window))
 
     def _of(self, window: Window) -> Iterator[Batch]:
         talks = self.reading.correlator

@@ -29,8 +29,8 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 PASSWORD_VARIABLE = "KAFKASHARK_PASSWORD"
 TOKEN_VARIABLE = "KAFKASHARK_TOKEN"
 
-_LEAST_ITERATIONS = 4096
-_MOST_ITERATIONS = 1_000_000
+_MIN_ITERATIONS = 4096
+_MAX_ITERATIONS = 1_000_000
 """RFC 7677 requires at least 4096; the maximum bounds the CPU time a broker can cause."""
 
 Dialogue = Generator[bytes, bytes, None]
@@ -109,21 +109,21 @@ class Security:
         """Return the dialogue of the mechanism."""
         match self.mechanism:
             case "PLAIN":
-                return plain(self.username, self.password)
+                return plain_dialogue(self.username, self.password)
             case "SCRAM-SHA-256" | "SCRAM-SHA-512":
                 digest = "sha256" if self.mechanism.endswith("256") else "sha512"
-                return scram(digest, self.username, self.password)
+                return scram_dialogue(digest, self.username, self.password)
             case "OAUTHBEARER":
-                return bearer(_secret(self.token_file) if self.token_file else self.token)
+                return bearer_dialogue(_secret(self.token_file) if self.token_file else self.token)
         raise UsageError(f"SASL mechanism {self.mechanism} is not one of {', '.join(MECHANISMS)}")
 
 
-def plain(username: str, password: str) -> Dialogue:
+def plain_dialogue(username: str, password: str) -> Dialogue:
     """Return the dialogue of PLAIN: a single message."""
     yield f"\0{username}\0{password}".encode()
 
 
-def bearer(token: str) -> Dialogue:
+def bearer_dialogue(token: str) -> Dialogue:
     """Return the dialogue of OAUTHBEARER: a refusal must be acknowledged."""
     refusal = yield f"n,,\1auth=Bearer {token}\1\1".encode()
     if refusal:
@@ -131,7 +131,7 @@ def bearer(token: str) -> Dialogue:
         raise ValueError(f"the token was refused: {refusal.decode(errors='replace')}")
 
 
-def scram(digest: str, username: str, password: str, nonce: str = "") -> Dialogue:
+def scram_dialogue(digest: str, username: str, password: str, nonce: str = "") -> Dialogue:
     """
     Return the dialogue of SCRAM, in which the broker proves that it knows the password too.
 
@@ -149,7 +149,7 @@ def scram(digest: str, username: str, password: str, nonce: str = "") -> Dialogu
     both, salt, iterations = said.get("r", ""), said.get("s", ""), said.get("i", "")
     if not both.startswith(nonce) or both == nonce:
         raise ValueError("the broker's nonce does not go on from ours")
-    if not iterations.isdigit() or not _LEAST_ITERATIONS <= int(iterations) <= _MOST_ITERATIONS:
+    if not iterations.isdigit() or not _MIN_ITERATIONS <= int(iterations) <= _MAX_ITERATIONS:
         raise ValueError(f"the broker asks for {iterations!r} iterations")
     salted = hashlib.pbkdf2_hmac(digest, password.encode(), _decoded(salt), int(iterations))
     client_key = hmac.digest(salted, b"Client Key", digest)
@@ -165,45 +165,49 @@ def scram(digest: str, username: str, password: str, nonce: str = "") -> Dialogu
         raise ValueError("the broker does not know the password")
 
 
-class Asks(Protocol):
+class RequestSender(Protocol):
     """The part of a link that authentication needs."""
 
     address: str
     versions: dict[int, tuple[int, int]]
 
-    async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
+    async def request_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
         """Send a request ahead of all that are held back, and return the response body."""
 
 
-async def authenticate(link: Asks, security: Security) -> float:
+async def authenticate(connection: RequestSender, security: Security) -> float:
     """
     Authenticate a link; return the session lifetime in seconds, 0 for unlimited.
 
     Raises:
         ReplayError: The broker refuses.
     """
-    highest = link.versions.get(SASL_AUTHENTICATE, (0, -1))[1]
+    highest = connection.versions.get(SASL_AUTHENTICATE, (0, -1))[1]
     if highest < 0:
-        raise ReplayError(link.address, "does not know SaslAuthenticate", "it is older than 1.0")
-    handshake = await link.ask_now(SASL_HANDSHAKE, 1, {"mechanism": security.mechanism})
+        raise ReplayError(
+            connection.address, "does not know SaslAuthenticate", "it is older than 1.0"
+        )
+    handshake = await connection.request_now(SASL_HANDSHAKE, 1, {"mechanism": security.mechanism})
     if handshake.error_code:
         offered = ", ".join(handshake.mechanisms) or "none"
         what = f"refused SASL {security.mechanism} ({error_name(handshake.error_code)})"
-        raise ReplayError(link.address, what, f"it offers: {offered}")
+        raise ReplayError(connection.address, what, f"it offers: {offered}")
     dialogue = security.dialogue()
     token = next(dialogue)
     while True:
-        answer = await link.ask_now(SASL_AUTHENTICATE, min(highest, 2), {"auth_bytes": token})
+        answer = await connection.request_now(
+            SASL_AUTHENTICATE, min(highest, 2), {"auth_bytes": token}
+        )
         if answer.error_code:
             why = answer.error_message or error_name(answer.error_code)
-            raise ReplayError(link.address, f"SASL {security.mechanism} failed: {why}")
+            raise ReplayError(connection.address, f"SASL {security.mechanism} failed: {why}")
         try:
             token = dialogue.send(answer.auth_bytes)
         except StopIteration:
             return float(answer.get("session_lifetime_ms", 0)) / 1000
         except ValueError as error:
             what = f"SASL {security.mechanism} failed: {error}"
-            raise ReplayError(link.address, what) from None
+            raise ReplayError(connection.address, what) from None
 
 
 def _attributes(message: str) -> dict[str, str]:

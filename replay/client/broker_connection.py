@@ -12,23 +12,23 @@ from construct import Container
 
 from dissector.errors import ReplayError
 from replay.client.auth import Security, authenticate
-from replay.client.in_flight import Pulse, Waiting
-from replay.client.pending_request import Asked, Peer, next_id, shape_of
-from replay.client.transport import Connection, connect, written
+from replay.client.in_flight import InFlightRequests, Liveness
+from replay.client.pending_request import Peer, PendingRequest, codecs_of, next_id
+from replay.client.transport import FrameProtocol, connect, format_address
 from replay.client.version_negotiation import negotiate
 
 CLIENT_ID = "kafkashark"
 TIMEOUT_S = 10.0
 """Timeout in seconds for connecting to a broker, and for each response."""
 
-_HEAD = struct.Struct(">hhi")
+_REQUEST_START = struct.Struct(">hhi")
 """The start of each request: API key, version, correlation id."""
 
-_RENEW_AT = 0.85
+_REAUTHENTICATE_AT = 0.85
 """Fraction of a session's lifetime after which we authenticate again, as Java clients do."""
 
 
-class Link:
+class BrokerConnection:
     """
     A connection to a broker, made by `Link.open`.
 
@@ -47,23 +47,23 @@ class Link:
         security: Security,
         timeout_s: float,
         client_id: str,
-        pulse: Pulse,
+        liveness: Liveness,
     ) -> None:
-        self.address = written(host, port)
-        self.peer = Peer(self.address, self.room)
+        self.address = format_address(host, port)
+        self.peer = Peer(self.address, self.drain)
         self.versions: dict[int, tuple[int, int]] = {}
         self.features: dict[str, int] = {}
         self.failure: ReplayError | None = None
         self._security = security
         self._client_id = client_id
         self._loop = asyncio.get_running_loop()
-        self._waiting = Waiting(timeout_s, self._fail, pulse)
-        take, take_many = self._waiting.take, self._waiting.take_many
-        self._connection = Connection(take, self._fail, on_data=take_many)
-        self._held: list[tuple[Asked, bytes]] | None = None
+        self._in_flight = InFlightRequests(timeout_s, self._fail, liveness)
+        take, take_many = self._in_flight.receive, self._in_flight.receive_many
+        self._protocol = FrameProtocol(take, self._fail, on_data=take_many)
+        self._deferred: list[tuple[PendingRequest, bytes]] | None = None
         self._last_id = 0
-        self._renewal: asyncio.TimerHandle | None = None
-        self._renewing: asyncio.Task[None] | None = None
+        self._reauthentication_timer: asyncio.TimerHandle | None = None
+        self._reauthentication: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(
@@ -73,7 +73,7 @@ class Link:
         security: Security = Security(),  # noqa: B008 (frozen)
         timeout_s: float = TIMEOUT_S,
         client_id: str = CLIENT_ID,
-        pulse: Pulse | None = None,
+        liveness: Liveness | None = None,
     ) -> Self:
         """
         Connect, negotiate API versions and authenticate.
@@ -84,18 +84,18 @@ class Link:
             security: Encryption and authentication.
             timeout_s: The timeout of each of these steps, and later of each response.
             client_id: The client id of our requests.
-            pulse: Updated when responses arrive.
+            liveness: Updated when responses arrive.
 
         Raises:
             ReplayError: The broker can't be reached, refuses us, or is no Kafka broker.
         """
-        link = cls(host, port, security, timeout_s, client_id, pulse or Pulse())
+        link = cls(host, port, security, timeout_s, client_id, liveness or Liveness())
         try:
-            await connect(link._connection, host, port, security.tls, timeout_s)
+            await connect(link._protocol, host, port, security.tls, timeout_s)
             link.versions, link.features = await negotiate(link.address, link.send)
             await link._authenticate()
         except BaseException:
-            link._connection.abort()
+            link._protocol.abort()
             link.close()
             raise
         return link
@@ -103,26 +103,26 @@ class Link:
     @property
     def timeout_s(self) -> float:
         """The timeout for a response; may be changed."""
-        return self._waiting.timeout_s
+        return self._in_flight.timeout_s
 
     @timeout_s.setter
     def timeout_s(self, timeout_s: float) -> None:
-        self._waiting.timeout_s = timeout_s
+        self._in_flight.timeout_s = timeout_s
 
     @property
     def in_flight(self) -> int:
         """The number of requests in flight, including those held back."""
-        return len(self._waiting) + len(self._held or ())
+        return len(self._in_flight) + len(self._deferred or ())
 
     def send(
         self,
         api_key: int,
         version: int,
         body: Mapping[str, Any],
-        due: bool = True,
+        expects_response: bool = True,
         patience_s: float = 0.0,
         client_id: str | None = None,
-    ) -> Asked:
+    ) -> PendingRequest:
         """
         Send a request; requests leave in the order of the calls.
 
@@ -130,7 +130,7 @@ class Link:
             api_key: The API key.
             version: A version that the broker offers; this is not checked.
             body: The body, as the API's codec encodes it.
-            due: Whether a response is expected; false for Produce with acks = 0.
+            expects_response: Whether a response is expected; false for Produce with acks = 0.
             patience_s: Time added to the timeout because the request asks the broker to wait. The
                 clock starts when all earlier responses have arrived.
             client_id: The request's client id; by default that of the connection.
@@ -140,22 +140,24 @@ class Link:
             EncodeError: The body does not fit the version.
             DecodeError: The version is not known to us.
         """
-        asked = Asked(self.peer, api_key, version, patience_s)
-        return self._send(asked, body, due, self._held, client_id)
+        asked = PendingRequest(self.peer, api_key, version, patience_s)
+        return self._send(asked, body, expects_response, self._deferred, client_id)
 
-    async def ask(
+    async def request(
         self,
         api_key: int,
         version: int,
         body: Mapping[str, Any],
-        due: bool = True,
+        expects_response: bool = True,
         patience_s: float = 0.0,
         client_id: str | None = None,
     ) -> Container | None:
         """Send a request and wait for its response; see `send` and `Asked.answer`."""
-        return await self.send(api_key, version, body, due, patience_s, client_id).answer()
+        return await self.send(
+            api_key, version, body, expects_response, patience_s, client_id
+        ).response()
 
-    async def room(self) -> None:
+    async def drain(self) -> None:
         """
         Wait until the broker has taken most of the data sent.
 
@@ -164,135 +166,139 @@ class Link:
         """
         try:
             async with asyncio.timeout(self.timeout_s):
-                await self._connection.room()
+                await self._protocol.drain()
         except TimeoutError:
             self._fail(f"took no bytes for {self.timeout_s:g} s")
-        self._check()
+        self._raise_if_failed()
 
     def close(self) -> None:
         """Close the connection; requests in flight fail."""
-        self._waiting.look_no_more()
-        if self._renewal is not None:
-            self._renewal.cancel()
-        if self._renewing is not None:
-            self._renewing.cancel()
+        self._in_flight.stop_timer()
+        if self._reauthentication_timer is not None:
+            self._reauthentication_timer.cancel()
+        if self._reauthentication is not None:
+            self._reauthentication.cancel()
         if self.failure is None:
-            self._connection.close()
-            self._end(ReplayError(self.address, "we closed the connection"))
+            self._protocol.close()
+            self._close_with(ReplayError(self.address, "we closed the connection"))
 
     async def _authenticate(self) -> None:
         if not self._security.mechanism:
             return
         lifetime_s = await authenticate(self, self._security)
         if lifetime_s:
-            self._renewal = self._loop.call_later(lifetime_s * _RENEW_AT, self._renew)
+            self._reauthentication_timer = self._loop.call_later(
+                lifetime_s * _REAUTHENTICATE_AT, self._reauthenticate
+            )
 
-    def _renew(self) -> None:
+    def _reauthenticate(self) -> None:
         """Authenticate again; requests are held back until that is done (KIP-368)."""
-        self._held = []
-        self._renewing = self._loop.create_task(self._renew_and_go_on())
+        self._deferred = []
+        self._reauthentication = self._loop.create_task(self._reauthenticate_and_resume())
 
-    async def _renew_and_go_on(self) -> None:
+    async def _reauthenticate_and_resume(self) -> None:
         try:
             await self._authenticate()
         except ReplayError as error:
             self._fail(f"authentication could not be renewed: {error.what}", error.advice)
             return
-        held, self._held = self._held or [], None
+        held, self._deferred = self._deferred or [], None
         for asked, frame in held:
-            self._put(asked, frame)
+            self._transmit(asked, frame)
 
-    async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
+    async def request_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
         """Send an authentication request, which is never held back, and return the response."""
-        asked = self._send(Asked(self.peer, api_key, version, 0.0), body, True, None)
-        answer = await asked.answer()
+        asked = self._send(PendingRequest(self.peer, api_key, version, 0.0), body, True, None)
+        answer = await asked.response()
         assert answer is not None
         return answer
 
     def _send(
         self,
-        asked: Asked,
+        request: PendingRequest,
         body: Mapping[str, Any],
-        due: bool,
-        held: list[tuple[Asked, bytes]] | None,
+        expects_response: bool,
+        deferred: list[tuple[PendingRequest, bytes]] | None,
         client_id: str | None = None,
-    ) -> Asked:
-        self._check()
-        if due:
-            asked.frame = self._loop.create_future()
-        header = self.header(asked.api_key, asked.version, client_id)
-        built = shape_of(asked.api_key, asked.version).request.build(body)
-        self._hand_over(asked, (header, built), due, held)
-        return asked
+    ) -> PendingRequest:
+        self._raise_if_failed()
+        if expects_response:
+            request.frame = self._loop.create_future()
+        header = self.header(request.api_key, request.version, client_id)
+        built = codecs_of(request.api_key, request.version).request.build(body)
+        self._enqueue(request, (header, built), expects_response, deferred)
+        return request
 
     def header(self, api_key: int, version: int, client_id: str | None = None) -> bytes:
         """Return the part of a request header after the correlation id."""
         name = self._client_id if client_id is None else client_id
-        return _header_ends(name)[shape_of(api_key, version).request_header]
+        return _header_ends(name)[codecs_of(api_key, version).request_header]
 
     @property
-    def is_free(self) -> bool:
+    def can_send(self) -> bool:
         """Whether a request would be sent at once."""
-        return self.failure is None and self._held is None
+        return self.failure is None and self._deferred is None
 
     @property
     def next_id(self) -> int:
         """The correlation id of the next request."""
         return next_id(self._last_id)
 
-    def trace(self, asked: Asked, count: int, data: bytes) -> None:
+    def send_batch(self, request: PendingRequest, count: int, data: bytes) -> None:
         """
         Send requests of one shape that all get responses; the link must be free.
 
         Args:
-            asked: The request object shared by all of them.
+            request: The request object shared by all of them.
             count: The number of requests.
             data: The bytes of all requests, with sizes, and correlation ids from `next_id` on.
         """
-        asked.correlation_id = self.next_id
+        request.correlation_id = self.next_id
         self._last_id = next_id(self._last_id, count)
-        self._waiting.begin(asked, count)
-        self._connection.send_bytes(data)
+        self._in_flight.add(request, count)
+        self._protocol.send_bytes(data)
 
-    def _hand_over(
+    def _enqueue(
         self,
-        asked: Asked,
-        pieces: Sequence[bytes],
-        due: bool,
-        held: list[tuple[Asked, bytes]] | None,
+        request: PendingRequest,
+        parts: Sequence[bytes],
+        expects_response: bool,
+        deferred: list[tuple[PendingRequest, bytes]] | None,
     ) -> None:
-        asked.is_due = due
-        asked.correlation_id = self._last_id = next_id(self._last_id)
-        frame = b"".join((_HEAD.pack(asked.api_key, asked.version, self._last_id), *pieces))
-        if held is None:
-            self._put(asked, frame)
+        request.expects_response = expects_response
+        request.correlation_id = self._last_id = next_id(self._last_id)
+        frame = b"".join(
+            (_REQUEST_START.pack(request.api_key, request.version, self._last_id), *parts)
+        )
+        if deferred is None:
+            self._transmit(request, frame)
         else:
-            held.append((asked, frame))
+            deferred.append((request, frame))
 
-    def _put(self, asked: Asked, frame: bytes) -> None:
-        if asked.is_due:
-            self._waiting.begin(asked)
-        self._connection.send(frame)
+    def _transmit(self, request: PendingRequest, frame: bytes) -> None:
+        if request.expects_response:
+            self._in_flight.add(request)
+        self._protocol.send(frame)
 
-    def _check(self) -> None:
+    def _raise_if_failed(self) -> None:
         failure = self.failure
         if failure is not None:
             raise ReplayError(failure.address, failure.what, failure.advice)
 
     def _fail(self, what: str, advice: str = "") -> None:
         if self.failure is None:
-            self._connection.abort()
-            first = self._waiting.first
+            self._protocol.abort()
+            first = self._in_flight.first
             waiting = f" while {first} was unanswered" if first is not None else ""
             said = what if "answer" in what else what + waiting
-            self._end(ReplayError(self.address, said, advice))
+            self._close_with(ReplayError(self.address, said, advice))
 
-    def _end(self, failure: ReplayError) -> None:
+    def _close_with(self, failure: ReplayError) -> None:
         self.failure = failure
-        unanswered = [*self._waiting.end(), *(asked for asked, _ in self._held or ())]
-        self._held = None
+        unanswered = [*self._in_flight.drain(), *(asked for asked, _ in self._deferred or ())]
+        self._deferred = None
         for asked in unanswered:
-            asked.lose(ReplayError(failure.address, failure.what, failure.advice))
+            asked.fail(ReplayError(failure.address, failure.what, failure.advice))
 
 
 @lru_cache(maxsize=1024)

@@ -53,7 +53,7 @@ class Topology:
         topics: By name: those that exist, as far as is known.
         controller: Node id; -1 where it is not told.
         cluster_id: The id of the cluster; None where it is not told.
-        age: Is another when any of these may be others.
+        revision: Is another when any of these may be others.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Topology:
         self.topics: dict[str, Topic] = {}
         self.controller = -1
         self.cluster_id: str | None = None
-        self.age = 0
+        self.revision = 0
         self._names: dict[UUID, str] = {}
 
     @property
@@ -84,9 +84,9 @@ class Topology:
         """Return the name of a topic id, or None."""
         return self._names.get(topic_id)
 
-    def learn(self, body: Container) -> None:
+    def update(self, body: Container) -> None:
         """Take over what a Metadata answer of the target says; also one that was not ours."""
-        self.age += 1
+        self.revision += 1
         brokers = {b.node_id: Broker(b.node_id, b.host, b.port) for b in body.brokers}
         if brokers:
             self.brokers = brokers
@@ -95,9 +95,9 @@ class Topology:
         self.cluster_id = body.get("cluster_id") or self.cluster_id
         for topic in body.topics:
             if topic.name is not None and not topic.error_code:
-                self._learn_topic(topic)
+                self._update_topic(topic)
 
-    def _learn_topic(self, topic: Container) -> None:
+    def _update_topic(self, topic: Container) -> None:
         topic_id = topic.get("topic_id", NO_ID)
         known = Topic(topic.name, None if topic_id == NO_ID else topic_id)
         for each in topic.partitions:
@@ -110,7 +110,7 @@ class Topology:
 
     def forget(self, names: Collection[str] | None = None) -> None:
         """Forget some topics, or all."""
-        self.age += 1
+        self.revision += 1
         for name in list(self.topics) if names is None else names:
             self._forget(name)
 

@@ -21,21 +21,21 @@ from dissector.errors import ReplayError, UsageError
 from dissector.protocol.apis import KEYS, api, api_name
 from dissector.protocol.error_codes import ERRORS
 from replay.client.auth import Security
-from replay.client.broker_connection import CLIENT_ID, TIMEOUT_S, Link
+from replay.client.broker_connection import CLIENT_ID, TIMEOUT_S, BrokerConnection
 from replay.client.broker_metadata import NO_ID, Topology
-from replay.client.in_flight import Pulse
+from replay.client.in_flight import Liveness
 
 DEFAULT_PORT = 9092
 
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
+_FIRST_PAUSE_S, _MAX_PAUSE_S = 0.02, 0.5
 
-_OPENED_AT_ONCE = 32
+_MAX_CONCURRENT_OPENS = 32
 """More would not be quicker, and could overrun a listener's accept queue (often 50)."""
 
 _T = TypeVar("_T")
 
 
-class Coordinated(IntEnum):
+class CoordinatorType(IntEnum):
     """Key types of FindCoordinator."""
 
     GROUP = 0
@@ -53,12 +53,12 @@ class Cluster(Topology):
     Attributes:
         versions: APIs of the broker reached last by `_reach_any`: key -> (lowest, highest version).
         features: The features of this broker, with their newest versions.
-        shown: The addresses as given.
+        addresses: The addresses as given.
         timeout_s: Timeout for connections and responses.
         silence: The failure that shows that the whole target is silent: a new connection timed
             out, and nothing else was received meanwhile. None while the target responds.
-        when_silent: Called once with `silence`.
-        say: Called with a message for the user if the target has no coordinators of a kind.
+        on_silent: Called once with `silence`.
+        notify: Called with a message for the user if the target has no coordinators of a kind.
     """
 
     def __init__(
@@ -71,21 +71,21 @@ class Cluster(Topology):
         super().__init__()
         self.versions: dict[int, tuple[int, int]] = {}
         self.features: dict[str, int] = {}
-        self._targets = [address(target) for target in targets]
-        self.shown = ",".join(targets)
+        self._bootstrap = [parse_address(target) for target in targets]
+        self.addresses = ",".join(targets)
         self._security = security
         self.timeout_s = timeout_s
         self.silence: ReplayError | None = None
-        self.when_silent: Callable[[ReplayError], None] = lambda _: None
-        self.say: Callable[[str], None] = lambda _: None
-        self._no_coordinator: dict[Coordinated, float] = {}
-        self._said: set[Coordinated] = set()
+        self.on_silent: Callable[[ReplayError], None] = lambda _: None
+        self.notify: Callable[[str], None] = lambda _: None
+        self._no_coordinator: dict[CoordinatorType, float] = {}
+        self._reported_kinds: set[CoordinatorType] = set()
         self._client_id = client_id
-        self._pulse = Pulse()
+        self._liveness = Liveness()
         self._coordinators: dict[tuple[int, str], int] = {}
-        self._links: dict[int, Link] = {}
-        self._under_way: dict[object, asyncio.Task[Any]] = {}
-        self._opening = asyncio.Semaphore(_OPENED_AT_ONCE)
+        self._connections: dict[int, BrokerConnection] = {}
+        self._running: dict[object, asyncio.Task[Any]] = {}
+        self._open_slots = asyncio.Semaphore(_MAX_CONCURRENT_OPENS)
 
     @classmethod
     async def connect(
@@ -112,7 +112,7 @@ class Cluster(Topology):
         try:
             await cluster.refresh()
         except ReplayError as error:
-            hangs_up = any(link.failure is not None for link in cluster._links.values())
+            hangs_up = any(link.failure is not None for link in cluster._connections.values())
             cluster.close()
             if hangs_up and not error.advice and not security.mechanism:
                 raise ReplayError(error.address, error.what, "perhaps it wants SASL") from None
@@ -124,13 +124,13 @@ class Cluster(Topology):
 
     def close(self) -> None:
         """Close the cluster's own connections."""
-        for task in self._under_way.values():
+        for task in self._running.values():
             task.cancel()
-        for link in self._links.values():
+        for link in self._connections.values():
             link.close()
-        self._links.clear()
+        self._connections.clear()
 
-    async def open(self, node: int, client_id: str | None = None) -> Link:
+    async def open(self, node: int, client_id: str | None = None) -> BrokerConnection:
         """
         Open a new connection to a broker; the caller closes it.
 
@@ -143,24 +143,26 @@ class Cluster(Topology):
         """
         broker = self.brokers.get(node)
         if broker is None:
-            raise ReplayError(self.shown, f"there is no broker {node}")
+            raise ReplayError(self.addresses, f"there is no broker {node}")
         name = self._client_id if client_id is None else client_id
-        async with self._opening:
+        async with self._open_slots:
             return await self._open(broker.host, broker.port, name)
 
-    async def _open(self, host: str, port: int, client_id: str) -> Link:
+    async def _open(self, host: str, port: int, client_id: str) -> BrokerConnection:
         """Open a connection; on a timeout, detect whether the whole target is silent."""
         if self.silence is not None:
             raise ReplayError(self.silence.address, self.silence.what, self.silence.advice)
-        timeout_s, pulse, begun_ns = self.timeout_s, self._pulse, time.perf_counter_ns()
+        timeout_s, pulse, begun_ns = self.timeout_s, self._liveness, time.perf_counter_ns()
         try:
-            return await Link.open(host, port, self._security, timeout_s, client_id, pulse)
+            return await BrokerConnection.open(
+                host, port, self._security, timeout_s, client_id, pulse
+            )
         except ReplayError as failure:
             took_s = (time.perf_counter_ns() - begun_ns) / 1e9
-            fell_silent = 0 < pulse.last_ns < begun_ns
+            fell_silent = 0 < pulse.last_response_ns < begun_ns
             if took_s >= timeout_s and fell_silent and self.silence is None:
                 self.silence = failure
-                self.when_silent(failure)
+                self.on_silent(failure)
             raise
 
     async def refresh(self, names: Collection[str] | None = None) -> None:
@@ -185,13 +187,13 @@ class Cluster(Topology):
             "include_cluster_authorized_operations": False,
             "include_topic_authorized_operations": False,
         }
-        answer = await self.ask(None, "Metadata", body)
+        answer = await self.request(None, "Metadata", body)
         self.forget(names)
-        self.learn(answer)
+        self.update(answer)
         if not self.brokers:
-            raise ReplayError(self.shown, "knows of no brokers", "it may still be starting")
+            raise ReplayError(self.addresses, "knows of no brokers", "it may still be starting")
 
-    async def coordinator(self, kind: Coordinated, key: str) -> int | None:
+    async def coordinator(self, kind: CoordinatorType, key: str) -> int | None:
         """
         Find the coordinator of a group, a transactional id or a share partition.
 
@@ -206,15 +208,15 @@ class Cluster(Topology):
             return known
         return await self._once((kind, key), lambda: self._find_coordinator(kind, key))
 
-    def forget_coordinator(self, kind: Coordinated, key: str) -> None:
+    def forget_coordinator(self, kind: CoordinatorType, key: str) -> None:
         """Drop a cached coordinator, as the broker returned that it is not the coordinator."""
         self._coordinators.pop((kind, key), None)
 
-    async def _find_coordinator(self, kind: Coordinated, key: str) -> int | None:
+    async def _find_coordinator(self, kind: CoordinatorType, key: str) -> int | None:
         body = {"key": key, "key_type": int(kind), "coordinator_keys": [key]}
         failure = f"found no coordinator of {kind.name.lower()} {key!r}"
         async for _ in self.attempts(failure):
-            answer = await self.ask(None, "FindCoordinator", body)
+            answer = await self.request(None, "FindCoordinator", body)
             found = first_coordinator(answer)
             if found is None:
                 break
@@ -227,25 +229,25 @@ class Cluster(Topology):
                     return int(found.node_id)
             elif not ERRORS.get(found.error_code, ("", False))[1]:
                 break
-            elif self._is_in_vain(kind):
+            elif self._gives_up_on(kind):
                 what = f"{failure} in {self.timeout_s:g} s"
-                raise ReplayError(self.shown, what, "allow more time")
+                raise ReplayError(self.addresses, what, "allow more time")
         return None
 
-    def _is_in_vain(self, kind: Coordinated) -> bool:
+    def _gives_up_on(self, kind: CoordinatorType) -> bool:
         """Return whether no coordinator of a kind has been found for the whole timeout."""
         now = asyncio.get_running_loop().time()
         since = self._no_coordinator.setdefault(kind, now)
         if now - since < self.timeout_s:
             return False
-        if kind not in self._said:
-            self._said.add(kind)
-            self.say(
+        if kind not in self._reported_kinds:
+            self._reported_kinds.add(kind)
+            self.notify(
                 f"the target has no coordinator of a {kind.name.lower()}; it is asked once each"
             )
         return True
 
-    async def ask(
+    async def request(
         self,
         node: int | None,
         name: str,
@@ -266,32 +268,32 @@ class Cluster(Topology):
         """
         found = api(KEYS[name])
         assert found is not None
-        link = await (self._link(node) if node is not None else self._any_link())
+        link = await (self._connection_to(node) if node is not None else self._any_connection())
         low, high = link.versions.get(found.key, (0, -1))
         version = min(high, found.request.versions.high)
         if version < max(low, found.request.versions.low):
             raise ReplayError(link.address, f"offers no version of {api_name(found.key)} we know")
-        answer = await link.ask(found.key, version, body, client_id=client_id)
+        answer = await link.request(found.key, version, body, client_id=client_id)
         assert answer is not None
         return answer
 
-    async def _link(self, node: int) -> Link:
-        link = self._links.get(node)
+    async def _connection_to(self, node: int) -> BrokerConnection:
+        link = self._connections.get(node)
         if link is None or link.failure is not None:
             link = await self._once(("link", node), lambda: self.open(node))
-            self._links[node] = link
+            self._connections[node] = link
         return link
 
-    async def _any_link(self) -> Link:
+    async def _any_connection(self) -> BrokerConnection:
         """Return a connection to any reachable broker: known brokers first, then the addresses."""
-        for link in self._links.values():
+        for link in self._connections.values():
             if link.failure is None:
                 return link
         return await self._once("any link", self._reach_any)
 
-    async def _reach_any(self) -> Link:
+    async def _reach_any(self) -> BrokerConnection:
         places = [(b.node, b.host, b.port) for b in self.brokers.values()]
-        places += [(-1, host, port) for host, port in self._targets]
+        places += [(-1, host, port) for host, port in self._bootstrap]
         failures: list[ReplayError] = []
         for node, host, port in places:
             try:
@@ -299,12 +301,12 @@ class Cluster(Topology):
             except ReplayError as failure:
                 failures.append(failure)
                 continue
-            self._links[node] = link
+            self._connections[node] = link
             self.versions, self.features = link.versions, link.features
             return link
         if len(failures) == 1:
             raise failures[0]
-        raise ReplayError(self.shown, f"no broker can be used ({failures[-1]})")
+        raise ReplayError(self.addresses, f"no broker can be used ({failures[-1]})")
 
     async def attempts(self, failure: str) -> AsyncIterator[None]:
         """Yield until the timeout, with growing pauses; then raise ReplayError."""
@@ -314,31 +316,31 @@ class Cluster(Topology):
         while loop.time() < deadline:
             yield
             await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-        raise ReplayError(self.shown, f"{failure} in {self.timeout_s:g} s", "allow more time")
+            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
+        raise ReplayError(self.addresses, f"{failure} in {self.timeout_s:g} s", "allow more time")
 
     async def _once(self, key: object, do: Callable[[], Awaitable[_T]]) -> _T:
         """Share one run of an operation among concurrent callers with the same key."""
-        task = self._under_way.get(key)
+        task = self._running.get(key)
         if task is None:
-            task = self._under_way[key] = asyncio.ensure_future(do())
-            task.add_done_callback(lambda _: self._under_way.pop(key, None))
+            task = self._running[key] = asyncio.ensure_future(do())
+            task.add_done_callback(lambda _: self._running.pop(key, None))
         return await asyncio.shield(task)
 
 
-def first_coordinator(answer: Container) -> Container | None:
+def first_coordinator(response: Container) -> Container | None:
     """
     Return the coordinator of the first key in a FindCoordinator response; None without one.
 
     Source: FindCoordinatorResponse.json: an array of coordinators from v4 on.
     """
-    listed = answer.get("coordinators")
+    listed = response.get("coordinators")
     if listed is None:
-        return answer if "node_id" in answer else None
+        return response if "node_id" in response else None
     return listed[0] if listed else None
 
 
-def address(text: str) -> tuple[str, int]:
+def parse_address(text: str) -> tuple[str, int]:
     """
     Parse `host:port`, `[host]:port` or `host`.
 

@@ -8,8 +8,8 @@ from typing import Any
 from construct import Container
 
 from dissector.protocol.schema import Schema
-from replay.fields.field_layout import Branch, Leaf, Node, Role
-from replay.fields.roles import plan
+from replay.fields.field_layout import Role, StructField, StructLayout, ValueField
+from replay.fields.roles import layout_of
 
 
 def merge(schema: Schema, version: int, bodies: Sequence[Container]) -> Container:
@@ -20,19 +20,19 @@ def merge(schema: Schema, version: int, bodies: Sequence[Container]) -> Containe
     of throttle times the longest, of all other fields the value in the first body.
     """
     merged = bodies[0]
-    node = plan(schema, version)
+    node = layout_of(schema, version)
     for body in bodies[1:]:
-        merged = _joined(node, merged, body)
+        merged = _merge_structs(node, merged, body)
     return merged
 
 
-def _joined(node: Node, first: Container, second: Container) -> Container:
+def _merge_structs(node: StructLayout, first: Container, second: Container) -> Container:
     joined = Container(first)
     for member in node.members:
         ours, theirs = first.get(member.name), second.get(member.name)
         if member.is_list:
-            joined[member.name] = _joined_lists(member, ours, theirs)
-        elif isinstance(member, Leaf):
+            joined[member.name] = _merge_arrays(member, ours, theirs)
+        elif isinstance(member, ValueField):
             if member.role is Role.THROTTLE:
                 joined[member.name] = max(ours or 0, theirs or 0)
             elif member.role in (Role.ERROR, Role.ERROR_MESSAGE):
@@ -40,13 +40,13 @@ def _joined(node: Node, first: Container, second: Container) -> Container:
     return joined
 
 
-def _joined_lists(
-    member: Leaf | Branch, ours: list[Any] | None, theirs: list[Any] | None
+def _merge_arrays(
+    member: ValueField | StructField, ours: list[Any] | None, theirs: list[Any] | None
 ) -> list[Any] | None:
     if not ours or not theirs:
         return ours or theirs or ours
-    keys = member.node.keys if isinstance(member, Branch) else ()
-    if not isinstance(member, Branch) or not keys:
+    keys = member.layout.keys if isinstance(member, StructField) else ()
+    if not isinstance(member, StructField) or not keys:
         return ours + theirs
     joined = list(ours)
     places = {_key(keys, each): place for place, each in enumerate(ours)}
@@ -55,9 +55,9 @@ def _joined_lists(
         if place is None:
             joined.append(each)
         else:
-            joined[place] = _joined(member.node, joined[place], each)
+            joined[place] = _merge_structs(member.layout, joined[place], each)
     return joined
 
 
-def _key(keys: tuple[Leaf, ...], element: Mapping[str, Any]) -> Hashable:
+def _key(keys: tuple[ValueField, ...], element: Mapping[str, Any]) -> Hashable:
     return tuple(element.get(leaf.name) for leaf in keys)

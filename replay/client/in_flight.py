@@ -8,72 +8,74 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replay.client.pending_request import Asked
+from replay.client.pending_request import PendingRequest
 
 
 @dataclass(slots=True)
-class Pulse:
+class Liveness:
     """
     Signs of life on connections that share it.
 
     Attributes:
-        last_ns: When an answer came last, by `time.perf_counter_ns`.
+        last_response_ns: When an answer came last, by `time.perf_counter_ns`.
     """
 
-    last_ns: int = 0
+    last_response_ns: int = 0
 
 
-class Waiting:
+class InFlightRequests:
     """
     The requests of a connection that have no answer yet.
 
     Args:
         timeout_s: How long an answer may take.
         fail: Is told what is wrong with the answers, or that they don't come, and what may help.
-        pulse: Takes over when answers come.
+        liveness: Takes over when answers come.
 
     Attributes:
         timeout_s: See above; may be changed.
     """
 
-    def __init__(self, timeout_s: float, fail: Callable[[str, str], None], pulse: Pulse) -> None:
+    def __init__(
+        self, timeout_s: float, fail: Callable[[str, str], None], liveness: Liveness
+    ) -> None:
         self.timeout_s = timeout_s
         self._fail = fail
-        self._pulse = pulse
+        self._liveness = liveness
         self._loop = asyncio.get_running_loop()
-        self._open: deque[Asked] = deque()
-        self._since_ns = 0
-        self._watch: asyncio.TimerHandle | None = None
-        self._allowed_s = 0.0
+        self._queue: deque[PendingRequest] = deque()
+        self._waiting_since_ns = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_timeout_s = 0.0
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._queue)
 
     @property
-    def first(self) -> Asked | None:
+    def first(self) -> PendingRequest | None:
         """The request whose answer comes next; None without any."""
-        return self._open[0] if self._open else None
+        return self._queue[0] if self._queue else None
 
-    def begin(self, asked: Asked, count: int = 1) -> None:
+    def add(self, request: PendingRequest, count: int = 1) -> None:
         """Wait for an answer, or for so many if that stands for as many requests."""
-        if not self._open:
-            self._since_ns = time.perf_counter_ns()
-            self._expect(asked)
-        self._open.extend([asked] * count)
+        if not self._queue:
+            self._waiting_since_ns = time.perf_counter_ns()
+            self._set_timer(request)
+        self._queue.extend([request] * count)
 
-    def end(self) -> list[Asked]:
+    def drain(self) -> list[PendingRequest]:
         """Wait no more; return what has no answer."""
-        self.look_no_more()
-        left = list(self._open)
-        self._open.clear()
+        self.stop_timer()
+        left = list(self._queue)
+        self._queue.clear()
         return left
 
-    def look_no_more(self) -> None:
+    def stop_timer(self) -> None:
         """Let answers be as late as they like."""
-        if self._watch is not None:
-            self._watch.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
-    def take_many(self, data: bytes | bytearray, start: int) -> int:
+    def receive_many(self, data: bytes | bytearray, start: int) -> int:
         """
         Have answers taken that can be taken many at a time.
 
@@ -84,22 +86,22 @@ class Waiting:
         Returns:
             Where they end.
         """
-        waiting = self._open
+        waiting = self._queue
         while waiting and start < len(data):
             asked = waiting[0]
             now_ns = time.perf_counter_ns()
-            count, start = asked.take_many(data, start, now_ns)
+            count, start = asked.receive_many(data, start, now_ns)
             if not count:
                 break
-            self._since_ns = self._pulse.last_ns = now_ns
+            self._waiting_since_ns = self._liveness.last_response_ns = now_ns
             for _ in range(count):
                 waiting.popleft()
-            self._expect_sooner(asked)
+            self._shorten_timer(asked)
         return start
 
-    def take(self, frame: bytes) -> None:
+    def receive(self, frame: bytes) -> None:
         """Have the request take an answer that waits for it."""
-        waiting = self._open
+        waiting = self._queue
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
         if not waiting:
             self._fail(f"answered what nobody asked (correlation id {correlation_id})", "")
@@ -113,38 +115,40 @@ class Waiting:
             )
             return
         waiting.popleft()
-        asked.answered_ns = self._since_ns = self._pulse.last_ns = time.perf_counter_ns()
-        self._expect_sooner(asked)
-        asked.take(frame)
+        asked.response_ns = self._waiting_since_ns = self._liveness.last_response_ns = (
+            time.perf_counter_ns()
+        )
+        self._shorten_timer(asked)
+        asked.receive(frame)
 
-    def _expect_sooner(self, answered: Asked) -> None:
+    def _shorten_timer(self, response: PendingRequest) -> None:
         """See to it that somebody looks where less time is left than for what was answered."""
-        if self._open and self._open[0].patience_s < answered.patience_s:
-            self._expect(self._open[0])
+        if self._queue and self._queue[0].patience_s < response.patience_s:
+            self._set_timer(self._queue[0])
 
-    def _expect(self, asked: Asked) -> None:
+    def _set_timer(self, request: PendingRequest) -> None:
         """See to it that somebody looks when the answer that comes next is late."""
-        allowed_s = self.timeout_s + asked.patience_s
-        if self._watch is not None:
-            if allowed_s >= self._allowed_s:
+        allowed_s = self.timeout_s + request.patience_s
+        if self._timer is not None:
+            if allowed_s >= self._timer_timeout_s:
                 return  # somebody looks before
-            self._watch.cancel()
-        self._allowed_s = allowed_s
-        self._watch = self._loop.call_later(self._left_s(asked), self._look)
+            self._timer.cancel()
+        self._timer_timeout_s = allowed_s
+        self._timer = self._loop.call_later(self._remaining_s(request), self._check_timeout)
 
-    def _left_s(self, asked: Asked) -> float:
+    def _remaining_s(self, request: PendingRequest) -> float:
         """Return for how long the answer that comes next may still take."""
-        passed_ns = time.perf_counter_ns() - self._since_ns
-        return self.timeout_s + asked.patience_s - passed_ns / 1e9
+        passed_ns = time.perf_counter_ns() - self._waiting_since_ns
+        return self.timeout_s + request.patience_s - passed_ns / 1e9
 
-    def _look(self) -> None:
+    def _check_timeout(self) -> None:
         """See whether the answer that comes next is late; one timer serves all requests."""
-        self._watch = None
-        if not self._open:
+        self._timer = None
+        if not self._queue:
             return
-        first = self._open[0]
-        if self._left_s(first) > 0:
-            self._expect(first)
+        first = self._queue[0]
+        if self._remaining_s(first) > 0:
+            self._set_timer(first)
             return
         allowed_s = self.timeout_s + first.patience_s
         self._fail(f"did not answer {first} in {allowed_s:g} s", "allow more time")

@@ -29,7 +29,7 @@ def next_id(correlation_id: int, count: int = 1) -> int:
     return (correlation_id + count - 1) % LAST_CORRELATION_ID + 1
 
 
-class Shape(NamedTuple):
+class ApiCodecs(NamedTuple):
     """Header versions and codecs of one version of an API."""
 
     request_header: int
@@ -39,7 +39,7 @@ class Shape(NamedTuple):
 
 
 @cache
-def shape_of(api_key: int, version: int) -> Shape:
+def codecs_of(api_key: int, version: int) -> ApiCodecs:
     """
     Return header versions and codecs of one version of an API.
 
@@ -49,7 +49,7 @@ def shape_of(api_key: int, version: int) -> Shape:
     found = api(api_key)
     if found is None:
         raise DecodeError(f"API key {api_key} is not known")
-    return Shape(
+    return ApiCodecs(
         request_header_version(api_key, version),
         found.request.codec(version),
         response_header_version(api_key, version),
@@ -69,33 +69,33 @@ class Peer(NamedTuple):
 
     Attributes:
         address: `host:port`.
-        room: Waits until the broker has taken most of the data sent.
+        drain: Waits until the broker has taken most of the data sent.
     """
 
     address: str
-    room: Callable[[], Awaitable[None]]
+    drain: Callable[[], Awaitable[None]]
 
 
-class Asked:
+class PendingRequest:
     """
-    A request in flight; await `answer()` for the body of its response.
+    A request in flight; await `response()` for the body of its response.
 
     Attributes:
         api_key: API key of the request.
         version: Version of the request.
         sent_ns: When it was handed over for sending, by `time.perf_counter_ns`.
-        answered_ns: When the response was complete; 0 before, and if responses are suppressed.
-        is_due: Whether it gets a response; False for Produce with acks = 0.
+        response_ns: When the response was complete; 0 before, and if responses are suppressed.
+        expects_response: Whether it gets a response; False for Produce with acks = 0.
     """
 
     __slots__ = (
         "_peer",
-        "answered_ns",
         "api_key",
         "correlation_id",
+        "expects_response",
         "frame",
-        "is_due",
         "patience_s",
+        "response_ns",
         "sent_ns",
         "version",
     )
@@ -107,14 +107,14 @@ class Asked:
         self.patience_s = patience_s
         self.correlation_id = 0
         self.sent_ns = time.perf_counter_ns()
-        self.answered_ns = 0
-        self.is_due = True
+        self.response_ns = 0
+        self.expects_response = True
         self.frame: asyncio.Future[bytes] | None = None
 
     def __str__(self) -> str:
         return f"{api_name(self.api_key)} v{self.version}"
 
-    def take_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
+    def receive_many(self, data: bytes | bytearray, start: int, now_ns: int) -> tuple[int, int]:
         """
         Take responses in bulk; this class stands for a single request and takes none.
 
@@ -128,26 +128,26 @@ class Asked:
         """
         return 0, start
 
-    def take(self, frame: bytes) -> None:
+    def receive(self, frame: bytes) -> None:
         """Resolve the future with the frame of the response."""
         if self.frame is not None and not self.frame.done():
             self.frame.set_result(frame)
 
-    def lose(self, failure: ReplayError) -> None:
+    def fail(self, failure: ReplayError) -> None:
         """Fail the future, as no response will come."""
         if self.frame is not None and not self.frame.done():
             self.frame.set_exception(failure)
             self.frame.exception()  # mark as retrieved: there may be no waiter
 
-    def alone(self) -> Asked:
+    def split_one(self) -> PendingRequest:
         """Return an awaitable copy for one request, if this one stands for several."""
-        one = Asked(self._peer, self.api_key, self.version, self.patience_s)
+        one = PendingRequest(self._peer, self.api_key, self.version, self.patience_s)
         one.correlation_id = self.correlation_id
-        one.sent_ns, one.answered_ns = self.sent_ns, self.answered_ns
+        one.sent_ns, one.response_ns = self.sent_ns, self.response_ns
         one.frame = asyncio.get_running_loop().create_future()
         return one
 
-    async def answer(self) -> Container | None:
+    async def response(self) -> Container | None:
         """
         Await the response and return its body; None if responses are suppressed.
 
@@ -157,10 +157,10 @@ class Asked:
             ReplayError: The connection is lost, timed out, or the response can't be decoded.
         """
         if self.frame is None:
-            await self._peer.room()
+            await self._peer.drain()
             return None
         frame = await self.frame
-        shape = shape_of(self.api_key, self.version)
+        shape = codecs_of(self.api_key, self.version)
         start = 4 + shape.response_header
         if frame[4:start] == bytes(shape.response_header) and self.api_key != API_VERSIONS:
             try:

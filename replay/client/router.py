@@ -16,12 +16,12 @@ from construct import Container
 
 from dissector.protocol.apis import NAMES, api
 from dissector.protocol.error_codes import error_code
-from replay.client.cluster import Cluster, Coordinated
-from replay.fields.field_layout import Branch, Leaf, Node, Role
-from replay.fields.roles import plan
+from replay.client.cluster import Cluster, CoordinatorType
+from replay.fields.field_layout import Role, StructField, StructLayout, ValueField
+from replay.fields.roles import layout_of
 
 
-class Way(StrEnum):
+class Destination(StrEnum):
     """
     Who is asked.
 
@@ -37,34 +37,34 @@ class Way(StrEnum):
     HOME = "home"
 
 
-WAYS = {
-    Way.LEADER: (
+DESTINATIONS = {
+    Destination.LEADER: (
         "Produce Fetch ListOffsets DeleteRecords OffsetForLeaderEpoch DescribeProducers ShareFetch "
         "ShareAcknowledge"
     ),
-    Way.GROUP: (
+    Destination.GROUP: (
         "OffsetCommit OffsetFetch JoinGroup Heartbeat LeaveGroup SyncGroup DescribeGroups "
         "DeleteGroups OffsetDelete TxnOffsetCommit ConsumerGroupHeartbeat ConsumerGroupDescribe "
         "ShareGroupHeartbeat ShareGroupDescribe StreamsGroupHeartbeat StreamsGroupDescribe "
         "StreamsGroupTopologyDescriptionUpdate "
         "DescribeShareGroupOffsets AlterShareGroupOffsets DeleteShareGroupOffsets"
     ),
-    Way.TRANSACTION: (
+    Destination.TRANSACTION: (
         "InitProducerId AddPartitionsToTxn AddOffsetsToTxn EndTxn DescribeTransactions"
     ),
-    Way.CONTROLLER: (
+    Destination.CONTROLLER: (
         "CreateTopics DeleteTopics CreatePartitions ElectLeaders AlterPartitionReassignments "
         "ListPartitionReassignments AlterUserScramCredentials UpdateFeatures"
     ),
-    Way.RESOURCE: "DescribeConfigs AlterConfigs IncrementalAlterConfigs",
+    Destination.RESOURCE: "DescribeConfigs AlterConfigs IncrementalAlterConfigs",
 }
 """Way -> APIs; all others go home."""
 
-_WAY_OF = {name: way for way, names in WAYS.items() for name in names.split()}
+_DESTINATION_OF = {name: way for way, names in DESTINATIONS.items() for name in names.split()}
 
-_COORDINATED = {
-    Way.GROUP: (Role.GROUP, Coordinated.GROUP),
-    Way.TRANSACTION: (Role.TRANSACTIONAL_ID, Coordinated.TRANSACTION),
+_COORDINATORS = {
+    Destination.GROUP: (Role.GROUP, CoordinatorType.GROUP),
+    Destination.TRANSACTION: (Role.TRANSACTIONAL_ID, CoordinatorType.TRANSACTION),
 }
 
 _BROKER_RESOURCES = (4, 8)
@@ -84,9 +84,9 @@ MISROUTED = frozenset(
 """Errors that say: what we know of the target is old."""
 
 
-def way_of(api_key: int) -> Way:
+def destination_of(api_key: int) -> Destination:
     """Return who answers an API."""
-    return _WAY_OF.get(NAMES.get(api_key, ""), Way.HOME)
+    return _DESTINATION_OF.get(NAMES.get(api_key, ""), Destination.HOME)
 
 
 async def route(
@@ -111,26 +111,26 @@ async def route(
         ReplayError: The target finds no coordinator.
     """
     home = home if home in cluster.brokers else cluster.any_node
-    way = way_of(api_key)
-    if way is Way.LEADER:
-        layout = _topics_of(api_key, version)
-        return _gathered(body, home, _topics(layout, body, cluster, home))
-    if way is Way.RESOURCE:
-        return _gathered(body, home, _resources(body, cluster, home))
-    if way is Way.CONTROLLER:
+    way = destination_of(api_key)
+    if way is Destination.LEADER:
+        layout = _topic_layouts(api_key, version)
+        return _grouped_by_node(body, home, _split_by_leader(layout, body, cluster, home))
+    if way is Destination.RESOURCE:
+        return _grouped_by_node(body, home, _split_by_resource(body, cluster, home))
+    if way is Destination.CONTROLLER:
         return [(cluster.controller if cluster.controller in cluster.brokers else home, body)]
-    if way is Way.HOME:
+    if way is Destination.HOME:
         return [(home, body)]
-    role, kind = _COORDINATED[way]
-    name = _name_of(api_key, version, role)
+    role, kind = _COORDINATORS[way]
+    name = _key_layout(api_key, version, role)
     nodes: dict[str | None, int] = {}
-    for key in dict.fromkeys(key for key, _ in _named(name, body)):
+    for key in dict.fromkeys(key for key, _ in _keys_in(name, body)):
         found = None if key is None else await cluster.coordinator(kind, key)
         nodes[key] = home if found is None else found
     if not name.array:
         return [(nodes[body[name.field]], body)]
-    return _gathered(
-        body, home, ((nodes[key], name.array, element) for key, element in _named(name, body))
+    return _grouped_by_node(
+        body, home, ((nodes[key], name.array, element) for key, element in _keys_in(name, body))
     )
 
 
@@ -138,7 +138,9 @@ _Share = tuple[int, str, Any]
 """A node, the array of the body that its element belongs to, and the element."""
 
 
-def _gathered(body: Container, home: int, shares: Iterable[_Share]) -> list[tuple[int, Container]]:
+def _grouped_by_node(
+    body: Container, home: int, shares: Iterable[_Share]
+) -> list[tuple[int, Container]]:
     """Make a body for each node that has a share."""
     by_node: dict[int, dict[str, list[Any]]] = {}
     for node, array, element in shares:
@@ -152,7 +154,7 @@ def _gathered(body: Container, home: int, shares: Iterable[_Share]) -> list[tupl
     ]
 
 
-class _Topics(NamedTuple):
+class _TopicLayout(NamedTuple):
     """
     An array of topics in a request.
 
@@ -172,28 +174,30 @@ class _Topics(NamedTuple):
 
 
 @cache
-def _topics_of(api_key: int, version: int) -> tuple[_Topics, ...]:
+def _topic_layouts(api_key: int, version: int) -> tuple[_TopicLayout, ...]:
     return tuple(
-        _Topics(topics.name, scope.get("topic", ""), scope.get("topic_id", ""), inner.name, number)
-        for topics in _node(api_key, version).members
-        if isinstance(topics, Branch) and topics.is_list
-        for scope in [dict(topics.node.scope)]
-        for inner in topics.node.members
-        if (number := _partition_of(inner)) is not None
+        _TopicLayout(
+            topics.name, scope.get("topic", ""), scope.get("topic_id", ""), inner.name, number
+        )
+        for topics in _layout(api_key, version).members
+        if isinstance(topics, StructField) and topics.is_list
+        for scope in [dict(topics.layout.scope)]
+        for inner in topics.layout.members
+        if (number := _partition_field(inner)) is not None
     )
 
 
-def _partition_of(member: Leaf | Branch) -> str | None:
+def _partition_field(member: ValueField | StructField) -> str | None:
     """Return the field with the partition in the elements of an array; None where it has none."""
     if not member.is_list:
         return None
-    if isinstance(member, Leaf):
+    if isinstance(member, ValueField):
         return "" if member.role is Role.PARTITION else None
-    return dict(member.node.scope).get("partition")
+    return dict(member.layout.scope).get("partition")
 
 
-def _topics(
-    layout: tuple[_Topics, ...], body: Container, cluster: Cluster, home: int
+def _split_by_leader(
+    layout: tuple[_TopicLayout, ...], body: Container, cluster: Cluster, home: int
 ) -> Iterator[_Share]:
     for at in layout:
         for topic in body[at.array] or ():
@@ -210,7 +214,7 @@ def _topics(
                 yield node, at.array, Container(topic, **{at.partitions: partitions})
 
 
-class _Name(NamedTuple):
+class _KeyLayout(NamedTuple):
     """
     Where a request names its group, or its transactional id.
 
@@ -224,23 +228,25 @@ class _Name(NamedTuple):
 
 
 @cache
-def _name_of(api_key: int, version: int, role: Role) -> _Name:
-    for member in _node(api_key, version).members:
-        if isinstance(member, Leaf):
+def _key_layout(api_key: int, version: int, role: Role) -> _KeyLayout:
+    for member in _layout(api_key, version).members:
+        if isinstance(member, ValueField):
             if member.role is role:
-                return _Name(member.name, "") if member.is_list else _Name("", member.name)
-        elif member.is_list and role.value in dict(member.node.scope):
-            return _Name(member.name, dict(member.node.scope)[role.value])
+                return (
+                    _KeyLayout(member.name, "") if member.is_list else _KeyLayout("", member.name)
+                )
+        elif member.is_list and role.value in dict(member.layout.scope):
+            return _KeyLayout(member.name, dict(member.layout.scope)[role.value])
     raise AssertionError(f"{NAMES[api_key]} v{version} has no {role}")
 
 
-def _named(name: _Name, body: Container) -> Iterator[tuple[str | None, Any]]:
+def _keys_in(name: _KeyLayout, body: Container) -> Iterator[tuple[str | None, Any]]:
     """Yield what is named, and the element that names it."""
     for element in (body[name.array] or ()) if name.array else (body,):
         yield (element[name.field] if name.field else element), element
 
 
-def _resources(body: Container, cluster: Cluster, home: int) -> Iterator[_Share]:
+def _split_by_resource(body: Container, cluster: Cluster, home: int) -> Iterator[_Share]:
     for each in body.resources:
         name = each.resource_name
         owned = each.resource_type in _BROKER_RESOURCES and name.isdecimal()
@@ -248,7 +254,7 @@ def _resources(body: Container, cluster: Cluster, home: int) -> Iterator[_Share]
         yield (node if node in cluster.brokers else home), "resources", each
 
 
-def _node(api_key: int, version: int) -> Node:
+def _layout(api_key: int, version: int) -> StructLayout:
     found = api(api_key)
     assert found is not None
-    return plan(found.request, version)
+    return layout_of(found.request, version)

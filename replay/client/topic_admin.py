@@ -11,7 +11,7 @@ from dissector.protocol.error_codes import error_code, error_name
 from replay.client.broker_metadata import NO_ID
 from replay.client.cluster import Cluster
 
-_Place = tuple[str, int]
+_TopicPartition = tuple[str, int]
 """Topic of the target and number of a partition."""
 
 _NO_LEADER = "the target has no such topic, or no leader of the partition"
@@ -20,7 +20,7 @@ LATEST, EARLIEST = -1, -2
 """Times that ListOffsets has a meaning of their own for (KIP-79)."""
 
 
-_FETCHED_BYTES = 1 << 20
+_FETCH_BYTES = 1 << 20
 
 
 async def create_topics(cluster: Cluster, topics: Mapping[str, int]) -> list[str]:
@@ -67,7 +67,7 @@ async def _create(cluster: Cluster, wanted: Mapping[str, int]) -> None:
             "timeout_ms": int(cluster.timeout_s * 1000),
         }
         node = cluster.controller if cluster.controller in cluster.brokers else None
-        answer = await cluster.ask(node, "CreateTopics", body)
+        answer = await cluster.request(node, "CreateTopics", body)
         errors = {topic.name: topic for topic in answer.topics if topic.error_code}
         if any(topic.error_code == error_code("NOT_CONTROLLER") for topic in errors.values()):
             await cluster.refresh(())
@@ -75,13 +75,13 @@ async def _create(cluster: Cluster, wanted: Mapping[str, int]) -> None:
         for name, topic in errors.items():
             if topic.error_code != error_code("TOPIC_ALREADY_EXISTS"):
                 why = topic.get("error_message") or error_name(topic.error_code)
-                raise ReplayError(cluster.shown, f"topic {name!r} can not be created: {why}")
+                raise ReplayError(cluster.addresses, f"topic {name!r} can not be created: {why}")
         return
 
 
 async def offsets(
-    cluster: Cluster, partitions: Iterable[_Place], when_ms: int
-) -> dict[_Place, int]:
+    cluster: Cluster, partitions: Iterable[_TopicPartition], when_ms: int
+) -> dict[_TopicPartition, int]:
     """
     Ask for offsets: of the first record that is not older, or `LATEST`, or `EARLIEST`.
 
@@ -91,27 +91,31 @@ async def offsets(
     Raises:
         ReplayError: A leader does not answer.
     """
-    found: dict[_Place, int] = {}
+    found: dict[_TopicPartition, int] = {}
     for node, places in _by_leader(cluster, partitions).items():
-        answers = await _listed(cluster, node, places, when_ms)
+        answers = await _list_from_leader(cluster, node, places, when_ms)
         found |= {place: each for place, each in answers.items() if isinstance(each, int)}
     return found
 
 
-async def ends(cluster: Cluster, partitions: Collection[_Place]) -> dict[_Place, int | str]:
+async def end_offsets(
+    cluster: Cluster, partitions: Collection[_TopicPartition]
+) -> dict[_TopicPartition, int | str]:
     """Return behind which offset each log ends, or why the target does not say."""
-    found: dict[_Place, int | str] = dict.fromkeys(partitions, _NO_LEADER)
+    found: dict[_TopicPartition, int | str] = dict.fromkeys(partitions, _NO_LEADER)
     for node, places in _by_leader(cluster, partitions).items():
         try:
             found |= dict.fromkeys(places, "ListOffsets: no answer about the partition")
-            found |= await _listed(cluster, node, places, LATEST)
+            found |= await _list_from_leader(cluster, node, places, LATEST)
         except ReplayError as error:
             found |= dict.fromkeys(places, f"ListOffsets: {error}")
     return found
 
 
-def _by_leader(cluster: Cluster, partitions: Iterable[_Place]) -> dict[int, list[_Place]]:
-    by_node: dict[int, list[_Place]] = {}
+def _by_leader(
+    cluster: Cluster, partitions: Iterable[_TopicPartition]
+) -> dict[int, list[_TopicPartition]]:
+    by_node: dict[int, list[_TopicPartition]] = {}
     for place in partitions:
         leader = cluster.leader(*place)
         if leader is not None:
@@ -119,15 +123,15 @@ def _by_leader(cluster: Cluster, partitions: Iterable[_Place]) -> dict[int, list
     return by_node
 
 
-async def _listed(
-    cluster: Cluster, node: int, places: Iterable[_Place], when_ms: int
-) -> dict[_Place, int | str]:
+async def _list_from_leader(
+    cluster: Cluster, node: int, places: Iterable[_TopicPartition], when_ms: int
+) -> dict[_TopicPartition, int | str]:
     """Ask one leader for offsets; return each, or its error."""
     topics: dict[str, list[int]] = {}
     for topic, partition in places:
         topics.setdefault(topic, []).append(partition)
-    answer = await cluster.ask(node, "ListOffsets", _offsets_body(topics, when_ms))
-    found: dict[_Place, int | str] = {}
+    answer = await cluster.request(node, "ListOffsets", _offsets_body(topics, when_ms))
+    found: dict[_TopicPartition, int | str] = {}
     for topic in answer.topics:
         for each in topic.partitions:
             if each.error_code:
@@ -139,7 +143,7 @@ async def _listed(
     return found
 
 
-async def fetch(cluster: Cluster, topic: str, partition: int, offset: int) -> bytes:
+async def fetch_records(cluster: Cluster, topic: str, partition: int, offset: int) -> bytes:
     """
     Fetch records from an offset on, maybe none; what transactions have not committed too.
 
@@ -148,14 +152,16 @@ async def fetch(cluster: Cluster, topic: str, partition: int, offset: int) -> by
     """
     leader = cluster.leader(topic, partition)
     if leader is None:
-        raise ReplayError(cluster.shown, _NO_LEADER)
-    answer = await cluster.ask(leader.node, "Fetch", _fetch_body(cluster, topic, partition, offset))
+        raise ReplayError(cluster.addresses, _NO_LEADER)
+    answer = await cluster.request(
+        leader.node, "Fetch", _fetch_body(cluster, topic, partition, offset)
+    )
     found = next((each for topic in answer.responses for each in topic.partitions), None)
     code = answer.get("error_code") if found is None else found.error_code
     if code:
-        raise ReplayError(cluster.shown, f"Fetch: {error_name(code)}")
+        raise ReplayError(cluster.addresses, f"Fetch: {error_name(code)}")
     if found is None:
-        raise ReplayError(cluster.shown, "Fetch: no answer about the partition")
+        raise ReplayError(cluster.addresses, "Fetch: no answer about the partition")
     return found.records or b""
 
 
@@ -166,7 +172,7 @@ def _fetch_body(cluster: Cluster, topic: str, partition: int, offset: int) -> di
         "fetch_offset": offset,
         "last_fetched_epoch": -1,
         "log_start_offset": -1,
-        "partition_max_bytes": _FETCHED_BYTES,
+        "partition_max_bytes": _FETCH_BYTES,
         "replica_directory_id": NO_ID,
         "high_watermark": (1 << 63) - 1,
     }
@@ -177,7 +183,7 @@ def _fetch_body(cluster: Cluster, topic: str, partition: int, offset: int) -> di
         "replica_id": -1,
         "max_wait_ms": 0,
         "min_bytes": 0,
-        "max_bytes": _FETCHED_BYTES,
+        "max_bytes": _FETCH_BYTES,
         "isolation_level": 0,
         "session_id": 0,
         "session_epoch": -1,

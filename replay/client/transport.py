@@ -17,7 +17,7 @@ _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 """First bytes of TLS alerts and handshakes, with which a TLS listener responds to plain text."""
 
 
-class Connection(asyncio.Protocol):
+class FrameProtocol(asyncio.Protocol):
     """
     Splits received bytes into frames; joins frames sent in one iteration of the event loop.
 
@@ -42,9 +42,9 @@ class Connection(asyncio.Protocol):
         self._max_frame_bytes = max_frame_bytes
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._arrived = bytearray()
+        self._buffer = bytearray()
         self._unsent: list[bytes] = []
-        self._room: asyncio.Future[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
         self._is_lost = False
 
     def send(self, frame: bytes) -> None:
@@ -59,14 +59,14 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._flush)
         self._unsent.append(data)
 
-    async def room(self) -> None:
+    async def drain(self) -> None:
         """Wait until most of the write buffer is sent, or the connection is lost."""
         if self._unsent:
             self._flush()
-        if self._room is not None:
-            await asyncio.shield(self._room)
+        if self._drained is not None:
+            await asyncio.shield(self._drained)
 
-    def end(self) -> None:
+    def write_eof(self) -> None:
         """Flush and close the write side; still receive."""
         self._flush()
         if self._transport is not None and not self._transport.is_closing():
@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
         """Flush and close; `on_lost` is not called any more."""
         self._is_lost = True
         self._flush()
-        self._let_go()
+        self._release_writers()
         if self._transport is None:
             return
         is_tls = self._transport.get_extra_info("ssl_object") is not None
@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         """Drop the connection at once; `on_lost` is not called any more."""
         self._is_lost = True
-        self._let_go()
+        self._release_writers()
         if self._transport is not None:
             self._transport.abort()
 
@@ -103,76 +103,76 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Report the loss of the connection; asyncio calls this."""
         if isinstance(error, ConnectionResetError | BrokenPipeError):
-            self._lose("reset the connection")
+            self._report_loss("reset the connection")
         elif error is not None:
-            self._lose(f"the connection broke: {error}")
+            self._report_loss(f"the connection broke: {error}")
         else:
-            self._lose("closed the connection")
+            self._report_loss("closed the connection")
 
     def data_received(self, data: bytes) -> None:
         """Split received bytes into frames; asyncio calls this."""
         arrived: bytes | bytearray = data
-        if self._arrived:
-            self._arrived += data
-            arrived = self._arrived
+        if self._buffer:
+            self._buffer += data
+            arrived = self._buffer
         start, there = self._on_data(arrived, 0), len(arrived)
         while there - start >= 4 and not self._is_lost:
             (size,) = _SIZE.unpack_from(arrived, start)
             if not 4 <= size <= self._max_frame_bytes:
-                self._refuse(bytes(arrived[start : start + 16]), size)
+                self._reject_size(bytes(arrived[start : start + 16]), size)
                 return
             end = start + 4 + size
             if end > there:
                 break
             self._on_frame(bytes(arrived[start + 4 : end]))
             start = self._on_data(arrived, end)
-        if self._arrived:
-            del self._arrived[:start]
+        if self._buffer:
+            del self._buffer[:start]
         else:
-            self._arrived += arrived[start:]
+            self._buffer += arrived[start:]
 
     def pause_writing(self) -> None:
         """Hold back writers, as the write buffer is full; asyncio calls this."""
-        if self._room is None:
-            self._room = self._loop.create_future()
+        if self._drained is None:
+            self._drained = self._loop.create_future()
 
     def resume_writing(self) -> None:
         """Release writers, as the write buffer has drained; asyncio calls this."""
-        self._let_go()
+        self._release_writers()
 
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, []
         if unsent and self._transport is not None and not self._transport.is_closing():
             self._transport.write(b"".join(unsent))
 
-    def _let_go(self) -> None:
-        room, self._room = self._room, None
+    def _release_writers(self) -> None:
+        room, self._drained = self._drained, None
         if room is not None and not room.done():
             room.set_result(None)
 
-    def _refuse(self, start: bytes, size: int) -> None:
+    def _reject_size(self, start: bytes, size: int) -> None:
         if start[:2] in _TLS_RECORDS:
-            self._lose("answers in TLS", "it wants a TLS connection")
+            self._report_loss("answers in TLS", "it wants a TLS connection")
         elif start[:5] == b"HTTP/":
-            self._lose("answers in HTTP", "this is no Kafka listener")
+            self._report_loss("answers in HTTP", "this is no Kafka listener")
         else:
             what = f"sent a frame of {size:,} bytes, beginning {start.hex(' ')}"
-            self._lose(what, "this is no Kafka listener, or a larger frame than is allowed")
+            self._report_loss(what, "this is no Kafka listener, or a larger frame than is allowed")
 
-    def _lose(self, what: str, advice: str = "") -> None:
-        self._let_go()
+    def _report_loss(self, what: str, advice: str = "") -> None:
+        self._release_writers()
         if not self._is_lost:
             self.abort()
             self._on_lost(what, advice)
 
 
-def written(host: str, port: int) -> str:
+def format_address(host: str, port: int) -> str:
     """Format an address as `host:port`, or `[host]:port` for IPv6."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def connect(
-    connection: Connection, host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float
+    protocol: FrameProtocol, host: str, port: int, tls: ssl.SSLContext | None, timeout_s: float
 ) -> None:
     """
     Connect to a server.
@@ -183,13 +183,13 @@ async def connect(
     try:
         async with asyncio.timeout(timeout_s):
             await asyncio.get_running_loop().create_connection(
-                lambda: connection, host, port, ssl=tls, server_hostname=host if tls else None
+                lambda: protocol, host, port, ssl=tls, server_hostname=host if tls else None
             )
     except (OSError, TimeoutError) as error:
-        raise ReplayError(written(host, port), *_why(error, timeout_s)) from None
+        raise ReplayError(format_address(host, port), *_connect_failure(error, timeout_s)) from None
 
 
-def _why(error: Exception, timeout_s: float) -> tuple[str, str]:
+def _connect_failure(error: Exception, timeout_s: float) -> tuple[str, str]:
     """Return why there is no connection, and advice."""
     match error:
         case TimeoutError():

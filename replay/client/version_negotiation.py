@@ -12,13 +12,13 @@ from dissector.protocol.apis.data.api_versions import ApiVersionsRequest
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION, decode_response
-from replay.client.pending_request import Asked
+from replay.client.pending_request import PendingRequest
 
-_REMEMBERED = 16
+_CACHE_SIZE = 16
 """Size of the cache of ApiVersions responses: one entry for each distinct broker."""
 
 
-_Send: TypeAlias = Callable[[int, int, Mapping[str, Any]], Asked]
+_Send: TypeAlias = Callable[[int, int, Mapping[str, Any]], PendingRequest]
 """Sends a request of an API key and version with a body."""
 
 
@@ -35,17 +35,17 @@ async def negotiate(address: str, send: _Send) -> tuple[dict[int, tuple[int, int
         ReplayError: The broker does not answer with its versions.
     """
     newest = ApiVersionsRequest.versions.high
-    offer = await _ask(send, newest)
+    offer = await _request_versions(send, newest)
     if offer.error_code == UNSUPPORTED_VERSION:
         known = offer.versions.get(API_VERSIONS)
-        offer = await _ask(send, min(newest - 1, known[1]) if known else 0)
+        offer = await _request_versions(send, min(newest - 1, known[1]) if known else 0)
     why = offer.problem or (error_name(offer.error_code) if offer.error_code else "")
     if why:
         raise ReplayError(address, f"ApiVersions failed: {why}")
     return offer.versions, offer.features
 
 
-class _Offer(NamedTuple):
+class _OfferedVersions(NamedTuple):
     """The content of an ApiVersions response; `problem` is empty if it could be decoded."""
 
     error_code: int
@@ -54,27 +54,27 @@ class _Offer(NamedTuple):
     problem: str
 
 
-async def _ask(send: _Send, version: int) -> _Offer:
-    about = {"client_software_name": "kafkashark", "client_software_version": our_version()}
+async def _request_versions(send: _Send, version: int) -> _OfferedVersions:
+    about = {"client_software_name": "kafkashark", "client_software_version": client_version()}
     asked = send(API_VERSIONS, version, about)
     assert asked.frame is not None
-    return _read((await asked.frame)[4:], version)
+    return _parse((await asked.frame)[4:], version)
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _read(answer: bytes, version: int) -> _Offer:
+@lru_cache(maxsize=_CACHE_SIZE)
+def _parse(response: bytes, version: int) -> _OfferedVersions:
     """Decode a response without its correlation id, the same for all connections to a broker."""
-    message = decode_response(bytes(4) + answer, API_VERSIONS, version)
-    body, error_code = message.body, int.from_bytes(answer[:2], "big", signed=True)
+    message = decode_response(bytes(4) + response, API_VERSIONS, version)
+    body, error_code = message.body, int.from_bytes(response[:2], "big", signed=True)
     if body is None:
-        return _Offer(error_code, {}, {}, str(message.problems[0]))
+        return _OfferedVersions(error_code, {}, {}, str(message.problems[0]))
     keys = {each.api_key: (each.min_version, each.max_version) for each in body.api_keys}
     offered = body.get("supported_features") or ()
     features = {each.name: int(each.max_version) for each in offered}
-    return _Offer(error_code, keys, features, "")
+    return _OfferedVersions(error_code, keys, features, "")
 
 
 @cache
-def our_version() -> str:
+def client_version() -> str:
     """Return the version of kafkashark."""
     return version_of("kafkashark")

@@ -12,43 +12,43 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch, parse_records
-from replay.fields.field_layout import Place, Role
+from replay.fields.field_layout import FieldValue, Role
 from replay.fields.roles import walk
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
-from replay.model.step import Captured
+from replay.model.step import CapturedExchange
 
 _OUT_OF_RANGE = error_code("OFFSET_OUT_OF_RANGE")
 
 _RECORDS = frozenset({Role.RECORDS})
-_ASKED = frozenset({Role.OFFSET})
-_ANSWERED = frozenset({Role.OFFSET, Role.RECORDS})
+_REQUEST_ROLES = frozenset({Role.OFFSET})
+_RESPONSE_ROLES = frozenset({Role.OFFSET, Role.RECORDS})
 
 
 def follow_from_gap(
-    captured: Captured, answered: Message, differences: Sequence[Difference], world: World
+    captured: CapturedExchange, response: Message, differences: Sequence[Difference], ids: IdMap
 ) -> bool:
     """
     Return whether all differences follow from records, members or markers that the capture lacks.
 
     Args:
         captured: The captured request.
-        answered: The captured response.
+        response: The captured response.
         differences: The differences of the target's response.
-        world: The id mapping.
+        ids: The id mapping.
     """
-    if not world.is_partial:
+    if not ids.is_partial:
         return False
-    if world.guessed_ends and all(_is_of_ends(each) for each in differences):
+    if ids.synthesised_commits and all(_concerns_markers(each) for each in differences):
         return True
-    if _is_of_strangers(captured, world) and all(map(_is_of_members, differences)):
+    if _has_uncaptured_members(captured, ids) and all(map(_concerns_members, differences)):
         return True
-    left = [each for each in differences if not _is_out_of_range(each, answered, world)]
-    lacking = set(_lacking(captured, answered, world)) if left else set()
+    left = [each for each in differences if not _is_out_of_range(each, response, ids)]
+    lacking = set(_incomplete_partitions(captured, response, ids)) if left else set()
     return not left or (bool(lacking) and all(_is_in(each, lacking) for each in left))
 
 
-def _is_out_of_range(difference: Difference, answered: Message, world: World) -> bool:
+def _is_out_of_range(difference: Difference, response: Message, ids: IdMap) -> bool:
     """
     Return whether a difference is only OFFSET_OUT_OF_RANGE in a fetch session.
 
@@ -59,12 +59,10 @@ def _is_out_of_range(difference: Difference, answered: Message, world: World) ->
     if difference.captured is None and isinstance(live, Mapping):
         errors = {each.get("error_code") for each in live.get("partitions") or [live]}
         return errors == {_OUT_OF_RANGE}
-    if not difference.is_error or live != _OUT_OF_RANGE or answered.schema is None:
+    if not difference.is_error or live != _OUT_OF_RANGE or response.schema is None:
         return False
-    places = walk(answered.schema, answered.api_version or 0, answered.body or {}, _RECORDS)
-    given = {
-        (world.topic_of(place.scope), place.scope.partition) for place in places if place.value
-    }
+    places = walk(response.schema, response.api_version or 0, response.body or {}, _RECORDS)
+    given = {(ids.topic_of(place.scope), place.scope.partition) for place in places if place.value}
     return not any(
         f"[{topic}]." in difference.path and f"[{at}]" in difference.path for topic, at in given
     )
@@ -78,26 +76,26 @@ def _is_in(difference: Difference, lacking: Collection[tuple[str, int]]) -> bool
     return any(f"[{topic}]." in path and f"[{at}]" in path for topic, at in lacking)
 
 
-def _is_of_ends(difference: Difference) -> bool:
+def _concerns_markers(difference: Difference) -> bool:
     """Return whether a difference is in transaction markers, or in aborted transactions."""
     return difference.path.endswith(".control") or ".aborted_transactions" in difference.path
 
 
-def _is_of_strangers(captured: Captured, world: World) -> bool:
+def _has_uncaptured_members(captured: CapturedExchange, ids: IdMap) -> bool:
     """Return whether a request is of a group with members whose join was not captured."""
-    body = captured.asked().body
+    body = captured.request_message().body
     group = body.get("group_id") if body is not None else None
-    return any(group == each for each, _ in world.strangers)
+    return any(group == each for each, _ in ids.uncaptured_members)
 
 
-def _is_of_members(difference: Difference) -> bool:
+def _concerns_members(difference: Difference) -> bool:
     """Return whether a difference is in the members of a group, or in their assignments."""
     if not difference.is_error:
-        return difference.path.startswith(_PARTS)
-    return difference.replayed in _OF_MEMBERS or difference.captured in _OF_MEMBERS
+        return difference.path.startswith(_MEMBER_FIELDS)
+    return difference.replayed in _MEMBER_ERRORS or difference.captured in _MEMBER_ERRORS
 
 
-_OF_MEMBERS = frozenset(
+_MEMBER_ERRORS = frozenset(
     error_code(name)
     for name in (
         "FENCED_MEMBER_EPOCH",
@@ -107,43 +105,49 @@ _OF_MEMBERS = frozenset(
         "UNKNOWN_MEMBER_ID",
     )
 )
-_PARTS = ("assignment", "members", "leader")
+_MEMBER_FIELDS = ("assignment", "members", "leader")
 
 
-def _lacking(captured: Captured, answered: Message, world: World) -> Iterator[tuple[str, int]]:
+def _incomplete_partitions(
+    captured: CapturedExchange, response: Message, ids: IdMap
+) -> Iterator[tuple[str, int]]:
     """Yield the captured partitions of an exchange whose records the capture lacks in part."""
-    asked = captured.asked()
-    for message, wanted in ((asked, _ASKED), (answered, _ANSWERED)):
+    asked = captured.request_message()
+    for message, wanted in ((asked, _REQUEST_ROLES), (response, _RESPONSE_ROLES)):
         if message.body is None or message.schema is None:
             continue
         for place in walk(message.schema, message.api_version or 0, message.body, wanted):
-            topic, partition = world.topic_of(place.scope), place.scope.partition
+            topic, partition = ids.topic_of(place.scope), place.scope.partition
             if topic is None or partition is None or place.value is None:
                 continue
             if place.role is Role.RECORDS and place.value:
                 offsets = _data_offsets(place.value)
-                if not all(world.offsets.has_record(topic, partition, each) for each in offsets):
+                if not all(ids.offsets.has_record(topic, partition, each) for each in offsets):
                     yield topic, partition
-            elif place.field.name == "committed_offset" and _is_of_before(place, asked, world):
+            elif place.field.name == "committed_offset" and _is_uncaptured_commit(
+                place, asked, ids
+            ):
                 yield topic, partition
             elif place.role is Role.OFFSET and place.field.name in _POSITIONS and place.value >= 0:
-                near = range(max(place.value - _MOST_MARKERS, 0), place.value + 1)
-                if not any(world.offsets.has_record(topic, partition, each) for each in near):
+                near = range(max(place.value - _MAX_MARKERS, 0), place.value + 1)
+                if not any(ids.offsets.has_record(topic, partition, each) for each in near):
                     yield topic, partition
 
 
-def _is_of_before(place: Place, asked: Message, world: World) -> bool:
+def _is_uncaptured_commit(place: FieldValue, request: Message, ids: IdMap) -> bool:
     """Return whether the commit of an offset was not captured."""
-    topic, partition = world.topic_of(place.scope), place.scope.partition
-    group = place.scope.group or (asked.body.get("group_id") if asked.body is not None else None)
-    return place.value >= 0 and (group, topic, partition) not in world.committed
+    topic, partition = ids.topic_of(place.scope), place.scope.partition
+    group = place.scope.group or (
+        request.body.get("group_id") if request.body is not None else None
+    )
+    return place.value >= 0 and (group, topic, partition) not in ids.committed_offsets
 
 
 _POSITIONS = frozenset({"fetch_offset", "offset", "committed_offset", "end_offset"})
 """Fields with offsets of records; others change independently of requests."""
 
 
-_MOST_MARKERS = 3
+_MAX_MARKERS = 3
 """Most transaction markers assumed between a record and the offset after it."""
 
 

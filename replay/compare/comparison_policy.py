@@ -10,7 +10,7 @@ from __future__ import annotations
 from replay.client.router import MISROUTED
 from replay.fields.field_layout import Role
 
-IGNORED = frozenset(
+IGNORED_ROLES = frozenset(
     {
         Role.THROTTLE,
         Role.TIMESTAMP,
@@ -30,9 +30,9 @@ IGNORED = frozenset(
 )
 """Every cluster has its own, at every time another; an error's text goes with its code."""
 
-COMPARED = frozenset(Role) - IGNORED
+COMPARED_ROLES = frozenset(Role) - IGNORED_ROLES
 
-GIVEN = frozenset(
+ASSIGNED_ROLES = frozenset(
     {
         Role.APPEND_TIME,
         Role.BROKER_ID,
@@ -53,16 +53,16 @@ GIVEN = frozenset(
 A broker gives them as it likes: where nothing maps them it counts only whether there is one.
 """
 
-OF_THE_CLUSTER = frozenset({Role.BROKER_ID, Role.DIRECTORY})
+LAYOUT_ROLES = frozenset({Role.BROKER_ID, Role.DIRECTORY})
 """Lists of these, and of structs that go by these, say how a cluster is laid out."""
 
-COUNTED = frozenset({Role.ASSIGNED})
+COUNT_ONLY_ROLES = frozenset({Role.ASSIGNED})
 """
 Lists of which it counts how long they are. In a share group which member gets which partition
 follows from the ids of topics, which every broker makes up: SimpleAssignor.java.
 """
 
-TASKS = frozenset({"active_tasks", "standby_tasks", "warmup_tasks"})
+TASK_ARRAYS = frozenset({"active_tasks", "standby_tasks", "warmup_tasks"})
 """
 Arrays of which it counts how many partitions all elements have: which member of a streams group
 gets which task follows from the ids of members and processes (KIP-1071).
@@ -71,10 +71,10 @@ gets which task follows from the ids of members and processes (KIP-1071).
 STATUS = "status"
 """Array of what a streams group waits for: what a target that is ready sooner need not wait for."""
 
-MOVING = frozenset({"high_watermark", "last_stable_offset", "log_start_offset"})
+VOLATILE_OFFSETS = frozenset({"high_watermark", "last_stable_offset", "log_start_offset"})
 """Offsets that others move: by producing, by retention. It counts only whether they are known."""
 
-OF_A_BROKER = frozenset(
+BROKER_SETTINGS = frozenset(
     {
         "advertised.listeners",
         "broker.id",
@@ -93,7 +93,7 @@ OF_A_BROKER = frozenset(
 )
 """Settings of which every broker has its own: where it is, what it is called, its directories."""
 
-PASSING = frozenset(
+TRANSIENT_ERRORS = frozenset(
     {
         "COORDINATOR_LOAD_IN_PROGRESS",
         "COORDINATOR_NOT_AVAILABLE",
@@ -106,13 +106,13 @@ PASSING = frozenset(
 )
 """Captured errors that said no more than `not yet`: a target that is ready sooner does the same."""
 
-AT_REST = "Stable"
+STABLE_STATE = "Stable"
 """States of groups that the broker assigns: heartbeats of the members bring them to rest."""
 
-ELSEWHERE = MISROUTED
+MISROUTED_ERRORS = MISROUTED
 """Captured errors of a broker that was not the one to ask: the replay asks the one that is."""
 
-OF_MADE = frozenset(
+CREATED_TOPIC_ERRORS = frozenset(
     {
         ("UNKNOWN_TOPIC_OR_PARTITION", "NONE"),
         ("UNKNOWN_TOPIC_ID", "NONE"),
@@ -121,7 +121,7 @@ OF_MADE = frozenset(
 )
 """Captured and live errors that only tell that a topic was created for the replay before."""
 
-TOLD_WITH_ALL = {
+LIST_ALL_ARRAYS = {
     "Metadata": ("topics", "topics"),
     "ListGroups": ("", "groups"),
     "ListTransactions": ("", "transaction_states"),
@@ -136,14 +136,14 @@ API -> field of the request that asks for all where it is null or empty (none: i
 the array of the answer, in which the target may then have more than the capture.
 """
 
-TOLD_WHEN_NEW = frozenset({"responses", "partitions"})
+INCREMENTAL_ARRAYS = frozenset({"responses", "partitions"})
 """Arrays of an answer within a fetch session, which have only what changed (KIP-227)."""
 
-UNORDERED = frozenset({"partition_responses", "base_offset"})
+UNORDERED_FIELDS = frozenset({"partition_responses", "base_offset"})
 """
 Fields of topics and partitions in answers to Produce. Their order follows from ids of topics, which
 every broker makes up: Kafka collects them in a hash map.
 """
 
-FOLDED = {"FindCoordinator": "coordinators", "OffsetFetch": "groups"}
+FOLDED_ARRAYS = {"FindCoordinator": "coordinators", "OffsetFetch": "groups"}
 """Arrays of answers whose one element stood in the body itself in older versions."""

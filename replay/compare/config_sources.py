@@ -8,7 +8,7 @@ from typing import Any
 _DEFAULT, _DEFAULT_OF_CLUSTER = 5, 3
 
 
-def has_default(setting: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def is_default_setting(setting: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """
     Tell whether two structs are one setting that nobody has set on either side.
 

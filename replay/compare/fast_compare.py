@@ -12,19 +12,24 @@ from functools import cache
 from typing import Any
 
 from dissector.protocol.schema import Schema
-from replay.compare.comparison_policy import COMPARED, GIVEN, MOVING, OF_THE_CLUSTER
-from replay.compare.tolerances import is_given
-from replay.fields.field_layout import Branch, Leaf, Node, Role, Scope
-from replay.fields.roles import plan
-from replay.fields.walker import Code, Scopes
-from replay.mapping.id_map import GIVEN as HANDED_BACK
-from replay.mapping.id_map import World
-from replay.mapping.to_captured import ToCaptured
+from replay.compare.comparison_policy import (
+    ASSIGNED_ROLES,
+    COMPARED_ROLES,
+    LAYOUT_ROLES,
+    VOLATILE_OFFSETS,
+)
+from replay.compare.tolerances import is_assigned
+from replay.fields.field_layout import Role, Scope, StructField, StructLayout, ValueField
+from replay.fields.roles import layout_of
+from replay.fields.walker import FunctionSource, ScopeVariable
+from replay.mapping.id_map import OPAQUE_ROLES as HANDED_BACK
+from replay.mapping.id_map import IdMap
+from replay.mapping.to_captured import CapturedMapping
 
 Body = Mapping[str, Any]
-Alike = Callable[[Body, Body, Scope, Callable[[Role, Any, Scope], Any]], bool]
+EqualityTest = Callable[[Body, Body, Scope, Callable[[Role, Any, Scope], Any]], bool]
 
-_BY_SCOPE = frozenset(
+_SCOPED_ROLES = frozenset(
     {
         Role.LEADER_EPOCH,
         Role.FETCHED_EPOCH,
@@ -41,18 +46,18 @@ _BY_SCOPE = frozenset(
 )
 """Roles whose values can be mapped only with their scope."""
 
-_MAPPED = frozenset(role for role in Role if hasattr(ToCaptured, role)) | HANDED_BACK
-_UNSURE = frozenset({Role.TOPIC_ID, *OF_THE_CLUSTER})
+_MAPPED = frozenset(role for role in Role if hasattr(CapturedMapping, role)) | HANDED_BACK
+_UNPAIRED_KEY_ROLES = frozenset({Role.TOPIC_ID, *LAYOUT_ROLES})
 """Roles of keys by which `bodies` does not match elements directly."""
 
 
-def alike(
+def are_equal(
     schema: Schema,
     version: int,
     captured: Body,
     live: Body,
     scope: Scope,
-    world: World,
+    ids: IdMap,
 ) -> bool:
     """
     Return whether two responses are plainly equal; if False, they may still be equivalent.
@@ -63,67 +68,73 @@ def alike(
         captured: The captured body.
         live: The body of the target.
         scope: The scope of the captured body.
-        world: The id mapping.
+        ids: The id mapping.
     """
     try:
-        return _compiled(schema, version)(captured, live, scope, world.captured)
+        return _compiled(schema, version)(captured, live, scope, ids.captured)
     except KeyError:
         return False
 
 
 @cache
-def _compiled(schema: Schema, version: int) -> Alike:
-    code = Code("def f(a, b, s, to):")
-    code.names.update(Scope=Scope, is_given=is_given)
-    _Writer(code).struct(1, plan(schema, version, COMPARED), ("a", "b"), Scopes("s"))
-    code.line(1, "return True")
-    return code.function()
+def _compiled(schema: Schema, version: int) -> EqualityTest:
+    code = FunctionSource("def f(a, b, s, to):")
+    code.names.update(Scope=Scope, is_given=is_assigned)
+    _Writer(code).struct(
+        1, layout_of(schema, version, COMPARED_ROLES), ("a", "b"), ScopeVariable("s")
+    )
+    code.add_line(1, "return True")
+    return code.build()
 
 
 class _Writer:
     """Writes the source of the comparison, which returns False at the first difference."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: FunctionSource) -> None:
         self._code = code
 
     def _unless(self, depth: int, condition: str) -> None:
-        self._code.line(depth, f"if not ({condition}): return False")
+        self._code.add_line(depth, f"if not ({condition}): return False")
 
     def struct(
         self,
         depth: int,
-        node: Node,
+        node: StructLayout,
         sides: tuple[str, str],
-        scopes: Scopes,
-        keys: tuple[Leaf, ...] = (),
+        scopes: ScopeVariable,
+        keys: tuple[ValueField, ...] = (),
     ) -> None:
         """Compare two structs, given as variable names; `keys` must be equal even if volatile."""
         ours, theirs = sides
         scopes = scopes.inside(node, ours)
-        if any(isinstance(m, Leaf) and m.role in _BY_SCOPE for m in node.members):
-            scopes = scopes.made(self._code, depth, f"s{depth}")
+        if any(isinstance(m, ValueField) and m.role in _SCOPED_ROLES for m in node.members):
+            scopes = scopes.materialise(self._code, depth, f"s{depth}")
         for member in node.members:
             x, y = f"x{depth}", f"y{depth}"
             name = repr(member.name)
-            self._code.line(depth, f"{x} = {ours}[{name}]; {y} = {theirs}[{name}]")
-            if isinstance(member, Branch):
+            self._code.add_line(depth, f"{x} = {ours}[{name}]; {y} = {theirs}[{name}]")
+            if isinstance(member, StructField):
                 self._branch(depth, member, (x, y), scopes)
             elif member.role is Role.RECORDS:
                 self._unless(depth, f"not {x} and not {y}")
             elif member.is_list:
                 self._list(depth, member, (x, y), scopes)
-            elif member in keys or not (member.role in GIVEN or member.name in MOVING):
+            elif member in keys or not (
+                member.role in ASSIGNED_ROLES or member.name in VOLATILE_OFFSETS
+            ):
                 self._unless(depth, f"{x} == {self._mapped(member.role, y, scopes)}")
             else:
-                role = self._code.name(member.role)
+                role = self._code.name_of(member.role)
                 same = f"is_given({role}, {x}) == is_given({role}, {y})"
                 self._unless(depth, f"{x} == {y} or {same}")
 
-    def _list(self, depth: int, leaf: Leaf, sides: tuple[str, str], scopes: Scopes) -> None:
-        if leaf.role in OF_THE_CLUSTER:
+    def _list(
+        self, depth: int, leaf: ValueField, sides: tuple[str, str], scopes: ScopeVariable
+    ) -> None:
+        if leaf.role in LAYOUT_ROLES:
             return
         x, y = sides
-        self._code.line(depth, f"if {x} or {y}:")
+        self._code.add_line(depth, f"if {x} or {y}:")
         self._unless(depth + 1, f"{x} and {y}")
         mapped = self._mapped(leaf.role, "v", scopes)
         self._unless(depth + 1, f"list({x}) == [{mapped} for v in {y}]")
@@ -131,30 +142,32 @@ class _Writer:
 
     def _both_null(self, depth: int, word: str, sides: tuple[str, str]) -> None:
         x, y = sides
-        self._code.line(depth, f"{word} ({x} is None) != ({y} is None): return False")
+        self._code.add_line(depth, f"{word} ({x} is None) != ({y} is None): return False")
 
-    def _mapped(self, role: Role, value: str, scopes: Scopes) -> str:
+    def _mapped(self, role: Role, value: str, scopes: ScopeVariable) -> str:
         if role not in _MAPPED:
             return value
-        return f"to({self._code.name(role)}, {value}, {scopes.variable})"
+        return f"to({self._code.name_of(role)}, {value}, {scopes.variable})"
 
-    def _branch(self, depth: int, branch: Branch, sides: tuple[str, str], scopes: Scopes) -> None:
+    def _branch(
+        self, depth: int, branch: StructField, sides: tuple[str, str], scopes: ScopeVariable
+    ) -> None:
         x, y = sides
         if not branch.is_list:
             self._both_null(depth, "if", sides)
-            self._code.line(depth, f"if {x} is not None:")
-            self.struct(depth + 1, branch.node, sides, scopes)
-            self._code.line(depth + 1, "pass")
+            self._code.add_line(depth, f"if {x} is not None:")
+            self.struct(depth + 1, branch.layout, sides, scopes)
+            self._code.add_line(depth + 1, "pass")
             return
-        keys = branch.node.keys
-        if any(key.role in _UNSURE or key not in branch.node.members for key in keys):
+        keys = branch.layout.keys
+        if any(key.role in _UNPAIRED_KEY_ROLES or key not in branch.layout.members for key in keys):
             self._unless(depth, f"not {x} and not {y}")
             self._both_null(depth, "if", sides)
             return
-        self._code.line(depth, f"if {x} or {y}:")
+        self._code.add_line(depth, f"if {x} or {y}:")
         self._unless(depth + 1, f"{x} and {y} and len({x}) == len({y})")
         elements = f"a{depth + 2}", f"b{depth + 2}"
-        self._code.line(depth + 1, f"for {', '.join(elements)} in zip({x}, {y}):")
-        self.struct(depth + 2, branch.node, elements, scopes, keys)
-        self._code.line(depth + 2, "pass")
+        self._code.add_line(depth + 1, f"for {', '.join(elements)} in zip({x}, {y}):")
+        self.struct(depth + 2, branch.layout, elements, scopes, keys)
+        self._code.add_line(depth + 2, "pass")
         self._both_null(depth, "elif", sides)

@@ -12,7 +12,7 @@ from typing import Self
 from dissector.errors import UsageError
 from dissector.protocol.apis import NAMES
 
-NO_ANSWER = ": no answer"
+NO_RESPONSE = ": no answer"
 
 _KEY = re.compile(r"\[[^\]]*\]")
 _KEY_BUT_SETTINGS = re.compile(r"(?<!configs)(?<!synonyms)\[[^\]]*\]")
@@ -75,7 +75,7 @@ class Noise:
 
 
 @lru_cache(maxsize=4096)
-def general(api: str, path: str, by_setting: bool = False) -> str:
+def field_pattern(api: str, path: str, by_setting: bool = False) -> str:
     """
     Return the pattern of all differences in the same field: any element of each array.
 
@@ -87,10 +87,10 @@ def general(api: str, path: str, by_setting: bool = False) -> str:
         by_setting: Whether each setting of a topic or broker has a pattern of its own.
     """
     keys = _KEY_BUT_SETTINGS if by_setting else _KEY
-    return f"{api}.{keys.sub('[*]', path)}" if path else f"{api}{NO_ANSWER}"
+    return f"{api}.{keys.sub('[*]', path)}" if path else f"{api}{NO_RESPONSE}"
 
 
-def of_any(pattern: str) -> str:
+def wildcard_pattern(pattern: str) -> str:
     """Return a pattern with each element key replaced by the wildcard."""
     return _KEY.sub("[*]", pattern)
 

@@ -14,27 +14,27 @@ from typing import NamedTuple, TypeVar
 
 from dissector.errors import ReplayError
 from replay.client.cluster import Cluster
-from replay.client.topic_admin import ends, fetch
+from replay.client.topic_admin import end_offsets, fetch_records
 from replay.compare.record_diff import data_offsets
-from replay.mapping.appended_ranges import Extra
-from replay.mapping.id_map import World
-from replay.mapping.offset_map import Log
-from replay.mapping.reader_accounts import Account
+from replay.mapping.appended_ranges import ExcessRange
+from replay.mapping.id_map import IdMap
+from replay.mapping.offset_map import PartitionOffsets
+from replay.mapping.reader_accounts import ReaderAccount
 from replay.model.offset_ranges import Range, Ranges
 from replay.model.outcome import Difference
 
 _T = TypeVar("_T")
 
-_Place = tuple[str, int]
+_TopicPartition = tuple[str, int]
 """Captured topic and partition."""
 
-_MOST_FETCHES = 64
+_MAX_FETCHES = 64
 """Limit of Fetch requests for one range of offsets."""
 
-_MOST_LOOKS = 64
+_MAX_CHECKS = 64
 """Limit of ranges checked for one log (possible extra records) or one reader (missing ones)."""
 
-_NOT_ALL = f"only the first {_MOST_LOOKS} places of the log were looked at"
+_NOT_ALL = f"only the first {_MAX_CHECKS} places of the log were looked at"
 _STOPPED = "the replay ended before"
 
 
@@ -45,7 +45,7 @@ class Finding(NamedTuple):
     difference: Difference
 
 
-class LeftOpen(NamedTuple):
+class UnbalancedLog(NamedTuple):
     """A log that could not be balanced completely, and why."""
 
     topic: str
@@ -57,69 +57,71 @@ class Balance(NamedTuple):
     """The result of a balance."""
 
     findings: list[Finding]
-    left_open: list[LeftOpen]
+    left_open: list[UnbalancedLog]
 
 
-async def balance(world: World, cluster: Cluster) -> Balance:
+async def balance(ids: IdMap, cluster: Cluster) -> Balance:
     """
     Find records that are missing, duplicated, or in another order.
 
     Args:
-        world: The id mapping of the finished pass.
+        ids: The id mapping of the finished pass.
         cluster: The target; logs for which it does not respond are left open.
     """
-    return await _Balancing(world, cluster).whole()
+    return await _LogBalancer(ids, cluster).run()
 
 
-def not_balanced(world: World) -> Balance:
+def not_balanced(ids: IdMap) -> Balance:
     """Return a balance with all logs of a pass left open, as the pass ended early."""
-    logs = {place for place, log in world.offsets.logs() if log.appended}
-    logs.update(world.readers.logs())
-    return Balance([], [LeftOpen(*place, _STOPPED) for place in sorted(logs)])
+    logs = {place for place, log in ids.offsets.logs() if log.appended}
+    logs.update(ids.readers.logs())
+    return Balance([], [UnbalancedLog(*place, _STOPPED) for place in sorted(logs)])
 
 
-class _Balancing:
-    def __init__(self, world: World, cluster: Cluster) -> None:
-        self._world = world
+class _LogBalancer:
+    def __init__(self, ids: IdMap, cluster: Cluster) -> None:
+        self._ids = ids
         self._cluster = cluster
         self._found: list[Finding] = []
-        self._open: dict[_Place, str] = {}
+        self._open: dict[_TopicPartition, str] = {}
 
-    async def whole(self) -> Balance:
-        written = {place: log for place, log in self._world.offsets.logs() if log.appended}
-        owing = list(self._world.readers.owing())
+    async def run(self) -> Balance:
+        written = {place: log for place, log in self._ids.offsets.logs() if log.appended}
+        owing = list(self._ids.readers.with_missing())
         if written or owing:
             await self._refresh(written.keys() | {account.log for account in owing})
             found = await self._ends(written)
             for place, log in written.items():
-                await self._checked(place, self._written(place, log, found[place]))
+                await self._run_check(place, self._check_log(place, log, found[place]))
             for account in owing:
-                await self._checked(account.log, self._given(account))
-        return Balance(self._found, [LeftOpen(*each, why) for each, why in self._open.items()])
+                await self._run_check(account.log, self._check_reader(account))
+        return Balance(self._found, [UnbalancedLog(*each, why) for each, why in self._open.items()])
 
-    async def _refresh(self, places: Iterable[_Place]) -> None:
-        names = {self._world.names.topic(topic) for topic, _ in places}
+    async def _refresh(self, places: Iterable[_TopicPartition]) -> None:
+        names = {self._ids.names.topic(topic) for topic, _ in places}
         with suppress(ReplayError):  # requests for the logs will fail and be reported
             await self._cluster.refresh(names)
 
-    async def _checked(self, place: _Place, check: Awaitable[None]) -> None:
+    async def _run_check(self, place: _TopicPartition, check: Awaitable[None]) -> None:
         """Run a check; leave the log open if the target does not respond."""
         try:
             await check
         except ReplayError as error:
             self._leave_open(place, str(error))
 
-    def _leave_open(self, place: _Place, why: str) -> None:
+    def _leave_open(self, place: _TopicPartition, why: str) -> None:
         self._open.setdefault(place, why)
 
-    async def _ends(self, written: dict[_Place, Log]) -> dict[_Place, int | str]:
+    async def _ends(
+        self, written: dict[_TopicPartition, PartitionOffsets]
+    ) -> dict[_TopicPartition, int | str]:
         """Return the log ends; retry, as followers may still be copying acknowledged records."""
-        places = {(self._world.names.topic(topic), at): (topic, at) for topic, at in written}
-        found: dict[_Place, int | str] = dict.fromkeys(written, _STOPPED)
+        places = {(self._ids.names.topic(topic), at): (topic, at) for topic, at in written}
+        found: dict[_TopicPartition, int | str] = dict.fromkeys(written, _STOPPED)
         left = set(places)
         with suppress(ReplayError):  # timeout
             async for _ in self._cluster.attempts("logs end before what was acknowledged"):
-                asked = await ends(self._cluster, left)
+                asked = await end_offsets(self._cluster, left)
                 found |= {places[place]: end for place, end in asked.items()}
                 left = {
                     place
@@ -130,7 +132,9 @@ class _Balancing:
                     break
         return found
 
-    async def _written(self, place: _Place, log: Log, end: int | str) -> None:
+    async def _check_log(
+        self, place: _TopicPartition, log: PartitionOffsets, end: int | str
+    ) -> None:
         """Compare the acknowledged records with the log of the target."""
         answer = _path("responses", "partition_responses", place)
         request = _path("topic_data", "partition_data", place)
@@ -145,8 +149,8 @@ class _Balancing:
             lost = Range(max(newest.captured, newest.captured + end - newest.live), newest.end)
             what = f"not in the log, which ends at {end} of the target"
             self._add(newest.step, f"{request}.records[{lost}]", _count(lost), what)
-        room = log.appended.unsure
-        for extra in self._looked_at(place, _extra(log, end)):
+        room = log.appended.unconfirmed
+        for extra in self._limit_checks(place, _extra(log, end)):
             there = await self._data(place, extra.live)
             more = there.size - extra.expected
             room, more = max(room - more, 0), more - room
@@ -154,29 +158,31 @@ class _Balancing:
                 first = next(iter(there))
                 at = Range(first.start, first.start + more)
                 what = f"{_count(at)} more than were written, from offset {at.start} of the target"
-                path = f"{request}.records[{extra.behind.captured}]"
-                self._add(extra.behind.step, path, "once", what)
+                path = f"{request}.records[{extra.stretch.captured}]"
+                self._add(extra.stretch.step, path, "once", what)
 
-    async def _given(self, account: Account) -> None:
+    async def _check_reader(self, account: ReaderAccount) -> None:
         """Compare the records given to a reader with the capture."""
-        log, lost = self._world.offsets.log(*account.log), Ranges()
+        log, lost = self._ids.offsets.log(*account.log), Ranges()
         try:
-            for owed in self._looked_at(account.log, self._owed(account, log)):
+            for owed in self._limit_checks(account.log, self._missing_offsets(account, log)):
                 if log.appended.is_unwritten(*owed):
                     continue  # its producer was not replayed
                 # Records that no later poll requested may still be in the log: not lost then.
                 live = Range(log.live_offset(owed.start), log.live_offset(owed.end - 1) + 1)
                 there = await self._data(account.log, live)
-                for each in there.lacks(*live):
+                for each in there.missing(*live):
                     start = log.captured_offset(each.start)
                     end = log.captured_offset(each.end - 1) + 1
                     lost.add(max(start, owed.start), min(end, owed.end))
             withheld = (await self._withheld(account, log)).without(lost)
         finally:
-            self._lacks(account, lost, "not given, and not in the log of the target")
-        self._lacks(account, withheld, "not given, though the target had said that it was there")
+            self._report_missing(account, lost, "not given, and not in the log of the target")
+        self._report_missing(
+            account, withheld, "not given, though the target had said that it was there"
+        )
 
-    async def _withheld(self, account: Account, log: Log) -> Ranges:
+    async def _withheld(self, account: ReaderAccount, log: PartitionOffsets) -> Ranges:
         """
         Return the missing records of a reader that its polls bring when repeated now.
 
@@ -184,7 +190,7 @@ class _Balancing:
         """
         found = Ranges()
         for poll in account.polls:
-            lacks = [part for each in poll.lacks for part in account.owed.within(*each)]
+            lacks = [part for each in poll.missing for part in account.missing.within(*each)]
             if not lacks:
                 continue
             again = data_offsets(await self._fetch(account.log, log.live_offset(poll.start)), log)
@@ -193,37 +199,37 @@ class _Balancing:
                     found.add(*part)
         return found
 
-    def _lacks(self, account: Account, lost: Ranges, what: str) -> None:
+    def _report_missing(self, account: ReaderAccount, lost: Ranges, what: str) -> None:
         if len(lost):
             first = next(iter(lost))
             path = f"{_path('responses', 'partitions', account.log)}.records[{first}]"
             captured = f"{lost.size:,} given that lack, the first at offset {first.start}"
             self._add(account.step_of(first.start), path, captured, what)
 
-    def _owed(self, account: Account, log: Log) -> Iterator[Range]:
+    def _missing_offsets(self, account: ReaderAccount, log: PartitionOffsets) -> Iterator[Range]:
         """Yield the missing offsets of a reader; of a partial capture, only those seen written."""
-        for owed in account.owed:
-            if self._world.is_partial:
-                yield from log.live.held(*owed)
+        for owed in account.missing:
+            if self._ids.is_partial:
+                yield from log.live.record_ranges(*owed)
             else:
                 yield owed
 
-    def _looked_at(self, place: _Place, found: Iterator[_T]) -> Iterator[_T]:
-        yield from islice(found, _MOST_LOOKS)
+    def _limit_checks(self, place: _TopicPartition, found: Iterator[_T]) -> Iterator[_T]:
+        yield from islice(found, _MAX_CHECKS)
         if next(found, None) is not None:
             self._leave_open(place, _NOT_ALL)
 
-    async def _data(self, place: _Place, offsets: Range) -> Ranges:
+    async def _data(self, place: _TopicPartition, offsets: Range) -> Ranges:
         """
         Return the live offsets that have data records (no control records).
 
-        Offsets not reached in `_MOST_FETCHES` count as present, and leave the log open.
+        Offsets not reached in `_MAX_FETCHES` count as present, and leave the log open.
 
         Raises:
             ReplayError: The target does not return records.
         """
         found, start = Ranges(), offsets.start
-        for _ in range(_MOST_FETCHES):
+        for _ in range(_MAX_FETCHES):
             records = await self._fetch(place, start)
             for each in data_offsets(records).within(*offsets):
                 found.add(*each)
@@ -234,25 +240,25 @@ class _Balancing:
             if start >= offsets.end:
                 return found
         found.add(start, offsets.end)
-        self._leave_open(place, f"only the first {_MOST_FETCHES} answers of Fetch were looked at")
+        self._leave_open(place, f"only the first {_MAX_FETCHES} answers of Fetch were looked at")
         return found
 
-    async def _fetch(self, place: _Place, start: int) -> bytes:
-        return await fetch(self._cluster, self._world.names.topic(place[0]), place[1], start)
+    async def _fetch(self, place: _TopicPartition, start: int) -> bytes:
+        return await fetch_records(self._cluster, self._ids.names.topic(place[0]), place[1], start)
 
     def _add(self, step: int, path: str, captured: str, replayed: str) -> None:
         self._found.append(Finding(step, Difference(path, captured, replayed)))
 
 
-def _extra(log: Log, end: int) -> Iterator[Extra]:
+def _extra(log: PartitionOffsets, end: int) -> Iterator[ExcessRange]:
     """Yield the places where the log may have more records than the captured one."""
-    yield from islice(log.appended.extra(), _MOST_LOOKS)
+    yield from islice(log.appended.excess(), _MAX_CHECKS)
     newest = log.appended.newest
     if end > newest.live_end:
-        yield Extra(newest, Range(newest.live_end, end), 0)
+        yield ExcessRange(newest, Range(newest.live_end, end), 0)
 
 
-def _path(topics: str, partitions: str, place: _Place) -> str:
+def _path(topics: str, partitions: str, place: _TopicPartition) -> str:
     return f"{topics}[{place[0]}].{partitions}[{place[1]}]"
 
 

@@ -19,8 +19,8 @@ from dissector.protocol.records.batch import timestamp_type
 from dissector.protocol.records.layout import CONTROL, DELETE_HORIZON, TIMESTAMP_TYPE
 from dissector.view.json.body import mask_record_row
 from dissector.view.text.value_text import text_or_hex
-from replay.fields.batch_rewriter import Piece, is_cut, pieces, same_payload
-from replay.mapping.offset_map import Log
+from replay.fields.batch_rewriter import BatchHeader, batch_headers, has_equal_payload, is_truncated
+from replay.mapping.offset_map import PartitionOffsets
 from replay.model.offset_ranges import Range, Ranges
 from replay.model.outcome import Difference
 
@@ -33,9 +33,9 @@ _BASE_TIME, _NEWEST_TIME = 27, 35
 
 
 @dataclass(slots=True)
-class Contents:
+class RecordDiff:
     """
-    The comparison of two `records` fields.
+    The comparison of two `record_count` fields.
 
     Attributes:
         differences: Differing, missing and duplicate records.
@@ -52,16 +52,16 @@ class Contents:
     starts: tuple[int, int] | None
 
 
-def compare_contents(
+def compare_records(
     path: str,
     topic: str | None,
     captured: bytes | None,
     live: bytes | None,
-    log: Log | None,
+    log: PartitionOffsets | None,
     show_secrets: bool = False,
-) -> Contents:
+) -> RecordDiff:
     """
-    Compare two `records` fields.
+    Compare two `record_count` fields.
 
     Args:
         path: Path of the field.
@@ -71,33 +71,35 @@ def compare_contents(
         log: The offset mapping of the partition.
         show_secrets: Whether credentials in Kafka's own records may be shown.
     """
-    translate = log.captured_offset if log else _same
+    translate = log.captured_offset if log else _identity
     ours, theirs = _Side(), _Side()
-    ours.read(captured, _same)
+    ours.read(captured, _identity)
     differences = theirs.read(live, translate, path, log)
-    before, after, begin = ours.extent(), theirs.extent(), ours.begin()
+    before, after, begin = ours.extent(), theirs.extent(), ours.first_batch_end()
     same_extent = before == after and ours.controls == theirs.controls
     for first in sorted(ours.batches.keys() & theirs.batches.keys()):
         pair = ours.batches[first], theirs.batches[first]
-        if same_payload(pair[0].data, pair[0].piece, pair[1].data, pair[1].piece):
+        if has_equal_payload(pair[0].data, pair[0].piece, pair[1].data, pair[1].piece):
             differences += _headers(f"{path}[{first}]", *pair)
             del ours.batches[first], theirs.batches[first]
-    ours.spread(after)
-    theirs.spread(before)
+    ours.materialise(after)
+    theirs.materialise(before)
     secret = "" if show_secrets else topic or ""
     for offset in sorted(ours.rows.keys() & theirs.rows.keys()):
         at = f"{path}[{offset}]"
         differences += _record(at, ours.rows[offset], theirs.rows[offset], secret)
-    differences += _lacking(path, before, after, begin, log)
+    differences += _missing_records(path, before, after, begin, log)
     starts = None
     if ours.start is not None and theirs.start is not None:
         starts = ours.start, theirs.start
-    return Contents(differences, same_extent, before, after, starts)
+    return RecordDiff(differences, same_extent, before, after, starts)
 
 
-def data_offsets(data: bytes | None, log: Log | None = None, *, controls: bool = False) -> Ranges:
+def data_offsets(
+    data: bytes | None, log: PartitionOffsets | None = None, *, controls: bool = False
+) -> Ranges:
     """
-    Return the offsets of the records in a `records` field.
+    Return the offsets of the records in a `record_count` field.
 
     Args:
         data: The field.
@@ -105,7 +107,7 @@ def data_offsets(data: bytes | None, log: Log | None = None, *, controls: bool =
         controls: Whether control records count too.
     """
     side = _Side()
-    side.read(data, log.captured_offset if log else _same)
+    side.read(data, log.captured_offset if log else _identity)
     found = side.extent()
     for offset in sorted(side.controls) if controls else ():
         found.add(offset, offset + 1)
@@ -115,7 +117,7 @@ def data_offsets(data: bytes | None, log: Log | None = None, *, controls: bool =
 class _Batch(NamedTuple):
     """A batch whose records have consecutive offsets."""
 
-    piece: Piece
+    piece: BatchHeader
     data: bytes
     offsets: Range
 
@@ -153,26 +155,31 @@ class _Side:
         data: bytes | None,
         translate: Callable[[int], int],
         path: str = "",
-        log: Log | None = None,
+        log: PartitionOffsets | None = None,
     ) -> list[Difference]:
         """Read the batches of a field; return the duplicates."""
         twice: list[Difference] = []
-        for piece in pieces(data) if data else ():
+        for piece in batch_headers(data) if data else ():
             assert data is not None
-            if is_cut(data, piece):
+            if is_truncated(data, piece):
                 continue
-            first = translate(piece.offset)
+            first = translate(piece.base_offset)
             is_control = bool(piece.attributes & CONTROL)
             if log is not None and not is_control and piece.producer is not None:
                 twin = log.appended.live_at(first)
-                if twin is not None and twin != piece.offset:
-                    twice.append(_twice(path, first, piece, f"where those written are at {twin}"))
+                if twin is not None and twin != piece.base_offset:
+                    twice.append(
+                        _duplicate(path, first, piece, f"where those written are at {twin}")
+                    )
                     continue
             if first in self.batches:
-                twice.append(_twice(path, first, piece, "the second time"))
-            self._begin_at(piece.offset)
-            end = translate(piece.offset + piece.span - 1) + 1
-            if piece.producer is not None and piece.records == piece.span == end - first:
+                twice.append(_duplicate(path, first, piece, "the second time"))
+            self._begin_at(piece.base_offset)
+            end = translate(piece.base_offset + piece.offset_count - 1) + 1
+            if (
+                piece.producer is not None
+                and piece.record_count == piece.offset_count == end - first
+            ):
                 self.batches[first] = _Batch(piece, data, Range(first, end))
                 if is_control:
                     self.controls.add(first)
@@ -193,15 +200,15 @@ class _Side:
                 if row.control:
                     self.controls.add(offset)
 
-    def spread(self, others: Ranges) -> None:
+    def materialise(self, others: Ranges) -> None:
         """Decode the batches that have offsets in common with `others`, and control batches."""
         for first, batch in sorted(self.batches.items()):
             if first in self.controls or any(others.within(*batch.offsets)):
                 del self.batches[first]
                 data = batch.data[batch.piece.start : batch.piece.end]
-                self._add_rows(data, partial(add, first - batch.piece.offset))
+                self._add_rows(data, partial(add, first - batch.piece.base_offset))
 
-    def begin(self) -> int:
+    def first_batch_end(self) -> int:
         """Return the end of the first batch or of leading rows; if rows follow, the batch start."""
         first = min(self.batches, default=0)
         if not self.rows:
@@ -220,13 +227,15 @@ class _Side:
         return found
 
 
-def _same(offset: int) -> int:
+def _identity(offset: int) -> int:
     return offset
 
 
-def _twice(path: str, first: int, piece: Piece, why: str) -> Difference:
+def _duplicate(path: str, first: int, piece: BatchHeader, why: str) -> Difference:
     """Return the difference for records of the target that are duplicates."""
-    at, there = (Range(start, start + max(piece.span, 1)) for start in (first, piece.offset))
+    at, there = (
+        Range(start, start + max(piece.offset_count, 1)) for start in (first, piece.base_offset)
+    )
     more = f"{_count(there)} more, at {there} of the target, {why}"
     return Difference(f"{path}[{at}]", _count(at), more)
 
@@ -250,8 +259,8 @@ def _times(path: str, before: int, after: int, is_appended: bool) -> Iterator[Di
         yield Difference(f"{path}.{_TIMES}", before, after)
 
 
-def _lacking(
-    path: str, before: Ranges, after: Ranges, begin: int, log: Log | None
+def _missing_records(
+    path: str, before: Ranges, after: Ranges, begin: int, log: PartitionOffsets | None
 ) -> Iterator[Difference]:
     """
     Yield captured records missing on the target before others that it returns.

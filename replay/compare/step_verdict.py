@@ -10,22 +10,27 @@ from construct import Container
 from dissector.protocol.embedded.masking import mask
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
-from replay.compare.body_diff import Bodies
+from replay.compare.body_diff import BodyDiff
 from replay.compare.capture_gaps import follow_from_gap
-from replay.compare.comparison_policy import COMPARED, FOLDED, TOLD_WHEN_NEW, TOLD_WITH_ALL
-from replay.compare.fast_compare import alike
+from replay.compare.comparison_policy import (
+    COMPARED_ROLES,
+    FOLDED_ARRAYS,
+    INCREMENTAL_ARRAYS,
+    LIST_ALL_ARRAYS,
+)
+from replay.compare.fast_compare import are_equal
 from replay.compare.ignore_rules import Noise
-from replay.compare.withheld_records import bounded
-from replay.fields.field_layout import Branch, Node, Role, Scope
-from replay.fields.roles import plan
-from replay.mapping.id_map import World
-from replay.mapping.reader_accounts import Given
+from replay.compare.withheld_records import with_readable_ends
+from replay.fields.field_layout import Role, Scope, StructField, StructLayout
+from replay.fields.roles import layout_of
+from replay.mapping.id_map import IdMap
+from replay.mapping.reader_accounts import ReturnedRecords
 from replay.model.outcome import REJOINED, Difference, Outcome, Reason, Verdict
-from replay.model.step import Captured
+from replay.model.step import CapturedExchange
 from replay.sessions.live_fetch_sessions import FINAL
 from replay.sessions.retry_policy import rebalances
 
-FAILING = frozenset({Verdict.DIFFERS, Verdict.ERROR_CHANGED, Verdict.MISSING})
+FAILING_VERDICTS = frozenset({Verdict.DIFFERS, Verdict.ERROR_CHANGED, Verdict.MISSING})
 """Verdicts for responses that deviate from the capture."""
 
 _FROM_REQUEST = frozenset(
@@ -46,13 +51,13 @@ _ASSIGNMENT = "assignment"
 """The field of heartbeat responses with the partitions of a member."""
 
 
-def compare(
+def compare_outcome(
     outcome: Outcome,
-    world: World,
+    ids: IdMap,
     noise: Noise | None = None,
     *,
-    made: Collection[str] = (),
-    shown: Collection[str] = (),
+    created_topics: Collection[str] = (),
+    captured_topics: Collection[str] = (),
     show_secrets: bool = False,
 ) -> tuple[Verdict, list[Difference]]:
     """
@@ -62,10 +67,11 @@ def compare(
 
     Args:
         outcome: The outcome of a step.
-        world: The id mapping.
+        ids: The id mapping.
         noise: The ignore rules.
-        made: Topics created for the replay, by their captured names.
-        shown: Topics that exist in the capture, if only at its end; includes `made`.
+        created_topics: Topics created for the replay, by their captured names.
+        captured_topics: Topics that exist in the capture, if only at its end; includes
+            `created_topics`.
         show_secrets: Compare and show passwords, tokens and salts instead of masking them.
     """
     captured, live = outcome.step.captured, outcome.response
@@ -73,23 +79,23 @@ def compare(
     if outcome.step.left_out or outcome.is_refused or not was_sent:
         return (Verdict.NOT_JUDGED if outcome.parts else Verdict.LEFT_OUT), []
     if live is None:
-        is_missing = captured.is_due and captured.response is not None
+        is_missing = captured.expects_response and captured.response is not None
         return (Verdict.MISSING if is_missing else Verdict.SAME), []
-    answered = captured.answered()
+    answered = captured.response_message()
     if answered is None or answered.body is None or answered.schema is None:
         return Verdict.EXTRA, []
-    if outcome.step.is_unsettled and rebalances(answered.schema, outcome.version, live):
+    if outcome.step.is_before_rebalance and rebalances(answered.schema, outcome.version, live):
         outcome.reasons = frozenset({Reason.REBALANCE})  # the capture shows it next
         return Verdict.EQUIVALENT, []
-    there = shown if _creates(captured) else made
-    found = _bodies(outcome, answered, live, world, there, show_secrets)
+    there = captured_topics if _creates(captured) else created_topics
+    found = _compare_bodies(outcome, answered, live, ids, there, show_secrets)
     differences, reasons = found.differences, found.reasons
-    brought: Iterable[Given] = found.given
+    brought: Iterable[ReturnedRecords] = found.returned
     if captured.api == "Fetch":
-        brought = bounded(found.given, captured, answered.body, live, world)
+        brought = with_readable_ends(found.returned, captured, answered.body, live, ids)
     for given in brought:
-        world.readers.note(_reader(captured), outcome.step.number, given)
-    if outcome.step.is_unassigned:  # the capture assigns later, the target may do so sooner
+        ids.readers.record(_reader(captured), outcome.step.number, given)
+    if outcome.step.is_before_assignment:  # the capture assigns later, the target may do so sooner
         differences = [each for each in differences if not each.path.startswith(_ASSIGNMENT)]
         if len(differences) < len(found.differences):
             reasons.add(Reason.ASSIGNED)
@@ -98,7 +104,7 @@ def compare(
         if len(counted) < len(differences):
             reasons.add(Reason.IGNORED)
         differences = counted
-    if differences and follow_from_gap(captured, answered, differences, world):
+    if differences and follow_from_gap(captured, answered, differences, ids):
         return Verdict.INCOMPLETE, differences
     if any(each.is_error for each in differences):
         return Verdict.ERROR_CHANGED, differences
@@ -112,34 +118,37 @@ def compare(
     return (Verdict.EQUIVALENT if reasons else Verdict.SAME), []
 
 
-def _bodies(
+def _compare_bodies(
     outcome: Outcome,
-    answered: Message,
+    response: Message,
     live: Container,
-    world: World,
-    made: Collection[str],
+    ids: IdMap,
+    created_topics: Collection[str],
     show_secrets: bool,
-) -> Bodies:
-    schema, version = answered.schema, answered.api_version
+) -> BodyDiff:
+    schema, version = response.schema, response.api_version
     assert schema is not None
     assert version is not None
-    assert answered.body is not None
+    assert response.body is not None
     captured = outcome.step.captured
-    body = answered.body
+    body = response.body
     if not show_secrets:
         body, live = mask(body, schema, version), mask(live, schema, outcome.version)
-    nodes = plan(schema, version, COMPARED), plan(schema, outcome.version, COMPARED)
-    if version != outcome.version and captured.api in FOLDED:
-        array = FOLDED[captured.api]
+    nodes = (
+        layout_of(schema, version, COMPARED_ROLES),
+        layout_of(schema, outcome.version, COMPARED_ROLES),
+    )
+    if version != outcome.version and captured.api in FOLDED_ARRAYS:
+        array = FOLDED_ARRAYS[captured.api]
         sides = _unfolded(nodes[0], body, array), _unfolded(nodes[1], live, array)
         nodes, body, live = (sides[0][0], sides[1][0]), sides[0][1], sides[1][1]
     wants_request = outcome.step.overlaps or _wants_request(schema, version, captured.api)
-    asked = captured.asked() if wants_request else None
+    asked = captured.request_message() if wants_request else None
     more = _may_have_more(captured.api, asked)
     if body.get("session_id"):
         # A response in a fetch session lists only changes: there may be more by then, or fewer.
-        more |= TOLD_WHEN_NEW
-    bodies = Bodies(world, more, made, show_secrets, outcome.step.overlaps)
+        more |= INCREMENTAL_ARRAYS
+    bodies = BodyDiff(ids, more, created_topics, show_secrets, outcome.step.overlaps)
     if captured.api == "Fetch" and "session_id" in live and not _in_session(outcome):
         if body.get("session_id"):
             bodies.reasons.add(Reason.SESSION)
@@ -150,25 +159,25 @@ def _bodies(
         body = Container({**body, "members": []})
         live = Container({**live, "members": []})
     scope = _scope(asked)
-    if version != outcome.version or not alike(schema, version, body, live, scope, world):
+    if version != outcome.version or not are_equal(schema, version, body, live, scope, ids):
         bodies.compare(nodes, body, live, scope)
     return bodies
 
 
-def _reader(captured: Captured) -> Hashable:
+def _reader(captured: CapturedExchange) -> Hashable:
     """Return the reader of records: a client, by its connection, or a share group."""
     if captured.api != "ShareFetch":
         return captured.connection
-    body = captured.asked().body
+    body = captured.request_message().body
     return body.group_id if body else None
 
 
-def _unfolded(node: Node, body: Container, array: str) -> tuple[Node, Container]:
+def _unfolded(node: StructLayout, body: Container, array: str) -> tuple[StructLayout, Container]:
     """Return the single element of an array in place of the body, if there is exactly one."""
     branch = next((member for member in node.members if member.name == array), None)
-    if not isinstance(branch, Branch) or len(body.get(array) or ()) != 1:
+    if not isinstance(branch, StructField) or len(body.get(array) or ()) != 1:
         return node, body
-    return branch.node, body[array][0]
+    return branch.layout, body[array][0]
 
 
 def _in_session(outcome: Outcome) -> bool:
@@ -182,26 +191,31 @@ def _leads(body: Container) -> bool:
 
 @cache
 def _wants_request(schema: Schema, version: int, api: str) -> bool:
-    return api in TOLD_WITH_ALL or bool(plan(schema, version, _FROM_REQUEST).members)
+    return api in LIST_ALL_ARRAYS or bool(layout_of(schema, version, _FROM_REQUEST).members)
 
 
-def _creates(captured: Captured) -> bool:
+def _creates(captured: CapturedExchange) -> bool:
     """Return whether a request may auto-create topics: the broker creates them now or soon."""
     if captured.api != "Metadata":
         return False
-    asked = captured.asked().body
+    asked = captured.request_message().body
     return bool(asked and asked.topics and asked.get("allow_auto_topic_creation", True))
 
 
-def _scope(asked: Message | None) -> Scope:
+def _scope(request: Message | None) -> Scope:
     """Return the scope of a request: group, member, producer."""
-    if asked is None or asked.body is None or asked.schema is None or asked.api_version is None:
+    if (
+        request is None
+        or request.body is None
+        or request.schema is None
+        or request.api_version is None
+    ):
         return Scope()
-    return Scope().inside(plan(asked.schema, asked.api_version), asked.body)
+    return Scope().inside(layout_of(request.schema, request.api_version), request.body)
 
 
-def _may_have_more(api: str, asked: Message | None) -> frozenset[str]:
-    field, array = TOLD_WITH_ALL.get(api, ("", ""))
-    if not array or asked is None or asked.body is None or (field and asked.body.get(field)):
+def _may_have_more(api: str, request: Message | None) -> frozenset[str]:
+    field, array = LIST_ALL_ARRAYS.get(api, ("", ""))
+    if not array or request is None or request.body is None or (field and request.body.get(field)):
         return frozenset()
     return frozenset({array})

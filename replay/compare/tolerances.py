@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dissector.protocol.schema import Field
-from replay.fields.field_layout import Leaf, Node, Role
+from replay.fields.field_layout import Role, StructLayout, ValueField
 from replay.mapping.resource_names import NO_ID
 
 _Body = Mapping[str, Any]
@@ -15,7 +15,7 @@ _MOCK_TIME = 1234
 """The append time in all responses of librdkafka's mock cluster (rdkafka_mock_handlers.c)."""
 
 
-def have_failed(node: Node, captured: _Body, live: _Body) -> bool:
+def have_same_error(node: StructLayout, captured: _Body, live: _Body) -> bool:
     """
     Return whether both report the same error, so that their log start offsets mean nothing.
 
@@ -25,12 +25,12 @@ def have_failed(node: Node, captured: _Body, live: _Body) -> bool:
     errors = [
         (captured.get(leaf.name), live.get(leaf.name))
         for leaf in node.members
-        if isinstance(leaf, Leaf) and leaf.role is Role.ERROR
+        if isinstance(leaf, ValueField) and leaf.role is Role.ERROR
     ]
     return any(before and before == after for before, after in errors)
 
 
-def are_as_many(before: Sequence[_Body] | None, after: Sequence[_Body]) -> bool:
+def have_equal_task_counts(before: Sequence[_Body] | None, after: Sequence[_Body]) -> bool:
     """Return whether both assign equally many tasks, or the capture has no assignment."""
     if before is None:
         return True
@@ -38,13 +38,13 @@ def are_as_many(before: Sequence[_Body] | None, after: Sequence[_Body]) -> bool:
     return counts[0] == counts[1]
 
 
-def says_nothing(field: Field, versions: tuple[int, int], before: Any, after: Any) -> bool:
+def is_null_for_empty(field: Field, versions: tuple[int, int], before: Any, after: Any) -> bool:
     """Return whether one is null and the other empty because one version has no null there."""
     can_be_null = [version in field.null for version in versions]
     return can_be_null[0] != can_be_null[1] and before != after and not (before or after)
 
 
-def is_given(role: Role, value: Any) -> bool:
+def is_assigned(role: Role, value: Any) -> bool:
     """Return whether a broker-assigned value is set, rather than a placeholder for none."""
     if role is Role.APPEND_TIME:
         return bool(value >= 0) and value != _MOCK_TIME

@@ -15,39 +15,47 @@ from math import inf
 from construct import Container
 
 from replay.fields.field_layout import Scope
-from replay.mapping.id_map import World
-from replay.mapping.reader_accounts import Given
+from replay.mapping.id_map import IdMap
+from replay.mapping.reader_accounts import ReturnedRecords
 from replay.model.offset_ranges import Ranges
-from replay.model.step import Captured
+from replay.model.step import CapturedExchange
 
 _Log = tuple[str | None, int]
 
 
-def bounded(
-    given: Sequence[Given], captured: Captured, answered: Container, live: Container, world: World
-) -> Iterator[Given]:
+def with_readable_ends(
+    returned: Sequence[ReturnedRecords],
+    captured: CapturedExchange,
+    response: Container,
+    live: Container,
+    ids: IdMap,
+) -> Iterator[ReturnedRecords]:
     """
     Yield the records of partitions, with the bound where the target could have returned more.
 
     Args:
-        given: The records in both responses.
+        returned: The records in both responses.
         captured: The captured request.
-        answered: Body of the captured Fetch response.
+        response: Body of the captured Fetch response.
         live: Body of the Fetch response of the target.
-        world: The id mapping.
+        ids: The id mapping.
     """
-    if all(_reaches(each.live, each.captured) for each in given):
-        yield from given
+    if all(_reaches(each.live, each.captured) for each in returned):
+        yield from returned
         return
-    theirs = dict(_partitions(live, world, is_live=True))
-    ours = dict(_partitions(answered, world, is_live=False))
+    theirs = dict(_partitions(live, ids, is_live=True))
+    ours = dict(_partitions(response, ids, is_live=False))
     room = _room(captured, live)
-    for each in given:
+    for each in returned:
         log = each.topic, each.partition
         before, after = ours.get(log), theirs.get(log)
         if before is not None and after is not None and not after.error_code:
             more = len(before.records or b"") - len(after.records or b"")
-            each = each._replace(bound=_bound(each, after, world)) if more <= room else each
+            each = (
+                each._replace(readable_end=_readable_end(each, after, ids))
+                if more <= room
+                else each
+            )
         yield each
 
 
@@ -55,27 +63,25 @@ def _reaches(live: Ranges, captured: Ranges) -> bool:
     return not len(captured) or (len(live) > 0 and live.end >= captured.end)
 
 
-def _bound(given: Given, partition: Container, world: World) -> int:
+def _readable_end(given: ReturnedRecords, partition: Container, ids: IdMap) -> int:
     """Return the captured offset up to which any client may read a partition."""
     stable = partition.get("last_stable_offset", -1)
     bounds = [partition.high_watermark] + ([stable] if stable >= 0 else [])
-    log = world.offsets.log(given.topic, given.partition)
+    log = ids.offsets.log(given.topic, given.partition)
     return log.captured_offset(min(bounds) - 1) + 1 if min(bounds) > 0 else 0
 
 
-def _room(captured: Captured, live: Container) -> float:
+def _room(captured: CapturedExchange, live: Container) -> float:
     """Return how many more bytes the response could have had; unlimited in old versions."""
-    asked = captured.asked().body
+    asked = captured.request_message().body
     most = None if asked is None else asked.get("max_bytes")
     used = sum(len(e.records or b"") for topic in live.responses for e in topic.partitions)
     return inf if most is None else most - used
 
 
-def _partitions(
-    body: Container, world: World, *, is_live: bool
-) -> Iterator[tuple[_Log, Container]]:
+def _partitions(body: Container, ids: IdMap, *, is_live: bool) -> Iterator[tuple[_Log, Container]]:
     for topic in body.responses:
         scope = Scope(topic=topic.get("topic"), topic_id=topic.get("topic_id"))
-        title = world.topic_of(world.captured_scope(scope) if is_live else scope)
+        title = ids.topic_of(ids.captured_scope(scope) if is_live else scope)
         for each in topic.partitions:
             yield (title, each.partition_index), each

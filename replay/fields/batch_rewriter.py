@@ -18,16 +18,16 @@ from dissector.protocol.records.batch import with_crc
 from dissector.protocol.records.compression import CODEC_MASK, decompress
 from dissector.protocol.records.layout import CONTROL, TRANSACTIONAL
 from replay.fields.field_layout import Role
-from replay.model.refusal import Refused
+from replay.model.refusal import RewriteError
 
 PRODUCER_ROLES = (Role.PRODUCER_ID, Role.PRODUCER_EPOCH, Role.SEQUENCE)
 """Roles of the values replaced in batches."""
 
-_BEGIN = Struct(">qi4xb4xhi")
+_BATCH_START = Struct(">qi4xb4xhi")
 """Base offset, length, magic, attributes, last offset delta."""
-_PRODUCER = Struct(">qhii")
+_PRODUCER_AND_COUNT = Struct(">qhii")
 """Producer id, epoch, base sequence, number of records."""
-_NUMBERS = Struct(">qhi")
+_PRODUCER_FIELDS = Struct(">qhi")
 _LENGTH_END, _MAGIC_AT, _PRODUCER_AT, _COUNT_AT, _HEADER_END = 12, 16, 43, 57, 61
 _MAGIC = 2
 
@@ -43,48 +43,50 @@ class Producer(NamedTuple):
     sequence: int
 
 
-class Piece(NamedTuple):
+class BatchHeader(NamedTuple):
     """
-    The header of one batch of a `records` field.
+    The header of one batch of a `record_count` field.
 
     Attributes:
         start: Position of the batch in the field.
         end: Position after it.
         producer: Its producer; None if it is not a complete batch of magic 2.
-        records: The record count of its header.
-        offset: Its base offset.
-        span: The number of offsets it covers.
+        record_count: The record count of its header.
+        base_offset: Its base offset.
+        offset_count: The number of offsets it covers.
         attributes: Codec and flags.
     """
 
     start: int
     end: int
     producer: Producer | None = None
-    records: int = 0
-    offset: int = -1
-    span: int = 0
+    record_count: int = 0
+    base_offset: int = -1
+    offset_count: int = 0
     attributes: int = 0
 
 
-def pieces(data: bytes) -> Iterator[Piece]:
-    """Yield the batches of a `records` field by their headers; unreadable rest is one piece."""
+def batch_headers(data: bytes) -> Iterator[BatchHeader]:
+    """Yield the batches of a records field by their headers; an unreadable rest is one piece."""
     start, size = 0, len(data)
     while start + _HEADER_END <= size:
-        offset, length, magic, attributes, delta = _BEGIN.unpack_from(data, start)
+        offset, length, magic, attributes, delta = _BATCH_START.unpack_from(data, start)
         end = start + _LENGTH_END + length
         if magic != _MAGIC or not start + _HEADER_END <= end <= size:
             break
-        producer_id, epoch, sequence, count = _PRODUCER.unpack_from(data, start + _PRODUCER_AT)
+        producer_id, epoch, sequence, count = _PRODUCER_AND_COUNT.unpack_from(
+            data, start + _PRODUCER_AT
+        )
         producer = Producer(producer_id, epoch, sequence)
-        yield Piece(start, end, producer, count, offset, delta + 1, attributes)
+        yield BatchHeader(start, end, producer, count, offset, delta + 1, attributes)
         start = end
     if start < size:
-        yield Piece(start, size)
+        yield BatchHeader(start, size)
 
 
 def rewrite_batches(data: bytes, substitute: Callable[[Producer, int], Producer]) -> bytes:
     """
-    Return a `records` field with other producers; payloads stay, CRCs are updated.
+    Return a `record_count` field with other producers; payloads stay, CRCs are updated.
 
     Args:
         data: The field.
@@ -95,10 +97,10 @@ def rewrite_batches(data: bytes, substitute: Callable[[Producer, int], Producer]
     """
     out: list[bytes] = []
     is_changed = False
-    for piece in pieces(data):
+    for piece in batch_headers(data):
         batch, producer = data[piece.start : piece.end], piece.producer
         if producer is not None and producer.producer_id >= 0:
-            new = substitute(producer, piece.records)
+            new = substitute(producer, piece.record_count)
             if new != producer:
                 is_changed = True
                 batch = with_producer(batch, new)
@@ -114,9 +116,9 @@ def with_producer(batch: bytes, new: Producer) -> bytes:
         Refused: A number does not fit its field.
     """
     try:
-        numbers = _NUMBERS.pack(*new)
+        numbers = _PRODUCER_FIELDS.pack(*new)
     except struct.error as error:
-        raise Refused(f"{new} does not fit a record batch: {error}") from None
+        raise RewriteError(f"{new} does not fit a record batch: {error}") from None
     return with_crc(b"".join((batch[:_PRODUCER_AT], numbers, batch[_COUNT_AT:])))
 
 
@@ -124,13 +126,13 @@ def count_records(data: bytes | None) -> int:
     """Return the number of records in a Produce request, each of which takes an offset."""
     if not data:
         return 0
-    found = list(pieces(data))
+    found = list(batch_headers(data))
     if all(piece.producer is not None for piece in found):
-        return sum(piece.records for piece in found)
+        return sum(piece.record_count for piece in found)
     return sum(len(batch.records) for batch in parse_records(data))
 
 
-def upgraded(data: bytes) -> bytes:
+def to_record_batch(data: bytes) -> bytes:
     """
     Convert message sets (magic 0, 1) to the single record batch that Produce requires from v3 on.
 
@@ -144,13 +146,15 @@ def upgraded(data: bytes) -> bytes:
     codec = "none"
     for batch in batches:
         if not isinstance(batch, LegacyBatch) or batch.problems:
-            raise Refused("messages of an old format can't be read, and so not be written anew")
+            raise RewriteError(
+                "messages of an old format can't be read, and so not be written anew"
+            )
         records += batch.records
         codec = codec if batch.codec == "none" else batch.codec
     return new_batch(records, codec=codec).to_bytes()
 
 
-class Same(NamedTuple):
+class MatchedRun(NamedTuple):
     """A run of equal records: captured base offset, live base offset, and number of records."""
 
     captured: int
@@ -158,35 +162,35 @@ class Same(NamedTuple):
     length: int
 
 
-def same_records(captured: bytes | None, live: bytes | None) -> list[Same]:
-    """Return the runs of records with equal content in two `records` fields, in order."""
+def match_records(captured: bytes | None, live: bytes | None) -> list[MatchedRun]:
+    """Return the runs of records with equal content in two `record_count` fields, in order."""
     if not captured or not live:
         return []
-    found = _same_batches(captured, live)
-    return _same_contents(_contents(captured), _contents(live)) if found is None else found
+    found = _match_batches(captured, live)
+    return _match_contents(_contents(captured), _contents(live)) if found is None else found
 
 
-def _same_batches(captured: bytes, live: bytes) -> list[Same] | None:
+def _match_batches(captured: bytes, live: bytes) -> list[MatchedRun] | None:
     """Compare batch by batch, by payload; return None if the batches do not correspond."""
-    out: list[Same] = []
-    for ours, theirs in zip(pieces(captured), pieces(live), strict=False):
-        if is_cut(captured, ours) or is_cut(live, theirs):
+    out: list[MatchedRun] = []
+    for ours, theirs in zip(batch_headers(captured), batch_headers(live), strict=False):
+        if is_truncated(captured, ours) or is_truncated(live, theirs):
             break
-        if not same_payload(captured, ours, live, theirs):
+        if not has_equal_payload(captured, ours, live, theirs):
             return None
-        out.append(Same(ours.offset, theirs.offset, ours.span))
+        out.append(MatchedRun(ours.base_offset, theirs.base_offset, ours.offset_count))
     return out
 
 
-def is_cut(data: bytes, piece: Piece) -> bool:
+def is_truncated(data: bytes, header: BatchHeader) -> bool:
     """Return whether a piece is a batch truncated by the size limit of a response (KIP-74)."""
-    is_short = piece.end - piece.start <= _MAGIC_AT
-    return piece.producer is None and (is_short or data[piece.start + _MAGIC_AT] == _MAGIC)
+    is_short = header.end - header.start <= _MAGIC_AT
+    return header.producer is None and (is_short or data[header.start + _MAGIC_AT] == _MAGIC)
 
 
-def same_payload(captured: bytes, ours: Piece, live: bytes, theirs: Piece) -> bool:
+def has_equal_payload(captured: bytes, ours: BatchHeader, live: bytes, theirs: BatchHeader) -> bool:
     """Return whether two batches of magic 2 have the same records, apart from their headers."""
-    if ours.producer is None or theirs.producer is None or ours.span != theirs.span:
+    if ours.producer is None or theirs.producer is None or ours.offset_count != theirs.offset_count:
         return False
     if (ours.attributes ^ theirs.attributes) & (CONTROL | TRANSACTIONAL):
         return False
@@ -197,13 +201,13 @@ def same_payload(captured: bytes, ours: Piece, live: bytes, theirs: Piece) -> bo
     codecs = [each.attributes & CODEC_MASK for each in (ours, theirs)]
     if codecs[0] == codecs[1] and payloads[0] == payloads[1]:
         return True
-    if ours.records != theirs.records or not any(codecs):
+    if ours.record_count != theirs.record_count or not any(codecs):
         return False
-    plain = [_plain(*each) for each in zip(codecs, payloads, strict=True)]
+    plain = [_decompressed(*each) for each in zip(codecs, payloads, strict=True)]
     return plain[0] is not None and plain[0] == plain[1]
 
 
-def _plain(codec: int, payload: bytes) -> bytes | None:
+def _decompressed(codec: int, payload: bytes) -> bytes | None:
     """Return the decompressed payload; None if it can't be decompressed."""
     if not codec:
         return payload
@@ -211,12 +215,12 @@ def _plain(codec: int, payload: bytes) -> bytes | None:
     return None if problem else data
 
 
-def _same_contents(ours: _Contents, theirs: _Contents) -> list[Same]:
+def _match_contents(ours: _Contents, theirs: _Contents) -> list[MatchedRun]:
     """Match equal records in the order of both, and join those contiguous on both sides."""
     places: dict[object, list[int]] = {}
     for index in range(len(theirs) - 1, -1, -1):
         places.setdefault(theirs[index][1], []).append(index)
-    out: list[Same] = []
+    out: list[MatchedRun] = []
     after = 0
     for offset, content in ours:
         left = places.get(content, [])
@@ -230,7 +234,7 @@ def _same_contents(ours: _Contents, theirs: _Contents) -> list[Same]:
         if last and (offset - last.captured, other - last.live) == (last.length, last.length):
             out[-1] = last._replace(length=last.length + 1)
         else:
-            out.append(Same(offset, other, 1))
+            out.append(MatchedRun(offset, other, 1))
     return out
 
 

@@ -72,7 +72,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class ValueField:
     """A field without children: its name, role and declaration."""
 
     name: str
@@ -86,12 +86,12 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class StructField:
     """A struct or an array of structs: its name, declaration and what is in it."""
 
     name: str
     field: Field
-    node: Node
+    layout: StructLayout
 
     @property
     def is_list(self) -> bool:
@@ -100,7 +100,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class StructLayout:
     """
     The fields of one struct at one version.
 
@@ -112,9 +112,9 @@ class Node:
     """
 
     version: int
-    members: tuple[Leaf | Branch, ...]
+    members: tuple[ValueField | StructField, ...]
     scope: tuple[tuple[str, str], ...]
-    keys: tuple[Leaf, ...]
+    keys: tuple[ValueField, ...]
 
 
 class Scope:
@@ -135,7 +135,7 @@ class Scope:
             self.__dict__.update(outer.__dict__)
         self.__dict__.update(given)
 
-    def inside(self, node: Node, body: Mapping[str, Any]) -> Scope:
+    def inside(self, node: StructLayout, body: Mapping[str, Any]) -> Scope:
         """Return the scope of the fields of a struct in this scope."""
         if not node.scope:
             return self
@@ -146,12 +146,12 @@ class Scope:
         return scope
 
 
-SCOPED = tuple(Scope.__annotations__)
+SCOPE_FIELDS = tuple(Scope.__annotations__)
 """The attributes of a scope."""
 
 
 @dataclass(slots=True)
-class Place:
+class FieldValue:
     """
     A field of a body, with what it means.
 
@@ -173,6 +173,6 @@ class Place:
     key: str | int
     scope: Scope
 
-    def put(self, value: Any) -> None:
+    def replace(self, value: Any) -> None:
         """Replace the value in the body."""
         self.parent[self.key] = value

@@ -9,7 +9,7 @@ Source: the cards of the APIs in Kafka's clients/src/main/resources/common/messa
 
 from __future__ import annotations
 
-PLACES = {
+ROLE_BY_PATH = {
     "ApiVersions.request.node_id": "broker_id",
     "JoinGroup.response.leader": "member",
     "JoinGroup.request.protocols.metadata": "embedded",
@@ -65,9 +65,9 @@ PLACES = {
 }
 """End of `Api.kind.path` -> role. Embedded messages go by their own names."""
 
-TYPES = {"records": "records"}
+ROLE_BY_TYPE = {"records": "records"}
 
-ENTITIES = {
+ROLE_BY_ENTITY = {
     "topicName": "topic",
     "groupId": "group",
     "brokerId": "broker_id",
@@ -75,7 +75,7 @@ ENTITIES = {
     "transactionalId": "transactional_id",
 }
 
-NAMES = {
+NAMES_BY_ROLE = {
     "broker_id": "leader_id voter_id controller_id replica_id preferred_successors",
     "epoch": (
         "broker_epoch controller_epoch coordinator_epoch partition_epoch previous_broker_epoch "
@@ -129,14 +129,14 @@ NAMES = {
 }
 """Role -> names of fields."""
 
-ENDS = {
+ROLE_BY_SUFFIX = {
     "error_code": "error",
     "error_message": "error_message",
     "directory_id": "directory",
 }
 """How a name ends -> role."""
 
-KEYS = (
+KEY_ROLES = (
     ("topic", "topic_id", "partition"),
     ("group",),
     ("transactional_id",),
@@ -157,5 +157,5 @@ which the element has a field.
 KEY_NAMES = ("subtopology_id", "user", "mechanism", "batch_index", "key", "entity_type", "log_dir")
 """Fields that tell elements apart where neither declaration nor role does."""
 
-BESIDE = ("leader", "sink_topic")
+COMPANION_FIELDS = ("leader", "sink_topic")
 """Fields that have the role of one beside them, which is the one that counts for what encloses."""

@@ -24,12 +24,29 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
 )
-from dissector.protocol.schema import Field, Schema, split
-from replay.fields.field_layout import SCOPED, Branch, Leaf, Node, Place, Role, Scope
-from replay.fields.role_table import BESIDE, ENDS, ENTITIES, KEY_NAMES, KEYS, NAMES, PLACES, TYPES
-from replay.fields.walker import Values, Walk, compiled, compiled_values
+from dissector.protocol.schema import Field, Schema, split_tagged
+from replay.fields.field_layout import (
+    SCOPE_FIELDS,
+    FieldValue,
+    Role,
+    Scope,
+    StructField,
+    StructLayout,
+    ValueField,
+)
+from replay.fields.role_table import (
+    COMPANION_FIELDS,
+    KEY_NAMES,
+    KEY_ROLES,
+    NAMES_BY_ROLE,
+    ROLE_BY_ENTITY,
+    ROLE_BY_PATH,
+    ROLE_BY_SUFFIX,
+    ROLE_BY_TYPE,
+)
+from replay.fields.walker import Values, Walk, compile_values, compile_walk
 
-_BY_NAME = {name: role for role, names in NAMES.items() for name in names.split()}
+_BY_NAME = {name: role for role, names in NAMES_BY_ROLE.items() for name in names.split()}
 _EMBEDDED = {
     ConsumerProtocolSubscription: "ConsumerProtocolSubscription",
     ConsumerProtocolAssignment: "ConsumerProtocolAssignment",
@@ -44,16 +61,18 @@ def role_of(path: str, field: Field) -> Role:
     """Return the role of a field; `path` is its own, with API and kind: `Fetch.request.topics`."""
     parts = path.split(".")
     for start in range(len(parts)):
-        role = PLACES.get(".".join(parts[start:]))
+        role = ROLE_BY_PATH.get(".".join(parts[start:]))
         if role is not None:
             return Role(role)
-    found = TYPES.get(field.type) or ENTITIES.get(field.entity) or _BY_NAME.get(field.name)
-    ends = (role for end, role in ENDS.items() if field.name.endswith(end))
+    found = (
+        ROLE_BY_TYPE.get(field.type) or ROLE_BY_ENTITY.get(field.entity) or _BY_NAME.get(field.name)
+    )
+    ends = (role for end, role in ROLE_BY_SUFFIX.items() if field.name.endswith(end))
     return Role(found or next(ends, "plain"))
 
 
 @cache
-def title(schema: Schema) -> str:
+def path_prefix(schema: Schema) -> str:
     """Return what paths in a declaration begin with: `Fetch.request`; embedded ones have a name."""
     found = None if schema.key is None else api(schema.key)
     if found is None:
@@ -62,39 +81,41 @@ def title(schema: Schema) -> str:
 
 
 @cache
-def plan(schema: Schema, version: int, wanted: frozenset[Role] | None = None) -> Node:
+def layout_of(schema: Schema, version: int, wanted: frozenset[Role] | None = None) -> StructLayout:
     """Return the fields of a message at a version: all, or those that lead to wanted roles."""
-    return _node(title(schema), schema.fields, version, wanted)
+    return _struct_layout(path_prefix(schema), schema.fields, version, wanted)
 
 
-def _node(
+def _struct_layout(
     path: str, fields: tuple[Field, ...], version: int, wanted: frozenset[Role] | None
-) -> Node:
-    plain, tagged = split(fields, version)
-    members: list[Leaf | Branch] = []
-    leaves: list[Leaf] = []
+) -> StructLayout:
+    plain, tagged = split_tagged(fields, version)
+    members: list[ValueField | StructField] = []
+    leaves: list[ValueField] = []
     for field in plain + tagged:
         below = f"{path}.{field.name}"
         if field.fields:
-            branch = Branch(field.name, field, _node(below, field.fields, version, wanted))
-            if wanted is None or branch.node.members:
+            branch = StructField(
+                field.name, field, _struct_layout(below, field.fields, version, wanted)
+            )
+            if wanted is None or branch.layout.members:
                 members.append(branch)
             continue
-        leaf = Leaf(field.name, role_of(below, field), field)
+        leaf = ValueField(field.name, role_of(below, field), field)
         leaves.append(leaf)
         if wanted is None or leaf.role in wanted:
             members.append(leaf)
-    single = [leaf for leaf in leaves if not leaf.is_list and leaf.name not in BESIDE]
+    single = [leaf for leaf in leaves if not leaf.is_list and leaf.name not in COMPANION_FIELDS]
     scope = {leaf.role.value: leaf.name for leaf in reversed(single)}
-    return Node(
+    return StructLayout(
         version,
         tuple(members),
-        tuple((name, scope[name]) for name in SCOPED if name in scope),
+        tuple((name, scope[name]) for name in SCOPE_FIELDS if name in scope),
         _keys(single),
     )
 
 
-def _keys(leaves: list[Leaf]) -> tuple[Leaf, ...]:
+def _keys(leaves: list[ValueField]) -> tuple[ValueField, ...]:
     """Return what tells elements with these fields apart; nothing where only their place does."""
     declared = tuple(leaf for leaf in leaves if leaf.field.key)
     if any(leaf.role is Role.TOPIC for leaf in declared):
@@ -102,7 +123,7 @@ def _keys(leaves: list[Leaf]) -> tuple[Leaf, ...]:
         return (*declared, *ids)
     if declared:
         return declared
-    for roles in KEYS:
+    for roles in KEY_ROLES:
         found = [leaf for role in roles for leaf in leaves if leaf.role == role][: len(roles)]
         if found:
             return tuple(found)
@@ -115,7 +136,7 @@ def walk(
     body: Mapping[str, Any],
     wanted: frozenset[Role] | None = None,
     scope: Scope | None = None,
-) -> Iterator[Place]:
+) -> Iterator[FieldValue]:
     """
     Yield the fields of a body in wire order, with what they mean.
 
@@ -132,11 +153,11 @@ def walk(
 
 
 @cache
-def values(schema: Schema, version: int, wanted: frozenset[Role]) -> Values:
+def value_walk(schema: Schema, version: int, wanted: frozenset[Role]) -> Values:
     """Return what yields the values of some roles in a body, but none that is empty or 0."""
-    return compiled_values(plan(schema, version, wanted))
+    return compile_values(layout_of(schema, version, wanted))
 
 
 @cache
 def _walk(schema: Schema, version: int, wanted: frozenset[Role] | None) -> Walk:
-    return compiled(plan(schema, version, wanted), Place, Scope)
+    return compile_walk(layout_of(schema, version, wanted), FieldValue, Scope)

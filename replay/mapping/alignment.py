@@ -6,9 +6,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from replay.fields.field_layout import Branch, Leaf, Node, Place, Role, Scope
-from replay.fields.walker import Code, Scopes
-from replay.mapping.id_map import GIVEN, World
+from replay.fields.field_layout import (
+    FieldValue,
+    Role,
+    Scope,
+    StructField,
+    StructLayout,
+    ValueField,
+)
+from replay.fields.walker import FunctionSource, ScopeVariable
+from replay.mapping.id_map import OPAQUE_ROLES, IdMap
 from replay.mapping.resource_names import NO_ID
 
 Key = tuple[Any, ...]
@@ -18,15 +25,18 @@ _IN_SCOPE = frozenset({Role.RESOURCE, Role.COORDINATOR_KEY, Role.OFFSET})
 """Key roles whose values can only be mapped with the help of sibling fields."""
 
 
-_Worth = Callable[[Leaf], str]
+_Condition = Callable[[ValueField], str]
 
-Pairs = Callable[
-    [Mapping[str, Any], Mapping[str, Any], Scope, Scope, World], Iterator[tuple[Place, Place]]
+PairWalk = Callable[
+    [Mapping[str, Any], Mapping[str, Any], Scope, Scope, IdMap],
+    Iterator[tuple[FieldValue, FieldValue]],
 ]
 """Called with a captured and a live body, the scope of each, and the id mapping for live keys."""
 
 
-def pairs(captured: Node, live: Node, worth: _Worth = lambda _: "True") -> Pairs:
+def compile_pairs(
+    captured: StructLayout, live: StructLayout, condition: _Condition = lambda _: "True"
+) -> PairWalk:
     """
     Return a function that yields the pairs of fields of two bodies, where neither is null.
 
@@ -35,16 +45,16 @@ def pairs(captured: Node, live: Node, worth: _Worth = lambda _: "True") -> Pairs
     Args:
         captured: The fields of the captured body.
         live: The fields of the live body.
-        worth: Returns the condition, on a field's values `x` and `y`, under which it is wanted;
+        condition: Returns the condition, on a field's values `x` and `y`, under which it is wanted;
             empty for never.
     """
-    code = Code("def f(a, b, s, t, world):")
-    code.names.update(Place=Place, Scope=Scope, align=align, quickly=_quickly)
-    code.line(1, "yield from ()")
-    ours = _Side("a", "", Scopes("s").inside(captured, "a"))
-    theirs = _Side("b", "", Scopes("t").inside(live, "b"))
-    _pairs(code, 1, (captured, live), (ours, theirs), worth)
-    return code.function()
+    code = FunctionSource("def f(a, b, s, t, world):")
+    code.names.update(Place=FieldValue, Scope=Scope, align=align, quickly=_align_equal)
+    code.add_line(1, "yield from ()")
+    ours = _Side("a", "", ScopeVariable("s").inside(captured, "a"))
+    theirs = _Side("b", "", ScopeVariable("t").inside(live, "b"))
+    _pairs(code, 1, (captured, live), (ours, theirs), condition)
+    return code.build()
 
 
 class _Side(NamedTuple):
@@ -52,80 +62,84 @@ class _Side(NamedTuple):
 
     body: str
     path: str
-    scopes: Scopes
+    scopes: ScopeVariable
 
     def below(self, name: str) -> str:
         """Return the path of a field."""
         return f"{self.path}.{name}" if self.path else name
 
-    def place(self, code: Code, leaf: Leaf, value: str) -> str:
-        """Return the code that makes the `Place` of a field."""
-        given = f"{code.name(leaf.role)}, {code.name(leaf.field)}, {value}"
+    def place(self, code: FunctionSource, leaf: ValueField, value: str) -> str:
+        """Return the code that makes the `FieldValue` of a field."""
+        given = f"{code.name_of(leaf.role)}, {code.name_of(leaf.field)}, {value}"
         path = self.below(leaf.name)
         return f"Place(f{path!r}, {given}, {self.body}, {leaf.name!r}, {self.scopes.variable})"
 
 
 def _pairs(
-    code: Code, depth: int, nodes: tuple[Node, Node], sides: tuple[_Side, _Side], worth: _Worth
+    code: FunctionSource,
+    depth: int,
+    nodes: tuple[StructLayout, StructLayout],
+    sides: tuple[_Side, _Side],
+    worth: _Condition,
 ) -> None:
     ours, theirs = sides
     others = {member.name: member for member in nodes[1].members}
     for member in nodes[0].members:
         other = others.get(member.name)
-        if other is None or isinstance(member, Leaf) != isinstance(other, Leaf):
+        if other is None or isinstance(member, ValueField) != isinstance(other, ValueField):
             continue
-        condition = worth(member) if isinstance(member, Leaf) else "True"
+        condition = worth(member) if isinstance(member, ValueField) else "True"
         if not condition:
             continue
         x, y = (f"{side.body}.get({member.name!r})" for side in sides)
-        code.line(depth, f"x = {x}; y = {y}")
-        code.line(depth, f"if x is not None and y is not None and {condition}:")
-        if isinstance(member, Branch) and isinstance(other, Branch):
+        code.add_line(depth, f"x = {x}; y = {y}")
+        code.add_line(depth, f"if x is not None and y is not None and {condition}:")
+        if isinstance(member, StructField) and isinstance(other, StructField):
             _branches(code, depth + 1, (member, other), sides, worth)
-        elif isinstance(member, Leaf) and isinstance(other, Leaf):
-            first = ours._replace(scopes=ours.scopes.made(code, depth + 1, f"s{depth}"))
-            second = theirs._replace(scopes=theirs.scopes.made(code, depth + 1, f"t{depth}"))
+        elif isinstance(member, ValueField) and isinstance(other, ValueField):
+            first = ours._replace(scopes=ours.scopes.materialise(code, depth + 1, f"s{depth}"))
+            second = theirs._replace(scopes=theirs.scopes.materialise(code, depth + 1, f"t{depth}"))
             places = first.place(code, member, "x"), second.place(code, other, "y")
-            code.line(depth + 1, f"yield {', '.join(places)}")
+            code.add_line(depth + 1, f"yield {', '.join(places)}")
 
 
 def _branches(
-    code: Code,
+    code: FunctionSource,
     depth: int,
-    branches: tuple[Branch, Branch],
+    branches: tuple[StructField, StructField],
     sides: tuple[_Side, _Side],
-    worth: _Worth,
+    condition: _Condition,
 ) -> None:
-    name, nodes = branches[0].name, (branches[0].node, branches[1].node)
+    name, nodes = branches[0].name, (branches[0].layout, branches[1].layout)
     paths = [side.below(name) for side in sides]
     inside = f"a{depth}", f"b{depth}"
     if branches[0].is_list:
         i, j, x, y = f"i{depth}", f"j{depth}", f"x{depth}", f"y{depth}"
-        own, other = (code.name(node) for node in nodes)
-        code.line(depth, f"{x} = x; {y} = y; p = None")
+        own, other = (code.name_of(node) for node in nodes)
+        code.add_line(depth, f"{x} = x; {y} = y; p = None")
         names, theirs = (tuple(key.name for key in node.keys) for node in nodes)
         if names == theirs:
-            roles = code.name({key.role for key in nodes[0].keys})
-            code.line(depth, f"if world.roles.isdisjoint({roles}):")
-            code.line(depth + 1, f"p = quickly({x}, {y}, {names})")
-        code.line(depth, "if p is None:")
-        scope = sides[0].scopes.made(code, depth + 1, f"u{depth}").variable
-        code.line(depth + 1, f"p = align({own}, {x}, {other}, {y}, {scope}, world)")
-        code.line(depth, f"for {i}, {j} in p:")
+            roles = code.name_of({key.role for key in nodes[0].keys})
+            code.add_line(depth, f"if world.roles.isdisjoint({roles}):")
+            code.add_line(depth + 1, f"p = quickly({x}, {y}, {names})")
+        code.add_line(depth, "if p is None:")
+        scope = sides[0].scopes.materialise(code, depth + 1, f"u{depth}").variable
+        code.add_line(depth + 1, f"p = align({own}, {x}, {other}, {y}, {scope}, world)")
+        code.add_line(depth, f"for {i}, {j} in p:")
         depth += 1
-        code.line(depth, f"if {i} is None or {j} is None: continue")
-        code.line(depth, f"{inside[0]} = {x}[{i}]; {inside[1]} = {y}[{j}]")
+        code.add_line(depth, f"if {i} is None or {j} is None: continue")
+        code.add_line(depth, f"{inside[0]} = {x}[{i}]; {inside[1]} = {y}[{j}]")
         paths = [f"{path}[{{{index}}}]" for path, index in zip(paths, (i, j), strict=True)]
     else:
-        code.line(depth, f"{inside[0]} = x; {inside[1]} = y")
+        code.add_line(depth, f"{inside[0]} = x; {inside[1]} = y")
     below = [
         _Side(body, path, side.scopes.inside(node, body))
         for body, path, side, node in zip(inside, paths, sides, nodes, strict=True)
     ]
-    _pairs(code, depth, nodes, (below[0], below[1]), worth)
+    _pairs(code, depth, nodes, (below[0], below[1]), condition)
 
 
-def _quickly(
+def _align_equal(
     captured: Sequence[Mapping[str, Any]], live: Sequence[Mapping[str, Any]], keys: tuple[str, ...]
 ) -> list[tuple[int, int]] | None:
     """Pair two arrays whose raw keys are equal in order; return None if they are not."""
@@ -139,12 +153,12 @@ def _quickly(
 
 
 def align(
-    node: Node,
+    node: StructLayout,
     captured: Sequence[Mapping[str, Any]],
-    live_node: Node,
+    live_node: StructLayout,
     live: Sequence[Mapping[str, Any]],
     scope: Scope,
-    world: World,
+    ids: IdMap,
 ) -> list[tuple[int | None, int | None]]:
     """
     Pair the elements of two arrays of structs by their keys, or by index if they have none.
@@ -157,7 +171,7 @@ def align(
         live_node: The fields of a live element.
         live: The live elements.
         scope: The scope that encloses the arrays, in captured values.
-        world: The id mapping for live keys.
+        ids: The id mapping for live keys.
 
     Returns:
         Indices in the captured and the live array, None if the other array has no such element: in
@@ -165,9 +179,9 @@ def align(
     """
     ours: list[Key] = [()] * len(captured)
     theirs: list[Key] = [()] * len(live)
-    if not all(leaf.role in GIVEN for leaf in node.keys):
-        ours = [captured_key(node, element, world) for element in captured]
-        theirs = [live_key(live_node, element, scope, world) for element in live]
+    if not all(leaf.role in OPAQUE_ROLES for leaf in node.keys):
+        ours = [captured_key(node, element, ids) for element in captured]
+        theirs = [live_key(live_node, element, scope, ids) for element in live]
     if ours == theirs:
         return [(index, index) for index in range(len(ours))]
     waiting: dict[Key, list[int]] = defaultdict(list)
@@ -181,7 +195,7 @@ def align(
     return out + [(None, index) for index in left]
 
 
-def captured_key(node: Node, element: Mapping[str, Any], world: World) -> Key:
+def captured_key(node: StructLayout, element: Mapping[str, Any], ids: IdMap) -> Key:
     """Return the key of a captured element, with topics by name where the name is known."""
     values = {leaf.role: element.get(leaf.name) for leaf in node.keys if leaf.role in _TOPICS}
     others = (element.get(leaf.name) for leaf in node.keys if leaf.role not in _TOPICS)
@@ -189,15 +203,15 @@ def captured_key(node: Node, element: Mapping[str, Any], world: World) -> Key:
         return tuple(others)
     name, topic_id = values.get(Role.TOPIC), values.get(Role.TOPIC_ID)
     if not name and topic_id not in (None, NO_ID):
-        name = world.captured_topics.topic_name(topic_id) or topic_id
+        name = ids.captured_topics.topic_name(topic_id) or topic_id
     return (name, *others)
 
 
-def live_key(node: Node, element: Mapping[str, Any], scope: Scope, world: World) -> Key:
+def live_key(node: StructLayout, element: Mapping[str, Any], scope: Scope, ids: IdMap) -> Key:
     """Return the key of a live element, in captured values."""
     if any(leaf.role in _IN_SCOPE for leaf in node.keys):
         scope = scope.inside(node, element)
     turned = {
-        leaf.name: world.captured(leaf.role, element.get(leaf.name), scope) for leaf in node.keys
+        leaf.name: ids.captured(leaf.role, element.get(leaf.name), scope) for leaf in node.keys
     }
-    return captured_key(node, turned, world)
+    return captured_key(node, turned, ids)

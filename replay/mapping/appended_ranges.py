@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from replay.model.offset_ranges import Range
 
-MOST_STRETCHES = 1 << 16
+MAX_STRETCHES = 1 << 16
 """Limit for a partition; beyond it, the older half is dropped."""
 
 
@@ -57,33 +57,33 @@ class Fault(NamedTuple):
     replayed: str
 
 
-class Extra(NamedTuple):
+class ExcessRange(NamedTuple):
     """
     More offsets between records than in the capture.
 
     Transaction markers may be among them, as the time of their writing varies.
 
     Attributes:
-        behind: The stretch by which the excess is reported: the one after it, or the newest.
+        stretch: The stretch by which the excess is reported: the one after it, or the newest.
         live: The offsets on the target.
         expected: The number of offsets in the captured log there.
     """
 
-    behind: Stretch
+    stretch: Stretch
     live: Range
     expected: int
 
 
-class Appended:
+class AppendedRecords:
     """
     The records of one partition that Produce responses of the replay acknowledged.
 
     Attributes:
-        unsure: The number of records that may have been appended without a response.
+        unconfirmed: The number of records that may have been appended without a response.
     """
 
     def __init__(self) -> None:
-        self.unsure = 0
+        self.unconfirmed = 0
         self._is_thinned = False
         self._starts: list[int] = []
         self._stretches: list[Stretch] = []
@@ -103,8 +103,8 @@ class Appended:
             return
         self._starts.insert(at, captured)
         self._stretches.insert(at, Stretch(captured, live, count, step))
-        if len(self._starts) > MOST_STRETCHES:
-            half = MOST_STRETCHES // 2
+        if len(self._starts) > MAX_STRETCHES:
+            half = MAX_STRETCHES // 2
             self._is_thinned = True
             del self._starts[:half], self._stretches[:half]
 
@@ -139,7 +139,7 @@ class Appended:
         Such a range lies between appended records, or before them where the log of the target has
         no room: its producer was not captured, or left out.
         """
-        if not self._starts or self.unsure:
+        if not self._starts or self.unconfirmed:
             return False
         if end <= self._starts[0]:
             return self._stretches[0].live < self._starts[0] - start and not self._is_thinned
@@ -166,10 +166,10 @@ class Appended:
                 replayed = f"at offset {later.live} of the target, which others were given"
                 yield Fault(later.step, "records", records, replayed)
 
-    def extra(self) -> Iterator[Extra]:
+    def excess(self) -> Iterator[ExcessRange]:
         """Yield the gaps between stretches that are larger on the target than in the capture."""
         by_live = sorted(self._stretches, key=lambda each: (each.live, each.captured))
         for one, other in pairwise(by_live):
             expected = max(other.captured - one.end, 0)
             if other.live - one.live_end > expected:
-                yield Extra(other, Range(one.live_end, other.live), expected)
+                yield ExcessRange(other, Range(one.live_end, other.live), expected)

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from replay.client.broker_metadata import Topology
 
-_NOBODY = 1000
+_UNUSED_ID_STEP = 1000
 """Added to a captured id without a broker, repeatedly until no broker of the target has it."""
 
 
-class Brokers:
+class BrokerMap:
     """
     Broker ids, mapped in both directions.
 
@@ -22,19 +22,19 @@ class Brokers:
         self._target = target
         self._live: dict[int, int] = {}
         self._captured: dict[int, int] = {}
-        self._known: frozenset[int] = frozenset()
+        self._captured_ids: frozenset[int] = frozenset()
 
-    def know(self, nodes: Iterable[int]) -> None:
+    def set_captured_ids(self, nodes: Iterable[int]) -> None:
         """Set the broker ids of the capture; without any, every id may be a broker's."""
-        self._known = frozenset(nodes)
+        self._captured_ids = frozenset(nodes)
 
     def live(self, node: int) -> int:
         """Return the id on the target; negative ids mean no broker and stay."""
         if node < 0 or self._target is None:
             return node
-        if self._known and node not in self._known:
+        if self._captured_ids and node not in self._captured_ids:
             while node in self._target.brokers:
-                node += _NOBODY
+                node += _UNUSED_ID_STEP
             return node
         if node in self._target.brokers:
             self._captured.setdefault(node, node)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from replay.fields.field_layout import Node, Role, Scope
-from replay.mapping.id_map import World
+from replay.fields.field_layout import Role, Scope, StructLayout
+from replay.mapping.id_map import IdMap
 from replay.mapping.resource_names import NO_ID
 
 Key = tuple[Any, ...]
@@ -16,14 +16,14 @@ Key = tuple[Any, ...]
 _Element = Mapping[str, Any]
 
 
-def keyed(
-    world: World, node: Node, elements: Sequence[_Element], scope: Scope, is_live: bool
+def index_by_key(
+    ids: IdMap, node: StructLayout, elements: Sequence[_Element], scope: Scope, is_live: bool
 ) -> dict[Key, _Element]:
     """
     Return the elements of an array by their keys; duplicate keys get a counter.
 
     Args:
-        world: The id mapping.
+        ids: The id mapping.
         node: The fields of an element.
         elements: The elements of the array.
         scope: The scope that encloses the array.
@@ -32,7 +32,7 @@ def keyed(
     found: dict[Key, _Element] = {}
     seen: defaultdict[Key, int] = defaultdict(int)
     for element in elements:
-        key = _key(world, node, element, scope.inside(node, element), is_live)
+        key = _key(ids, node, element, scope.inside(node, element), is_live)
         again = seen[key]
         seen[key] += 1
         found[(*key, f"again {again}") if again else key] = element
@@ -44,26 +44,26 @@ def key_text(key: Key) -> str:
     return ",".join(str(each) for each in key)
 
 
-def _key(world: World, node: Node, element: _Element, scope: Scope, is_live: bool) -> Key:
+def _key(ids: IdMap, node: StructLayout, element: _Element, scope: Scope, is_live: bool) -> Key:
     values: dict[str, Any] = {}
     for leaf in node.keys:
         value = element.get(leaf.name)
         if leaf.role is Role.TOPIC_ID:
             if not values.get(Role.TOPIC):
-                values[Role.TOPIC] = _topic(world, value, is_live)
+                values[Role.TOPIC] = _topic(ids, value, is_live)
             continue
         if is_live:
-            value = world.captured(leaf.role, value, world.captured_scope(scope))
+            value = ids.captured(leaf.role, value, ids.captured_scope(scope))
         values[leaf.role if leaf.role is Role.TOPIC else leaf.name] = value
     return tuple(values.values())
 
 
-def _topic(world: World, topic_id: UUID | None, is_live: bool) -> Any:
+def _topic(ids: IdMap, topic_id: UUID | None, is_live: bool) -> Any:
     """Return the captured name of a topic id; the id itself where no name is known."""
     if topic_id is None or topic_id == NO_ID:
         return topic_id
-    topics = world.live_topics if is_live else world.captured_topics
+    topics = ids.live_topics if is_live else ids.captured_topics
     name = topics.topic_name(topic_id)
     if name is None:
         return topic_id
-    return world.names.captured_topic(name) if is_live else name
+    return ids.names.captured_topic(name) if is_live else name

@@ -10,11 +10,11 @@ from replay.client.broker_metadata import Topology
 from replay.fields.field_layout import Role, Scope
 from replay.mapping.id_state import IdState
 from replay.mapping.offset_map import Policy
-from replay.mapping.resource_names import Names
-from replay.mapping.to_captured import ToCaptured
-from replay.mapping.to_live import Found, ToLive
+from replay.mapping.resource_names import NameMap
+from replay.mapping.to_captured import CapturedMapping
+from replay.mapping.to_live import LiveMapping, MappedValue
 
-GIVEN = frozenset(
+OPAQUE_ROLES = frozenset(
     {
         Role.SESSION_ID,
         Role.TOKEN,
@@ -26,7 +26,7 @@ GIVEN = frozenset(
 )
 """What a broker gives, and takes back as it is."""
 
-_NAMES = frozenset(
+_NAME_ROLES = frozenset(
     {
         Role.TOPIC,
         Role.TOPIC_PATTERN,
@@ -37,7 +37,7 @@ _NAMES = frozenset(
 )
 
 
-class World(IdState):
+class IdMap(IdState):
     """
     The ids of one run of a capture, or of one pass of a loop, and their translation.
 
@@ -48,17 +48,17 @@ class World(IdState):
     def __init__(
         self,
         target: Topology | None = None,
-        names: Names | None = None,
+        names: NameMap | None = None,
         policy: Policy = "kept",
     ) -> None:
         super().__init__(target, names, policy)
-        self._live: dict[Role, Callable[[Any, Scope], Found]] = _methods(ToLive(self))
-        self._captured: dict[Role, Callable[[Any, Scope], Any]] = _methods(ToCaptured(self))
+        self._live: dict[Role, Callable[[Any, Scope], MappedValue]] = _methods(LiveMapping(self))
+        self._captured: dict[Role, Callable[[Any, Scope], Any]] = _methods(CapturedMapping(self))
         inside = {Role.RECORDS, Role.EMBEDDED}
-        unchanged = frozenset() if self.names.changes else _NAMES
+        unchanged = frozenset() if self.names.has_changes else _NAME_ROLES
         self.roles = frozenset(self._live.keys() | inside) - unchanged
 
-    def live(self, role: Role, value: Any, scope: Scope) -> Found:
+    def live(self, role: Role, value: Any, scope: Scope) -> MappedValue:
         """
         Return what the target has for a captured value, and which rule chose it.
 
@@ -100,12 +100,12 @@ class World(IdState):
         return there
 
 
-def _methods(way: ToLive | ToCaptured) -> dict[Role, Callable[[Any, Scope], Any]]:
-    """Return the method of each role that has one; `GIVEN` roles share one."""
+def _methods(way: LiveMapping | CapturedMapping) -> dict[Role, Callable[[Any, Scope], Any]]:
+    """Return the method of each role that has one; `OPAQUE_ROLES` roles share one."""
     found = {role: method for role in Role if (method := getattr(way, role, None)) is not None}
-    shared = {role: partial(_given, way, role) for role in GIVEN}
+    shared = {role: partial(_opaque, way, role) for role in OPAQUE_ROLES}
     return found | shared
 
 
-def _given(way: ToLive | ToCaptured, role: Role, value: Any, _: Scope) -> Any:
-    return way.given(role, value)
+def _opaque(way: LiveMapping | CapturedMapping, role: Role, value: Any, _: Scope) -> Any:
+    return way.opaque(role, value)

@@ -6,13 +6,13 @@ from typing import Any
 
 from replay.client.broker_metadata import Topology
 from replay.fields.field_layout import Role, Scope
-from replay.mapping.broker_map import Brokers
-from replay.mapping.member_ids import Members
-from replay.mapping.offset_map import TRANSLATED, Offsets, Policy
-from replay.mapping.producer_ids import Producers
-from replay.mapping.reader_accounts import Readers
-from replay.mapping.resource_names import Names, TopicIds
-from replay.model.refusal import Refused
+from replay.mapping.broker_map import BrokerMap
+from replay.mapping.member_ids import MemberMap
+from replay.mapping.offset_map import TRANSLATED, OffsetMap, Policy
+from replay.mapping.producer_ids import ProducerMap
+from replay.mapping.reader_accounts import ReaderAccounts
+from replay.mapping.resource_names import NameMap, TopicIds
+from replay.model.refusal import RewriteError
 
 _Epochs = dict[tuple[str | None, int | None, int], int]
 
@@ -32,42 +32,43 @@ class IdState:
         members: Members of groups, their generations and epochs.
         offsets: Offsets of all partitions.
         readers: What readers of partitions were given.
-        epochs: Captured topic, partition and leader epoch -> leader epoch of the target.
-        captured_epochs: The reverse.
-        ended: How many transactions were ended.
-        given: What the target gave for values of the roles in `GIVEN`.
-        taken: The reverse.
-        strangers: Group and member, as captured, whose join the capture does not show.
-        guessed_ends: How many transactions were committed whose end the capture does not show.
+        leader_epochs: Captured topic, partition and leader epoch -> leader epoch of the target.
+        captured_leader_epochs: The reverse.
+        ended_transactions: How many transactions were ended.
+        opaque_live: What the target gave for values of the roles in `GIVEN`.
+        opaque_captured: The reverse.
+        uncaptured_members: Group and member, as captured, whose join the capture does not show.
+        synthesised_commits: How many transactions were committed whose end the capture does not
+            show.
         is_partial: Whether the capture lacks packets.
-        committed: Captured group, topic and partition of the offsets that were committed; of a
-            capture that lacks packets.
+        committed_offsets: Captured group, topic and partition of the offsets that were committed;
+            of a capture that lacks packets.
     """
 
     def __init__(
         self,
         target: Topology | None = None,
-        names: Names | None = None,
+        names: NameMap | None = None,
         policy: Policy = "kept",
     ) -> None:
         self.target = target
-        self.names = names or Names()
+        self.names = names or NameMap()
         self.captured_topics = TopicIds()
         self.live_topics = TopicIds(target)
-        self.brokers = Brokers(target)
-        self.producers = Producers()
-        self.members = Members()
-        self.offsets = Offsets(policy)
-        self.readers = Readers()
-        self.epochs: _Epochs = {}
-        self.captured_epochs: _Epochs = {}
-        self.ended = 0
-        self.given: dict[tuple[Role, Any], Any] = {}
-        self.taken: dict[tuple[Role, Any], Any] = {}
-        self.strangers: set[tuple[str, str]] = set()
-        self.guessed_ends = 0
+        self.brokers = BrokerMap(target)
+        self.producers = ProducerMap()
+        self.members = MemberMap()
+        self.offsets = OffsetMap(policy)
+        self.readers = ReaderAccounts()
+        self.leader_epochs: _Epochs = {}
+        self.captured_leader_epochs: _Epochs = {}
+        self.ended_transactions = 0
+        self.opaque_live: dict[tuple[Role, Any], Any] = {}
+        self.opaque_captured: dict[tuple[Role, Any], Any] = {}
+        self.uncaptured_members: set[tuple[str, str]] = set()
+        self.synthesised_commits = 0
         self.is_partial = False
-        self.committed: set[tuple[str, str, int]] = set()
+        self.committed_offsets: set[tuple[str, str, int]] = set()
 
     def topic_of(self, scope: Scope) -> str | None:
         """Return the captured name of the topic of a scope, also where only its id is there."""
@@ -90,12 +91,12 @@ class IdState:
         if self.target is None:
             return producer_id, epoch
         what = f"the capture does not show where producer {producer_id} got its id"
-        raise Refused(what, Role.PRODUCER_ID, (producer_id, epoch))
+        raise RewriteError(what, Role.PRODUCER_ID, (producer_id, epoch))
 
-    def give(self, role: Role, captured: Any, live: Any) -> None:
+    def learn_opaque(self, role: Role, captured: Any, live: Any) -> None:
         """Take over what the target gave for a captured value of one of the `GIVEN` roles."""
-        self.given[role, captured] = live
-        self.taken[role, live] = captured
+        self.opaque_live[role, captured] = live
+        self.opaque_captured[role, live] = captured
 
     def are_markers(self, scope: Scope, captured: int, live: int) -> bool:
         """
@@ -104,12 +105,12 @@ class IdState:
         They come when they are written; who asks soon after may be told of them, or not yet.
         """
         topic, partition = self.topic_of(scope), scope.partition
-        if topic is None or partition is None or not 0 < live - captured <= self.ended:
+        if topic is None or partition is None or not 0 < live - captured <= self.ended_transactions:
             return False
         between = range(captured, live)
         return not any(self.offsets.has_record(topic, partition, each) for each in between)
 
-    def is_position(self, scope: Scope, captured: int, live: int) -> bool:
+    def is_same_position(self, scope: Scope, captured: int, live: int) -> bool:
         """
         Return whether a captured offset has this one in its place on the target.
 
@@ -124,5 +125,5 @@ class IdState:
     def learn_epoch(self, topic: str, partition: int, captured: int, live: int) -> None:
         """Take over which leader epoch of the target stands for one of the capture."""
         if min(captured, live) >= 0:
-            self.epochs[topic, partition, captured] = live
-            self.captured_epochs[topic, partition, live] = captured
+            self.leader_epochs[topic, partition, captured] = live
+            self.captured_leader_epochs[topic, partition, live] = captured

@@ -11,15 +11,15 @@ from construct import Container
 
 from dissector.protocol.api import Api
 from dissector.protocol.apis import api
-from dissector.protocol.facts import Facts, collect, tells_names
+from dissector.protocol.facts import Facts, carries_topic_names, collect
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
-from replay.fields.batch_rewriter import count_records, same_records
-from replay.fields.field_layout import Leaf, Place, Role, Scope
-from replay.fields.roles import plan, walk
-from replay.mapping.alignment import Pairs, pairs
-from replay.mapping.id_map import GIVEN, World
+from replay.fields.batch_rewriter import count_records, match_records
+from replay.fields.field_layout import FieldValue, Role, Scope, ValueField
+from replay.fields.roles import layout_of, walk
+from replay.mapping.alignment import PairWalk, compile_pairs
+from replay.mapping.id_map import OPAQUE_ROLES, IdMap
 from replay.mapping.resource_names import TopicIds
 from replay.model.step import Step
 
@@ -42,7 +42,7 @@ def learn(
     captured: Message | None,
     live: Container,
     version: int,
-    world: World,
+    ids: IdMap,
 ) -> None:
     """
     Learn from a response of the target.
@@ -53,70 +53,74 @@ def learn(
         captured: The captured response, or None.
         live: The body of the target's response.
         version: The version of `request` and `live`.
-        world: The id mapping to extend.
+        ids: The id mapping to extend.
     """
     found = api(step.captured.api_key)
     if found is None:
         return
-    learn_topics(found.response, version, live, world.live_topics)
-    if world.is_partial and found.name in _COMMITS:
-        _learn_commit(step, world)
+    learn_topics(found.response, version, live, ids.live_topics)
+    if ids.is_partial and found.name in _COMMITS:
+        _learn_commit(step, ids)
     if captured is None or captured.body is None or captured.api_version is None:
         if found.name == "JoinGroup" and not live.error_code:
-            _learn_next_turn(step, live, world)
+            _learn_next_generation(step, live, ids)
         return
-    learn_topics(found.response, captured.api_version, captured.body, world.captured_topics)
-    lesson = _Lesson(found, request, version, world, step.number)
-    asked = world.captured_scope(lesson.scope)
-    beside = _beside(found.response, captured.api_version, version)
-    for one, other in beside(captured.body, live, asked, lesson.scope, world):
-        lesson.take(one, other)
+    learn_topics(found.response, captured.api_version, captured.body, ids.captured_topics)
+    lesson = _ResponsePair(found, request, version, ids, step.number)
+    asked = ids.captured_scope(lesson.scope)
+    beside = _pair_walk(found.response, captured.api_version, version)
+    for one, other in beside(captured.body, live, asked, lesson.scope, ids):
+        lesson.learn_field(one, other)
     lesson.finish(captured.body, live)
 
 
-def _learn_next_turn(step: Step, live: Container, world: World) -> None:
+def _learn_next_generation(step: Step, live: Container, ids: IdMap) -> None:
     """Learn a member's generation from a join whose captured response is missing."""
-    asked = step.captured.asked().body
+    asked = step.captured.request_message().body
     if asked is not None:
-        world.members.learn_next_turn(asked.group_id, asked.member_id, live.generation_id)
+        ids.members.learn_next_generation(asked.group_id, asked.member_id, live.generation_id)
 
 
-def _learn_commit(step: Step, world: World) -> None:
-    asked = step.captured.asked()
+def _learn_commit(step: Step, ids: IdMap) -> None:
+    asked = step.captured.request_message()
     if asked.body is None or asked.schema is None:
         return
     for place in walk(asked.schema, asked.api_version or 0, asked.body, _OFFSETS):
-        topic, partition = world.topic_of(place.scope), place.scope.partition
+        topic, partition = ids.topic_of(place.scope), place.scope.partition
         if topic is not None and partition is not None:
-            world.committed.add((asked.body.group_id, topic, partition))
+            ids.committed_offsets.add((asked.body.group_id, topic, partition))
 
 
-def learn_unsure(request: Mapping[str, Any], version: int, world: World) -> None:
+def learn_unconfirmed(request: Mapping[str, Any], version: int, ids: IdMap) -> None:
     """Note that the records of a Produce request may be appended at an unknown offset."""
     found = api(PRODUCE)
     assert found is not None
     schema = found.request
     for place in walk(schema, version, request, _RECORDS):
-        there = world.captured_scope(place.scope)
-        topic = world.topic_of(there)
+        there = ids.captured_scope(place.scope)
+        topic = ids.topic_of(there)
         if topic is not None and there.partition is not None:
-            world.offsets.log(topic, there.partition).appended.unsure += count_records(place.value)
+            ids.offsets.log(topic, there.partition).appended.unconfirmed += count_records(
+                place.value
+            )
 
 
 def learn_topics(schema: Schema, version: int, body: Mapping[str, Any], topics: TopicIds) -> None:
     """Learn topic ids and names, if the message has them."""
-    if tells_names(schema, version):
+    if carries_topic_names(schema, version):
         facts = Facts()
         collect(schema, version, body, facts)
         topics.learn(facts.names)
 
 
 @cache
-def _beside(schema: Schema, captured: int, live: int) -> Pairs:
-    return pairs(plan(schema, captured, LEARNED), plan(schema, live, LEARNED), _worth)
+def _pair_walk(schema: Schema, captured: int, live: int) -> PairWalk:
+    return compile_pairs(
+        layout_of(schema, captured, LEARNED), layout_of(schema, live, LEARNED), _learnable_condition
+    )
 
 
-def _worth(leaf: Leaf) -> str:
+def _learnable_condition(leaf: ValueField) -> str:
     """Return the condition under which a field pair can be learned from; empty if never."""
     if leaf.role is Role.OFFSET and leaf.name not in _POSITIONS:
         return ""
@@ -125,78 +129,78 @@ def _worth(leaf: Leaf) -> str:
 
 
 @dataclass(slots=True)
-class _Lesson:
+class _ResponsePair:
     """A captured and a live response to learn from."""
 
     api: Api
     request: Mapping[str, Any]
     version: int
-    world: World
+    ids: IdMap
     step: int
     scope: Scope = field(init=False)
     _counts: dict[tuple[Any, int | None], int] | None = None
 
     def __post_init__(self) -> None:
-        node = plan(self.api.request, self.version, _ROOT)
+        node = layout_of(self.api.request, self.version, _ROOT)
         self.scope = Scope().inside(node, self.request)
 
-    def take(self, ours: Place, theirs: Place) -> None:
+    def learn_field(self, ours: FieldValue, theirs: FieldValue) -> None:
         """Learn from a field that both responses have."""
-        take = _TAKE.get(ours.role)
+        take = _LEARN_METHODS.get(ours.role)
         if take is not None:
             take(self, ours, theirs)
 
     def finish(self, captured: Mapping[str, Any], live: Mapping[str, Any]) -> None:
         """Learn from the responses as a whole."""
         if self.api.name == "EndTxn" and not live.get("error_code"):
-            self.world.ended += 1
+            self.ids.ended_transactions += 1
         if captured.get("producer_id", -1) >= 0 and "producer_id" not in live:
             # EndTxn before v5: the target keeps the epoch it has.
             sent = self.request["producer_id"], self.request["producer_epoch"]
-            self.world.producers.learn((captured["producer_id"], captured["producer_epoch"]), sent)
+            self.ids.producers.learn((captured["producer_id"], captured["producer_epoch"]), sent)
 
-    def member(self, ours: Place, theirs: Place) -> None:
+    def member(self, ours: FieldValue, theirs: FieldValue) -> None:
         if ours.path == "member_id":
-            self.world.members.learn(ours.scope.group or "", ours.value, theirs.value)
+            self.ids.members.learn(ours.scope.group or "", ours.value, theirs.value)
 
-    def turn(self, ours: Place, theirs: Place) -> None:
+    def generation(self, ours: FieldValue, theirs: FieldValue) -> None:
         if "." not in ours.path:
             group, member = ours.scope.group or "", ours.scope.member or ""
-            self.world.members.learn_turn(group, member, ours.value, theirs.value)
+            self.ids.members.learn_generation(group, member, ours.value, theirs.value)
 
-    def producer(self, ours: Place, theirs: Place) -> None:
+    def producer(self, ours: FieldValue, theirs: FieldValue) -> None:
         if "." not in ours.path:
             epoch = ours.path.removesuffix("id") + "epoch"
-            self.world.producers.learn(
+            self.ids.producers.learn(
                 (ours.value, ours.parent[epoch]), (theirs.value, theirs.parent[epoch])
             )
 
-    def given(self, ours: Place, theirs: Place) -> None:
+    def opaque(self, ours: FieldValue, theirs: FieldValue) -> None:
         if ours.value and theirs.value:
-            self.world.give(ours.role, ours.value, theirs.value)
+            self.ids.learn_opaque(ours.role, ours.value, theirs.value)
 
-    def epoch(self, ours: Place, theirs: Place) -> None:
-        topic, partition = self.world.topic_of(ours.scope), ours.scope.partition
+    def epoch(self, ours: FieldValue, theirs: FieldValue) -> None:
+        topic, partition = self.ids.topic_of(ours.scope), ours.scope.partition
         if topic is not None and partition is not None:
-            self.world.learn_epoch(topic, partition, ours.value, theirs.value)
+            self.ids.learn_epoch(topic, partition, ours.value, theirs.value)
 
-    def offset(self, ours: Place, theirs: Place) -> None:
-        topic, partition = self.world.topic_of(ours.scope), ours.scope.partition
+    def offset(self, ours: FieldValue, theirs: FieldValue) -> None:
+        topic, partition = self.ids.topic_of(ours.scope), ours.scope.partition
         if topic is None or partition is None:
             return
-        offsets = self.world.offsets
+        offsets = self.ids.offsets
         if ours.field.name == "base_offset":
             count = self._count(theirs.scope)
-            offsets.log(topic, partition).append(ours.value, theirs.value, count, self.step)
-        elif not offsets.knows(topic, partition, ours.value):
+            offsets.log(topic, partition).learn_appended(ours.value, theirs.value, count, self.step)
+        elif not offsets.is_mapped(topic, partition, ours.value):
             offsets.learn(topic, partition, ours.value, theirs.value)
 
-    def records(self, ours: Place, theirs: Place) -> None:
-        topic, partition = self.world.topic_of(ours.scope), ours.scope.partition
+    def records(self, ours: FieldValue, theirs: FieldValue) -> None:
+        topic, partition = self.ids.topic_of(ours.scope), ours.scope.partition
         if topic is not None and partition is not None:
-            log = self.world.offsets.log(topic, partition)
-            for start, other, length in same_records(ours.value, theirs.value):
-                log.meet(start, other, length)
+            log = self.ids.offsets.log(topic, partition)
+            for start, other, length in match_records(ours.value, theirs.value):
+                log.learn_fetched(start, other, length)
 
     def _count(self, scope: Scope) -> int:
         """Return the number of records sent to a partition."""
@@ -210,16 +214,16 @@ class _Lesson:
         return self._counts.get((scope.topic or scope.topic_id, scope.partition), 0)
 
 
-_TAKE: dict[Role, Callable[[_Lesson, Place, Place], None]] = {
-    Role.MEMBER: _Lesson.member,
-    Role.GENERATION: _Lesson.turn,
-    Role.MEMBER_EPOCH: _Lesson.turn,
-    Role.PRODUCER_ID: _Lesson.producer,
-    Role.LEADER_EPOCH: _Lesson.epoch,
-    Role.OFFSET: _Lesson.offset,
-    Role.RECORDS: _Lesson.records,
-    **dict.fromkeys(GIVEN, _Lesson.given),
+_LEARN_METHODS: dict[Role, Callable[[_ResponsePair, FieldValue, FieldValue], None]] = {
+    Role.MEMBER: _ResponsePair.member,
+    Role.GENERATION: _ResponsePair.generation,
+    Role.MEMBER_EPOCH: _ResponsePair.generation,
+    Role.PRODUCER_ID: _ResponsePair.producer,
+    Role.LEADER_EPOCH: _ResponsePair.epoch,
+    Role.OFFSET: _ResponsePair.offset,
+    Role.RECORDS: _ResponsePair.records,
+    **dict.fromkeys(OPAQUE_ROLES, _ResponsePair.opaque),
 }
 
-LEARNED = frozenset(_TAKE)
+LEARNED = frozenset(_LEARN_METHODS)
 """The roles of the fields that are learned from."""

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-MOST_TURNS = 64
+MAX_GENERATIONS = 64
 """Generations or epochs kept for each member."""
 
 
 @dataclass(slots=True)
-class _Turns:
+class _Generations:
     """Mapping of one member's generations or epochs, in one direction."""
 
     known: dict[int, int] = field(default_factory=dict)
 
-    def learn(self, turn: int, other: int) -> None:
-        self.known.pop(turn, None)
-        self.known[turn] = other
-        if len(self.known) > MOST_TURNS:
+    def learn(self, generation: int, other: int) -> None:
+        self.known.pop(generation, None)
+        self.known[generation] = other
+        if len(self.known) > MAX_GENERATIONS:
             del self.known[next(iter(self.known))]
 
 
-class Members:
+class MemberMap:
     """Members of a run, in both directions, by the captured names of their groups."""
 
     def __init__(self) -> None:
         self._live: dict[tuple[str, str], str] = {}
         self._captured: dict[tuple[str, str], str] = {}
-        self._turns: dict[tuple[str, str], _Turns] = {}
-        self._captured_turns: dict[tuple[str, str], _Turns] = {}
+        self._live_generations: dict[tuple[str, str], _Generations] = {}
+        self._captured_generations: dict[tuple[str, str], _Generations] = {}
 
     def learn(self, group: str, captured: str, live: str) -> None:
         """Learn the id that the target gave to a member."""
@@ -48,36 +48,44 @@ class Members:
         """Return the captured id of a member."""
         return self._captured.get((group, member), member)
 
-    def learn_turn(self, group: str, member: str, captured: int, live: int) -> None:
+    def learn_generation(self, group: str, member: str, captured: int, live: int) -> None:
         """Learn the live generation or epoch of a member, given by its captured id."""
         if min(captured, live) > 0:
             for key in ((group, member), (group, "")):
-                self._turns.setdefault(key, _Turns()).learn(captured, live)
-                self._captured_turns.setdefault(key, _Turns()).learn(live, captured)
+                self._live_generations.setdefault(key, _Generations()).learn(captured, live)
+                self._captured_generations.setdefault(key, _Generations()).learn(live, captured)
 
-    def learn_next_turn(self, group: str, member: str, live: int) -> None:
+    def learn_next_generation(self, group: str, member: str, live: int) -> None:
         """Learn a live generation whose captured one is in no response: it is the next one."""
-        known = self._turns.get((group, member))
+        known = self._live_generations.get((group, member))
         if known is not None and known.known:
-            self.learn_turn(group, member, max(known.known) + 1, live)
+            self.learn_generation(group, member, max(known.known) + 1, live)
 
-    def turn(self, group: str, member: str, captured: int) -> int:
+    def live_generation(self, group: str, member: str, captured: int) -> int:
         """
         Return the live generation or epoch.
 
         For an unknown one this is the member's newest. 0 and negative values are no epochs, but
         mean that a member joins, leaves or is none; they are returned as they are.
         """
-        return captured if captured <= 0 else _turn(self._turns, group, member, captured)
+        return (
+            captured
+            if captured <= 0
+            else _find_generation(self._live_generations, group, member, captured)
+        )
 
-    def captured_turn(self, group: str, member: str, live: int) -> int:
+    def captured_generation(self, group: str, member: str, live: int) -> int:
         """Return the captured generation or epoch."""
-        return live if live <= 0 else _turn(self._captured_turns, group, member, live)
+        return (
+            live if live <= 0 else _find_generation(self._captured_generations, group, member, live)
+        )
 
 
-def _turn(known: dict[tuple[str, str], _Turns], group: str, member: str, turn: int) -> int:
+def _find_generation(
+    known: dict[tuple[str, str], _Generations], group: str, member: str, generation: int
+) -> int:
     turns = known.get((group, member)) or known.get((group, ""))
     if turns is None:
-        return turn
-    found = turns.known.get(turn)
+        return generation
+    found = turns.known.get(generation)
     return next(reversed(turns.known.values())) if found is None else found

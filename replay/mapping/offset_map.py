@@ -13,29 +13,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from replay.mapping.appended_ranges import Appended
+from replay.mapping.appended_ranges import AppendedRecords
 from replay.model.offset_ranges import Range
 
 Policy = Literal["kept", "earliest", "latest"]
 
-NEVER = (1 << 63) - 1
+NO_OFFSET = (1 << 63) - 1
 """An offset that means "none", as negative ones do."""
 
-MOST_STRETCHES = 1 << 16
+MAX_STRETCHES = 1 << 16
 """Maximum number of stretches of a partition; beyond it the older half is dropped."""
 
 TRANSLATED, COUNTED = "translated", "counted"
 
 
 @dataclass(slots=True)
-class _Side:
+class _Direction:
     """Stretches by their start on one side: their start on the other side, and their length."""
 
     starts: list[int] = field(default_factory=list)
     stretches: list[tuple[int, int]] = field(default_factory=list)
 
     def learn(self, start: int, other: int, count: int) -> None:
-        if not count and self.holds(start):
+        if not count and self.has_record(start):
             return  # a record's offset is more reliable than a mere position
         if self.starts:
             begin, (there, known) = self.starts[-1], self.stretches[-1]
@@ -55,11 +55,11 @@ class _Side:
             at += 1
             self.starts.insert(at, start)
             self.stretches.insert(at, (other, count))
-        self._absorb(at)
-        if len(self.starts) > MOST_STRETCHES:
-            del self.starts[: MOST_STRETCHES // 2], self.stretches[: MOST_STRETCHES // 2]
+        self._merge_following(at)
+        if len(self.starts) > MAX_STRETCHES:
+            del self.starts[: MAX_STRETCHES // 2], self.stretches[: MAX_STRETCHES // 2]
 
-    def _absorb(self, at: int) -> None:
+    def _merge_following(self, at: int) -> None:
         """Merge a stretch with those that continue it, and drop positions that it disproves."""
         while at + 1 < len(self.starts):
             begin, (there, known) = self.starts[at], self.stretches[at]
@@ -82,12 +82,12 @@ class _Side:
             return None
         return other + distance, TRANSLATED if 0 <= distance <= count else COUNTED
 
-    def holds(self, offset: int) -> bool:
+    def has_record(self, offset: int) -> bool:
         """Return whether a known record is at an offset."""
         at = bisect_right(self.starts, offset) - 1
         return at >= 0 and offset - self.starts[at] < self.stretches[at][1]
 
-    def held(self, start: int, end: int) -> Iterator[Range]:
+    def record_ranges(self, start: int, end: int) -> Iterator[Range]:
         """Yield the parts of a range that known records cover."""
         at = max(bisect_right(self.starts, start) - 1, 0)
         while at < len(self.starts) and self.starts[at] < end:
@@ -99,7 +99,7 @@ class _Side:
 
 
 @dataclass(slots=True)
-class Log:
+class PartitionOffsets:
     """
     The offset mapping of a partition.
 
@@ -110,10 +110,10 @@ class Log:
         appended: The records that the replay appended.
     """
 
-    live: _Side = field(default_factory=_Side)
-    captured: _Side = field(default_factory=_Side)
+    live: _Direction = field(default_factory=_Direction)
+    captured: _Direction = field(default_factory=_Direction)
     bounds: dict[str, int] = field(default_factory=dict)
-    appended: Appended = field(default_factory=Appended)
+    appended: AppendedRecords = field(default_factory=AppendedRecords)
 
     def ends_before(self, captured: int, live: int) -> bool:
         """Return whether no stretch begins later: then records can be learned in one run."""
@@ -125,12 +125,12 @@ class Log:
         self.live.learn(captured, live, count)
         self.captured.learn(live, captured, count)
 
-    def append(self, captured: int, live: int, count: int, step: int) -> None:
+    def learn_appended(self, captured: int, live: int, count: int, step: int) -> None:
         """Learn where a step, or several consecutive ones, appended a number of records."""
         self.learn(captured, live, count)
         self.appended.add(captured, live, count, step)
 
-    def meet(self, captured: int, live: int, count: int) -> None:
+    def learn_fetched(self, captured: int, live: int, count: int) -> None:
         """Learn from equal records in two responses, unless the append gave another live offset."""
         known = self.appended.live_at(captured)
         if known is None or known == live:
@@ -138,7 +138,7 @@ class Log:
 
     def captured_offset(self, live: int) -> int:
         """Return the captured offset for a live one."""
-        found = self.captured.find(live) if 0 <= live < NEVER else None
+        found = self.captured.find(live) if 0 <= live < NO_OFFSET else None
         return live if found is None else found[0]
 
     def live_offset(self, captured: int) -> int:
@@ -147,7 +147,7 @@ class Log:
         return captured if found is None else found[0]
 
 
-class Offsets:
+class OffsetMap:
     """
     The offset mapping of all partitions, by captured topic names.
 
@@ -158,29 +158,29 @@ class Offsets:
 
     def __init__(self, policy: Policy = "kept") -> None:
         self.policy = policy
-        self._logs: dict[tuple[str, int], Log] = {}
+        self._logs: dict[tuple[str, int], PartitionOffsets] = {}
 
     def learn(self, topic: str, partition: int, captured: int, live: int, count: int = 0) -> None:
         """Learn the captured and the live offset of a number of records; 0 for a mere position."""
-        if min(captured, live) < 0 or NEVER in (captured, live):
+        if min(captured, live) < 0 or NO_OFFSET in (captured, live):
             return
         self.log(topic, partition).learn(captured, live, count)
 
-    def log(self, topic: str, partition: int) -> Log:
+    def log(self, topic: str, partition: int) -> PartitionOffsets:
         """Return the mapping of a partition."""
-        return self._logs.setdefault((topic, partition), Log())
+        return self._logs.setdefault((topic, partition), PartitionOffsets())
 
-    def logs(self) -> Iterator[tuple[tuple[str, int], Log]]:
+    def logs(self) -> Iterator[tuple[tuple[str, int], PartitionOffsets]]:
         """Yield captured topic and number of each partition, with its mapping."""
         yield from self._logs.items()
 
-    def know(self, topic: str, partition: int, earliest: int, latest: int) -> None:
+    def set_bounds(self, topic: str, partition: int, earliest: int, latest: int) -> None:
         """Store the live start and end offset of a partition, for the policies."""
         self.log(topic, partition).bounds = {"earliest": earliest, "latest": latest}
 
     def live(self, topic: str, partition: int, offset: int) -> tuple[int, str]:
         """Return the live offset, and how it was found."""
-        if offset < 0 or offset == NEVER:
+        if offset < 0 or offset == NO_OFFSET:
             return offset, ""
         log = self._logs.get((topic, partition))
         if log is None:
@@ -197,7 +197,7 @@ class Offsets:
         log = self._logs.get((topic, partition))
         return offset if log is None else log.captured_offset(offset)
 
-    def knows(self, topic: str, partition: int, offset: int) -> bool:
+    def is_mapped(self, topic: str, partition: int, offset: int) -> bool:
         """Return whether a captured offset lies in a stretch of records that both sides have."""
         log = self._logs.get((topic, partition))
         found = log.live.find(offset) if log else None
@@ -206,4 +206,4 @@ class Offsets:
     def has_record(self, topic: str, partition: int, offset: int) -> bool:
         """Return whether a record that both sides have is at a captured offset."""
         log = self._logs.get((topic, partition))
-        return log is not None and log.live.holds(offset)
+        return log is not None and log.live.has_record(offset)

@@ -11,7 +11,7 @@ from replay.plan.sequence_gaps import SEQUENCES, Holes, Written
 
 
 @dataclass(slots=True)
-class _Side:
+class _Direction:
     """One direction: id -> its epochs, and (id, epoch) -> those of the other side."""
 
     epochs: dict[int, list[int]] = field(default_factory=dict)
@@ -32,28 +32,28 @@ class _Side:
         return other_id, other if epoch is None else max(other + epoch - epochs[at], 0)
 
 
-class Producers:
+class ProducerMap:
     """
     Producers of a run, in both directions.
 
     Attributes:
-        age: Incremented whenever the mapping changes.
+        revision: Incremented whenever the mapping changes.
         holes: Holes in the captured sequences.
     """
 
     def __init__(self) -> None:
-        self.age = 0
+        self.revision = 0
         self.holes: Mapping[Written, Holes] = MappingProxyType({})
         self._missing: dict[Written, int] = {}
-        self._live = _Side()
-        self._captured = _Side()
-        self._firsts: dict[Written, int] = {}
-        self._nexts: dict[tuple[tuple[int, int] | None, str, int], int] = {}
+        self._live = _Direction()
+        self._captured = _Direction()
+        self._first_sequences: dict[Written, int] = {}
+        self._next_sequences: dict[tuple[tuple[int, int] | None, str, int], int] = {}
 
     def learn(self, captured: tuple[int, int], live: tuple[int, int]) -> None:
         """Learn the live producer (id, epoch) of a captured one."""
         if min(captured[0], live[0]) >= 0:
-            self.age += 1
+            self.revision += 1
             self._live.learn(captured, live)
             self._captured.learn(live, captured)
 
@@ -92,20 +92,20 @@ class Producers:
             missing = self.holes[key].before(sequence)
             if self._missing.get(key, 0) != missing:
                 self._missing[key] = missing
-                self.age += 1
+                self.revision += 1
             sequence = (sequence - missing) % SEQUENCES
-        if key not in self._firsts:
-            due = self._nexts.get((self.live(*producer), topic, partition), 0)
-            self._firsts[key] = (sequence - due) % SEQUENCES
-        return (sequence - self._firsts[key]) % SEQUENCES
+        if key not in self._first_sequences:
+            due = self._next_sequences.get((self.live(*producer), topic, partition), 0)
+            self._first_sequences[key] = (sequence - due) % SEQUENCES
+        return (sequence - self._first_sequences[key]) % SEQUENCES
 
-    def wrote(
+    def record_written(
         self, live: tuple[int, int], topic: str, partition: int, sequence: int, records: int
     ) -> None:
         """Note how far a live producer has come in a partition."""
         key, following = (live, topic, partition), sequence + records
-        if (following - self._nexts.get(key, 0)) % SEQUENCES < SEQUENCES // 2:
-            self._nexts[key] = following % SEQUENCES
+        if (following - self._next_sequences.get(key, 0)) % SEQUENCES < SEQUENCES // 2:
+            self._next_sequences[key] = following % SEQUENCES
 
     def captured_sequence(
         self, producer: tuple[int, int], topic: str, partition: int, sequence: int
@@ -114,5 +114,5 @@ class Producers:
         if sequence < 0:
             return sequence
         key = (*producer, topic, partition)
-        captured = (sequence + self._firsts.get(key, 0)) % SEQUENCES
+        captured = (sequence + self._first_sequences.get(key, 0)) % SEQUENCES
         return self.holes[key].with_missing(captured) if key in self.holes else captured

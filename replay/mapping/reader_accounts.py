@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 from replay.model.offset_ranges import Range, Ranges
 
-MOST_POLLS = 64
+MAX_POLLS = 64
 """Of one reader and log, of which is remembered that they brought less than there was."""
 
-MOST_RANGES = 4096
+MAX_RANGES = 4096
 """Of one reader and log; beyond, small gaps are taken for filled, and debts forgotten."""
 
-Log = tuple[str, int]
+TopicPartition = tuple[str, int]
 """Captured topic and number of the partition."""
 
 
-class Given(NamedTuple):
+class ReturnedRecords(NamedTuple):
     """
     What an answer brings of a partition, in captured offsets, without control records.
 
@@ -33,14 +33,14 @@ class Given(NamedTuple):
         partition: Its number.
         captured: What the captured answer has.
         live: What that of the target has.
-        bound: Behind what the target, by its own words, had to give; see `bounds`. Or 0.
+        readable_end: Behind what the target, by its own words, had to give; see `bounds`. Or 0.
     """
 
     topic: str
     partition: int
     captured: Ranges
     live: Ranges
-    bound: int = 0
+    readable_end: int = 0
 
 
 class Poll(NamedTuple):
@@ -49,82 +49,84 @@ class Poll(NamedTuple):
 
     Attributes:
         start: The first offset that it asked for or was given, in the capture.
-        lacks: What it was to bring.
+        missing: What it was to bring.
         step: Which it was.
     """
 
     start: int
-    lacks: Ranges
+    missing: Ranges
     step: int
 
 
 @dataclass(slots=True)
-class Account:
+class ReaderAccount:
     """
     One reader of one log.
 
     Attributes:
         log: Of which partition.
-        given: What the target gave it.
-        owed: What it was given in the capture, and not by the target.
+        returned: What the target gave it.
+        missing: What it was given in the capture, and not by the target.
         polls: Those by which the target may have withheld some of that.
     """
 
-    log: Log
+    log: TopicPartition
 
-    given: Ranges = field(default_factory=Ranges)
-    owed: Ranges = field(default_factory=Ranges)
+    returned: Ranges = field(default_factory=Ranges)
+    missing: Ranges = field(default_factory=Ranges)
     polls: list[Poll] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list)
     _steps: list[int] = field(default_factory=list)
 
-    def note(self, step: int, given: Given) -> None:
+    def record(self, step: int, returned: ReturnedRecords) -> None:
         """Take over what both answers to a step bring."""
-        captured, live = given.captured, given.live
+        captured, live = returned.captured, returned.live
         for each in live:
-            self.given.add(*each)
-            self.owed.remove(*each)
+            self.returned.add(*each)
+            self.missing.remove(*each)
         for each in captured:
-            for lack in self.given.lacks(*each):
-                if len(self.owed) < MOST_RANGES:
-                    self._owe(lack, step)
+            for lack in self.returned.missing(*each):
+                if len(self.missing) < MAX_RANGES:
+                    self._add_missing(lack, step)
         if len(captured):
             # What lies between captured records is no record: no gap to be remembered.
-            for gap in captured.lacks(captured.start, captured.end):
-                if any(self.given.within(gap.start - 1, gap.start)):
-                    self.given.add(*gap)
-        if len(self.given) > MOST_RANGES:
-            self.given.thin_out(MOST_RANGES // 2)
-        self._note_poll(step, given)
+            for gap in captured.missing(captured.start, captured.end):
+                if any(self.returned.within(gap.start - 1, gap.start)):
+                    self.returned.add(*gap)
+        if len(self.returned) > MAX_RANGES:
+            self.returned.thin_out(MAX_RANGES // 2)
+        self._record_poll(step, returned)
 
-    def _note_poll(self, step: int, given: Given) -> None:
-        if not len(given.captured):
+    def _record_poll(self, step: int, returned: ReturnedRecords) -> None:
+        if not len(returned.captured):
             return
-        start = given.live.start if len(given.live) else given.captured.start
-        end = given.live.end if len(given.live) else start
+        start = returned.live.start if len(returned.live) else returned.captured.start
+        end = returned.live.end if len(returned.live) else start
         lacks = Ranges(
-            part for each in given.captured.within(end, given.bound) for part in self._owed(each)
+            part
+            for each in returned.captured.within(end, returned.readable_end)
+            for part in self._missing_in(each)
         )
         if not len(lacks):
             return
-        if len(self.polls) >= MOST_POLLS:
-            self.polls = [poll for poll in self.polls if any(map(self._owes, poll.lacks))]
-        if len(self.polls) < MOST_POLLS:
+        if len(self.polls) >= MAX_POLLS:
+            self.polls = [poll for poll in self.polls if any(map(self._is_missing, poll.missing))]
+        if len(self.polls) < MAX_POLLS:
             self.polls.append(Poll(start, lacks, step))
 
-    def _owed(self, offsets: Range) -> Iterator[Range]:
-        return self.owed.within(*offsets)
+    def _missing_in(self, offsets: Range) -> Iterator[Range]:
+        return self.missing.within(*offsets)
 
-    def _owes(self, offsets: Range) -> bool:
-        return any(self._owed(offsets))
+    def _is_missing(self, offsets: Range) -> bool:
+        return any(self._missing_in(offsets))
 
-    def _owe(self, lack: Range, step: int) -> None:
-        if not len(self.owed):
+    def _add_missing(self, lack: Range, step: int) -> None:
+        if not len(self.missing):
             self._starts.clear()
             self._steps.clear()
-        self.owed.add(*lack)
+        self.missing.add(*lack)
         at = bisect_right(self._starts, lack.start)
-        if len(self._starts) < MOST_RANGES and (not at or self._starts[at - 1] != lack.start):
+        if len(self._starts) < MAX_RANGES and (not at or self._starts[at - 1] != lack.start):
             self._starts.insert(at, lack.start)
             self._steps.insert(at, step)
 
@@ -133,24 +135,24 @@ class Account:
         return self._steps[max(bisect_right(self._starts, offset) - 1, 0)]
 
 
-class Readers:
+class ReaderAccounts:
     """The accounts of all readers: a connection, or for shared records the group."""
 
     def __init__(self) -> None:
-        self._accounts: dict[tuple[Hashable, Log], Account] = {}
+        self._accounts: dict[tuple[Hashable, TopicPartition], ReaderAccount] = {}
 
-    def note(self, reader: Hashable, step: int, given: Given) -> None:
+    def record(self, reader: Hashable, step: int, returned: ReturnedRecords) -> None:
         """Take over what both answers to a step bring of a partition."""
-        if not len(given.captured) and not len(given.live):
+        if not len(returned.captured) and not len(returned.live):
             return
-        log = given.topic, given.partition
-        account = self._accounts.setdefault((reader, log), Account(log))
-        account.note(step, given)
+        log = returned.topic, returned.partition
+        account = self._accounts.setdefault((reader, log), ReaderAccount(log))
+        account.record(step, returned)
 
-    def logs(self) -> Iterator[Log]:
+    def logs(self) -> Iterator[TopicPartition]:
         """Yield the logs of which somebody reads."""
         yield from {log for _, log in self._accounts}
 
-    def owing(self) -> Iterator[Account]:
+    def with_missing(self) -> Iterator[ReaderAccount]:
         """Yield the accounts of readers that lack records."""
-        return (each for each in self._accounts.values() if len(each.owed))
+        return (each for each in self._accounts.values() if len(each.missing))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
-from replay.model.kafka_enums import INTERNAL
+from replay.model.kafka_enums import INTERNAL_TOPICS
 
 NO_ID = UUID(int=0)
 
@@ -18,7 +18,7 @@ ANY = "*"
 """The wildcard for all names in ACLs."""
 
 
-class Names:
+class NameMap:
     """
     Name mapping of a run, in both directions.
 
@@ -39,27 +39,27 @@ class Names:
         self._back = {new: old for old, new in reversed(self._topics.items())}
 
     @property
-    def changes(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether any name changes."""
         return bool(self.prefix or self._topics)
 
     def topic(self, name: str) -> str:
         """Return the live name of a topic."""
-        if not name or name in INTERNAL or name == ANY:
+        if not name or name in INTERNAL_TOPICS or name == ANY:
             return name
         return self._topics.get(name) or self.prefix + name
 
     def captured_topic(self, name: str) -> str:
         """Return the captured name of a live topic."""
-        if not name or name in INTERNAL or name == ANY:
+        if not name or name in INTERNAL_TOPICS or name == ANY:
             return name
         return self._back.get(name) or name.removeprefix(self.prefix)
 
-    def other(self, name: str) -> str:
+    def prefixed(self, name: str) -> str:
         """Return the live name of a group or transactional id."""
         return self.prefix + name if name and name != ANY else name
 
-    def captured_other(self, name: str) -> str:
+    def unprefixed(self, name: str) -> str:
         """Return the captured name of a live group or transactional id."""
         return name.removeprefix(self.prefix) if name else name
 
@@ -79,7 +79,7 @@ class Names:
         return anchor + pattern[len(start) : -1]
 
 
-class Topics(Protocol):
+class TopicDirectory(Protocol):
     """A directory of topic ids, such as a `Topology` of the target."""
 
     def topic_id(self, name: str) -> UUID | None:
@@ -95,10 +95,10 @@ class TopicIds:
     Topic ids of the capture or the target, as learned from messages; the newest wins.
 
     Attributes:
-        further: Another directory: first choice for ids, fallback for names.
+        directory: Another directory: first choice for ids, fallback for names.
     """
 
-    further: Topics | None = None
+    directory: TopicDirectory | None = None
     _ids: dict[str, UUID] = field(default_factory=dict)
     _names: dict[UUID, str] = field(default_factory=dict)
 
@@ -110,13 +110,13 @@ class TopicIds:
 
     def topic_id(self, name: str) -> UUID | None:
         """Return the id of a topic, or None."""
-        found = self.further.topic_id(name) if self.further else None
+        found = self.directory.topic_id(name) if self.directory else None
         return self._ids.get(name) if found is None else found
 
     def topic_name(self, topic_id: UUID) -> str | None:
         """Return the name of a topic id, or None."""
         known = self._names.get(topic_id)
-        return self.further.topic_name(topic_id) if known is None and self.further else known
+        return self.directory.topic_name(topic_id) if known is None and self.directory else known
 
 
 def share_key(key: str, group: Callable[[str], str], topic: Callable[[UUID], UUID]) -> str:

@@ -10,114 +10,114 @@ from replay.mapping.id_state import IdState
 from replay.mapping.resource_names import NO_ID, share_key
 from replay.model.kafka_enums import (
     BROKER,
-    COORDINATED,
+    COORDINATOR_TYPES,
     GROUP,
-    RESOURCES,
+    RESOURCE_TYPES,
     SHARE,
     TOPIC,
     TRANSACTION,
 )
 
 
-class ToCaptured:
+class CapturedMapping:
     """From the target to the capture; a value that nothing stands for stays as it is."""
 
-    def __init__(self, world: IdState) -> None:
-        self._world = world
+    def __init__(self, ids: IdState) -> None:
+        self._ids = ids
 
     def topic(self, name: str, scope: Scope) -> str:
         """Return the captured name of a topic."""
-        return self._world.names.captured_topic(name)
+        return self._ids.names.captured_topic(name)
 
     def topic_id(self, topic_id: UUID, scope: Scope) -> UUID:
         """Find the id by the topic's name."""
         if topic_id == NO_ID:
             return topic_id
-        name = self._world.live_topics.topic_name(topic_id)
-        captured = self._world.names.captured_topic(name) if name else None
-        return (captured and self._world.captured_topics.topic_id(captured)) or topic_id
+        name = self._ids.live_topics.topic_name(topic_id)
+        captured = self._ids.names.captured_topic(name) if name else None
+        return (captured and self._ids.captured_topics.topic_id(captured)) or topic_id
 
     def topic_pattern(self, pattern: str, scope: Scope) -> str:
         """Return the regular expression for the captured names."""
-        return self._world.names.captured_pattern(pattern)
+        return self._ids.names.captured_pattern(pattern)
 
     def group(self, name: str, scope: Scope) -> str:
         """Return the captured name of a group."""
-        return self._world.names.captured_other(name)
+        return self._ids.names.unprefixed(name)
 
     def transactional_id(self, name: str, scope: Scope) -> str:
         """Return the captured transactional id."""
-        return self._world.names.captured_other(name)
+        return self._ids.names.unprefixed(name)
 
     def transactional_id_pattern(self, pattern: str, scope: Scope) -> str:
         """Return the regular expression for the captured names."""
-        return self._world.names.captured_pattern(pattern)
+        return self._ids.names.captured_pattern(pattern)
 
     def coordinator_key(self, key: str, scope: Scope) -> str:
         """Return what the capture calls what a coordinator was looked for."""
-        names = self._world.names
-        if COORDINATED.get(scope.kind or 0) != SHARE:
-            return names.captured_other(key)
-        return share_key(key, names.captured_other, lambda each: self.topic_id(each, scope))
+        names = self._ids.names
+        if COORDINATOR_TYPES.get(scope.kind or 0) != SHARE:
+            return names.unprefixed(key)
+        return share_key(key, names.unprefixed, lambda each: self.topic_id(each, scope))
 
     def resource(self, name: str, scope: Scope) -> str:
         """Return what the capture calls a resource."""
-        kind = RESOURCES.get(scope.kind or 0)
+        kind = RESOURCE_TYPES.get(scope.kind or 0)
         if kind == TOPIC:
-            return self._world.names.captured_topic(name)
+            return self._ids.names.captured_topic(name)
         if kind == BROKER and name.isdecimal():
-            return str(self._world.brokers.captured(int(name)))
-        return self._world.names.captured_other(name) if kind in (GROUP, TRANSACTION) else name
+            return str(self._ids.brokers.captured(int(name)))
+        return self._ids.names.unprefixed(name) if kind in (GROUP, TRANSACTION) else name
 
     def broker_id(self, node: int, scope: Scope) -> int:
         """Return the captured broker that one stands for."""
-        return self._world.brokers.captured(node)
+        return self._ids.brokers.captured(node)
 
     def leader_epoch(self, epoch: int, scope: Scope) -> int:
         """Return the captured epoch that one stands for."""
-        place = self._world.topic_of(scope), scope.partition, epoch
-        return self._world.captured_epochs.get(place, epoch)
+        place = self._ids.topic_of(scope), scope.partition, epoch
+        return self._ids.captured_leader_epochs.get(place, epoch)
 
     fetched_epoch = leader_epoch
 
     def offset(self, offset: int, scope: Scope) -> int:
         """Translate an offset of a partition."""
-        topic = self._world.topic_of(scope)
+        topic = self._ids.topic_of(scope)
         if topic is None or scope.partition is None:
             return offset
-        return self._world.offsets.captured(topic, scope.partition, offset)
+        return self._ids.offsets.captured(topic, scope.partition, offset)
 
     def producer_id(self, producer_id: int, scope: Scope) -> int:
         """Return the captured id that one stands for."""
-        found = self._world.producers.captured(producer_id, None)
+        found = self._ids.producers.captured(producer_id, None)
         return found[0] if found else producer_id
 
     def producer_epoch(self, epoch: int, scope: Scope) -> int:
         """Return the captured epoch that one of a captured producer stands for."""
         if scope.producer_id is None:
             return epoch
-        return self._world.producers.captured_epoch(scope.producer_id, epoch)
+        return self._ids.producers.captured_epoch(scope.producer_id, epoch)
 
     def sequence(self, sequence: int, scope: Scope) -> int:
         """Return the captured sequence of a captured producer."""
-        topic, partition = self._world.topic_of(scope), scope.partition
+        topic, partition = self._ids.topic_of(scope), scope.partition
         producer_id, epoch = scope.producer_id, scope.producer_epoch
         if topic is None or partition is None or producer_id is None or epoch is None:
             return sequence
-        producers = self._world.producers
+        producers = self._ids.producers
         return producers.captured_sequence((producer_id, epoch), topic, partition, sequence)
 
     def member(self, member: str, scope: Scope) -> str:
         """Return the captured id of a member."""
-        return self._world.members.captured(scope.group or "", member)
+        return self._ids.members.captured(scope.group or "", member)
 
     def generation(self, generation: int, scope: Scope) -> int:
         """Return the captured generation that one stands for."""
         group, member = scope.group or "", scope.member or ""
-        return self._world.members.captured_turn(group, member, generation)
+        return self._ids.members.captured_generation(group, member, generation)
 
     member_epoch = generation
 
-    def given(self, role: Role, value: Any) -> Any:
+    def opaque(self, role: Role, value: Any) -> Any:
         """Return what was captured where the target gave this."""
-        return self._world.taken.get((role, value), value)
+        return self._ids.opaque_captured.get((role, value), value)

@@ -12,14 +12,14 @@ from construct import Container
 from dissector.protocol.api import Api
 from dissector.protocol.compiled import UNKNOWN_TAGS
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
-from dissector.protocol.schema import Field, Schema, split
-from replay.fields.batch_rewriter import upgraded
+from dissector.protocol.schema import Field, Schema, split_tagged
+from replay.fields.batch_rewriter import to_record_batch
 from replay.fields.field_layout import Role
-from replay.fields.roles import role_of, title
-from replay.mapping.resource_names import NO_ID, Topics
+from replay.fields.roles import path_prefix, role_of
+from replay.mapping.resource_names import NO_ID, TopicDirectory
 from replay.mapping.version_table import BATCHES_FROM, EMPTY_MEANS_ALL, FOLDS, LISTS, NO_LOSS, Fold
 from replay.model.outcome import Change
-from replay.model.refusal import Refused
+from replay.model.refusal import RewriteError
 
 DROPPED = "dropped"
 """The rule by which a value was left out that the version has no room for."""
@@ -32,7 +32,7 @@ _NO_OLD_PRODUCE, _FIRST_WITH_BATCHES = 12, 3
 """Kafka 4 offers Produce from v0 on, for librdkafka's sake; it takes v3 and newer (KAFKA-18659)."""
 
 
-def negotiated(found: Api, captured: int, offered: Mapping[int, tuple[int, int]]) -> int | None:
+def choose_version(found: Api, captured: int, offered: Mapping[int, tuple[int, int]]) -> int | None:
     """
     Return the version to ask a target in.
 
@@ -51,10 +51,10 @@ def negotiated(found: Api, captured: int, offered: Mapping[int, tuple[int, int]]
     low, high = offered.get(found.key, (0, -1))
     if found.key == PRODUCE and high >= _NO_OLD_PRODUCE:
         low = max(low, _FIRST_WITH_BATCHES)
-    return nearest(found.request, captured, low, high)
+    return nearest_version(found.request, captured, low, high)
 
 
-def nearest(schema: Schema, captured: int, low: int, high: int) -> int | None:
+def nearest_version(schema: Schema, captured: int, low: int, high: int) -> int | None:
     """
     Return the version that both sides know and that is nearest to the captured one.
 
@@ -72,16 +72,16 @@ def nearest(schema: Schema, captured: int, low: int, high: int) -> int | None:
 
 
 @cache
-def is_by_id(schema: Schema, version: int) -> bool:
+def names_topics_by_id(schema: Schema, version: int) -> bool:
     """Tell whether a version names topics by their ids, and not by their names."""
-    return _is_by_id(schema.fields, version)
+    return _names_topics_by_id(schema.fields, version)
 
 
-def _is_by_id(fields: tuple[Field, ...], version: int) -> bool:
+def _names_topics_by_id(fields: tuple[Field, ...], version: int) -> bool:
     here = [field for field in fields if version in field.versions]
     has_id = any(_is_topic_id(field) for field in here)
     has_name = any(field.entity == "topicName" for field in here)
-    return (has_id and not has_name) or any(_is_by_id(f.fields, version) for f in here)
+    return (has_id and not has_name) or any(_names_topics_by_id(f.fields, version) for f in here)
 
 
 def convert(
@@ -89,7 +89,7 @@ def convert(
     body: Mapping[str, Any],
     old: int,
     new: int,
-    topics: Topics,
+    topics: TopicDirectory,
     changes: list[Change],
 ) -> Container:
     """
@@ -106,14 +106,14 @@ def convert(
     Raises:
         Refused: Something would be lost that must not be, or a topic's id or name is not known.
     """
-    return _Conversion(title(schema), old, new, topics, changes).body(schema, body)
+    return _Conversion(path_prefix(schema), old, new, topics, changes).body(schema, body)
 
 
 class _Conversion:
     """One conversion: which API, from which version to which."""
 
     def __init__(
-        self, title: str, old: int, new: int, topics: Topics, changes: list[Change]
+        self, title: str, old: int, new: int, topics: TopicDirectory, changes: list[Change]
     ) -> None:
         self._title = title
         self._api = title.partition(".")[0]
@@ -162,7 +162,7 @@ class _Conversion:
 
     def _struct(self, fields: tuple[Field, ...], body: Mapping[str, Any], path: str) -> Container:
         out = Container()
-        plain, tagged = split(fields, self._new)
+        plain, tagged = split_tagged(fields, self._new)
         here = plain + tagged
         for field in here:
             below = f"{path}.{field.name}" if path else field.name
@@ -208,7 +208,7 @@ class _Conversion:
             raise self._lost("record batches are not known there")
         if not self._old < batches_from <= self._new:
             return data
-        written = upgraded(data)
+        written = to_record_batch(data)
         if written != data:
             forms = "message set", "record batch"
             self._changes.append(Change(path, Role.RECORDS, *forms, REENCODED))
@@ -230,14 +230,14 @@ class _Conversion:
         if name is None:
             topic_id = body.get("topic_id")
             what = f"nothing names the topic with id {topic_id}, and version {self._new} needs it"
-            raise Refused(what, Role.TOPIC_ID, topic_id)
+            raise RewriteError(what, Role.TOPIC_ID, topic_id)
         return name
 
     def _id_of(self, name: str) -> UUID:
         topic_id = self._topics.topic_id(name)
         if topic_id is None:
             what = f"topic {name!r} has no id, and version {self._new} names topics by id"
-            raise Refused(what, Role.TOPIC, name)
+            raise RewriteError(what, Role.TOPIC, name)
         return topic_id
 
     def _check_dropped(
@@ -262,8 +262,8 @@ class _Conversion:
         role = role_of(f"{self._title}.{below}", field)
         self._changes.append(Change(below, role, value, None, DROPPED))
 
-    def _lost(self, what: str) -> Refused:
-        return Refused(f"{self._api} v{self._old} can't be sent as v{self._new}: {what}")
+    def _lost(self, what: str) -> RewriteError:
+        return RewriteError(f"{self._api} v{self._old} can't be sent as v{self._new}: {what}")
 
 
 _TOPIC_NAMES = ("name", "topic", "topic_name")

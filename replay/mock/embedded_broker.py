@@ -19,13 +19,13 @@ from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import Message, decode_request, decode_response
-from replay.client.pending_request import shape_of
-from replay.client.transport import Connection
+from replay.client.pending_request import codecs_of
+from replay.client.transport import FrameProtocol
 from replay.mapping.resource_names import TopicIds
 from replay.mapping.version_converter import convert
 from replay.mock.kafka_compat import MENDED, SENT_AS, Mends
 from replay.mock.librdkafka_mock import Mock
-from replay.model.refusal import Refused
+from replay.model.refusal import RewriteError
 
 _HOST = "127.0.0.1"
 _HEAD = struct.Struct(">hhi")
@@ -88,7 +88,7 @@ class Embedded:
     async def _serve(self, behind: int) -> int:
         """Start the proxy of a broker of the mock; return its port."""
 
-        def accept() -> Connection:
+        def accept() -> FrameProtocol:
             front = _Front(behind, self._mends, self._fronts.discard)
             self._fronts.add(front)
             return front.client
@@ -134,8 +134,8 @@ class _Front:
     """
 
     def __init__(self, behind: int, mends: Mends, on_end: Callable[[_Front], None]) -> None:
-        self.client = Connection(self._ask, self._leave)
-        self._mock = Connection(self._answer, self._end)
+        self.client = FrameProtocol(self._ask, self._leave)
+        self._mock = FrameProtocol(self._answer, self._end)
         self._mends = mends
         self._on_end = on_end
         self._early: list[bytes] | None = []
@@ -158,7 +158,7 @@ class _Front:
         """Close the write side to the mock after the client has gone; the mock then closes too."""
         self._is_left = True
         if self._early is None:
-            self._mock.end()
+            self._mock.write_eof()
 
     async def _connect(self, behind: int) -> None:
         loop = asyncio.get_running_loop()
@@ -171,7 +171,7 @@ class _Front:
         for frame in early:
             self._mock.send(frame)
         if self._is_left:
-            self._mock.end()
+            self._mock.write_eof()
 
     def _ask(self, frame: bytes) -> None:
         if len(frame) >= _HEAD.size and _HEAD.unpack_from(frame)[0] in MENDED:
@@ -197,7 +197,7 @@ class _Front:
         if is_changed or sent_as != version:
             try:
                 frame = _request(asked, sent_as)
-            except Refused:
+            except RewriteError:
                 return frame  # only this version can express it
         self._mending[correlation_id] = asked, sent_as, b""
         return frame
@@ -225,10 +225,10 @@ class _Front:
 
 
 def _request(asked: Message, version: int) -> bytes:
-    """Encode a request in another version; raises `Refused` if that can't express it."""
+    """Encode a request in another version; raises `RewriteError` if that can't express it."""
     key = asked.api_key or 0
     body = _converted("request", asked, asked.body, asked.api_version, version)
-    shape = shape_of(key, version)
+    shape = codecs_of(key, version)
     name = asked.frame[_HEAD.size : _HEAD.size + 2 + len((asked.client_id or "").encode())]
     head = _HEAD.pack(key, version, asked.correlation_id) + name
     return head + bytes(shape.request_header - 1) + shape.request.build(body)
@@ -236,7 +236,7 @@ def _request(asked: Message, version: int) -> bytes:
 
 def _response(asked: Message, body: Any) -> bytes:
     """Encode the response to a request."""
-    shape = shape_of(asked.api_key or 0, asked.api_version or 0)
+    shape = codecs_of(asked.api_key or 0, asked.api_version or 0)
     head = _CORRELATION.pack(asked.correlation_id) + bytes(shape.response_header)
     return head + shape.response.build(body)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 TOPIC, GROUP, TRANSACTION, BROKER, SHARE = "topic", "group", "transaction", "broker", "share"
 
-COORDINATED = {0: GROUP, 1: TRANSACTION, 2: SHARE}
+COORDINATOR_TYPES = {0: GROUP, 1: TRANSACTION, 2: SHARE}
 """Key types of FindCoordinator."""
 
-RESOURCES = {2: TOPIC, 3: GROUP, 4: BROKER, 5: TRANSACTION, 8: BROKER, 32: GROUP}
+RESOURCE_TYPES = {2: TOPIC, 3: GROUP, 4: BROKER, 5: TRANSACTION, 8: BROKER, 32: GROUP}
 """Kinds of resources of ACLs (3, 5) and of configurations (8, 32); 2 is the same for both."""
 
 
-INTERNAL = frozenset(
+INTERNAL_TOPICS = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
 )
 """Topics with the same name on every cluster."""

@@ -94,7 +94,7 @@ class Ranges:
         for at in range(bisect_right(self._ends, start), bisect_left(self._starts, end)):
             yield Range(max(start, self._starts[at]), min(end, self._ends[at]))
 
-    def lacks(self, start: int, end: int) -> Iterator[Range]:
+    def missing(self, start: int, end: int) -> Iterator[Range]:
         """Yield the parts of a range that are not in the set."""
         for each in self.within(start, end):
             if start < each.start:
@@ -105,14 +105,14 @@ class Ranges:
 
     def without(self, other: Ranges) -> Ranges:
         """Return what is in this set and not in another."""
-        return Ranges(part for each in self for part in other.lacks(*each))
+        return Ranges(part for each in self for part in other.missing(*each))
 
-    def thin_out(self, most: int) -> None:
-        """Fill the smallest gaps until at most `most` ranges are left."""
-        if len(self) <= most:
+    def thin_out(self, max_ranges: int) -> None:
+        """Fill the smallest gaps until at most `max_ranges` ranges are left."""
+        if len(self) <= max_ranges:
             return
         gaps = [after - end for end, after in zip(self._ends, self._starts[1:], strict=False)]
-        kept = sorted(sorted(range(len(gaps)), key=gaps.__getitem__)[len(self) - most :])
+        kept = sorted(sorted(range(len(gaps)), key=gaps.__getitem__)[len(self) - max_ranges :])
         self._ends = [*(self._ends[at] for at in kept), self._ends[-1]]
         self._starts = [self._starts[0], *(self._starts[at + 1] for at in kept)]
 

@@ -88,7 +88,7 @@ class Change:
 
 
 @dataclass(slots=True)
-class Part:
+class RequestPart:
     """
     A request that was sent; a step has several if its partitions have several leaders.
 
@@ -127,7 +127,7 @@ class Outcome:
 
     step: Step
     copy: int = 0
-    parts: list[Part] = field(default_factory=list)
+    parts: list[RequestPart] = field(default_factory=list)
     version: int = 0
     response: Container | None = None
     changes: list[Change] = field(default_factory=list)
@@ -139,20 +139,20 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Alike:
+class BatchedOutcome:
     """
     The outcome of steps of one API whose responses matched the captured ones on the fast path.
 
     Attributes:
         api: The name of the API.
-        numbers: The numbers of the steps.
+        step_numbers: The numbers of the steps.
         lags_ns: Delay of each request after its planned time.
         latencies_ns: Time from each request to its response.
         changes: Role and rule -> number of substitutions.
     """
 
     api: str
-    numbers: Int64s
+    step_numbers: Int64s
     lags_ns: Int64s
     latencies_ns: Int64s
     changes: Counter[tuple[str, str]]

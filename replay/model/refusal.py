@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class Refused(Exception):
+class RewriteError(Exception):
     """
     A captured request can't be turned into one for the target.
 

@@ -11,7 +11,7 @@ from dissector.protocol.messages import Message, decode_request, decode_response
 
 
 @dataclass(slots=True)
-class Captured:
+class CapturedExchange:
     """
     One request of a capture and what it was answered.
 
@@ -25,7 +25,7 @@ class Captured:
         client_id: Of the request.
         request: The frame, without its size.
         response: The frame of the answer; None where none was captured, or none is due.
-        is_due: Whether an answer is due at all: not to Produce with acks = 0.
+        expects_response: Whether an answer is due at all: not to Produce with acks = 0.
         request_time_ns: When the request was complete.
         response_time_ns: When the response was complete.
     """
@@ -39,27 +39,27 @@ class Captured:
     client_id: str | None
     request: bytes
     response: bytes | None
-    is_due: bool
+    expects_response: bool
     request_time_ns: int
     response_time_ns: int | None
-    _answer: Message | None = field(default=None, init=False, repr=False, compare=False)
+    _response_message: Message | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def api(self) -> str:
         """The name of the API."""
         return api_name(self.api_key)
 
-    def asked(self) -> Message:
+    def request_message(self) -> Message:
         """Decode the request, anew each time: a body may be changed by who asked for it."""
         return decode_request(self.request)
 
-    def answered(self) -> Message | None:
+    def response_message(self) -> Message | None:
         """Decode the answer, once: nobody may change its body; None where there is none."""
         if self.response is None:
             return None
-        if self._answer is None:
-            self._answer = decode_response(self.response, self.api_key, self.api_version)
-        return self._answer
+        if self._response_message is None:
+            self._response_message = decode_response(self.response, self.api_key, self.api_version)
+        return self._response_message
 
 
 @dataclass(slots=True)
@@ -72,17 +72,19 @@ class Step:
         captured: The request.
         after: Numbers of the steps that must be answered before this one is sent.
         left_out: Why it is not sent; empty if it is.
-        is_unsettled: Whether a member is told that all is well, and next that its group rebalances.
-        is_unassigned: Whether a member is not given partitions that it is given later.
-        lacks: Changes that were left out and that its answer goes by, as `policy.changes` tells.
+        is_before_rebalance: Whether a member is told that all is well, and next that its group
+            rebalances.
+        is_before_assignment: Whether a member is not given partitions that it is given later.
+        missing_prerequisites: Changes that were left out and that its answer goes by, as
+            `policy.changes` tells.
         overlaps: Things that changed while it was asked about them, as in `overlaps.Overlaps`.
     """
 
     number: int
-    captured: Captured
+    captured: CapturedExchange
     after: tuple[int, ...] = ()
     left_out: str = ""
-    is_unsettled: bool = False
-    is_unassigned: bool = False
-    lacks: frozenset[str] = frozenset()
+    is_before_rebalance: bool = False
+    is_before_assignment: bool = False
+    missing_prerequisites: frozenset[str] = frozenset()
     overlaps: Mapping[tuple[Any, ...], bool] = field(default_factory=dict)

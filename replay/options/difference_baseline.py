@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 
 from dissector.errors import UsageError
 from dissector.protocol.error_codes import error_name
-from replay.compare.ignore_rules import general
+from replay.compare.ignore_rules import field_pattern
 from replay.model.outcome import Difference
 
 _HEADING = (
@@ -24,7 +24,7 @@ _HEADING = (
 BY_UPGRADE, BY_FILE, BY_GAP = "upgrade", "file", "gap"
 
 
-class Place(NamedTuple):
+class DifferenceKey(NamedTuple):
     """
     The key that equal differences share.
 
@@ -41,7 +41,7 @@ class Place(NamedTuple):
     @classmethod
     def of(cls, api: str, difference: Difference, by_setting: bool = True) -> Self:
         """Return the place of a difference; `by_setting`: each setting has a place of its own."""
-        pattern = general(api, difference.path, by_setting)
+        pattern = field_pattern(api, difference.path, by_setting)
         values = difference.captured, difference.replayed
         if not difference.is_error or not all(isinstance(value, int) for value in values):
             return cls(pattern)
@@ -58,7 +58,7 @@ class Place(NamedTuple):
         return f"{self.pattern}: {self.errors}" if self.captured else self.pattern
 
 
-class Accepted:
+class DifferenceBaseline:
     """
     The set of accepted differences.
 
@@ -74,8 +74,8 @@ class Accepted:
     def __init__(self, lines: Iterable[str] = (), upgrade: bool = False) -> None:
         self.lines = tuple(dict.fromkeys(lines))
         self.upgrade = upgrade
-        self._known = frozenset(self.lines)
-        self._met: set[str] = set()
+        self._line_set = frozenset(self.lines)
+        self._matched: set[str] = set()
 
     @classmethod
     def of(cls, file: str | Path | None, upgrade: bool = False) -> Self:
@@ -98,10 +98,10 @@ class Accepted:
         found = (line.strip() for line in lines)
         return cls([line for line in found if line and not line.startswith("#")], upgrade)
 
-    def by(self, api: str, place: Place, difference: Difference) -> str:
+    def accepted_by(self, api: str, place: DifferenceKey, difference: Difference) -> str:
         """Return what accepts a difference: `BY_FILE`, `BY_UPGRADE`, or an empty string."""
-        if place.line in self._known:
-            self._met.add(place.line)
+        if place.line in self._line_set:
+            self._matched.add(place.line)
             return BY_FILE
         is_of_upgrade = difference.is_default or (api == "ApiVersions" and difference.path)
         if self.upgrade and is_of_upgrade and not difference.is_error:
@@ -111,10 +111,10 @@ class Accepted:
     @property
     def stale(self) -> list[str]:
         """The lines that have matched no difference so far."""
-        return [line for line in self.lines if line not in self._met]
+        return [line for line in self.lines if line not in self._matched]
 
 
-def accepted_lines(places: Iterable[Place]) -> Iterable[str]:
+def accepted_lines(places: Iterable[DifferenceKey]) -> Iterable[str]:
     """Yield the lines of a file that accepts differences, with a heading."""
     yield from _HEADING
     yield from sorted({place.line for place in places})

@@ -11,7 +11,7 @@ from dissector.errors import UsageError
 from dissector.protocol.apis import NAMES
 from replay.model.outcome import Verdict
 from replay.model.row import Row
-from replay.options.difference_baseline import Accepted
+from replay.options.difference_baseline import DifferenceBaseline
 
 FAIL_ON = {
     "differs": Verdict.DIFFERS,
@@ -26,7 +26,7 @@ UNBALANCED = "unbalanced"
 NOTHING = "nothing"
 """The word of `--fail-on` to never fail because of responses."""
 
-_LEAST_EXCESS_MS = 1.0
+_JITTER_MS = 1.0
 """Tolerance above a multiple of the captured latency, because of scheduler jitter."""
 
 _LIMIT = re.compile(r"latency:(?:(\w+):)?(max|p\d{1,3})>(\d+(?:\.\d+)?)(x|ms)", re.IGNORECASE)
@@ -48,25 +48,25 @@ class Limit:
         text: The text of the option.
         api: Name of the API; empty for each API.
         percent: The limited percentile; 100 for the maximum.
-        most: The limit.
+        maximum: The limit.
         is_factor: Whether it is a multiple of the captured percentile; else it is milliseconds.
     """
 
     text: str
     api: str
     percent: int
-    most: float
+    maximum: float
     is_factor: bool
 
-    def exceeded(self, api: str, captured: Latencies, replayed: Latencies) -> Row | None:
+    def violation(self, api: str, captured: Latencies, replayed: Latencies) -> Row | None:
         """Return a row if the latency of an API exceeds the limit, else None."""
         before_ms, after_ms = captured.ms(self.percent), replayed.ms(self.percent)
         if (self.api and self.api != api) or after_ms is None:
             return None
         if self.is_factor and before_ms is None:
             return None
-        limit_ms = (before_ms or 0.0) * self.most if self.is_factor else self.most
-        least_ms = limit_ms + (_LEAST_EXCESS_MS if self.is_factor else 0.0)
+        limit_ms = (before_ms or 0.0) * self.maximum if self.is_factor else self.maximum
+        least_ms = limit_ms + (_JITTER_MS if self.is_factor else 0.0)
         if after_ms <= least_ms:
             return None
         return {
@@ -92,7 +92,7 @@ class Criteria:
 
     verdicts: frozenset[Verdict] = frozenset(FAIL_ON.values())
     limits: tuple[Limit, ...] = ()
-    accepted: Accepted = field(default_factory=Accepted)
+    accepted: DifferenceBaseline = field(default_factory=DifferenceBaseline)
     wants_balance: bool = False
 
     @property
@@ -103,7 +103,9 @@ class Criteria:
         return [] if words == list(FAIL_ON) else words or [NOTHING]
 
     @classmethod
-    def of(cls, fail_on: Iterable[str] = (), accepted: Accepted | None = None) -> Criteria:
+    def of(
+        cls, fail_on: Iterable[str] = (), accepted: DifferenceBaseline | None = None
+    ) -> Criteria:
         """
         Parse the words of `--fail-on`.
 
@@ -115,7 +117,7 @@ class Criteria:
             UsageError: A word is unknown.
         """
         words = [word.strip() for text in fail_on for word in text.split(",") if word.strip()]
-        known = accepted or Accepted()
+        known = accepted or DifferenceBaseline()
         if not words:
             return cls(accepted=known)
         limits = tuple(_limit(word) for word in words if word.lower().startswith("latency"))

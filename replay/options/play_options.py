@@ -9,7 +9,7 @@ from replay.options.pacing import Pace
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class PlayOptions:
     """
     How a plan is played.
 

@@ -10,16 +10,16 @@ from dissector.errors import UsageError
 from replay.client.auth import Security
 from replay.compare.ignore_rules import Noise
 from replay.mapping.offset_map import Policy
-from replay.mapping.resource_names import Names
+from replay.mapping.resource_names import NameMap
 from replay.options.pass_criteria import Criteria
-from replay.options.play_options import Manner
+from replay.options.play_options import PlayOptions
 
 MOCK = "mock"
 """In the place of an address: the embedded broker."""
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TargetSettings:
     """
     All that is to be said of a replay but what is played.
 
@@ -30,7 +30,7 @@ class Setting:
         prefix: Put before the names of topics, groups and transactional ids.
         offsets: What is sent for an offset that nothing is known of.
         create_topics: Whether topics that the target lacks are created.
-        manner: How fast, how often, how long.
+        play_options: How fast, how often, how long.
         noise: Differences that do not count.
         show_secrets: Whether secrets are compared and shown.
         criteria: What makes the replay fail.
@@ -43,7 +43,7 @@ class Setting:
     prefix: str = ""
     offsets: Policy = "kept"
     create_topics: bool = False
-    manner: Manner = Manner()  # noqa: RUF009 (frozen)
+    play_options: PlayOptions = PlayOptions()  # noqa: RUF009 (frozen)
     noise: Noise = field(default_factory=Noise)
     show_secrets: bool = False
     criteria: Criteria = field(default_factory=Criteria)
@@ -51,7 +51,7 @@ class Setting:
 
     def options(self) -> dict[str, Any]:
         """Return what is not by default, and target and speed, as the command line has them."""
-        manner, pace = self.manner, self.manner.pace
+        manner, pace = self.play_options, self.play_options.pace
         accepted = self.criteria.accepted
         given = {
             "topic-map": [f"{old}={new}" for old, new in self.topic_map.items()],
@@ -76,9 +76,9 @@ class Setting:
         first = {"to": self.to, "speed": pace.speed or "max", "timeout": manner.timeout_s}
         return first | {name: value for name, value in given.items() if value}
 
-    def names(self, copy: int) -> Names:
+    def names(self, copy: int) -> NameMap:
         """Return the names of a pass."""
-        return Names(self.topic_map, self.prefix, copy)
+        return NameMap(self.topic_map, self.prefix, copy)
 
     def live_topics(self, captured: Mapping[str, int]) -> dict[str, int]:
         """
@@ -88,7 +88,7 @@ class Setting:
             UsageError: Two topics would have the same name.
         """
         found: dict[str, int] = {}
-        for names in map(self.names, range(self.manner.loop)):
+        for names in map(self.names, range(self.play_options.loop)):
             live = {names.topic(topic): count for topic, count in captured.items()}
             if len(live) < len(captured):
                 raise UsageError("two captured topics would have the same name on the target")

@@ -19,8 +19,8 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
-from replay.model.kafka_enums import INTERNAL
-from replay.model.step import Captured
+from replay.model.kafka_enums import INTERNAL_TOPICS
+from replay.model.step import CapturedExchange
 from replay.plan.completeness import completeness
 from replay.plan.concurrent_changes import overlaps
 from replay.plan.dependencies import Causes, Model
@@ -88,7 +88,7 @@ class Maker:
             self._note_holes(steps)
         for topic, count in self._causes.partitions.items():
             title = self._name(topic) if isinstance(topic, UUID) else topic
-            if title and title not in INTERNAL:
+            if title and title not in INTERNAL_TOPICS:
                 plan.topics[title] = max(plan.topics.get(title, 1), count)
         plan.created = frozenset(self._causes.lacked & plan.topics.keys())
 
@@ -161,7 +161,7 @@ class Maker:
         self._counts[connection, "request"] += 1
         self._talks.setdefault(connection, set()).add(False)
         spool = self._plan._spool
-        captured = Captured(
+        captured = CapturedExchange(
             connection,
             *spool.ends[connection],
             PRODUCE,
@@ -297,10 +297,10 @@ class Maker:
         return self._plan.topic_ids.get(topic_id) if topic_id != NO_ID else None
 
 
-def _captured(exchange: Exchange, request: Message) -> Captured:
+def _captured(exchange: Exchange, request: Message) -> CapturedExchange:
     response = exchange.response
     assert exchange.request_time_ns is not None
-    return Captured(
+    return CapturedExchange(
         connection=exchange.connection,
         client=exchange.client,
         broker=exchange.broker,
@@ -310,7 +310,7 @@ def _captured(exchange: Exchange, request: Message) -> Captured:
         client_id=exchange.client_id,
         request=request.frame,
         response=response.frame if response is not None else None,
-        is_due=exchange.status != "no_response",
+        expects_response=exchange.status != "no_response",
         request_time_ns=exchange.request_time_ns,
         response_time_ns=exchange.response_time_ns if response is not None else None,
     )

@@ -14,10 +14,10 @@ from dissector.protocol.facts import NO_ID, Facts, collect
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.records.layout import CONTROL
-from replay.fields.batch_rewriter import pieces
+from replay.fields.batch_rewriter import batch_headers
 from replay.fields.field_layout import Role, Scope
 from replay.fields.roles import walk
-from replay.model.kafka_enums import GROUP, RESOURCES, TOPIC, TRANSACTION
+from replay.model.kafka_enums import GROUP, RESOURCE_TYPES, TOPIC, TRANSACTION
 from replay.plan.exclusion_policy import Kind, kind_of
 from replay.plan.group_order import Turn, turn_of
 
@@ -211,7 +211,7 @@ def _touch(api: str, role: Role, value: Any, scope: Scope, found: Footprint) -> 
         if changed:
             found.writes.add(_PART_OF[role])
     elif role is Role.RESOURCE and value:
-        thing = _CONFIGURED.get(RESOURCES.get(scope.kind or 0, ""))
+        thing = _CONFIGURED.get(RESOURCE_TYPES.get(scope.kind or 0, ""))
         if thing is not None:
             is_set = kind_of(api) is Kind.CHANGING
             (found.writes if is_set else found.reads).add((thing.value, value))
@@ -292,12 +292,12 @@ def _read_metadata(asked: Container | None, body: Container, found: Footprint) -
 
 def _read_records(log: Log, records: bytes, found: Footprint) -> None:
     last = -1
-    for piece in pieces(records):
+    for piece in batch_headers(records):
         if piece.producer is None:
             rest = parse_records(records[piece.start : piece.end])
             last = max([last, *(record.offset for batch in rest for record in batch.records)])
             continue
-        last = max(last, piece.offset + piece.span - 1)
+        last = max(last, piece.base_offset + piece.offset_count - 1)
         if piece.attributes & CONTROL:
             found.producers.add(piece.producer.producer_id)
     found.saw[log] = max(last, found.saw.get(log, last))
@@ -307,7 +307,7 @@ def _read_producers(body: Container, found: Footprint) -> None:
     """Add the producers of the batches to the read set: each must have its id before."""
     for topic in body.topic_data:
         for partition in topic.partition_data:
-            for piece in pieces(partition.records or b""):
+            for piece in batch_headers(partition.records or b""):
                 if piece.producer is not None and piece.producer.producer_id >= 0:
                     found.reads.add(("producer", piece.producer.producer_id))
 

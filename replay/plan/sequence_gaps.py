@@ -17,7 +17,7 @@ from uuid import UUID
 from construct import Container
 
 from dissector.protocol.messages import Message
-from replay.fields.batch_rewriter import pieces
+from replay.fields.batch_rewriter import batch_headers
 from replay.plan.read_write_sets import Log
 
 SEQUENCES = 1 << 31
@@ -130,9 +130,9 @@ def taken(asked: Message, answered: Message | None) -> Iterator[_Batch]:
         title = topic.get("name") or topic.get("topic_id")
         for each in topic.partition_data:
             log = None if (title, each.index) in refused else (title, each.index)
-            for piece in pieces(each.records or b""):
+            for piece in batch_headers(each.records or b""):
                 if piece.producer is not None:
-                    yield log, (*piece.producer, piece.records)
+                    yield log, (*piece.producer, piece.record_count)
 
 
 def _refused(answer: Container) -> Iterator[Log]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from replay.model.step import Captured
+from replay.model.step import CapturedExchange
 
 NONE = -1
 
@@ -54,7 +54,7 @@ class Spool:
     def __len__(self) -> int:
         return len(self.columns["place"])
 
-    def add(self, captured: Captured, shape: int = NONE) -> int:
+    def add(self, captured: CapturedExchange, shape: int = NONE) -> int:
         """Put an exchange aside with the number of its shape, and return its own number."""
         self.ends[captured.connection] = captured.client, captured.broker
         client_id = self._client_numbers.setdefault(captured.client_id, len(self._client_ids))
@@ -71,7 +71,7 @@ class Spool:
             self._size,
             len(captured.request),
             NONE if response is None else len(response),
-            captured.is_due,
+            captured.expects_response,
             captured.request_time_ns,
             NONE if answered_ns is None else answered_ns,
             shape,
@@ -82,14 +82,14 @@ class Spool:
         self._is_written = False
         return len(self) - 1
 
-    def get(self, number: int) -> Captured:
+    def get(self, number: int) -> CapturedExchange:
         """Return an exchange."""
         columns = self.columns
         data, size = self._frames(number)
         more = columns["response_bytes"][number]
         connection = columns["connection"][number]
         answered_ns = columns["response_time_ns"][number]
-        return Captured(
+        return CapturedExchange(
             connection,
             *self.ends[connection],
             columns["api_key"][number],

@@ -8,11 +8,11 @@ from typing import Any
 
 from dissector.protocol.error_codes import error_name
 from dissector.view.text.value_text import jsonable
-from replay.compare.ignore_rules import of_any
+from replay.compare.ignore_rules import wildcard_pattern
 from replay.compare.payload_masking import hidden
 from replay.model.outcome import Difference
 from replay.model.row import Row
-from replay.options.difference_baseline import BY_FILE, BY_GAP, Accepted, Place
+from replay.options.difference_baseline import BY_FILE, BY_GAP, DifferenceBaseline, DifferenceKey
 from replay.report.counters import EXAMPLES, Seen
 from replay.report.row_spill import Kept
 
@@ -35,7 +35,7 @@ class Found:
     """
 
     difference: Difference
-    place: Place
+    place: DifferenceKey
     accepted: str
 
 
@@ -64,11 +64,11 @@ class Differing:
         shows_payloads: Whether keys, values and headers of records are shown.
     """
 
-    def __init__(self, accepted: Accepted, shows_payloads: bool) -> None:
+    def __init__(self, accepted: DifferenceBaseline, shows_payloads: bool) -> None:
         self._accepted = accepted
         self._shows_payloads = shows_payloads
         self._kept = Kept()
-        self._places: dict[tuple[Place, str], _Seen] = {}
+        self._places: dict[tuple[DifferenceKey, str], _Seen] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -84,8 +84,8 @@ class Differing:
         """Return differences with their places; `by_gap`: accepted, as caused by lost packets."""
         found = []
         for each in differences:
-            place = Place.of(api, each, by_setting=len(self._places) < _MOST_PLACES)
-            accepted = BY_GAP if by_gap else self._accepted.by(api, place, each)
+            place = DifferenceKey.of(api, each, by_setting=len(self._places) < _MOST_PLACES)
+            accepted = BY_GAP if by_gap else self._accepted.accepted_by(api, place, each)
             found.append(Found(each, place, accepted))
         return found
 
@@ -137,12 +137,12 @@ class Differing:
         """The count of differences and examples for each pattern, with settings grouped."""
         found: dict[str, Seen] = {}
         for (place, _), seen in self._places.items():
-            known = found.setdefault(of_any(place.pattern), Seen())
+            known = found.setdefault(wildcard_pattern(place.pattern), Seen())
             known.count += seen.count
             known.examples += [row for _, row in seen.first]
         return found
 
-    def acceptable(self) -> list[Place]:
+    def acceptable(self) -> list[DifferenceKey]:
         """Return the places that differ, except because of an upgrade or lost packets."""
         return [place for place, accepted in self._places if accepted in ("", BY_FILE)]
 

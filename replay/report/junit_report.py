@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from dissector.view.text.escape import escaped
-from replay.compare.step_verdict import FAILING
+from replay.compare.step_verdict import FAILING_VERDICTS
 from replay.model.outcome import Verdict
 from replay.model.row import Row
 from replay.report.headline import about_rows, verdict_line
@@ -78,7 +78,9 @@ def junit_lines(report: Results) -> Iterator[str]:
 def _case(report: Results, row: Row, differences: list[Row]) -> Iterator[str]:
     yield f'<testcase classname="kafkashark.replay" name={_attribute(row["api"])}>'
     if _failing(report, row):
-        shown = ", ".join(f"{row[v.value]} {v.value}" for v in sorted(FAILING) if row[v.value])
+        shown = ", ".join(
+            f"{row[v.value]} {v.value}" for v in sorted(FAILING_VERDICTS) if row[v.value]
+        )
         yield f"<failure message={_attribute(shown)}>"
         for each in differences:
             yield _text(f"{difference_heading(each)}\n  {each['path'] or 'answer'}")

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dissector.view.text.value_text import time_text
-from replay.client.version_negotiation import our_version
+from replay.client.version_negotiation import client_version
 from replay.model.plan_source import Source
 from replay.model.row import Row
 
 if TYPE_CHECKING:
-    from replay.options.target_settings import Setting
+    from replay.options.target_settings import TargetSettings
     from replay.plan.plan import Plan
 
 MOCK_BROKER = "embedded broker, librdkafka's mock cluster"
@@ -62,7 +62,7 @@ class About:
     began_ns: int = field(default_factory=time.time_ns)
 
     @classmethod
-    def of(cls, plan: Plan, setting: Setting) -> About:
+    def of(cls, plan: Plan, setting: TargetSettings) -> About:
         """Return the metadata of a plan and its options."""
         times_ns = plan.request_times_ns
         first_ns, last_ns = (times_ns[0], times_ns[-1]) if len(times_ns) else (None, None)
@@ -86,7 +86,7 @@ class About:
         both = (self.first_ns, self.last_ns)
         first, last = (None if each is None else time_text(each) for each in both)
         return {
-            "kafkashark": our_version(),
+            "kafkashark": client_version(),
             "replayed_at": time_text(self.began_ns),
             "captures": [{"file": file, "bytes": size} for file, size in self.source.files],
             "first_request": first,

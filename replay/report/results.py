@@ -10,14 +10,14 @@ import numpy as np
 
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.view.text.value_text import jsonable
-from replay.compare.log_balance import LeftOpen
-from replay.compare.step_verdict import FAILING
+from replay.compare.log_balance import UnbalancedLog
+from replay.compare.step_verdict import FAILING_VERDICTS
 from replay.fields.field_layout import Role
-from replay.model.outcome import Alike, Change, Difference, Outcome, Verdict
+from replay.model.outcome import BatchedOutcome, Change, Difference, Outcome, Verdict
 from replay.model.row import Row
 from replay.model.step import Step
-from replay.options.difference_baseline import Place
-from replay.options.target_settings import Setting
+from replay.options.difference_baseline import DifferenceKey
+from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.counters import OfApi, Reasons, Seen, Times
 from replay.report.difference_table import Differing
@@ -60,7 +60,7 @@ class Results:
         lacking: How many of those that fail go by what was left out.
     """
 
-    def __init__(self, plan: Plan, setting: Setting) -> None:
+    def __init__(self, plan: Plan, setting: TargetSettings) -> None:
         self.plan = plan
         self.about = About.of(plan, setting)
         self.target = setting.to
@@ -78,11 +78,11 @@ class Results:
         self.changes: dict[tuple[str, str], Seen] = {}
         self.versions: Counter[tuple[str, int, int]] = Counter()
         self.remains: list[str] = []
-        self.left_open: list[LeftOpen] = []
+        self.left_open: list[UnbalancedLog] = []
         self.split = 0
         self.sent = 0
         self.lacking = 0
-        self._passes = setting.manner.loop
+        self._passes = setting.play_options.loop
         self._verdicts: Counter[Verdict] = Counter()
         self._verdict_of = bytearray(len(plan))
         self._shows_secrets = setting.show_secrets
@@ -97,7 +97,7 @@ class Results:
             self.failures.add(outcome.failure, api)
             differences = [Difference("", "an answer", f"none: {outcome.failure}")]
         found = self._differing.find(api, differences, verdict is Verdict.INCOMPLETE)
-        if verdict in FAILING and found and all(each.accepted for each in found):
+        if verdict in FAILING_VERDICTS and found and all(each.accepted for each in found):
             verdict = Verdict.ACCEPTED
         self._verdicts[verdict] += 1
         known.verdicts[verdict] += 1
@@ -106,27 +106,29 @@ class Results:
             self.left_out[BY_PLAN if step.left_out else BY_REPLAY].add(outcome.failure, api)
             return
         self._add_sent(outcome, known)
-        self.lacking += verdict in FAILING and bool(step.lacks)
+        self.lacking += verdict in FAILING_VERDICTS and bool(step.missing_prerequisites)
         if verdict is Verdict.NOT_JUDGED:
             self.not_judged.add(outcome.failure, api)
         request = _request(outcome)
         if verdict is Verdict.EQUIVALENT:
             self._equivalents.add(request, outcome.reasons)
-        about = {**request, "verdict": verdict.value, "lacks": sorted(step.lacks)}
+        about = {**request, "verdict": verdict.value, "lacks": sorted(step.missing_prerequisites)}
         for each in found:
             self._differing.add(about, each)
 
-    def add_alike(self, alike: Alike) -> None:
+    def add_alike(self, alike: BatchedOutcome) -> None:
         """Take over steps that were answered as captured; one like them was added before."""
-        count = len(alike.numbers)
+        count = len(alike.step_numbers)
         self._verdicts[Verdict.SAME] += count
-        np.frombuffer(self._verdict_of, np.uint8)[alike.numbers] = _VERDICTS.index(Verdict.SAME)
+        np.frombuffer(self._verdict_of, np.uint8)[alike.step_numbers] = _VERDICTS.index(
+            Verdict.SAME
+        )
         self.sent += count
         known = self.apis[alike.api]
         known.verdicts[Verdict.SAME] += count
         self.lags.add_all(alike.lags_ns)
         known.replayed.add_all(alike.latencies_ns)
-        known.captured.add_all(self.plan.latencies_ns(alike.numbers))
+        known.captured.add_all(self.plan.latencies_ns(alike.step_numbers))
         for change, times in alike.changes.items():
             self.changes[change].count += times
 
@@ -138,14 +140,14 @@ class Results:
         verdict = before = _VERDICTS[self._verdict_of[step.number]]
         if before is Verdict.EQUIVALENT:
             self._equivalents.take_back(request)
-        if before not in FAILING:
+        if before not in FAILING_VERDICTS:
             verdict = Verdict.ACCEPTED if found.accepted else Verdict.DIFFERS
             for verdicts in (self._verdicts, self.apis[api].verdicts):
                 verdicts[before] -= 1
                 verdicts[verdict] += 1
-            self.lacking += verdict in FAILING and bool(step.lacks)
+            self.lacking += verdict in FAILING_VERDICTS and bool(step.missing_prerequisites)
             self._note(step.number, verdict)
-        about = {**request, "verdict": verdict.value, "lacks": sorted(step.lacks)}
+        about = {**request, "verdict": verdict.value, "lacks": sorted(step.missing_prerequisites)}
         self._differing.add(about, found)
 
     def _note(self, number: int, verdict: Verdict) -> None:
@@ -183,7 +185,7 @@ class Results:
     @property
     def failing(self) -> int:
         """How many answers are not as captured, and not accepted."""
-        return sum(self._verdicts[verdict] for verdict in FAILING)
+        return sum(self._verdicts[verdict] for verdict in FAILING_VERDICTS)
 
     @property
     def passed(self) -> bool:
@@ -333,13 +335,13 @@ class Results:
     def limit_rows(self) -> list[Row]:
         """Return which limits of latency were exceeded, by which APIs."""
         found = (
-            limit.exceeded(name, known.captured, known.replayed)
+            limit.violation(name, known.captured, known.replayed)
             for limit in self.criteria.limits
             for name, known in sorted(self.apis.items())
         )
         return [row for row in found if row is not None]
 
-    def acceptable(self) -> list[Place]:
+    def acceptable(self) -> list[DifferenceKey]:
         """Return the fields that differ and that `--upgrade` does not accept."""
         return self._differing.acceptable()
 

@@ -12,16 +12,16 @@ from dissector.errors import ReplayError
 from dissector.protocol.apis import api
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message
-from replay.client.broker_connection import Link
-from replay.client.cluster import Coordinated
-from replay.client.pending_request import Asked, patience_s
+from replay.client.broker_connection import BrokerConnection
+from replay.client.cluster import CoordinatorType
+from replay.client.pending_request import PendingRequest, patience_s
 from replay.client.router import route
 from replay.fields.field_layout import Role
 from replay.fields.roles import walk
 from replay.mapping.request_rewriter import rewrite
-from replay.mapping.version_converter import negotiated
-from replay.model.outcome import Outcome, Part
-from replay.model.refusal import Refused
+from replay.mapping.version_converter import choose_version
+from replay.model.outcome import Outcome, RequestPart
+from replay.model.refusal import RewriteError
 from replay.model.step import Step
 from replay.run.pass_context import Stage
 from replay.sessions.live_fetch_sessions import Use
@@ -32,8 +32,8 @@ from replay.sessions.retry_policy import Again
 from replay.sessions.transaction_compat import add, addition
 
 _COORDINATED = {
-    Role.GROUP: Coordinated.GROUP,
-    Role.TRANSACTIONAL_ID: Coordinated.TRANSACTION,
+    Role.GROUP: CoordinatorType.GROUP,
+    Role.TRANSACTIONAL_ID: CoordinatorType.TRANSACTION,
 }
 
 _NAMES = frozenset(_COORDINATED)
@@ -56,9 +56,9 @@ class Sent:
     step: Step
     outcome: Outcome
     message: Message | None = None
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[PendingRequest] = field(default_factory=list)
     use: Use | None = None
-    taken: list[Part] = field(default_factory=list)
+    taken: list[RequestPart] = field(default_factory=list)
 
 
 class Asking:
@@ -74,7 +74,7 @@ class Asking:
         self.home = home
         self.quiet_until = 0.0
         self._stage = stage
-        self._links: dict[int, Link] = {}
+        self._links: dict[int, BrokerConnection] = {}
         self._failures: dict[int, tuple[float, ReplayError]] = {}
         self._client_id: str | None = None
         self._loop = asyncio.get_running_loop()
@@ -102,9 +102,9 @@ class Asking:
         assert message is not None
         found = api(key)
         assert found is not None
-        version = negotiated(found, step.captured.api_version, stage.cluster.versions)
+        version = choose_version(found, step.captured.api_version, stage.cluster.versions)
         if version is None:
-            raise Refused(f"the target offers no version of {found.name} that we know")
+            raise RewriteError(f"the target offers no version of {found.name} that we know")
         outcome.version = version
         if message.api == "SyncGroup":
             outcome.changes += stage.groups.assign(message)
@@ -115,10 +115,10 @@ class Asking:
         sent.use = sent.use or stage.sessions.begin(step, message)
         rewritten = rewrite(message, outcome.version, stage.world)
         if rewritten.unknown is not None and await self._give(sent, *rewritten.unknown):
-            rewritten = rewrite(step.captured.asked(), outcome.version, stage.world)
+            rewritten = rewrite(step.captured.request_message(), outcome.version, stage.world)
         outcome.changes += rewritten.changes
-        if rewritten.refused:
-            raise Refused(rewritten.refused)
+        if rewritten.refusal:
+            raise RewriteError(rewritten.refusal)
         await self._add(outcome, rewritten.body)
         parts = await route(key, outcome.version, rewritten.body, stage.cluster, self.home)
         if sent.use is not None:
@@ -127,10 +127,10 @@ class Asking:
         for _, body in parts:
             stage.transactions.sent(found.name, body)
             stage.heartbeats.sent(found.name, body)
-        outcome.parts = [Part(node, outcome.version, body) for node, body in parts]
+        outcome.parts = [RequestPart(node, outcome.version, body) for node, body in parts]
         links = [await self.link(node) for node, _ in parts]
         sent.asked = [
-            link.send(key, outcome.version, body, step.captured.is_due, patience_s(body))
+            link.send(key, outcome.version, body, step.captured.expects_response, patience_s(body))
             for link, (_, body) in zip(links, parts, strict=True)
         ]
 
@@ -143,7 +143,7 @@ class Asking:
         """
         if role != Role.PRODUCER_ID:
             return False
-        asked = sent.step.captured.asked()
+        asked = sent.step.captured.request_message()
         change = await self._stage.made_up.give(
             sent.step.captured, asked, value, self.home, self.link
         )
@@ -162,12 +162,12 @@ class Asking:
             stage.transactions.added[wanted.title].update(wanted.what)
             outcome.changes.append(wanted.change)
 
-    def there(self, node: int) -> Link | None:
+    def there(self, node: int) -> BrokerConnection | None:
         """Return the connection to a broker if one is open and usable."""
         link = self._links.get(node)
         return link if link is not None and link.failure is None else None
 
-    async def link(self, node: int) -> Link:
+    async def link(self, node: int) -> BrokerConnection:
         """
         Return the connection to a broker, opened if necessary.
 
@@ -190,7 +190,7 @@ class Asking:
     async def ask_again(self, sent: Sent, why: Again, answer: Container) -> None:
         """Retry a request, as far as its response requires; raises as `ask` does."""
         stage, captured = self._stage, sent.step.captured
-        sent.message = message = captured.asked()
+        sent.message = message = captured.request_message()
         assert message.body is not None
         sent.outcome.changes.clear()
         repeat(message)

@@ -13,13 +13,13 @@ from dataclasses import replace
 from dissector.errors import ReplayError
 from replay.client.cluster import Cluster
 from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
-from replay.compare.ignore_rules import NO_ANSWER, Noise
-from replay.compare.step_verdict import compare
-from replay.mapping.id_map import World
+from replay.compare.ignore_rules import NO_RESPONSE, Noise
+from replay.compare.step_verdict import compare_outcome
+from replay.mapping.id_map import IdMap
 from replay.mock.embedded_broker import Embedded
 from replay.model.outcome import Difference, Outcome, Verdict
 from replay.options.pass_criteria import Criteria
-from replay.options.target_settings import MOCK, Setting
+from replay.options.target_settings import MOCK, TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
 from replay.run import event_loop
@@ -37,7 +37,7 @@ _WATCH_S = 0.2
 _MOST_BROKERS = 16
 
 
-def drive(plan: Plan, setting: Setting, watch: Watch | None = None) -> Report:
+def drive(plan: Plan, setting: TargetSettings, watch: Watch | None = None) -> Report:
     """
     Replay a plan and report; Ctrl-C ends it early, with the report so far.
 
@@ -53,7 +53,7 @@ def drive(plan: Plan, setting: Setting, watch: Watch | None = None) -> Report:
 
 
 @contextlib.contextmanager
-def target(plan: Plan, setting: Setting) -> Iterator[list[str]]:
+def target(plan: Plan, setting: TargetSettings) -> Iterator[list[str]]:
     """Yield the addresses of the target; the embedded broker runs until the block ends."""
     if setting.to != MOCK:
         yield setting.to.split(",")
@@ -63,7 +63,7 @@ def target(plan: Plan, setting: Setting) -> Iterator[list[str]]:
         yield embedded.addresses
 
 
-def learn_noise(plan: Plan, setting: Setting, watch: Watch | None = None) -> tuple[str, ...]:
+def learn_noise(plan: Plan, setting: TargetSettings, watch: Watch | None = None) -> tuple[str, ...]:
     """
     Replay a plan twice against a reference; return the patterns of all differences as ignore rules.
 
@@ -72,15 +72,17 @@ def learn_noise(plan: Plan, setting: Setting, watch: Watch | None = None) -> tup
     Raises:
         ReplayError: The replay against the reference ended early.
     """
-    manner = replace(setting.manner, loop=2)
-    twice = replace(setting, manner=manner, noise=Noise(), criteria=Criteria())
+    options = replace(setting.play_options, loop=2)
+    twice = replace(setting, play_options=options, noise=Noise(), criteria=Criteria())
     report = drive(plan, twice, watch)
     if report.ended:
         raise ReplayError(setting.to, f"no noise could be learned: {report.ended}")
-    return tuple(place for place in sorted(report.places) if not place.endswith(NO_ANSWER))
+    return tuple(place for place in sorted(report.places) if not place.endswith(NO_RESPONSE))
 
 
-async def _drive(plan: Plan, setting: Setting, addresses: list[str], watch: Watch | None) -> Report:
+async def _drive(
+    plan: Plan, setting: TargetSettings, addresses: list[str], watch: Watch | None
+) -> Report:
     report = Report(plan, setting)
     with _interruptible(report) as ending:
         work = asyncio.create_task(_work(plan, setting, addresses, watch, report, ending))
@@ -111,7 +113,7 @@ class _Ending:
 
 async def _work(
     plan: Plan,
-    setting: Setting,
+    setting: TargetSettings,
     addresses: list[str],
     watch: Watch | None,
     report: Report,
@@ -119,7 +121,7 @@ async def _work(
 ) -> None:
     begin_ns = time.perf_counter_ns()
     try:
-        timeout_s = setting.manner.timeout_s
+        timeout_s = setting.play_options.timeout_s
         cluster = await Cluster.connect(addresses, setting.security, timeout_s)
     except ReplayError as error:
         report.ended = str(error)
@@ -129,13 +131,13 @@ async def _work(
             cluster.cluster_id, cluster.features, len(cluster.brokers), setting.to == MOCK
         )
         worlds = await _worlds(plan, setting, cluster)
-        warm_up(plan.alike * setting.manner.loop)
+        warm_up(plan.alike * setting.play_options.loop)
         gc.freeze()  # repeated collections over the plan would delay requests
         begin_ns = time.perf_counter_ns()
         judge = _Judge(report, setting, worlds.made | plan.created)
-        run = Run(plan, cluster, worlds, judge, setting.manner)
+        run = Run(plan, cluster, worlds, judge, setting.play_options)
         ending.stop = run.stop
-        cluster.when_silent = lambda error: ending.because(str(error))
+        cluster.on_silent = lambda error: ending.because(str(error))
         await _play(run, report, watch)
         if not report.sent and not report.ended:
             report.ended = _why_nothing(plan)
@@ -157,19 +159,19 @@ def _why_nothing(plan: Plan) -> str:
 class _Judge:
     """Compares the responses of steps, and adds the verdicts to a report."""
 
-    def __init__(self, report: Report, setting: Setting, made: frozenset[str]) -> None:
+    def __init__(self, report: Report, setting: TargetSettings, made: frozenset[str]) -> None:
         self._report = report
         self._setting = setting
         self._made = made
         self.alike = report.add_alike
 
-    def outcome(self, outcome: Outcome, world: World) -> Verdict:
-        verdict, differences = compare(
+    def outcome(self, outcome: Outcome, world: IdMap) -> Verdict:
+        verdict, differences = compare_outcome(
             outcome,
             world,
             self._setting.noise,
-            made=self._made,
-            shown=self._report.plan.topics,
+            created_topics=self._made,
+            captured_topics=self._report.plan.topics,
             show_secrets=self._setting.show_secrets,
         )
         self._report.add(outcome, verdict, differences)
@@ -234,7 +236,7 @@ class Worlds:
 
     def __init__(
         self,
-        setting: Setting,
+        setting: TargetSettings,
         cluster: Cluster,
         bounds: dict[tuple[str, int], tuple[int, int]],
         made: frozenset[str],
@@ -244,16 +246,16 @@ class Worlds:
         self._bounds = bounds
         self.made = made
 
-    def __call__(self, copy: int) -> World:
+    def __call__(self, copy: int) -> IdMap:
         """Return the id mapping of a pass."""
         names = self._setting.names(copy)
-        world = World(self._cluster, names, self._setting.offsets)
+        world = IdMap(self._cluster, names, self._setting.offsets)
         for (topic, partition), bounds in self._bounds.items():
-            world.offsets.know(names.captured_topic(topic), partition, *bounds)
+            world.offsets.set_bounds(names.captured_topic(topic), partition, *bounds)
         return world
 
 
-async def _worlds(plan: Plan, setting: Setting, cluster: Cluster) -> Worlds:
+async def _worlds(plan: Plan, setting: TargetSettings, cluster: Cluster) -> Worlds:
     """Create topics if requested, and fetch the offset bounds for the id mappings if needed."""
     topics = setting.live_topics(plan.topics)
     made = set(topics) if setting.to == MOCK else set[str]()

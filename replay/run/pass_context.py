@@ -11,11 +11,11 @@ from functools import partial
 from typing import Protocol
 
 from replay.client.cluster import Cluster
-from replay.mapping.id_map import World
-from replay.model.outcome import Alike, Difference, Outcome, Verdict
+from replay.mapping.id_map import IdMap
+from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 from replay.model.step import Step
 from replay.options.pacing import SECOND_NS
-from replay.options.play_options import Manner
+from replay.options.play_options import PlayOptions
 from replay.plan.plan import Plan
 from replay.sessions.group_sessions import Groups
 from replay.sessions.heartbeats import Heartbeats
@@ -60,10 +60,10 @@ class Progress:
 class Judge(Protocol):
     """Takes what becomes of steps, as it is known."""
 
-    def outcome(self, outcome: Outcome, world: World) -> Verdict:
+    def outcome(self, outcome: Outcome, world: IdMap) -> Verdict:
         """Compare what a step was answered with what was captured; the world learned before."""
 
-    def alike(self, alike: Alike) -> None:
+    def alike(self, alike: BatchedOutcome) -> None:
         """Take steps that were found to be answered as captured."""
 
     def afterwards(self, number: int, copy: int, difference: Difference) -> None:
@@ -98,8 +98,8 @@ class Stage:
         self,
         plan: Plan,
         cluster: Cluster,
-        world: World,
-        manner: Manner,
+        world: IdMap,
+        manner: PlayOptions,
         progress: Progress,
         judge: Judge,
         copy: int = 0,
@@ -115,7 +115,7 @@ class Stage:
         self.shares = ShareSessions()
         self.groups = Groups(plan, world)
         self.heartbeats = Heartbeats(cluster, world, self.groups.told)
-        cluster.say = progress.notices.append
+        cluster.notify = progress.notices.append
         self.absent = Absent(cluster, world, progress.notices.append)
         self.strangers = Strangers(plan, cluster, world, self.groups, self.heartbeats)
         self.transactions = Transactions()

@@ -14,9 +14,9 @@ from dissector.protocol.apis import api
 from dissector.protocol.headers import API_VERSIONS, PRODUCE
 from dissector.protocol.messages import Message
 from replay.client.fan_in import merge
-from replay.mapping.learner import learn, learn_unsure
-from replay.model.outcome import Outcome, Part, Verdict
-from replay.model.refusal import Refused
+from replay.mapping.learner import learn, learn_unconfirmed
+from replay.model.outcome import Outcome, RequestPart, Verdict
+from replay.model.refusal import RewriteError
 from replay.run.concurrency_limit import UnderWay
 from replay.run.dispatcher import Asking, Sent
 from replay.run.pass_context import AHEAD, AHEAD_NS, Stage
@@ -113,7 +113,7 @@ class Player:
             sent.outcome.failure = step.left_out
         else:
             sent.outcome.lag_ns = stage.progress.lag_ns = stage.lag_ns(number)
-            sent.message = step.captured.asked()
+            sent.message = step.captured.request_message()
             if await self._let_settle(number, sent.message):
                 traced = self._tracer.send(at)
                 if traced:
@@ -128,7 +128,7 @@ class Player:
         try:
             await self._stage.groups.until_joined(sent.step)
             await self._asking.ask(sent)
-        except (DissectorError, Refused) as error:
+        except (DissectorError, RewriteError) as error:
             _fail(sent.outcome, error)
 
     def _hand_over(self, sent: Sent) -> None:
@@ -191,7 +191,7 @@ class Player:
             try:
                 if sent.asked:
                     await self._finish(sent)
-            except (DissectorError, Refused) as error:
+            except (DissectorError, RewriteError) as error:
                 _fail(sent.outcome, error)
             finally:
                 self._stage.done(sent.step.number)
@@ -199,7 +199,7 @@ class Player:
 
     async def _finish(self, sent: Sent) -> None:
         """Receive the response, retry the request if necessary, and learn from the response."""
-        captured = sent.step.captured.answered()
+        captured = sent.step.captured.response_message()
         key, outcome = sent.step.captured.api_key, sent.outcome
         soon = self._loop.time() + SOON_S
         deadline = soon - SOON_S + self._stage.manner.timeout_s
@@ -209,7 +209,11 @@ class Player:
             self._note(sent, captured, answer)
             why = why_again(key, captured, answer, outcome.version, self._stage.world)
             why = why or self._stage.groups.why_again(sent.step, answer, outcome.version)
-            if why is None or (key, why) in self._hopeless or is_in_vain(why, sent.step.lacks):
+            if (
+                why is None
+                or (key, why) in self._hopeless
+                or is_in_vain(why, sent.step.missing_prerequisites)
+            ):
                 break
             exchange = outcome.parts[0].request, captured, answer, outcome.version
             if self._stage.absent.knows(why, *exchange):
@@ -256,21 +260,21 @@ class Player:
             sent.outcome.changes.append(rejoined)
         return await self._answer(sent)
 
-    def _be_unsure(self, parts: Iterable[Part]) -> None:
+    def _be_unsure(self, parts: Iterable[RequestPart]) -> None:
         for part in parts:
-            learn_unsure(part.request, part.version, self._stage.world)
+            learn_unconfirmed(part.request, part.version, self._stage.world)
 
     async def _repeat(self, number: int, member: str) -> Container | None:
         """Repeat a step for a member, given by its captured id; learn from the response."""
         if self._is_over:
             return None  # the client is gone
         step = self._stage.plan.step(number)
-        sent = Sent(step, Outcome(step, self._stage.copy), step.captured.asked())
+        sent = Sent(step, Outcome(step, self._stage.copy), step.captured.request_message())
         assert sent.message is not None
         assert sent.message.body is not None
         sent.message.body.member_id = member
         await self._asking.ask(sent)
-        answer, captured = await self._answer(sent), step.captured.answered()
+        answer, captured = await self._answer(sent), step.captured.response_message()
         if answer is not None:
             self._note(sent, captured, answer)
             self._learn(sent, captured, answer)
@@ -288,12 +292,12 @@ class Player:
         """Receive the responses to all parts and return them merged; None if none is due."""
         outcome = sent.outcome
         for part, asked in zip(outcome.parts, sent.asked, strict=True):
-            part.response = await asked.answer()
+            part.response = await asked.response()
         parts = sent.taken + outcome.parts
         bodies = [part.response for part in parts if part.response is not None]
         if not bodies:
             return None
-        ends = [asked.answered_ns for asked in sent.asked]
+        ends = [asked.response_ns for asked in sent.asked]
         outcome.latency_ns = max(ends) - min(asked.sent_ns for asked in sent.asked)
         found = api(sent.step.captured.api_key)
         assert found is not None
@@ -322,7 +326,7 @@ class Player:
 
 def _is_placed(sent: Sent) -> bool:
     """Return whether captured and live Produce response both have the offsets of the records."""
-    captured, live = sent.step.captured.answered(), sent.outcome.response
+    captured, live = sent.step.captured.response_message(), sent.outcome.response
     if captured is None or captured.body is None or live is None:
         return False
     return all(
@@ -335,7 +339,7 @@ def _is_placed(sent: Sent) -> bool:
 
 def _stop(sent: Sent) -> None:
     """Record that the replay stopped waiting for a response that was still due."""
-    outcome, is_due = sent.outcome, sent.step.captured.is_due
+    outcome, is_due = sent.outcome, sent.step.captured.expects_response
     if sent.asked and is_due and outcome.response is None and not outcome.failure:
         outcome.failure, outcome.is_refused = STOPPED, True
 

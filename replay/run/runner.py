@@ -7,11 +7,11 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 from replay.client.cluster import Cluster
-from replay.compare.log_balance import LeftOpen, balance, not_balanced
+from replay.compare.log_balance import UnbalancedLog, balance, not_balanced
 from replay.fields.field_layout import Role
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.options.pacing import SECOND_NS
-from replay.options.play_options import Manner
+from replay.options.play_options import PlayOptions
 from replay.plan.plan import Plan
 from replay.run.pass_context import AHEAD_NS, Judge, Progress, Stage
 from replay.run.player import Player
@@ -32,9 +32,9 @@ class Run:
         self,
         plan: Plan,
         cluster: Cluster,
-        world: Callable[[int], World],
+        world: Callable[[int], IdMap],
         judge: Judge,
-        manner: Manner = Manner(),  # noqa: B008 (frozen)
+        manner: PlayOptions = PlayOptions(),  # noqa: B008 (frozen)
     ) -> None:
         """
         Prepare a run.
@@ -53,10 +53,10 @@ class Run:
         self._is_stopped = False
         self._players: asyncio.Task[None] | None = None
         self._judge = judge
-        self.world: World | None = None
+        self.world: IdMap | None = None
         self.progress = Progress()
         self.remains: list[str] = []
-        self.left_open: list[LeftOpen] = []
+        self.left_open: list[UnbalancedLog] = []
 
     def stop(self) -> None:
         """End the run soon: nothing more is sent, and `play` ends when all is tidied up."""
@@ -94,9 +94,11 @@ class Run:
         world = self.world = self._make_world(copy)
         world.captured_topics.learn(self._plan.topic_ids)
         if self._plan.brokers:
-            world.brokers.know({*self._plan.brokers.values(), *self._plan.connected.values()})
+            world.brokers.set_captured_ids(
+                {*self._plan.brokers.values(), *self._plan.connected.values()}
+            )
         if self._plan.cluster_id and self._cluster.cluster_id:
-            world.give(Role.CLUSTER_ID, self._plan.cluster_id, self._cluster.cluster_id)
+            world.learn_opaque(Role.CLUSTER_ID, self._plan.cluster_id, self._cluster.cluster_id)
         world.is_partial = self._plan.is_partial
         world.producers.holes = self._plan.holes
         about = self._manner, self.progress, self._judge

@@ -15,10 +15,10 @@ import numpy as np
 from dissector.capture.columns import Int64s
 from dissector.errors import ReplayError
 from dissector.protocol.headers import PRODUCE
-from replay.client.broker_connection import Link
-from replay.client.pending_request import Asked, next_id
+from replay.client.broker_connection import BrokerConnection
+from replay.client.pending_request import PendingRequest, next_id
 from replay.mapping.request_rewriter import rewrite
-from replay.model.outcome import Outcome, Part, Verdict
+from replay.model.outcome import Outcome, RequestPart, Verdict
 from replay.run.concurrency_limit import UnderWay
 from replay.run.dispatcher import Asking, Sent
 from replay.run.pass_context import AHEAD, Stage
@@ -28,7 +28,7 @@ from replay.templates.step_arrays import Int32s
 from replay.templates.template import Stencil, replaced, stencil_of
 
 
-class Traced(Asked):
+class Traced(PendingRequest):
     """
     Requests that were sent together by one stencil, and are answered one after the other.
 
@@ -40,7 +40,9 @@ class Traced(Asked):
 
     __slots__ = ("_at", "_tracer", "alike", "stencil", "told")
 
-    def __init__(self, tracer: Tracer, link: Link, stencil: Stencil, told: Int64s) -> None:
+    def __init__(
+        self, tracer: Tracer, link: BrokerConnection, stencil: Stencil, told: Int64s
+    ) -> None:
         super().__init__(link.peer, PRODUCE, stencil.version, stencil.patience_s)
         self._tracer = tracer
         self._at = 0
@@ -61,15 +63,15 @@ class Traced(Asked):
 
     def take(self, frame: bytes) -> None:
         """Have the general way take an answer about which something is unusual."""
-        self._give_up().take(frame)
+        self._give_up().receive(frame)
 
     def lose(self, failure: ReplayError) -> None:
         """Have the general way tell that the first that has no answer gets none."""
-        self._give_up().lose(failure)
+        self._give_up().fail(failure)
 
-    def _give_up(self) -> Asked:
+    def _give_up(self) -> PendingRequest:
         """Have the general way wait for the answer to the first that has none."""
-        asked, row = self.alone(), self.told[self._at]
+        asked, row = self.split_one(), self.told[self._at]
         self._tracer.give_up(self, int(row[STEP]), int(row[LAG]), asked)
         row[LATENCY] = GIVEN_UP
         self.alike -= 1
@@ -129,7 +131,7 @@ class Tracer:
         shape = self._shape_of[sent.step.number]
         if shape < 0 or verdict is not Verdict.SAME or len(sent.asked) != 1:
             return
-        known, age = self._stencils.get(shape), self._stage.cluster.age
+        known, age = self._stencils.get(shape), self._stage.cluster.revision
         if known is not None and known.age == age and known.replaced >= replaced(sent.outcome):
             return
         frame, link = sent.asked[0].frame, self._asking.there(sent.outcome.parts[0].node)
@@ -199,10 +201,10 @@ class Tracer:
         """
         stage = self._stage
         stencil = self._stencils.get(self._shape_of[self._numbers[first]])
-        if stencil is None or stencil.age != stage.cluster.age:
+        if stencil is None or stencil.age != stage.cluster.revision:
             return 0
         link = self._asking.there(stencil.node)
-        if link is None or not link.is_free:
+        if link is None or not link.can_send:
             return 0
         written = stencil.stamp.write(
             self.arrays, self._steps, first, link.next_id, stage.now_ns, stage.world.producers
@@ -212,7 +214,7 @@ class Tracer:
         told, data = written
         traced = Traced(self, link, stencil, told)
         self._begin(traced)
-        link.trace(traced, len(told), data)
+        link.send_batch(traced, len(told), data)
         return len(told)
 
     def _begin(self, traced: Traced) -> None:
@@ -223,14 +225,14 @@ class Tracer:
         stage.progress.sent += len(told)
         self.under_way.begin(id(traced), traced)
 
-    def give_up(self, traced: Traced, number: int, lag_ns: int, asked: Asked) -> None:
-        """Have the general way finish a step, for whose answer `asked` waits."""
+    def give_up(self, traced: Traced, number: int, lag_ns: int, asked: PendingRequest) -> None:
+        """Have the general way finish a step, for whose answer `request_message` waits."""
         stage, stencil = self._stage, traced.stencil
         step, version = self._plan.step(number), stencil.version
         outcome = Outcome(step, stage.copy, version=version, lag_ns=lag_ns)
-        rewritten = rewrite(step.captured.asked(), version, stage.world)
+        rewritten = rewrite(step.captured.request_message(), version, stage.world)
         outcome.changes = rewritten.changes
-        outcome.parts = [Part(stencil.node, version, rewritten.body)]
+        outcome.parts = [RequestPart(stencil.node, version, rewritten.body)]
         self._hand_over(Sent(step, outcome, asked=[asked]))
 
     def take(self, traced: Traced) -> None:

@@ -21,10 +21,10 @@ from construct import Container
 from dissector.errors import DissectorError
 from dissector.protocol.messages import Message
 from replay.fields.field_layout import Role
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import REJOINED, Change
-from replay.model.refusal import Refused
-from replay.model.step import Captured, Step
+from replay.model.refusal import RewriteError
+from replay.model.step import CapturedExchange, Step
 from replay.plan.plan import Plan
 from replay.sessions.retry_policy import Again, rebalances
 
@@ -74,7 +74,7 @@ class _Member:
 class Groups:
     """The groups of a pass, by their captured names."""
 
-    def __init__(self, plan: Plan, world: World) -> None:
+    def __init__(self, plan: Plan, world: IdMap) -> None:
         self._plan = plan
         self._world = world
         self._leaders: dict[str, str] = {}
@@ -94,21 +94,21 @@ class Groups:
         name = step.captured.api
         if name not in _OF_MEMBERS or answer.get("error_code"):
             return
-        body, told = step.captured.asked().body, _body(step.captured.answered())
+        body, told = step.captured.request_message().body, _body(step.captured.response_message())
         if body is None:
             return
         group = body.group_id
         if name == "JoinGroup":
             self._leaders[group] = self._world.members.captured(group, answer.leader)
             if told is not None and not told.error_code:
-                member = _Member(step.number, repeat, is_unsettled=step.is_unsettled)
+                member = _Member(step.number, repeat, is_unsettled=step.is_before_rebalance)
                 self._join((group, told.member_id), member)
                 self._have_assigned(group)
         elif name == "LeaveGroup":
             for each in body.get("members") or [body]:
                 self._members.pop((group, each.member_id), None)
         elif (known := self._members.get((group, _member_id(body)))) is not None:
-            known.is_unsettled, known.said = step.is_unsettled, step.number
+            known.is_unsettled, known.said = step.is_before_rebalance, step.number
             if name == "SyncGroup":
                 known.sync = step.number
                 self._due.pop(group, None)
@@ -134,12 +134,12 @@ class Groups:
             answer: The response body of the target.
             version: The version of the response.
         """
-        name, told = step.captured.api, step.captured.answered()
+        name, told = step.captured.api, step.captured.response_message()
         if told is None or told.body is None:
             return None
         if name == "JoinGroup" and self._awaits_others(step.captured, told.body, answer):
             return Again.MEMBERS
-        if name not in _TELLS or step.is_unsettled or self._key(step) is None:
+        if name not in _TELLS or step.is_before_rebalance or self._key(step) is None:
             return None
         assert told.schema is not None
         assert told.api_version is not None
@@ -147,13 +147,13 @@ class Groups:
         is_told = rebalances(told.schema, version, answer)
         return Again.REJOIN if is_told and not was_told else None
 
-    def _awaits_others(self, asked: Captured, told: Container, answer: Container) -> bool:
+    def _awaits_others(self, asked: CapturedExchange, told: Container, answer: Container) -> bool:
         """
         Return whether other members of the captured generation have yet to join.
 
         Only the leader gets the list of members. Members that joined before the others rejoin.
         """
-        body = asked.asked().body
+        body = asked.request_message().body
         if body is None or answer.error_code:
             return False
         place, generation = (body.group_id, told.generation_id), answer.generation_id
@@ -164,7 +164,7 @@ class Groups:
 
     def _key(self, step: Step) -> _Key | None:
         """Return group and member of a step, if the member has joined."""
-        body = step.captured.asked().body
+        body = step.captured.request_message().body
         key = (body.group_id, _member_id(body)) if body is not None else ("", "")
         return key if key in self._members else None
 
@@ -183,10 +183,10 @@ class Groups:
             step: The step.
             request: The body that was sent: if of an earlier generation, it has rejoined since.
         """
-        key, body = self._key(step), step.captured.asked().body
+        key, body = self._key(step), step.captured.request_message().body
         assert key is not None
         assert body is not None
-        if _generation(request) == self._world.members.turn(*key, _generation(body)):
+        if _generation(request) == self._world.members.live_generation(*key, _generation(body)):
             await asyncio.shield(self._rejoin(key))
         self._members[key].has_rejoined = False
         return self._change(key)
@@ -247,7 +247,7 @@ class Groups:
                 self._due[body.group_id] = body.generation_id
                 self._have_assigned(body.group_id)
         elif not before and number is not None:
-            told = self._plan.step(number).captured.asked().body
+            told = self._plan.step(number).captured.request_message().body
             body.assignments = told.assignments if told is not None else []
         if len(before) == len(body.assignments):
             return []
@@ -270,13 +270,13 @@ class Groups:
 
 async def _ask_for_part(name: str, member: _Member, number: int) -> None:
     """Repeat a SyncGroup; failures show at the next request."""
-    with suppress(DissectorError, Refused):
+    with suppress(DissectorError, RewriteError):
         await member.repeat(number, name)
 
 
 async def _join_again(name: str, member: _Member) -> None:
     """Repeat JoinGroup, and SyncGroup if it was sent; failures show at the next request."""
-    with suppress(DissectorError, Refused):
+    with suppress(DissectorError, RewriteError):
         answer = await member.repeat(member.join, name)
         if answer is not None and not answer.error_code and member.sync >= 0:
             await _ask_for_part(name, member, member.sync)

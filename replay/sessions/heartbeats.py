@@ -18,10 +18,10 @@ from construct import Container
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import Message
-from replay.client.cluster import Cluster, Coordinated
+from replay.client.cluster import Cluster, CoordinatorType
 from replay.client.router import MISROUTED
-from replay.mapping.id_map import World
-from replay.model.step import Captured, Step
+from replay.mapping.id_map import IdMap
+from replay.model.step import CapturedExchange, Step
 from replay.plan.group_order import REBALANCES, has_partitions
 
 _BY_EPOCH = frozenset({"ConsumerGroupHeartbeat", "ShareGroupHeartbeat"})
@@ -94,7 +94,7 @@ class Heartbeats:
     """
 
     def __init__(
-        self, cluster: Cluster, world: World, rebalances: Callable[[str, str], Awaitable[bool]]
+        self, cluster: Cluster, world: IdMap, rebalances: Callable[[str, str], Awaitable[bool]]
     ) -> None:
         self._cluster = cluster
         self._world = world
@@ -167,7 +167,7 @@ class Heartbeats:
         self._members[key] = member
         self._wait(member)
 
-    def joined(self, captured: Captured, body: Container, answer: Container) -> None:
+    def joined(self, captured: CapturedExchange, body: Container, answer: Container) -> None:
         """
         Note a member that joined without a captured join.
 
@@ -240,8 +240,8 @@ class Heartbeats:
         group, timer = member.body["group_id"], member.timer
         error = 0
         try:
-            node = await self._cluster.coordinator(Coordinated.GROUP, group)
-            answer = await self._cluster.ask(
+            node = await self._cluster.coordinator(CoordinatorType.GROUP, group)
+            answer = await self._cluster.request(
                 node, member.api, member.body, client_id=member.client_id
             )
             error = answer.error_code
@@ -250,7 +250,7 @@ class Heartbeats:
         except ReplayError:
             pass  # the player of this member gets the same error with its own requests
         if error in MISROUTED:
-            self._cluster.forget_coordinator(Coordinated.GROUP, group)
+            self._cluster.forget_coordinator(CoordinatorType.GROUP, group)
         if self._members.get(member.key) is not member or member.timer is not timer:
             return  # the member has sent a request of its own meanwhile
         if error in _GOES_ON:
@@ -262,7 +262,7 @@ class Heartbeats:
 
     def _captured(self, member: _Member) -> tuple[str, str]:
         """Return the captured names of the member and its group."""
-        group = self._world.names.captured_other(member.body["group_id"])
+        group = self._world.names.unprefixed(member.body["group_id"])
         return group, self._world.members.captured(group, member.body["member_id"])
 
     def _learn(self, member: _Member, answer: Container) -> None:
@@ -272,8 +272,8 @@ class Heartbeats:
         if answer.assignment is not None:
             member.news = answer.assignment
         if answer.member_epoch > before:
-            turn = members.captured_turn(group, title, before)
-            members.learn_turn(group, title, turn, answer.member_epoch)
+            turn = members.captured_generation(group, title, before)
+            members.learn_generation(group, title, turn, answer.member_epoch)
             member.body["member_epoch"] = answer.member_epoch
 
 
@@ -281,18 +281,18 @@ def _told(
     known: _Member | None, step: Step, before: Message | None, answer: Container
 ) -> Container | None:
     """Add the pending assignment to a response if the capture has it there; return what remains."""
-    if step.is_unassigned and has_partitions(answer):
+    if step.is_before_assignment and has_partitions(answer):
         return answer.assignment  # the capture shows it later
     if known is None or known.news is None or answer.assignment is not None:
         return None
     is_shown = before is not None and before.body is not None and before.body.assignment is not None
-    if step.is_unassigned or not is_shown:
+    if step.is_before_assignment or not is_shown:
         return known.news
     answer.assignment = known.news
     return None
 
 
-def _classic(captured: Captured, body: Container, answer: Container) -> _Member:
+def _classic(captured: CapturedExchange, body: Container, answer: Container) -> _Member:
     said = {
         "group_id": body.group_id,
         "generation_id": answer.generation_id,
@@ -312,7 +312,7 @@ def _classic(captured: Captured, body: Container, answer: Container) -> _Member:
     )
 
 
-def _by_epoch(captured: Captured, key: tuple[str, str], answer: Container) -> _Member:
+def _by_epoch(captured: CapturedExchange, key: tuple[str, str], answer: Container) -> _Member:
     found = api(KEYS[captured.api])
     assert found is not None
     schema = found.request

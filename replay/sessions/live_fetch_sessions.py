@@ -19,7 +19,7 @@ from construct import Container
 from dissector.protocol.messages import Message
 from replay.client.cluster import Cluster
 from replay.fields.field_layout import Role, Scope
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import Change
 from replay.model.step import Step
 
@@ -91,7 +91,7 @@ class Use:
 class Sessions:
     """The fetch sessions of a pass, by captured broker and id."""
 
-    def __init__(self, cluster: Cluster, world: World) -> None:
+    def __init__(self, cluster: Cluster, world: IdMap) -> None:
         self._cluster = cluster
         self._world = world
         self._known: dict[tuple[str, int], Session] = {}
@@ -116,7 +116,7 @@ class Sessions:
             if body.session_id:
                 self._known.pop((step.captured.broker, body.session_id), None)
             return Use(session, is_final=True)
-        answer = step.captured.answered()
+        answer = step.captured.response_message()
         given = answer.body.session_id if answer is not None and answer.body is not None else 0
         if not given:
             return Use()

@@ -26,15 +26,15 @@ from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
 from dissector.protocol.messages import Message
-from replay.client.broker_connection import Link
-from replay.client.cluster import Cluster, Coordinated
+from replay.client.broker_connection import BrokerConnection
+from replay.client.cluster import Cluster, CoordinatorType
 from replay.client.router import MISROUTED
 from replay.fields.field_layout import Role
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.mapping.request_rewriter import rewrite
 from replay.model.outcome import Change
-from replay.model.refusal import Refused
-from replay.model.step import Captured
+from replay.model.refusal import RewriteError
+from replay.model.step import CapturedExchange
 from replay.plan.group_order import REBALANCES
 from replay.plan.plan import Plan
 from replay.sessions.group_sessions import Groups
@@ -85,8 +85,8 @@ class _Stranger:
     name: str
     turn: int
     body: Container
-    captured: Captured
-    link: Link | None = None
+    captured: CapturedExchange
+    link: BrokerConnection | None = None
     answer: Container | None = None
 
 
@@ -103,7 +103,7 @@ class Strangers:
     """
 
     def __init__(
-        self, plan: Plan, cluster: Cluster, world: World, groups: Groups, heartbeats: Heartbeats
+        self, plan: Plan, cluster: Cluster, world: IdMap, groups: Groups, heartbeats: Heartbeats
     ) -> None:
         self._plan = plan
         self._cluster = cluster
@@ -115,7 +115,7 @@ class Strangers:
         self._failed: dict[tuple[str, str], str] = {}
         self._joining: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def introduce(self, captured: Captured, message: Message) -> list[Change]:
+    async def introduce(self, captured: CapturedExchange, message: Message) -> list[Change]:
         """
         Have the members join that a request names and that have not.
 
@@ -131,12 +131,12 @@ class Strangers:
             return changes
         if message.api in _OF_STREAMS:
             if body.get("member_epoch", 1) and not self._knows(body.group_id, body.member_id):
-                raise Refused(CAN_NOT_JOIN)
+                raise RewriteError(CAN_NOT_JOIN)
             return changes
         if body.get("group_id"):
             await self._join_first(body.group_id)
         if message.api == "JoinGroup" and not self._knows(body.group_id, body.member_id):
-            asked = captured.asked().body
+            asked = captured.request_message().body
             if asked is not None and body.member_id == asked.member_id:
                 body.member_id = ""  # not the id that the target has just given
         for group, member, _ in _members(message):
@@ -147,7 +147,7 @@ class Strangers:
                     await self._join(group, {member: captured})
             if (group, member) in self._failed:
                 why = self._failed[group, member]
-                raise Refused(f"{CAN_NOT_JOIN}, and could not join: {why}")
+                raise RewriteError(f"{CAN_NOT_JOIN}, and could not join: {why}")
             if (group, member) in self._new:
                 self._new.remove((group, member))
                 live = self._world.members.live(group, member)
@@ -169,10 +169,10 @@ class Strangers:
     def _knows(self, group: str, member: str) -> bool:
         return not member or self._world.members.knows(group, member)
 
-    async def _join(self, group: str, members: dict[str, Captured]) -> None:
+    async def _join(self, group: str, members: dict[str, CapturedExchange]) -> None:
         """Have members join, each known by a captured request; what fails is noted."""
         members = {each: by for each, by in members.items() if (group, each) not in self._failed}
-        self._world.strangers.update((group, each) for each in members)
+        self._world.uncaptured_members.update((group, each) for each in members)
         self._new.update((group, each) for each in members)
         try:
             by_epoch = {each: by for each, by in members.items() if by.api in _BY_EPOCH}
@@ -184,40 +184,42 @@ class Strangers:
             why = str(error) or f"not done in {self._cluster.timeout_s:g} s"
             self._failed.update(dict.fromkeys(((group, each) for each in members), why))
 
-    async def _join_by_epoch(self, captured: Captured, group: str, member: str) -> None:
+    async def _join_by_epoch(self, captured: CapturedExchange, group: str, member: str) -> None:
         found = api(captured.api_key)
         assert found is not None
         schema = found.request
         body = Container(
             {field.name: field.zero(schema.versions.high) for field in schema.fields},
-            group_id=self._world.names.other(group),
+            group_id=self._world.names.prefixed(group),
             member_id=member,
             member_epoch=0,
             subscribed_topic_names=[self._world.names.topic(each) for each in self._topics(group)],
             topic_partitions=[],
             rebalance_timeout_ms=_REBALANCE_MS,
         )
-        node = await self._cluster.coordinator(Coordinated.GROUP, body.group_id)
-        answer = await self._cluster.ask(node, found.name, body, client_id=captured.client_id)
+        node = await self._cluster.coordinator(CoordinatorType.GROUP, body.group_id)
+        answer = await self._cluster.request(node, found.name, body, client_id=captured.client_id)
         if answer.error_code:
-            raise ReplayError(self._cluster.shown, f"{found.name}: {error_name(answer.error_code)}")
+            raise ReplayError(
+                self._cluster.addresses, f"{found.name}: {error_name(answer.error_code)}"
+            )
         live = answer.member_id or member
         self._world.members.learn(group, member, live)
-        turn = _turn(captured.asked(), member)
-        self._world.members.learn_turn(group, member, turn, answer.member_epoch)
+        turn = _turn(captured.request_message(), member)
+        self._world.members.learn_generation(group, member, turn, answer.member_epoch)
         self._heartbeats.joined(captured, Container(body, member_id=live), answer)
 
-    async def _join_together(self, group: str, members: dict[str, Captured]) -> None:
+    async def _join_together(self, group: str, members: dict[str, CapturedExchange]) -> None:
         """Have members of a classic group join in one generation."""
         strangers = []
         for name, captured in members.items():
-            asked = captured.asked()
+            asked = captured.request_message()
             instance = asked.body.get("group_instance_id") if asked.body is not None else None
             body = self._joining_with(group, instance)
             strangers.append(_Stranger(group, name, _turn(asked, name), body, captured))
         is_done = False
         try:
-            with self._heartbeats.while_joining(self._world.names.other(group)):
+            with self._heartbeats.while_joining(self._world.names.prefixed(group)):
                 async with asyncio.timeout(self._cluster.timeout_s):
                     await self._join_as_one(strangers)
             is_done = True
@@ -236,8 +238,8 @@ class Strangers:
             member = Container(member_id=each.body.member_id, group_instance_id=None, reason=None)
             leaving = Container(group_id=each.body.group_id, members=[member], **member)
             with suppress(ReplayError):
-                node = await self._cluster.coordinator(Coordinated.GROUP, each.body.group_id)
-                await self._cluster.ask(node, "LeaveGroup", leaving)
+                node = await self._cluster.coordinator(CoordinatorType.GROUP, each.body.group_id)
+                await self._cluster.request(node, "LeaveGroup", leaving)
 
     async def _again(self, stranger: _Stranger, number: int, name: str) -> Container | None:
         """Have a member join again that is told of a rebalance."""
@@ -263,7 +265,7 @@ class Strangers:
             assert each.answer is not None
             members = self._world.members
             members.learn(each.group, each.name, each.answer.member_id)
-            members.learn_turn(each.group, each.name, each.turn, each.answer.generation_id)
+            members.learn_generation(each.group, each.name, each.turn, each.answer.generation_id)
             self._heartbeats.joined(each.captured, each.body, each.answer)
 
     async def _join_until(self, stranger: _Stranger, is_done: Callable[[], bool]) -> None:
@@ -297,7 +299,7 @@ class Strangers:
             assert found is not None
             version = min(low_high[1], found.request.versions.high)
             patience_s = body.get("rebalance_timeout_ms", _REBALANCE_MS) / 1000
-            answer = await link.ask(key, version, body, patience_s=patience_s)
+            answer = await link.request(key, version, body, patience_s=patience_s)
             assert answer is not None
             error = answer.error_code
             if not error or (key == _SYNC and error == REBALANCES):
@@ -307,18 +309,18 @@ class Strangers:
             if error == _ID_REQUIRED:
                 body.member_id = answer.member_id
             elif error in MISROUTED:
-                self._cluster.forget_coordinator(Coordinated.GROUP, body.group_id)
+                self._cluster.forget_coordinator(CoordinatorType.GROUP, body.group_id)
                 link.close()
             elif not ERRORS.get(error, ("", False))[1]:
-                raise ReplayError(self._cluster.shown, f"{found.name}: {error_name(error)}")
+                raise ReplayError(self._cluster.addresses, f"{found.name}: {error_name(error)}")
         raise AssertionError("attempts end with an error")
 
-    async def _connected(self, stranger: _Stranger) -> Link:
+    async def _connected(self, stranger: _Stranger) -> BrokerConnection:
         """Return a connection of its own: a broker takes nothing else while a member joins."""
         link = stranger.link
         if link is None or link.failure is not None:
             group = stranger.body.group_id
-            node = await self._cluster.coordinator(Coordinated.GROUP, group)
+            node = await self._cluster.coordinator(CoordinatorType.GROUP, group)
             node = self._cluster.any_node if node is None else node
             link = stranger.link = await self._cluster.open(node, stranger.captured.client_id)
         return link
@@ -327,14 +329,14 @@ class Strangers:
         """Return with what a member of a group joins."""
         shown = self._plan.groups.joins.get(group)
         if shown is not None:
-            asked = self._plan.step(shown).captured.asked()
+            asked = self._plan.step(shown).captured.request_message()
             found = rewrite(asked, asked.api_version or 0, self._world)
-            if not found.refused:
+            if not found.refusal:
                 more = {"rebalance_timeout_ms": _REBALANCE_MS, "reason": None} | dict(found.body)
                 return Container(more, member_id="", group_instance_id=instance)
         topics = [self._world.names.topic(each) for each in self._topics(group)]
         return Container(
-            group_id=self._world.names.other(group),
+            group_id=self._world.names.prefixed(group),
             session_timeout_ms=_SESSION_MS,
             rebalance_timeout_ms=_REBALANCE_MS,
             member_id="",
@@ -385,9 +387,9 @@ def _turn(message: Message, member: str) -> int:
     return next((turn for _, name, turn in _members(message) if name == member), 1)
 
 
-def _is_no_member(captured: Captured) -> bool:
+def _is_no_member(captured: CapturedExchange) -> bool:
     """Tell whether the captured broker did not take who asks for a member."""
-    told = captured.answered()
+    told = captured.response_message()
     error = 0 if told is None or told.body is None else told.body.get("error_code", 0)
     return error not in (0, REBALANCES)
 

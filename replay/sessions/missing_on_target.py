@@ -20,9 +20,9 @@ from dissector.protocol.apis import api
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.messages import Message
 from replay.client.cluster import Cluster
-from replay.fields.field_layout import Place, Role, Scope
-from replay.fields.roles import plan, walk
-from replay.mapping.id_map import World
+from replay.fields.field_layout import FieldValue, Role, Scope
+from replay.fields.roles import layout_of, walk
+from replay.mapping.id_map import IdMap
 from replay.plan.exclusion_policy import UNHEARD_OF
 from replay.sessions.retry_policy import Again, errors_of
 
@@ -46,7 +46,7 @@ class Absent:
         say: Called with a message for the user when a resource is found to be missing.
     """
 
-    def __init__(self, cluster: Cluster, world: World, say: Callable[[str], None]) -> None:
+    def __init__(self, cluster: Cluster, world: IdMap, say: Callable[[str], None]) -> None:
         self._cluster = cluster
         self._world = world
         self._say = say
@@ -166,7 +166,7 @@ class Absent:
 
     def _places(
         self, found: Api, asked: Container, answer: Container, version: int
-    ) -> Iterator[tuple[_Thing, Place]]:
+    ) -> Iterator[tuple[_Thing, FieldValue]]:
         """Yield the error and records fields of a response, each with its resource."""
         named = next(filter(None, _names(found, asked, version)), "")
         for place in walk(found.response, version, answer, _ANSWERED):
@@ -209,6 +209,6 @@ def _is_lasting(error: int) -> bool:
 
 def _names(found: Api, asked: Container, version: int) -> Iterable[Any]:
     """Return the groups and transactional ids of a request."""
-    if not plan(found.request, version, _NAMED).members:
+    if not layout_of(found.request, version, _NAMED).members:
         return ()
     return (place.value for place in walk(found.request, version, asked, _NAMED))

@@ -19,14 +19,14 @@ from construct import Container
 
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
-from replay.client.broker_connection import Link
+from replay.client.broker_connection import BrokerConnection
 from replay.client.cluster import Cluster
-from replay.fields.batch_rewriter import pieces
+from replay.fields.batch_rewriter import batch_headers
 from replay.fields.field_layout import Role
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import Change
-from replay.model.refusal import Refused
-from replay.model.step import Captured
+from replay.model.refusal import RewriteError
+from replay.model.step import CapturedExchange
 from replay.sessions.open_transactions import Transactions, title_of
 from replay.sessions.retry_policy import errors_of
 from replay.sessions.transaction_compat import Addition, add, added
@@ -84,7 +84,7 @@ class MadeUp:
         transactions: The transactions that may be open.
     """
 
-    def __init__(self, cluster: Cluster, world: World, transactions: Transactions) -> None:
+    def __init__(self, cluster: Cluster, world: IdMap, transactions: Transactions) -> None:
         self._cluster = cluster
         self._world = world
         self._transactions = transactions
@@ -92,10 +92,10 @@ class MadeUp:
 
     async def prepare(
         self,
-        captured: Captured,
+        captured: CapturedExchange,
         message: Message,
         home: int,
-        connect: Callable[[int], Awaitable[Link]],
+        connect: Callable[[int], Awaitable[BrokerConnection]],
     ) -> list[Change]:
         """
         Do on the target what must precede a request that the captured broker accepted.
@@ -113,11 +113,11 @@ class MadeUp:
         producer = producer_of(message)
         if producer is None or not producer.title or was_refused(captured):
             return []
-        title, known = self._world.names.other(producer.title), self._world.producers
+        title, known = self._world.names.prefixed(producer.title), self._world.producers
         async with self._giving[producer.title]:
             if message.api == "EndTxn" and title not in self._transactions.open:
                 self._skip_end(producer, captured)
-                raise Refused(NO_BEGINNING)
+                raise RewriteError(NO_BEGINNING)
             is_known = known.knows(*producer.number)
             is_next = not is_known and known.live(*producer.number) is not None
             is_next |= is_known and self._is_added(title, message)
@@ -132,14 +132,16 @@ class MadeUp:
         assert message.body is not None
         names = self._world.names
         again = {
-            (names.topic(each[0]), each[1]) if isinstance(each, tuple) else names.other(str(each))
+            (names.topic(each[0]), each[1])
+            if isinstance(each, tuple)
+            else names.prefixed(str(each))
             for each in added(message.api or "", message.body)
         }
         return not again.isdisjoint(self._transactions.added.get(title, ()))
 
-    def _skip_end(self, producer: Asker, captured: Captured) -> None:
+    def _skip_end(self, producer: Asker, captured: CapturedExchange) -> None:
         """Map the captured epoch after an omitted EndTxn to the epoch that the target has."""
-        told = captured.answered()
+        told = captured.response_message()
         live = self._world.producers.live(*producer.number)
         given = told.body.get("producer_id", -1) if told is not None and told.body else -1
         if live is not None and given >= 0 and told is not None and told.body is not None:
@@ -150,7 +152,7 @@ class MadeUp:
         producer: Asker,
         title: str,
         raises: bool,
-        where: tuple[int, Callable[[int], Awaitable[Link]]],
+        where: tuple[int, Callable[[int], Awaitable[BrokerConnection]]],
     ) -> Change | None:
         live = self._world.producers.live(producer.producer_id, None)
         if live is None:
@@ -166,7 +168,7 @@ class MadeUp:
             return None
         await take_effect("EndTxn", body, answer, self._cluster)
         self._transactions.ended(title)
-        self._world.guessed_ends += 1
+        self._world.synthesised_commits += 1
         if raises:
             now = answer.get("producer_id", live[0]), answer.get("producer_epoch", live[1])
             self._world.producers.learn(producer.number, now)
@@ -174,11 +176,11 @@ class MadeUp:
 
     async def give(
         self,
-        captured: Captured,
+        captured: CapturedExchange,
         message: Message,
         value: tuple[int, int | None],
         home: int,
-        connect: Callable[[int], Awaitable[Link]],
+        connect: Callable[[int], Awaitable[BrokerConnection]],
     ) -> Change | None:
         """
         Get an id for a producer whose InitProducerId was not captured.
@@ -200,7 +202,7 @@ class MadeUp:
         if _NO_MAPPING in _errors(captured):
             title = ""
         epoch = value[1] if value[1] is not None else 0
-        named = self._world.names.other(title) if title else None
+        named = self._world.names.prefixed(title) if title else None
         change = Change("producer_id", Role.PRODUCER_ID, None, "InitProducerId", MADE_UP)
         async with self._giving[value[0]]:
             if self._world.producers.live(*value) is not None:
@@ -231,13 +233,13 @@ def producer_of(message: Message) -> Asker | None:
         return None if found is None else Asker(title_of(body) or "", *found)
     records = (each.records or b"" for topic in body.topic_data for each in topic.partition_data)
     for each in records:
-        piece = next(iter(pieces(each)), None)
+        piece = next(iter(batch_headers(each)), None)
         if piece is not None and piece.producer is not None and piece.producer.producer_id >= 0:
             return Asker(body.get("transactional_id") or "", *piece.producer[:2])
     return None
 
 
-def was_refused(captured: Captured) -> bool:
+def was_refused(captured: CapturedExchange) -> bool:
     """Return whether the captured broker refused a request, as the target should too."""
     return any(_errors(captured))
 
@@ -245,8 +247,8 @@ def was_refused(captured: Captured) -> bool:
 _NO_MAPPING = error_code("INVALID_PRODUCER_ID_MAPPING")
 
 
-def _errors(captured: Captured) -> Collection[int]:
-    told = captured.answered()
+def _errors(captured: CapturedExchange) -> Collection[int]:
+    told = captured.response_message()
     if told is None or told.body is None or told.schema is None:
         return ()
     return tuple(errors_of(told.schema, told.api_version or 0, told.body))

@@ -46,7 +46,7 @@ class MissingRequests:
 
     def beside(self, step: Step) -> Beside:
         """Return the synthesised requests for the next request that is sent."""
-        asked, answered = step.captured.asked(), step.captured.answered()
+        asked, answered = step.captured.request_message(), step.captured.response_message()
         asker = producer_of(asked)
         before = list(self._new_producer(asker))
         is_taken = self._is_partial and asker is not None and not was_refused(step.captured)

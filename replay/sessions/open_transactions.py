@@ -12,7 +12,7 @@ from construct import Container
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
-from replay.client.cluster import Cluster, Coordinated
+from replay.client.cluster import Cluster, CoordinatorType
 from replay.sessions.retry_policy import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from replay.sessions.transaction_compat import added
 
@@ -85,13 +85,13 @@ async def _abort(cluster: Cluster, title: str) -> None:
     }
     pause_s = FIRST_PAUSE_S
     while True:
-        node = await cluster.coordinator(Coordinated.TRANSACTION, title)
+        node = await cluster.coordinator(CoordinatorType.TRANSACTION, title)
         error = await _error(cluster, node, body)
         if not error:
             return
         if not ERRORS.get(error, ("", False))[1]:
             raise ReplayError(title, f"InitProducerId: {error_name(error)}")
-        cluster.forget_coordinator(Coordinated.TRANSACTION, title)
+        cluster.forget_coordinator(CoordinatorType.TRANSACTION, title)
         await asyncio.sleep(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
@@ -100,8 +100,8 @@ async def is_settled(cluster: Cluster, title: str) -> bool | None:
     """Tell whether nothing of a transactional id is under way; None where the target can't say."""
     if KEYS["DescribeTransactions"] not in cluster.versions:
         return None
-    node = await cluster.coordinator(Coordinated.TRANSACTION, title)
-    answer = await cluster.ask(node, "DescribeTransactions", {"transactional_ids": [title]})
+    node = await cluster.coordinator(CoordinatorType.TRANSACTION, title)
+    answer = await cluster.request(node, "DescribeTransactions", {"transactional_ids": [title]})
     (told,) = answer.transaction_states
     return bool(told.error_code == _NOT_FOUND or told.transaction_state in _SETTLED)
 
@@ -110,7 +110,7 @@ async def _error(cluster: Cluster, node: int | None, body: dict[str, Any]) -> in
     """Abort a transaction if it is open; return an error code."""
     if await is_settled(cluster, body["transactional_id"]):
         return 0
-    error: int = (await cluster.ask(node, "InitProducerId", body)).error_code
+    error: int = (await cluster.request(node, "InitProducerId", body)).error_code
     return error
 
 

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from construct import Container
 
 from replay.fields.field_layout import Scope
-from replay.mapping.id_map import World
-from replay.model.outcome import Part
+from replay.mapping.id_map import IdMap
+from replay.model.outcome import RequestPart
 
 _Place = tuple[str | None, int]
 
 
-def refused_places(answer: Container, world: World) -> set[_Place]:
+def refused_places(answer: Container, world: IdMap) -> set[_Place]:
     """
     Return captured topic and number of the partitions that a Produce response refuses.
 
@@ -33,7 +33,7 @@ def refused_places(answer: Container, world: World) -> set[_Place]:
     return set() if any(topic is None for topic, _ in found) else found
 
 
-def keep_refused(body: Container, refused: set[_Place], world: World) -> None:
+def keep_refused(body: Container, refused: set[_Place], world: IdMap) -> None:
     """Remove the partitions that need no retry from a captured Produce request."""
     kept = []
     for topic in body.topic_data:
@@ -43,7 +43,7 @@ def keep_refused(body: Container, refused: set[_Place], world: World) -> None:
     body.topic_data = kept
 
 
-def accepted_part(part: Part) -> Part | None:
+def accepted_part(part: RequestPart) -> RequestPart | None:
     """Return the accepted partitions of a Produce part; None if the broker accepted nothing."""
     if part.response is None:
         return None
@@ -57,7 +57,7 @@ def accepted_part(part: Part) -> Part | None:
         return None
     request = _trimmed(part.request, "topic_data", "partition_data", taken.__contains__)
     response = _trimmed(part.response, "responses", "partition_responses", taken.__contains__)
-    return Part(part.node, part.version, request, response)
+    return RequestPart(part.node, part.version, request, response)
 
 
 def _trimmed(
@@ -74,6 +74,6 @@ def _title(topic: Container) -> object:
     return topic.get("name") or topic.get("topic_id")
 
 
-def _topic(topic: Container, world: World, *, is_live: bool) -> str | None:
+def _topic(topic: Container, world: IdMap, *, is_live: bool) -> str | None:
     scope = Scope(topic=topic.get("name"), topic_id=topic.get("topic_id"))
     return world.topic_of(world.captured_scope(scope) if is_live else scope)

@@ -18,10 +18,10 @@ from dissector.protocol.messages import Message
 from dissector.protocol.records.layout import CONTROL
 from dissector.protocol.schema import Schema
 from replay.client.router import MISROUTED
-from replay.fields.batch_rewriter import pieces
+from replay.fields.batch_rewriter import batch_headers
 from replay.fields.field_layout import Role, Scope
-from replay.fields.roles import values, walk
-from replay.mapping.id_map import World
+from replay.fields.roles import value_walk, walk
+from replay.mapping.id_map import IdMap
 from replay.plan.exclusion_policy import UNHEARD_OF, of_setting
 from replay.plan.group_order import REBALANCES, has_partitions
 
@@ -118,7 +118,7 @@ def is_in_vain(why: Again, lacks: frozenset[str]) -> bool:
 
 
 def why_again(
-    api_key: int, captured: Message | None, live: Container, version: int, world: World
+    api_key: int, captured: Message | None, live: Container, version: int, world: IdMap
 ) -> Again | None:
     """
     Return why to retry a request; None if its response is final.
@@ -201,7 +201,7 @@ def _why_error(name: str, errors: set[int]) -> Again | None:
 
 def errors_of(schema: Schema, version: int, body: Container) -> Iterator[int]:
     """Yield the error codes of a response other than NONE."""
-    return values(schema, version, _ERRORS)(body)
+    return value_walk(schema, version, _ERRORS)(body)
 
 
 def rebalances(schema: Schema, version: int, body: Container) -> bool:
@@ -210,7 +210,7 @@ def rebalances(schema: Schema, version: int, body: Container) -> bool:
 
 
 def _why_records(
-    schema: Schema, captured: Message, live: Container, version: int, world: World
+    schema: Schema, captured: Message, live: Container, version: int, world: IdMap
 ) -> Again | None:
     """Return whether all or some of the partitions with captured records have none yet."""
     assert captured.body is not None
@@ -231,7 +231,7 @@ def _with_records(
     return {
         (topic(place.scope), place.scope.partition)
         for place in walk(schema, version, body, _RECORDS)
-        if any(not each.attributes & CONTROL for each in pieces(place.value or b""))
+        if any(not each.attributes & CONTROL for each in batch_headers(place.value or b""))
     }
 
 

@@ -17,12 +17,12 @@ from construct import Container
 
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.error_codes import ERRORS
-from replay.client.broker_connection import Link
-from replay.client.cluster import Cluster, Coordinated
+from replay.client.broker_connection import BrokerConnection
+from replay.client.cluster import Cluster, CoordinatorType
 from replay.client.router import MISROUTED, route
-from replay.fields.batch_rewriter import Producer, pieces
+from replay.fields.batch_rewriter import Producer, batch_headers
 from replay.fields.field_layout import Role
-from replay.mapping.version_converter import negotiated
+from replay.mapping.version_converter import choose_version
 from replay.model.outcome import Change
 from replay.sessions.retry_policy import errors_of
 
@@ -55,7 +55,10 @@ class Addition(NamedTuple):
 
 
 async def add(
-    wanted: Addition, cluster: Cluster, home: int, connect: Callable[[int], Awaitable[Link]]
+    wanted: Addition,
+    cluster: Cluster,
+    home: int,
+    connect: Callable[[int], Awaitable[BrokerConnection]],
 ) -> Container | None:
     """
     Send an addition, with retries while the target reports retriable errors.
@@ -74,12 +77,12 @@ async def add(
     """
     found = api(KEYS[wanted.api])
     assert found is not None
-    version = negotiated(found, wanted.version, cluster.versions)
+    version = choose_version(found, wanted.version, cluster.versions)
     if version is None:
         return None
     async for _ in cluster.attempts(f"{wanted.api} was not done"):
         ((node, body),) = await route(found.key, version, wanted.body, cluster, home)
-        answer = await (await connect(node)).ask(found.key, version, body)
+        answer = await (await connect(node)).request(found.key, version, body)
         assert answer is not None
         errors = set(errors_of(found.response, version, answer))
         if not errors:
@@ -87,7 +90,7 @@ async def add(
         if not any(ERRORS.get(each, ("", False))[1] for each in errors):
             break
         if errors & MISROUTED:
-            cluster.forget_coordinator(Coordinated.TRANSACTION, wanted.title)
+            cluster.forget_coordinator(CoordinatorType.TRANSACTION, wanted.title)
     return None
 
 
@@ -157,4 +160,4 @@ def _written(body: Container) -> list[bytes]:
 
 
 def _producer(records: bytes) -> Producer | None:
-    return next((piece.producer for piece in pieces(records)), None)
+    return next((piece.producer for piece in batch_headers(records)), None)

@@ -92,7 +92,7 @@ async def _are_set(request: Container, answer: Container, cluster: Cluster) -> b
     if not resources:
         return True
     asked = {"resources": resources, "include_synonyms": False, "include_documentation": False}
-    told = await cluster.ask(None, "DescribeConfigs", asked)
+    told = await cluster.request(None, "DescribeConfigs", asked)
     return all(
         config.is_sensitive
         or config.value == wanted[each.resource_type, each.resource_name][config.name]

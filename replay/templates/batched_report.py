@@ -9,7 +9,7 @@ import numpy as np
 
 from dissector.capture.columns import Int64s
 from replay.fields.batch_rewriter import PRODUCER_ROLES
-from replay.model.outcome import Alike
+from replay.model.outcome import BatchedOutcome
 from replay.templates.request_kernel import CHANGED, COUNT, LAG, LATENCY, PER_HOLE, STEP
 from replay.templates.template import Stencil
 
@@ -27,7 +27,7 @@ class Unreported:
         report: Takes it.
     """
 
-    def __init__(self, report: Callable[[Alike], None]) -> None:
+    def __init__(self, report: Callable[[BatchedOutcome], None]) -> None:
         self._report = report
         self._told: list[Int64s] = []
         self._replaced: list[Int64s] = []
@@ -65,4 +65,4 @@ class Unreported:
         if told:
             columns: Int64s = np.concatenate(told)
             steps, lags_ns, latencies_ns = (columns[:, at] for at in (STEP, LAG, LATENCY))
-            self._report(Alike("Produce", steps, lags_ns, latencies_ns, +changes))
+            self._report(BatchedOutcome("Produce", steps, lags_ns, latencies_ns, +changes))

@@ -18,7 +18,7 @@ import numpy as np
 from dissector.capture.columns import Int64s
 from dissector.engine.records.checksum import checker, crc32c_table
 from replay.fields.batch_rewriter import PRODUCER_ROLES
-from replay.mapping.producer_ids import Producers
+from replay.mapping.producer_ids import ProducerMap
 from replay.plan.request_shapes import Request
 from replay.plan.sequence_gaps import SEQUENCES
 from replay.templates.request_kernel import (
@@ -117,7 +117,7 @@ class Stamp:
         first: int,
         correlation_id: int,
         now_ns: int,
-        producers: Producers,
+        producers: ProducerMap,
     ) -> Written | None:
         """
         Write the requests of steps that are ready and have the shape; None where there are none.
@@ -130,8 +130,8 @@ class Stamp:
             now_ns: The time, from the beginning of the pass.
             producers: What the target has in the place of captured producers.
         """
-        if self._producers_age != producers.age:
-            self._producers_age = producers.age
+        if self._producers_age != producers.revision:
+            self._producers_age = producers.revision
             self._holes[:, CAPTURED] = -1
         a, state = arrays, self._state
         told = arrays.table(MOST, COUNT + PER_HOLE * len(self._places))
@@ -157,7 +157,7 @@ class Stamp:
         arrays.have_read(size)
         return Written(told, arrays.room[:size].tobytes())
 
-    def _meet(self, producers: Producers) -> bool:
+    def _meet(self, producers: ProducerMap) -> bool:
         """Note who writes on the target what a producer wrote; False where that is not known."""
         producer_id, epoch, sequence, hole = self._state[ID:].tolist()
         found = producers.live(producer_id, epoch)

@@ -16,7 +16,7 @@ import numpy as np
 from dissector.capture.columns import Int64s
 from dissector.kernel import Kernel, device_function
 from replay.client.pending_request import LAST_CORRELATION_ID
-from replay.mapping.offset_map import Log
+from replay.mapping.offset_map import PartitionOffsets
 from replay.plan.request_shapes import Answer
 from replay.templates.request_kernel import COUNT, LATENCY, PER_HOLE, STEP
 from replay.templates.request_writer import MOST, WORK
@@ -186,7 +186,7 @@ class Match:
         captured: Answer,
         live: Answer,
         orders: tuple[Sequence[int], Sequence[int]],
-        logs: Sequence[Log],
+        logs: Sequence[PartitionOffsets],
     ) -> None:
         self._size = live.layout.size
         before, order = orders
@@ -246,11 +246,11 @@ class Match:
         """Learn the offsets of a stretch of records."""
         log = self._logs[partition]
         if log.ends_before(captured, live):
-            log.append(captured, live, length, int(told[step, STEP]))
+            log.learn_appended(captured, live, length, int(told[step, STEP]))
             return
         while length:
             count = int(told[step, self._order[partition] * PER_HOLE + COUNT])
-            log.append(captured, live, count, int(told[step, STEP]))
+            log.learn_appended(captured, live, count, int(told[step, STEP]))
             captured, live, length, step = captured + count, live + count, length - count, step + 1
 
 

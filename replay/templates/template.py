@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.messages import Message, decode_response
-from replay.client.pending_request import patience_s, shape_of
+from replay.client.pending_request import codecs_of, patience_s
 from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.fields.field_layout import Scope
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import Outcome
 from replay.plan.request_shapes import Shape, answer_of, partitions, request_of
 from replay.templates import request_writer as stamp
@@ -53,7 +53,7 @@ def stencil_of(
     header: bytes,
     answer: bytes,
     age: int,
-    world: World,
+    world: IdMap,
 ) -> Stencil | None:
     """
     Return the stencil that an exchange of a shape gives; None where it is no model for others.
@@ -72,14 +72,14 @@ def stencil_of(
         return None
     (part,) = outcome.parts
     head = captured.request[:4] + bytes(4) + header
-    frame = head + shape_of(PRODUCE, version).request.build(part.request)
+    frame = head + codecs_of(PRODUCE, version).request.build(part.request)
     # Where no name is replaced, both look as captured, which is quickly seen.
     is_as_captured = shape.request.batches(frame) is not None
     sent = shape.request if is_as_captured else request_of(frame, len(head))
     is_as_captured = shape.answer.offsets(answer) is not None
     answered = decode_response(answer, PRODUCE, version)
     told = shape.answer if is_as_captured else answer_of(answered)
-    asked = captured.asked().body
+    asked = captured.request_message().body
     if sent is None or told is None or asked is None:
         return None
     topics = partitions(asked.topic_data, "partition_data")
@@ -104,7 +104,7 @@ def stencil_of(
     )
 
 
-def _order(answered: Message, named: list[tuple[str, int]], world: World) -> tuple[int, ...] | None:
+def _order(answered: Message, named: list[tuple[str, int]], world: IdMap) -> tuple[int, ...] | None:
     """Return for each partition of an answer of the target, which of the request it is."""
     if answered.body is None:
         return None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conform.docs_page import FAMILIES, main, rules_text, written_into
+from conform.docs_page import FAMILIES, main, rules_page, with_rules_in
 from conform.rules import REGISTRY
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
@@ -14,11 +14,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 
 def test_the_page_is_current() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert text == written_into(text), "make it anew: python -m conform.docs_page --write"
+    assert text == with_rules_in(text), "make it anew: python -m conform.docs_page --write"
 
 
 def test_every_rule_is_there() -> None:
-    text = rules_text()
+    text = rules_page()
     assert [name for name in REGISTRY if f"| {name} " not in text] == []
     assert {name[0] for name in REGISTRY} <= FAMILIES.keys()
 
@@ -31,6 +31,6 @@ def test_it_is_written_between_its_marks(
     main(page, ["--write"])
     assert page.read_text() == PAGE.read_text()
     main(page, [])
-    assert capsys.readouterr().out.rstrip("\n") == rules_text()
+    assert capsys.readouterr().out.rstrip("\n") == rules_page()
     with pytest.raises(SystemExit):
-        written_into("no marks")
+        with_rules_in("no marks")

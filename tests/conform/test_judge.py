@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from conform.evidence.observation import Turn
+from conform.evidence.observation import Observation
 from conform.judge import Judge
 from conform.registry.verdict import Verdict
-from conform.report.report_formats import FORMS
-from conform.report.verdict_text import text_lines, times_text
+from conform.report.report_formats import FORMATTERS
+from conform.report.verdict_text import count_text, text_lines
 from conform.rules import REGISTRY
 from dissector import Capture, Options
 from tests import packets
@@ -112,9 +112,9 @@ def test_what_a_talk_knew_is_forgotten_at_its_end() -> None:
     capture = Capture(["-"], Options(stdin=file))
     for window in capture.windows():
         judge.window(capture, window)
-    assert list(judge._talks) == [1]
+    assert list(judge._connections) == [1]
     judge.finish()
-    assert not judge._talks
+    assert not judge._connections
 
 
 @pytest.mark.parametrize("name", ["demo.pcap", "kafka4-librdkafka-transactions.pcap"])
@@ -125,7 +125,11 @@ def test_rules_do_not_hold_what_they_have_seen(name: str) -> None:
         judge.window(capture, window)
         del window
     gc.collect()
-    held = [it for it in gc.get_objects() if isinstance(it, Turn) and len(it.exchange._table.data)]
+    held = [
+        it
+        for it in gc.get_objects()
+        if isinstance(it, Observation) and len(it.exchange._table.data)
+    ]
     assert len({id(it.exchange) for it in held}) <= 2
     judge.finish()
 
@@ -142,9 +146,9 @@ def test_a_rule_that_fails_does_not_end_it() -> None:
     assert (fault.rule, fault.count) == ("F99", verdict.tallies["F99"].unjudged.total())
     assert fault.error.startswith("ZeroDivisionError in test_judge.py line ")
     lines = list(text_lines(verdict, "it"))
-    assert any(line.startswith(f"  {times_text(fault.count)}: F99 failed: Zero") for line in lines)
+    assert any(line.startswith(f"  {count_text(fault.count)}: F99 failed: Zero") for line in lines)
     assert lines[-1].endswith("; 1 rule failed")
-    for write in FORMS.values():
+    for write in FORMATTERS.values():
         text = "\n".join(write(verdict, "it"))
         assert "F99 failed" in text or '"section": "fault"' in text
         assert "secret" not in text

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conform.report.report_formats import FORMS
+from conform.report.report_formats import FORMATTERS
 from tests.conform.mutations import (
     MUTATIONS,
     accused,
@@ -50,7 +50,7 @@ def test_damage_accuses_nobody(path: Path, mutations: list, seed: int) -> None:
 def test_no_bytes_raise(path: Path, seed: int) -> None:
     head, packets = packets_of(path)
     verdict = judged(file_of(head, spoil(packets, Random(seed))))
-    for write in FORMS.values():
+    for write in FORMATTERS.values():
         assert list(write(verdict, "it"))
 
 
@@ -70,7 +70,7 @@ def test_no_value_of_a_field_makes_a_rule_fail(seed: int) -> None:
     path = random.choice(SMALL)
     verdict = judged(with_odd_fields(path, random))
     assert [str(fault) for fault in verdict.faults.values()] == []
-    for write in FORMS.values():
+    for write in FORMATTERS.values():
         assert list(write(verdict, "it"))
 
 

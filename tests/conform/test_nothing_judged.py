@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conform.nothing_judged import why_nothing
+from conform.nothing_judged import nothing_judged_reason
 from conform.registry.verdict import Verdict
 from dissector import Capture, Options
 from tests.conform.verdicts import F03
@@ -15,13 +15,13 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 
 
 def test_no_rules_were_selected() -> None:
-    assert why_nothing(Verdict([]), None) == "the rules that are selected judge captures"
+    assert nothing_judged_reason(Verdict([]), None) == "the rules that are selected judge captures"
 
 
 def test_of_a_broker_the_most_frequent_reason() -> None:
     verdict = Verdict([F03])
     verdict.tallies["F03"].unjudged.update({"this": 1, "that": 2})
-    assert why_nothing(verdict, None) == "that"
+    assert nothing_judged_reason(verdict, None) == "that"
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_of_a_capture_what_it_holds(name: str, ports: tuple[int, ...], why: str)
     capture = Capture([CAPTURES / name], Options(ports=frozenset(ports)))
     for _ in capture.windows():
         pass
-    assert why_nothing(Verdict([F03]), capture.reading).startswith(why)
+    assert nothing_judged_reason(Verdict([F03]), capture.reading).startswith(why)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conform.rule_selection import chosen, known, ordered
+from conform.rule_selection import rule_by_id, select_rules, sort_rules
 from conform.rules import REGISTRY
 from dissector.errors import UsageError
 
@@ -12,14 +12,14 @@ RULES = REGISTRY.values()
 
 
 def _ids(select: list[str], ignore: list[str]) -> list[str]:
-    return [rule.id for rule in chosen(RULES, select, ignore)]
+    return [rule.id for rule in select_rules(RULES, select, ignore)]
 
 
 def test_all_in_their_order() -> None:
     ids = _ids([], [])
     assert len(ids) == len(REGISTRY)
     assert ids.index("F03") < ids.index("F10")
-    assert [rule.id for rule in ordered(reversed(list(RULES)))] == ids
+    assert [rule.id for rule in sort_rules(reversed(list(RULES)))] == ids
 
 
 def test_families_and_rules() -> None:
@@ -36,7 +36,7 @@ def test_a_rule_itself_outdoes_its_family() -> None:
 def test_what_is_no_rule_is_bad_usage() -> None:
     for select, ignore in ((["F99"], []), ([], ["nonsense"])):
         with pytest.raises(UsageError, match="there is no rule"):
-            chosen(RULES, select, ignore)
+            select_rules(RULES, select, ignore)
     with pytest.raises(UsageError, match="--list"):
-        known("F99")
-    assert known("f03") is REGISTRY["F03"]
+        rule_by_id("F99")
+    assert rule_by_id("f03") is REGISTRY["F03"]

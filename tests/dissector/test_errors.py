@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from dissector.errors import (
-    SHOWN_FILTER,
+    SHOWN_FILTER_CHARS,
     CaptureError,
     DecodeError,
     DissectorError,
@@ -94,7 +94,7 @@ def test_a_filter_is_shown_with_a_caret() -> None:
 def test_the_caret_stays_at_its_place_in_a_long_filter(position: int) -> None:
     text = "".join(chr(0x4E00 + n) for n in range(1000))
     _, shown, caret = FilterError(text, "bad", position).shown().splitlines()
-    assert len(shown) <= SHOWN_FILTER + 2
+    assert len(shown) <= SHOWN_FILTER_CHARS + 2
     assert shown[len(caret) - 1] == text[position]
 
 

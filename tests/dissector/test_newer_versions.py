@@ -82,7 +82,9 @@ def test_what_does_not_fit_is_of_an_unknown_version(found: Api) -> None:
     assert (message.body, message.schema, message.correlation_id) == (None, None, 7)
     assert message.shown_version == newest + 1
     assert [problem.kind for problem in message.problems] == [""]
-    what = f"version {newest + 1} of {found.name} is not known (known: {found.request.known})"
+    what = (
+        f"version {newest + 1} of {found.name} is not known (known: {found.request.versions_text})"
+    )
     assert message.problems[0].what == what
 
 

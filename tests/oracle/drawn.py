@@ -10,7 +10,7 @@ from uuid import UUID
 
 from hypothesis import HealthCheck, Phase, given, settings
 
-from dissector.protocol.schema import Field, Schema, split
+from dissector.protocol.schema import Field, Schema, split_tagged
 from tests.strategies import values
 
 COUNT = 3
@@ -48,7 +48,7 @@ def full(schema: Schema, version: int) -> dict[str, Any]:
 def _full(fields: tuple[Field, ...], version: int, numbers: Iterator[int]) -> dict[str, Any]:
     return {
         field.name: _filled(field, field.type, version, numbers)
-        for field in itertools.chain(*split(fields, version))
+        for field in itertools.chain(*split_tagged(fields, version))
     }
 
 
@@ -78,7 +78,7 @@ def _bare(fields: tuple[Field, ...], version: int, nulls: bool) -> dict[str, Any
     """Leave every field empty, or null where it may be."""
     return {
         field.name: None if nulls and version in field.null else _empty(field, version)
-        for field in itertools.chain(*split(fields, version))
+        for field in itertools.chain(*split_tagged(fields, version))
     }
 
 

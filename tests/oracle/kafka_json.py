@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from dissector.protocol.schema import Field, split
+from dissector.protocol.schema import Field, split_tagged
 
 Names = Mapping[str, str | None]
 """Our name -> Kafka's, in camelCase; None for a tagged field that a release does not know."""
@@ -29,7 +29,7 @@ def kafka_json(
         body: What our codec reads.
         names: The names of this release, where they are others than ours.
     """
-    plain, tagged = split(fields, version)
+    plain, tagged = split_tagged(fields, version)
     out: dict[str, Any] = {}
     for field in plain + tagged:
         value = body[field.name]

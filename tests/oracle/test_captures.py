@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dissector import dissect
-from dissector.protocol.carried import carried
+from dissector.protocol.carried import records_fields
 from dissector.protocol.messages import Message
 from dissector.protocol.records import UnreadBatch
 from tests.oracle.compare import Subject
@@ -37,7 +37,7 @@ def test_messages_of_a_capture(oracles: list[Oracle], compared: Count, capture: 
             compared["messages of captures", release] += 1
         assert known
         compared["messages of captures", "(either)"] += 1
-        for field in carried(message):
+        for field in records_fields(message):
             # What is cut off at the end of a Fetch response, Kafka passes over.
             batches = [each for each in field.batches if not isinstance(each, UnreadBatch)]
             for oracle in oracles:

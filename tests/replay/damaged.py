@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from replay import Pace, Plan, replay
 from replay.model.outcome import Verdict
-from replay.public import AS_FAST_AS_ANSWERED
+from replay.public import AS_FAST_AS_POSSIBLE
 from replay.report.report import Report
 from tools.record.packets import walk
 
@@ -89,7 +89,7 @@ def played(
     target: str,
     prefix: str = "",
     timeout_s: float = 5,
-    pace: Pace = AS_FAST_AS_ANSWERED,
+    pace: Pace = AS_FAST_AS_POSSIBLE,
     allow: Sequence[str] = (),
 ) -> Shares:
     """Replay a capture and count what differs."""

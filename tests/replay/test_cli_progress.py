@@ -18,7 +18,7 @@ def _run() -> Any:
 
 
 def test_says_how_far_a_run_is() -> None:
-    assert cli_progress.text(_run(), made(*outcomes()[:2])) == (
+    assert cli_progress.progress_text(_run(), made(*outcomes()[:2])) == (
         "1,200 of 5,000 sent, 10 in flight, 1,190 answered, 1 differ, 1.5 ms late"
     )
 
@@ -29,7 +29,7 @@ def test_is_shown_on_a_terminal_and_taken_away(
 ) -> None:
     monkeypatch.setattr(cli_progress, "PATIENCE_S", 0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    with cli_progress.Line() as line:
+    with cli_progress.ProgressLine() as line:
         line.show(_run(), made(outcomes()[0]))
         shown = capsys.readouterr().err
     assert ("1,200 of 5,000 sent" in shown) is is_terminal
@@ -41,6 +41,6 @@ def test_short_replays_show_nothing(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(cli_progress, "PATIENCE_S", 1e9)
-    with cli_progress.Line() as line:
+    with cli_progress.ProgressLine() as line:
         line.show(_run(), made(outcomes()[0]))
     assert not capsys.readouterr().err

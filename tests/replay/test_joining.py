@@ -11,10 +11,10 @@ import pytest
 
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from replay.compare.step_verdict import compare
+from replay.compare.step_verdict import compare_outcome
 from replay.model.outcome import REJOINED, Outcome, Verdict
 from replay.options.pacing import Pace
-from replay.options.play_options import Manner
+from replay.options.play_options import PlayOptions
 from tests.frames import request, response
 from tests.packets import Talk, Wire
 from tests.replay.run.test_runner import Played, at_script, one_after_another
@@ -111,7 +111,7 @@ def test_who_comes_too_early_joins_again(tmp_path: Path) -> None:
     assert [each.body.member_id for each in of_one if each.body] == ["", "one", "one"]
     assert played.run is not None
     assert played.run.world is not None
-    assert played.run.world.members.turn("g", "one", 1) == 6
+    assert played.run.world.members.live_generation("g", "one", 1) == 6
 
 
 def test_a_rebalance_that_a_leader_was_told_of_is_waited_for(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def done(error: int = 0) -> dict[str, Any]:
 def verdict(played: Played, outcome: Outcome) -> Verdict:
     assert played.run is not None
     assert played.run.world is not None
-    return compare(outcome, played.run.world)[0]
+    return compare_outcome(outcome, played.run.world)[0]
 
 
 SAYS = {
@@ -214,7 +214,7 @@ def test_who_is_told_while_it_has_nothing_to_ask_joins_again_if_it_is_seen_later
         return done(REBALANCES if synced[-1] == 5 else 0)
 
     script: Answers = {"JoinGroup": join, "SyncGroup": sync, "Heartbeat": beat}
-    played = at_script(saved(tmp_path, wire), script, Manner(Pace(0.01), timeout_s=60))
+    played = at_script(saved(tmp_path, wire), script, PlayOptions(Pace(0.01), timeout_s=60))
     assert not played.failures
     assert asked(played, "JoinGroup") == ["one"] * (1 + is_shown)
     (last,) = (each for each in played.outcomes if each.step.captured.api == "Heartbeat")
@@ -275,7 +275,7 @@ def test_who_has_joined_joins_again_with_its_leader(tmp_path: Path) -> None:
     assert played.run is not None
     assert played.run.world is not None
     members = played.run.world.members
-    assert [members.turn("g", name, 1) for name in names] == [6, 6, 6]
+    assert [members.live_generation("g", name, 1) for name in names] == [6, 6, 6]
 
 
 def test_all_join_again_when_one_is_told_of_a_rebalance(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import replay as package
 from dissector.errors import UsageError
 from replay import Noise, Plan, Report, replay
 from replay.mock.librdkafka_mock import Mock
-from replay.options.play_options import Manner
-from replay.options.target_settings import Setting
+from replay.options.play_options import PlayOptions
+from replay.options.target_settings import TargetSettings
 from replay.run.orchestrator import learn_noise
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -71,7 +71,7 @@ def test_an_error_of_the_target_is_found_and_named() -> None:
 
 def test_noise_is_what_differs_at_a_reference() -> None:
     with Plan.of(ACKS) as plan:
-        noise = learn_noise(plan, Setting("mock", manner=Manner(timeout_s=10)))
+        noise = learn_noise(plan, TargetSettings("mock", play_options=PlayOptions(timeout_s=10)))
         assert "ApiVersions.error_code" in noise
         assert replay(plan, "mock", noise=Noise(noise)).passed
 

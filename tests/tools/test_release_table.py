@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conform.registry.kafka_release_table import RELEASES
-from conform.registry.kafka_releases import ranges
+from conform.registry.kafka_releases import ranges_of
 from tools.release_table import TABLE, main, table
 
 
@@ -21,7 +21,7 @@ def test_ranges_are_named_where_they_change() -> None:
 def test_the_table_says_what_it_was_made_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    facts = {name: {str(k): list(v) for k, v in ranges(name).items()} for name in RELEASES}
+    facts = {name: {str(k): list(v) for k, v in ranges_of(name).items()} for name in RELEASES}
     file = tmp_path / "facts.json"
     file.write_text(json.dumps(facts))
     main([str(file)])

@@ -89,7 +89,7 @@ def _differences(change: Change) -> Iterator[str]:
         yield from differences(name, change.declared.schema, schema)
         return
     key = "" if schema.key is None else f", key {schema.key}"
-    yield f"{name}: new, versions {schema.known}{key}"
+    yield f"{name}: new, versions {schema.versions_text}{key}"
     if change.definition.kind == "request" and (other := NAMES.get(schema.key or 0)):
         yield f"{name}: key {schema.key} is declared as {other}"
 

@@ -20,7 +20,7 @@ def differences(name: str, ours: Schema, theirs: Schema) -> Iterator[str]:
     """
     scope = set(theirs.versions)
     if new := scope - set(ours.versions):
-        yield f"{name}: new versions {spans(new)} (declared: {ours.known})"
+        yield f"{name}: new versions {spans(new)} (declared: {ours.versions_text})"
     if clip(ours.flexible, scope) != clip(theirs.flexible, scope):
         yield f"{name}: flexible {_two(ours.flexible, theirs.flexible, scope)}"
     if theirs.key is not None and ours.key is not None and theirs.key != ours.key:

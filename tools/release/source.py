@@ -106,7 +106,7 @@ def _comments(text: str, node: ast.expr | None) -> str:
 
 def _message(head: Schema, children: str) -> str:
     flexible = f', flexible="{_range(head.flexible)}"' if _exists(head.flexible) else ""
-    return f'message({head.key}, "{head.known}"{flexible}){children}'
+    return f'message({head.key}, "{head.versions_text}"{flexible}){children}'
 
 
 def _call(field: Field) -> str:

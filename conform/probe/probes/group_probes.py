@@ -12,7 +12,7 @@ from conform.probe.probe_reporter import ProbeReporter
 from conform.probe.probe_target import NotJudged, require_response
 from conform.probe.raw_exchange import RawExchange
 from dissector.protocol.error_codes import error_name
-from replay.client.cluster import Coordinated
+from replay.client.cluster import CoordinatorType
 
 _METADATA = b"\0\1 of a member"
 _ASSIGNMENT = b"\0\1 for a member"
@@ -52,7 +52,7 @@ async def member_id_first(probed: ProbeContext, say: ProbeReporter) -> None:
     )
     for version in probed.target.versions("JoinGroup", since=4):
         group = probed.fixtures.group_id(f"join-{version}")
-        node = await probed.target.coordinator(Coordinated.GROUP, group)
+        node = await probed.target.coordinator(CoordinatorType.GROUP, group)
         said = await probed.target.request("JoinGroup", _join_fields(group), version, node)
         if say.check_error(said, "error_code", "MEMBER_ID_REQUIRED"):
             say.check(bool(said.field("member_id")), f"{said}: no member id", said, "member_id")
@@ -61,7 +61,7 @@ async def member_id_first(probed: ProbeContext, say: ProbeReporter) -> None:
 async def _join_without_id(probed: ProbeContext, say: ProbeReporter, version: int) -> None:
     """Join in a version without MEMBER_ID_REQUIRED, and leave."""
     group = probed.fixtures.group_id(f"join-{version}")
-    node = await probed.target.coordinator(Coordinated.GROUP, group)
+    node = await probed.target.coordinator(CoordinatorType.GROUP, group)
     line = await probed.target.open_connection(node)
     try:
         said = await line.request("JoinGroup", version, _join_fields(group))
@@ -77,7 +77,7 @@ async def _join_without_id(probed: ProbeContext, say: ProbeReporter, version: in
 async def _join_group(probed: ProbeContext, what: str) -> tuple[dict[str, Any], int, RawExchange]:
     """Join a group of ours as its only member; return member, coordinator, and exchange."""
     group = probed.fixtures.group_id(what)
-    node = await probed.target.coordinator(Coordinated.GROUP, group)
+    node = await probed.target.coordinator(CoordinatorType.GROUP, group)
     said = await probed.target.request("JoinGroup", _join_fields(group), node=node)
     if error_name(said.field("error_code", -1)) == "MEMBER_ID_REQUIRED":
         wish = _join_fields(group, member_id=said.field("member_id"))
@@ -156,7 +156,7 @@ async def _leave(probed: ProbeContext, say: ProbeReporter, who: dict[str, Any], 
 async def invalid_joins(probed: ProbeContext, say: ProbeReporter) -> None:
     """Join with invalid fields."""
     group = probed.fixtures.group_id("refused")
-    node = await probed.target.coordinator(Coordinated.GROUP, group)
+    node = await probed.target.coordinator(CoordinatorType.GROUP, group)
     cases = (
         ("INVALID_SESSION_TIMEOUT", _join_fields(group, session_timeout_ms=1)),
         ("INCONSISTENT_GROUP_PROTOCOL", _join_fields(group, protocols=[])),
@@ -180,7 +180,7 @@ async def commits(probed: ProbeContext, say: ProbeReporter) -> None:
     """Commit and fetch an offset, at each version."""
     topic = await probed.fixtures.topic("committed")
     group = probed.fixtures.group_id("commits")
-    node = await probed.target.coordinator(Coordinated.GROUP, group)
+    node = await probed.target.coordinator(CoordinatorType.GROUP, group)
     newest = probed.target.newest_version("OffsetFetch", since=1)
     for version in probed.target.versions("OffsetCommit", since=2):
         said = await _commit(probed, topic, group, version, node)
@@ -250,7 +250,7 @@ async def consumer_group_epochs(probed: ProbeContext, say: ProbeReporter) -> Non
     topic = await probed.fixtures.topic("assigned")
     for version in probed.target.versions("ConsumerGroupHeartbeat"):
         group = probed.fixtures.group_id(f"epochs-{version}")
-        node = await probed.target.coordinator(Coordinated.GROUP, group)
+        node = await probed.target.coordinator(CoordinatorType.GROUP, group)
         await _check_consumer_group_member(probed, say, topic, group, version, node)
 
 

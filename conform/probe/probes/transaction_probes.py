@@ -21,7 +21,7 @@ from conform.probe.record_fixtures import (
     produce_fields,
 )
 from dissector.protocol.error_codes import error_name
-from replay.client.cluster import Coordinated
+from replay.client.cluster import CoordinatorType
 
 _TOO_LONG_MS = 2**31 - 1
 _TIMEOUT_MS = 30_000
@@ -81,7 +81,7 @@ class _Transaction:
 
 async def _begin(probed: ProbeContext, what: str, topic: Topic) -> _Transaction:
     name = probed.fixtures.transactional_id(what)
-    node = await probed.target.coordinator(Coordinated.TRANSACTION, name)
+    node = await probed.target.coordinator(CoordinatorType.TRANSACTION, name)
     return _Transaction(probed, topic, name, node, await _init_producer(probed, name, node))
 
 
@@ -113,7 +113,7 @@ async def _init_producer(probed: ProbeContext, name: str, node: int) -> dict[str
 async def timeout_too_long(probed: ProbeContext, say: ProbeReporter) -> None:
     """Request the greatest possible timeout, and one of zero."""
     name = probed.fixtures.transactional_id("too-long")
-    node = await probed.target.coordinator(Coordinated.TRANSACTION, name)
+    node = await probed.target.coordinator(CoordinatorType.TRANSACTION, name)
     for version in probed.target.versions("InitProducerId"):
         for timeout_ms in (_TOO_LONG_MS, 0):
             fields = {
@@ -250,7 +250,7 @@ async def unstable_offset(probed: ProbeContext, say: ProbeReporter) -> None:
     topic = await probed.fixtures.topic("transactions")
     group = probed.fixtures.group_id("unstable")
     transaction = await _begin(probed, "offsets", topic)
-    node = await probed.target.coordinator(Coordinated.GROUP, group)
+    node = await probed.target.coordinator(CoordinatorType.GROUP, group)
     version = probed.target.newest_version("OffsetFetch", since=7, until=9)
     added = await transaction.request(
         "AddOffsetsToTxn", probed.target.newest_version("AddOffsetsToTxn", until=3), group_id=group

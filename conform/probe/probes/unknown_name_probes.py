@@ -10,7 +10,7 @@ from conform.probe.probe_registry import ProbeContext, probe
 from conform.probe.probe_reporter import ProbeReporter
 from conform.probe.probe_target import NotJudged
 from conform.probe.record_fixtures import FETCH_PARTITION, PRODUCE_PARTITION, encode_batch
-from replay.client.cluster import Coordinated
+from replay.client.cluster import CoordinatorType
 
 _UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 _UNKNOWN_MEMBER = "no-such-member"
@@ -139,7 +139,7 @@ async def unknown_topic_ids(probed: ProbeContext, say: ProbeReporter) -> None:
 async def unknown_groups(probed: ProbeContext, say: ProbeReporter) -> None:
     """Send requests about a group that does not exist, and as an unknown member."""
     group = probed.fixtures.absent_name("no-such-group")
-    node = await probed.target.coordinator(Coordinated.GROUP, group)
+    node = await probed.target.coordinator(CoordinatorType.GROUP, group)
     member = {"group_id": group, "generation_id": 1, "member_id": _UNKNOWN_MEMBER}
     stranger = ("UNKNOWN_MEMBER_ID",)
     leaving = {**member, "members": [{"member_id": _UNKNOWN_MEMBER}]}
@@ -229,7 +229,7 @@ async def _check_no_offsets(
 async def unknown_transactional_ids(probed: ProbeContext, say: ProbeReporter) -> None:
     """End, add to and describe a transaction that was never begun."""
     name = probed.fixtures.absent_name("no-such-transaction")
-    node = await probed.target.coordinator(Coordinated.TRANSACTION, name)
+    node = await probed.target.coordinator(CoordinatorType.TRANSACTION, name)
     who = {"transactional_id": name, "producer_id": 2**40, "producer_epoch": 0}
     wrong = ("INVALID_PRODUCER_ID_MAPPING",)
     described = {"transactional_ids": [name]}

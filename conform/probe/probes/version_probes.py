@@ -15,7 +15,7 @@ from conform.probe.request_catalog import (
     read_requests,
     write_requests,
 )
-from conform.registry.kafka_releases import OPTIONAL
+from conform.registry.kafka_releases import OPTIONAL_APIS
 from conform.registry.rank import Severity
 from dissector.protocol.apis import NAMES, api
 from dissector.protocol.carried import record_problems
@@ -84,7 +84,7 @@ def _check_response(said: RawExchange, say: ProbeReporter) -> None:
         return
     say.judged()
     if "UNSUPPORTED_VERSION" in error_names(said):
-        by_setting = said.api_key in OPTIONAL
+        by_setting = said.api_key in OPTIONAL_APIS
         what = "its settings may forbid it" if by_setting else "which it offers"
         say.broken(
             f"{said}: answered UNSUPPORTED_VERSION (35), {what}",

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 from construct import Container
 
-from conform.evidence.fetch_history import FIRST_WITH_IDS, fetching_of, partitions
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.fetch_history import FIRST_WITH_TOPIC_IDS, fetch_request_of, partitions_of
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from dissector.protocol.carried import Carried
+from dissector.protocol.carried import RecordsField
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Batch, RecordBatch, UnreadBatch
 
@@ -22,20 +22,20 @@ _UNKNOWN_TOPIC_ID, _INCONSISTENT_TOPIC_ID, _SESSION_TOPIC_ID = 100, 103, 106
 _ABORT = "ABORT"
 
 
-def _is_complete(turn: Turn, say: Say) -> bool:
+def _is_complete(turn: Observation, say: Reporter) -> bool:
     """Tell whether request and response can be looked at; else say why not."""
-    why = turn.lacks()
+    why = turn.unreadable_reason()
     if why:
-        say.unjudged(why)
+        say.count_unjudged(why)
     return not why
 
 
-def _records_fields(turn: Turn) -> list[tuple[Message, Carried]]:
+def _records_fields(turn: Observation) -> list[tuple[Message, RecordsField]]:
     """Return the `records` fields of the response."""
-    return [(message, field) for message, field in turn.carried if message is turn.response]
+    return [(message, field) for message, field in turn.record_fields if message is turn.response]
 
 
-def _topic_key(field: Carried) -> object:
+def _topic_key(field: RecordsField) -> object:
     return field.topic_id if field.topic is None else field.topic
 
 
@@ -57,9 +57,9 @@ def _last_offset(batch: Batch) -> int | None:
     example="offset 12 is asked for, batches up to offset 9 are returned",
     apis=("Fetch",),
 )
-def covers_the_offset(turn: Turn, say: Say) -> None:
+def covers_the_offset(turn: Observation, say: Reporter) -> None:
     """Hold the batches against the offset that was asked for."""
-    fetching = fetching_of(turn)
+    fetching = fetch_request_of(turn)
     if not _is_complete(turn, say) or fetching is None:
         return
     for message, field in _records_fields(turn):
@@ -68,16 +68,16 @@ def covers_the_offset(turn: Turn, say: Say) -> None:
             continue
         offset = fetching.offset_of((_topic_key(field), field.partition))  # type: ignore[arg-type]
         if offset is None:
-            say.unjudged("the beginning of the fetch session is not in the capture")
+            say.count_unjudged("the beginning of the fetch session is not in the capture")
             continue
-        say.judged()
+        say.count_judged()
         found = ""
         if ends[0] < offset:
             found = f"offset {offset} was asked for, the first batch ends at {ends[0]}"
         elif falls := [pair for pair in pairwise(ends) if pair[0] >= pair[1]]:
             found = f"a batch that ends at {falls[0][1]} follows one that ends at {falls[0][0]}"
         if found:
-            say.broken(Side.BROKER, found, message=message, path=field.path)
+            say.report_violation(Side.BROKER, found, message=message, path=field.path)
 
 
 @rule(
@@ -90,18 +90,18 @@ def covers_the_offset(turn: Turn, say: Say) -> None:
     example="a Fetch v11 response that holds 1,000 bytes of a batch of 5,000",
     apis=("Fetch",),
 )
-def one_complete_batch(turn: Turn, say: Say) -> None:
+def one_complete_batch(turn: Observation, say: Reporter) -> None:
     """Ask whether anything but a part of a batch is returned."""
     if not _is_complete(turn, say) or (turn.version or 0) < _FIRST_WITH_WHOLE_BATCH:
         return
     for message, field in _records_fields(turn):
         if not field.batches:
             continue
-        say.judged()
+        say.count_judged()
         first = field.batches[0]
         if isinstance(first, UnreadBatch) and first.partial:
             found = f"nothing but {len(first.data)} bytes of a batch"
-            say.broken(Side.BROKER, found, message=message, path=field.path)
+            say.report_violation(Side.BROKER, found, message=message, path=field.path)
 
 
 @rule(
@@ -116,16 +116,16 @@ def one_complete_batch(turn: Turn, say: Say) -> None:
     example="log_start_offset 50 in an answer to a fetch at offset 12, without an error",
     apis=("Fetch",),
 )
-def offsets_in_order(turn: Turn, say: Say) -> None:
+def offsets_in_order(turn: Observation, say: Reporter) -> None:
     """Hold the offsets that a broker tells of a partition against each other."""
-    fetching = fetching_of(turn)
-    if not _is_complete(turn, say) or fetching is None or turn.told is None:
+    fetching = fetch_request_of(turn)
+    if not _is_complete(turn, say) or fetching is None or turn.response_body is None:
         return
-    for index, topic in enumerate(turn.told.responses or ()):
+    for index, topic in enumerate(turn.response_body.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
             if each.error_code or each.high_watermark < 0:
                 continue
-            say.judged()
+            say.count_judged()
             key = topic.get("topic", topic.get("topic_id")), each.partition_index
             asked = fetching.offset_of(key)
             start, stable = each.get("log_start_offset", -1), each.get("last_stable_offset", -1)
@@ -139,7 +139,7 @@ def offsets_in_order(turn: Turn, say: Say) -> None:
                 severity = Severity.ERROR
             if found:
                 path = f"responses[{index}].partitions[{number}]"
-                say.broken(Side.BROKER, found, path=path, severity=severity)
+                say.report_violation(Side.BROKER, found, path=path, severity=severity)
 
 
 @rule(
@@ -153,30 +153,30 @@ def offsets_in_order(turn: Turn, say: Say) -> None:
     example="records and the ABORT marker of producer 7, and an empty list",
     apis=("Fetch",),
 )
-def aborted_transactions_listed(turn: Turn, say: Say) -> None:
+def aborted_transactions_listed(turn: Observation, say: Reporter) -> None:
     """Hold the list of aborted transactions against the records."""
     if (turn.version or 0) < _FIRST_WITH_ISOLATION or not _is_complete(turn, say):
         return
-    assert turn.asked is not None
-    assert turn.told is not None
-    committed = turn.asked.isolation_level == READ_COMMITTED
+    assert turn.request_body is not None
+    assert turn.response_body is not None
+    committed = turn.request_body.isolation_level == READ_COMMITTED
     batches = {field.path: field.batches for _, field in _records_fields(turn)}
-    for index, topic in enumerate(turn.told.responses or ()):
+    for index, topic in enumerate(turn.response_body.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
             if each.error_code:
                 continue
-            say.judged()
+            say.count_judged()
             path = f"responses[{index}].partitions[{number}]"
             listed = each.aborted_transactions
             if not committed:
                 if listed:
                     found = f"{len(listed)} aborted transactions are listed for level 0"
                     place = f"{path}.aborted_transactions"
-                    say.broken(Side.BROKER, found, path=place, severity=Severity.WARNING)
+                    say.report_violation(Side.BROKER, found, path=place, severity=Severity.WARNING)
                 continue
             found = _unlisted_abort(batches.get(f"{path}.records", []), listed or [])
             if found:
-                say.broken(Side.BROKER, found, path=f"{path}.aborted_transactions")
+                say.report_violation(Side.BROKER, found, path=f"{path}.aborted_transactions")
 
 
 def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
@@ -209,23 +209,25 @@ def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
     example="error 100 in Fetch v12",
     apis=("Fetch",),
 )
-def topics_by_id(turn: Turn, say: Say) -> None:
+def topics_by_id(turn: Observation, say: Reporter) -> None:
     """Look at the errors of an answer, and at whom they are about."""
-    fetching = fetching_of(turn)
-    if not _is_complete(turn, say) or fetching is None or turn.told is None:
+    fetching = fetch_request_of(turn)
+    if not _is_complete(turn, say) or fetching is None or turn.response_body is None:
         return
     about_ids = (_UNKNOWN_TOPIC_ID, _INCONSISTENT_TOPIC_ID, _SESSION_TOPIC_ID)
     all_known = fetching.is_full or fetching.session is not None
     if all_known:
-        say.judged()
+        say.count_judged()
     else:
-        say.unjudged("the beginning of the fetch session is not in the capture")
-    for at, (key, each) in enumerate(partitions(turn.told.responses)):
-        if (turn.version or 0) < FIRST_WITH_IDS and each.error_code in about_ids:
-            say.broken(Side.BROKER, f"error {each.error_code} in v{turn.version}, entry {at}")
+        say.count_unjudged("the beginning of the fetch session is not in the capture")
+    for at, (key, each) in enumerate(partitions_of(turn.response_body.responses)):
+        if (turn.version or 0) < FIRST_WITH_TOPIC_IDS and each.error_code in about_ids:
+            say.report_violation(
+                Side.BROKER, f"error {each.error_code} in v{turn.version}, entry {at}"
+            )
         elif all_known and fetching.offset_of(key) is None:
             found = f"'{key[0]}', partition {key[1]}, was not asked for"
-            say.broken(Side.BROKER, found, path="responses")
+            say.report_violation(Side.BROKER, found, path="responses")
 
 
 @rule(
@@ -238,17 +240,17 @@ def topics_by_id(turn: Turn, say: Say) -> None:
     example="preferred_read_replica 2 beside records",
     apis=("Fetch",),
 )
-def no_records_with_preferred_replica(turn: Turn, say: Say) -> None:
+def no_records_with_preferred_replica(turn: Observation, say: Reporter) -> None:
     """Look for records beside a preferred read replica."""
-    if not _is_complete(turn, say) or turn.told is None:
+    if not _is_complete(turn, say) or turn.response_body is None:
         return
-    for index, topic in enumerate(turn.told.responses or ()):
+    for index, topic in enumerate(turn.response_body.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
             replica = each.get("preferred_read_replica")
             if replica is None:
                 continue
-            say.judged()
+            say.count_judged()
             if replica != -1 and each.records:
                 path = f"responses[{index}].partitions[{number}].records"
                 found = f"{len(each.records)} bytes beside preferred read replica {replica}"
-                say.broken(Side.BROKER, found, path=path)
+                say.report_violation(Side.BROKER, found, path=path)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from conform.evidence.fetch_history import (
     FIRST_WITH_SESSIONS,
     LAST_EPOCH,
-    Told,
-    fetching_of,
-    partitions,
-    replica_of,
+    PartitionOffsets,
+    fetch_request_of,
+    partitions_of,
+    replica_id_of,
 )
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
@@ -38,33 +38,39 @@ _NOT_FOR_REPLICAS = ("Produce", "JoinGroup", "OffsetCommit", "ConsumerGroupHeart
     example="epochs 1, 2, 4 in one session",
     apis=("Fetch",),
 )
-def epochs_go_up(turn: Turn, say: Say) -> None:
+def epochs_go_up(turn: Observation, say: Reporter) -> None:
     """Compare the epoch of a request with the expected one, and the response with both."""
     if (turn.version or 0) < FIRST_WITH_SESSIONS:
         return
-    fetching = fetching_of(turn)
+    fetching = fetch_request_of(turn)
     if fetching is not None and fetching.is_full:
         return
-    if fetching is None or turn.lacks() or turn.talk.torn:
-        say.unjudged(turn.lacks() or turn.talk.torn)
+    if fetching is None or turn.unreadable_reason() or turn.connection.gap_reason:
+        say.count_unjudged(turn.unreadable_reason() or turn.connection.gap_reason)
         return
-    assert turn.told is not None
+    assert turn.response_body is not None
     if fetching.session is None:
-        say.unjudged("the beginning of the fetch session is not in the capture")
+        say.count_unjudged("the beginning of the fetch session is not in the capture")
         return
-    say.judged()
-    epoch, due, error = fetching.session_epoch, fetching.session.epoch, turn.told.error_code
+    say.count_judged()
+    epoch, due, error = (
+        fetching.session_epoch,
+        fetching.session.epoch,
+        turn.response_body.error_code,
+    )
     if epoch != due and error == _WRONG_EPOCH:
-        say.broken(Side.CLIENT, f"epoch {epoch}, where {due} is due", path="session_epoch")
+        say.report_violation(
+            Side.CLIENT, f"epoch {epoch}, where {due} is due", path="session_epoch"
+        )
     elif epoch != due and not error:
         found = f"epoch {epoch} is taken, where {due} is due"
-        say.broken(Side.BROKER, found, path="session_id")
+        say.report_violation(Side.BROKER, found, path="session_id")
     elif epoch == due and error == _WRONG_EPOCH and due != LAST_EPOCH:
         found = f"epoch {epoch} is refused, which is due"
-        say.broken(Side.BROKER, found, path="error_code", severity=Severity.WARNING)
-    elif not error and turn.told.session_id not in (0, fetching.session_id):
-        found = f"session {fetching.session_id} is answered as {turn.told.session_id}"
-        say.broken(Side.BROKER, found, path="session_id")
+        say.report_violation(Side.BROKER, found, path="error_code", severity=Severity.WARNING)
+    elif not error and turn.response_body.session_id not in (0, fetching.session_id):
+        found = f"session {fetching.session_id} is answered as {turn.response_body.session_id}"
+        say.report_violation(Side.BROKER, found, path="session_id")
 
 
 @rule(
@@ -77,20 +83,29 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
     example="the same high watermark again, without records",
     apis=("Fetch",),
 )
-def unchanged_partitions_omitted(turn: Turn, say: Say) -> None:
+def unchanged_partitions_omitted(turn: Observation, say: Reporter) -> None:
     """Report unchanged partitions in an incremental response."""
-    fetching = fetching_of(turn)
-    if turn.lacks() or fetching is None or fetching.session is None or turn.told is None:
+    fetching = fetch_request_of(turn)
+    if (
+        turn.unreadable_reason()
+        or fetching is None
+        or fetching.session is None
+        or turn.response_body is None
+    ):
         return
-    if turn.told.error_code or not turn.told.session_id:
+    if turn.response_body.error_code or not turn.response_body.session_id:
         return
-    say.judged()
-    for key, each in partitions(turn.told.responses):
+    say.count_judged()
+    for key, each in partitions_of(turn.response_body.responses):
         news = each.records or each.error_code or each.get("preferred_read_replica", -1) != -1
-        if news or _has_epoch_or_snapshot(each) or fetching.session.told.get(key) != Told.of(each):
+        if (
+            news
+            or _has_epoch_or_snapshot(each)
+            or fetching.session.offsets_in_responses.get(key) != PartitionOffsets.of(each)
+        ):
             continue
         found = f"'{key[0]}', partition {key[1]}, is told again without any news"
-        say.broken(Side.BROKER, found, path="responses")
+        say.report_violation(Side.BROKER, found, path="responses")
 
 
 def _has_epoch_or_snapshot(partition: object) -> bool:
@@ -107,15 +122,15 @@ class _ResponseTimes:
 
     def __init__(self) -> None:
         self.last_ns = 0
-        self.late: tuple[Turn, str] | None = None
+        self.late: tuple[Observation, str] | None = None
 
-    def report_late(self, turn: Turn, say: Say) -> None:
+    def report_late(self, turn: Observation, say: Reporter) -> None:
         """Report the late response once a later request proves that it did not arrive sooner."""
         late, self.late = self.late, None
         if late is None or turn.exchange.request_packet is None:
             return
         if turn.exchange.request_packet > (late[0].exchange.response_packet or 0):
-            say.broken(Side.BROKER, late[1], of=late[0])
+            say.report_violation(Side.BROKER, late[1], retained=late[0])
 
 
 @rule(
@@ -128,25 +143,27 @@ class _ResponseTimes:
     "or from the answer before it, if that came later.",
     example="max_wait_ms 500, answered after 9 seconds",
 )
-def response_in_time(turn: Turn, say: Say) -> None:
+def response_in_time(turn: Observation, say: Reporter) -> None:
     """Check the duration of a Fetch, from the request or the previous response if later."""
-    answers = turn.talk.state(_ResponseTimes)
+    answers = turn.connection.state(_ResponseTimes)
     answers.report_late(turn, say)
     done, begun = turn.exchange.response_time_ns, turn.exchange.request_time_ns
     before = answers.last_ns
     if done is not None:
         answers.last_ns = max(before, done)
-    if turn.exchange.api != "Fetch" or done is None or begun is None or turn.asked is None:
+    if turn.exchange.api != "Fetch" or done is None or begun is None or turn.request_body is None:
         return
-    if turn.talk.partial:
-        say.unjudged(turn.talk.partial)
+    if turn.connection.incomplete_reason:
+        say.count_unjudged(turn.connection.incomplete_reason)
         return
-    say.judged()
+    say.count_judged()
     took_ms = (done - max(begun, before)) // 1_000_000
-    throttled_ms = 0 if turn.told is None else turn.told.get("throttle_time_ms", 0)
-    if took_ms > turn.asked.max_wait_ms + throttled_ms + _MARGIN_MS:
-        found = f"answered after {took_ms} ms, max_wait_ms was {turn.asked.max_wait_ms}"
-        answers.late = turn.kept(), found
+    throttled_ms = (
+        0 if turn.response_body is None else turn.response_body.get("throttle_time_ms", 0)
+    )
+    if took_ms > turn.request_body.max_wait_ms + throttled_ms + _MARGIN_MS:
+        found = f"answered after {took_ms} ms, max_wait_ms was {turn.request_body.max_wait_ms}"
+        answers.late = turn.detach(), found
 
 
 @rule(
@@ -161,21 +178,21 @@ def response_in_time(turn: Turn, say: Say) -> None:
     example="timestamp -3 in ListOffsets v6",
     apis=("ListOffsets",),
 )
-def timestamps_known(turn: Turn, say: Say) -> None:
+def timestamps_known(turn: Observation, say: Reporter) -> None:
     """Check timestamps below 0 against the version."""
-    if why := turn.lacks(response=False):
-        say.unjudged(why)
+    if why := turn.unreadable_reason(response=False):
+        say.count_unjudged(why)
         return
-    assert turn.asked is not None
+    assert turn.request_body is not None
     version = turn.version or 0
-    for index, topic in enumerate(turn.asked.topics or ()):
+    for index, topic in enumerate(turn.request_body.topics or ()):
         for number, each in enumerate(topic.partitions or ()):
-            say.judged()
+            say.count_judged()
             time = each.timestamp
             first = _SPECIAL_TIMESTAMPS.get(time)
             if time < 0 and (first is None or version < first):
                 path = f"topics[{index}].partitions[{number}].timestamp"
-                say.broken(Side.CLIENT, f"timestamp {time} in v{version}", path=path)
+                say.report_violation(Side.CLIENT, f"timestamp {time} in v{version}", path=path)
 
 
 class _Roles:
@@ -197,21 +214,21 @@ class _Roles:
     example="a Fetch with replica_id 1, and a JoinGroup, on one connection",
     apis=("Fetch", *_NOT_FOR_REPLICAS),
 )
-def replicas_are_brokers(turn: Turn, say: Say) -> None:
+def replicas_are_brokers(turn: Observation, say: Reporter) -> None:
     """Record the roles on a connection; report a replica's Fetch beside requests of clients."""
-    if turn.asked is None:
+    if turn.request_body is None:
         return
-    roles = turn.talk.state(_Roles)
+    roles = turn.connection.state(_Roles)
     if turn.exchange.api != "Fetch":
         roles.is_consumer = True
     else:
-        replica = replica_of(turn.asked)
+        replica = replica_id_of(turn.request_body)
         if replica < 0:
             roles.is_consumer |= replica == _CONSUMER
         else:
             roles.replica = replica
-    say.judged()
+    say.count_judged()
     if roles.replica is not None and roles.is_consumer:
         roles.is_consumer = False
         found = f"replica {roles.replica} fetches on a connection of a client"
-        say.broken(Side.CLIENT, found)
+        say.report_violation(Side.CLIENT, found)

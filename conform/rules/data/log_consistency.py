@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from conform.evidence.fetch_history import replica_of
-from conform.evidence.log_extent import Bound, Claim, Logs, Range
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.fetch_history import replica_id_of
+from conform.evidence.log_extent import AppendedRange, LogClaim, LogExtents, OffsetBound
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.records import RecordBatch
@@ -16,11 +16,11 @@ _TOPIC_CHANGES = ("CreateTopics", "DeleteTopics")
 _READ_COMMITTED = 1
 
 
-def _is_incomplete(turn: Turn, say: Say) -> bool:
+def _is_incomplete(turn: Observation, say: Reporter) -> bool:
     """Tell whether an exchange can't be looked at, and say why."""
-    why = turn.lacks() or turn.talk.torn
+    why = turn.unreadable_reason() or turn.connection.gap_reason
     if why:
-        say.unjudged(why)
+        say.count_unjudged(why)
     return bool(why)
 
 
@@ -36,23 +36,23 @@ def _is_incomplete(turn: Turn, say: Say) -> bool:
     example="two batches are both answered with base_offset 7",
     apis=("Produce", *_TOPIC_CHANGES),
 )
-def offsets_are_own(turn: Turn, say: Say) -> None:
+def offsets_are_own(turn: Observation, say: Reporter) -> None:
     """Hold each append against those before it."""
-    logs = turn.world.state(Logs)
-    claims = logs.at(turn)
+    logs = turn.capture_state.state(LogExtents)
+    claims = logs.claims_of(turn)
     if turn.exchange.api != "Produce" or _is_incomplete(turn, say):
         return
     sent_ns = turn.exchange.request_time_ns or 0
     for claim in claims:
-        made, log = claim.append, logs.of(claim.place, claim.topic_id)
+        made, log = claim.append, logs.extent_of(claim.partition_key, claim.topic_id)
         if made is None or log is None:
             continue
-        say.judged()
+        say.count_judged()
         for before in log.ranges:
             if before.producer == made.producer and made.producer[0] >= 0:
                 continue  # T02 looks at batches that are sent again
             overlaps = made.first < before.end and before.first < made.end
-            if overlaps or (before.told_ns < sent_ns and made.first < before.end):
+            if overlaps or (before.response_ns < sent_ns and made.first < before.end):
                 found = (
                     f"offset {made.first} is given, where {before.first} to {before.end - 1} were "
                     "given before"
@@ -61,11 +61,17 @@ def offsets_are_own(turn: Turn, say: Say) -> None:
                 break
 
 
-def _report_log(turn: Turn, say: Say, claim: Claim, before: Range | Bound, found: str) -> None:
+def _report_log(
+    turn: Observation,
+    say: Reporter,
+    claim: LogClaim,
+    before: AppendedRange | OffsetBound,
+    found: str,
+) -> None:
     """Say what a broker says wrong of a log: certain where it said otherwise on this connection."""
-    is_certain = before.talk == turn.talk.number or claim.topic_id is not None
+    is_certain = before.connection == turn.connection.number or claim.topic_id is not None
     severity = None if is_certain else Severity.WARNING
-    say.broken(Side.BROKER, found, path=claim.path, severity=severity)
+    say.report_violation(Side.BROKER, found, path=claim.path, severity=severity)
 
 
 @rule(
@@ -79,23 +85,23 @@ def _report_log(turn: Turn, say: Say, claim: Claim, before: Range | Bound, found
     example="high watermark 100, then 60",
     apis=("Produce", "Fetch", "ListOffsets", "DeleteRecords", *_TOPIC_CHANGES),
 )
-def log_ends_never_go_back(turn: Turn, say: Say) -> None:
+def log_ends_never_go_back(turn: Observation, say: Reporter) -> None:
     """Hold what is told of a log against what was told before."""
-    logs = turn.world.state(Logs)
-    claims = logs.at(turn)
+    logs = turn.capture_state.state(LogExtents)
+    claims = logs.claims_of(turn)
     if turn.exchange.api in _TOPIC_CHANGES or _is_incomplete(turn, say):
         return
     sent_ns = turn.exchange.request_time_ns or 0
     for claim in claims:
-        log = logs.of(claim.place, claim.topic_id)
+        log = logs.extent_of(claim.partition_key, claim.topic_id)
         if log is None:
             continue
-        say.judged()
+        say.count_judged()
         for what, now, before in (
             ("log end", claim.end, log.end),
             ("log start", claim.start, log.start),
         ):
-            if now is None or before is None or before.told_ns >= sent_ns:
+            if now is None or before is None or before.response_ns >= sent_ns:
                 continue
             if now < before.offset:
                 found = f"the {what} is {now}, after {before.offset}"
@@ -113,15 +119,17 @@ def log_ends_never_go_back(turn: Turn, say: Say) -> None:
     example="a batch at offset 40, with high watermark 30",
     apis=("Fetch",),
 )
-def below_high_watermark(turn: Turn, say: Say) -> None:
+def below_high_watermark(turn: Observation, say: Reporter) -> None:
     """Hold the batches of an answer against its offsets."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
-    if replica_of(asked) >= 0:
+    if replica_id_of(asked) >= 0:
         return
-    fields = {field.path: field for message, field in turn.carried if message is turn.response}
+    fields = {
+        field.path: field for message, field in turn.record_fields if message is turn.response
+    }
     stable = asked.get("isolation_level", 0) == _READ_COMMITTED
     for at, topic in enumerate(told.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
@@ -132,12 +140,12 @@ def below_high_watermark(turn: Turn, say: Say) -> None:
             if stable:
                 ends["last stable offset"] = each.get("last_stable_offset", -1)
             batches = [batch for batch in field.batches if isinstance(batch, RecordBatch)]
-            say.judged()
+            say.count_judged()
             for name, end in ends.items():
                 above = [batch.base_offset for batch in batches if 0 <= end <= batch.base_offset]
                 if above:
                     found = f"a batch at offset {above[0]}, {name} {end}"
-                    say.broken(Side.BROKER, found, path=field.path)
+                    say.report_violation(Side.BROKER, found, path=field.path)
 
 
 @rule(
@@ -151,22 +159,24 @@ def below_high_watermark(turn: Turn, say: Say) -> None:
     example="a batch of 3 records was appended at offset 10, offsets 10 to 11 are fetched",
     apis=("Fetch",),
 )
-def as_appended(turn: Turn, say: Say) -> None:
+def as_appended(turn: Observation, say: Reporter) -> None:
     """Hold the batches of an answer against appends, and against each other."""
     if _is_incomplete(turn, say):
         return
-    logs = turn.world.state(Logs)
-    logs.at(turn)
-    for message, field in turn.carried:
+    logs = turn.capture_state.state(LogExtents)
+    logs.claims_of(turn)
+    for message, field in turn.record_fields:
         batches = [b for b in field.batches if isinstance(b, RecordBatch) and not b.problems]
         name = turn.topic_name(field.topic, field.topic_id)
-        log = logs.of((turn.talk.broker.address, name, field.partition), field.topic_id)
-        say.judged()
+        log = logs.extent_of(
+            (turn.connection.broker.address, name, field.partition), field.topic_id
+        )
+        say.count_judged()
         found = _epoch_decrease(batches) or (
             _appended_otherwise(batches, list(log.ranges)) if log else ""
         )
         if found:
-            say.broken(Side.BROKER, found, message=message, path=field.path)
+            say.report_violation(Side.BROKER, found, message=message, path=field.path)
 
 
 def _epoch_decrease(batches: list[RecordBatch]) -> str:
@@ -177,7 +187,7 @@ def _epoch_decrease(batches: list[RecordBatch]) -> str:
     return ""
 
 
-def _appended_otherwise(batches: list[RecordBatch], ranges: list[Range]) -> str:
+def _appended_otherwise(batches: list[RecordBatch], ranges: list[AppendedRange]) -> str:
     """Return which batch is not what was appended at its offsets; empty: all are."""
     for batch in batches:
         first, end = batch.base_offset, batch.base_offset + batch.last_offset_delta + 1
@@ -201,11 +211,11 @@ def _appended_otherwise(batches: list[RecordBatch], ranges: list[Range]) -> str:
     example="timestamp 1000 is asked, a record of timestamp 900 is answered",
     apis=("ListOffsets",),
 )
-def timestamp_matches(turn: Turn, say: Say) -> None:
+def timestamp_matches(turn: Observation, say: Reporter) -> None:
     """Hold the timestamps of an answer against those of the request."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
     times = {
         (topic.name, each.partition_index): each.timestamp
@@ -217,7 +227,7 @@ def timestamp_matches(turn: Turn, say: Say) -> None:
             time = times.get((topic.name, each.partition_index))
             if time is None or each.error_code or "timestamp" not in each:
                 continue
-            say.judged()
+            say.count_judged()
             found = ""
             if time >= 0 <= each.offset and each.timestamp < time:
                 found = f"timestamp {each.timestamp} is answered, {time} was asked"
@@ -227,4 +237,4 @@ def timestamp_matches(turn: Turn, say: Say) -> None:
                 found = f"offset {each.offset} as the end of a log"
             if found:
                 path = f"topics[{at}].partitions[{number}]"
-                say.broken(Side.BROKER, found, path=path)
+                say.report_violation(Side.BROKER, found, path=path)

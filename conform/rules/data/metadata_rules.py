@@ -6,9 +6,9 @@ from uuid import UUID
 
 from construct import Container
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
@@ -35,11 +35,11 @@ _MAX_PARTITIONS = 50_000
     example="Metadata v9 with topics [] is answered with every topic",
     apis=("Metadata",),
 )
-def requested_topics(turn: Turn, say: Say) -> None:
+def requested_topics(turn: Observation, say: Reporter) -> None:
     """Compare the topics in request and response."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
     if asked.topics is None or (turn.version == 0 and not asked.topics):
         return
@@ -48,24 +48,24 @@ def requested_topics(turn: Turn, say: Say) -> None:
     by_id = {each.get("topic_id", NO_ID) for each in asked.topics} - {NO_ID}
     names = {each.name for each in asked.topics if each.get("topic_id", NO_ID) == NO_ID}
     if by_id and names:
-        say.unjudged(
+        say.count_unjudged(
             "topics are asked for by name and by id at once, of which Kafka passes over one"
         )
         return
-    say.judged()
+    say.count_judged()
     seen = set()
     for index, topic in enumerate(told.topics):
         key = topic.name if topic.name in names else topic.get("topic_id", NO_ID)
         if topic.name not in names and key not in by_id:
             found = f"topic '{topic.name or key}' is told of, which was not asked for"
-            say.broken(Side.BROKER, found, path=f"topics[{index}]")
+            say.report_violation(Side.BROKER, found, path=f"topics[{index}]")
         elif key in seen:
             found = f"topic '{topic.name or key}' is told of twice"
-            say.broken(Side.BROKER, found, path=f"topics[{index}]")
+            say.report_violation(Side.BROKER, found, path=f"topics[{index}]")
         seen.add(key)
     missing = [each for each in (*names, *by_id) if each not in seen]
     if missing:
-        say.broken(Side.BROKER, f"topic '{missing[0]}' was asked for, and is not told of")
+        say.report_violation(Side.BROKER, f"topic '{missing[0]}' was asked for, and is not told of")
 
 
 @rule(
@@ -78,15 +78,15 @@ def requested_topics(turn: Turn, say: Say) -> None:
     example="Metadata v10 asks for a topic with a null name",
     apis=("Metadata",),
 )
-def names_or_ids(turn: Turn, say: Say) -> None:
+def names_or_ids(turn: Observation, say: Reporter) -> None:
     """Check that a request names each topic by name or by id, as its version allows."""
-    asked, version = turn.asked, turn.version or 0
+    asked, version = turn.request_body, turn.version or 0
     if asked is None:
-        say.unjudged(turn.lacks(response=False))
+        say.count_unjudged(turn.unreadable_reason(response=False))
         return
     if version < _FIRST_WITH_IDS or not asked.topics:
         return
-    say.judged()
+    say.count_judged()
     for index, topic in enumerate(asked.topics):
         has_id = topic.topic_id != NO_ID
         if version < _FIRST_REQUEST_BY_ID and (has_id or topic.name is None):
@@ -95,7 +95,7 @@ def names_or_ids(turn: Turn, say: Say) -> None:
             found = "a topic has neither a name nor an id"
         else:
             continue
-        say.broken(Side.CLIENT, found, path=f"topics[{index}]")
+        say.report_violation(Side.CLIENT, found, path=f"topics[{index}]")
 
 
 @rule(
@@ -108,21 +108,21 @@ def names_or_ids(turn: Turn, say: Say) -> None:
     example="leader_id 7, where brokers 1 to 3 are listed",
     apis=("Metadata",),
 )
-def listed_brokers(turn: Turn, say: Say) -> None:
+def listed_brokers(turn: Observation, say: Reporter) -> None:
     """Check leader and replicas of each partition against the brokers."""
-    told = turn.told
+    told = turn.response_body
     if told is None:
-        say.unjudged(turn.lacks(request=False))
+        say.count_unjudged(turn.unreadable_reason(request=False))
         return
     brokers = {each.node_id for each in told.brokers}
     if not told.topics or not brokers:
         return
-    say.judged()
+    say.count_judged()
     for at, topic in enumerate(told.topics):
         for index, partition in enumerate(topic.partitions):
             found = _node_fault(partition, brokers, turn.version or 0)
             if found:
-                say.broken(Side.BROKER, found, path=f"topics[{at}].partitions[{index}]")
+                say.report_violation(Side.BROKER, found, path=f"topics[{at}].partitions[{index}]")
 
 
 def _node_fault(partition: Container, brokers: set[int], version: int) -> str:
@@ -142,7 +142,7 @@ def _node_fault(partition: Container, brokers: set[int], version: int) -> str:
     return ""
 
 
-class _LeaderEpochs(Newest[tuple[UUID, int], int]):
+class _LeaderEpochs(BoundedDict[tuple[UUID, int], int]):
     """Leader epochs in the responses on one connection, by topic id and partition."""
 
     def __init__(self) -> None:
@@ -158,15 +158,15 @@ class _LeaderEpochs(Newest[tuple[UUID, int], int]):
     example="leader epoch 3 is told, where it was 5",
     apis=("Metadata",),
 )
-def epochs_go_up(turn: Turn, say: Say) -> None:
+def epochs_go_up(turn: Observation, say: Reporter) -> None:
     """Compare leader epochs with those in earlier responses on the connection."""
-    told = turn.told
+    told = turn.response_body
     if told is None:
-        say.unjudged(turn.lacks(request=False))
+        say.count_unjudged(turn.unreadable_reason(request=False))
         return
     if (turn.version or 0) < max(_FIRST_WITH_EPOCHS, _FIRST_WITH_IDS):
         return
-    known = turn.talk.state(_LeaderEpochs)
+    known = turn.connection.state(_LeaderEpochs)
     for at, topic in enumerate(told.topics):
         if topic.topic_id == NO_ID:
             continue
@@ -174,10 +174,10 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
             key = topic.topic_id, partition.partition_index
             before, epoch = known.get(key), partition.leader_epoch
             if before is not None:
-                say.judged()
+                say.count_judged()
                 if 0 <= epoch < before:
                     path = f"topics[{at}].partitions[{index}].leader_epoch"
-                    say.broken(Side.BROKER, f"epoch {epoch}, after {before}", path=path)
+                    say.report_violation(Side.BROKER, f"epoch {epoch}, after {before}", path=path)
             known[key] = max(epoch, -1 if before is None else before)
 
 
@@ -191,20 +191,20 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
     example="FindCoordinator v4 for two keys is answered with one coordinator",
     apis=("FindCoordinator",),
 )
-def requested_coordinators(turn: Turn, say: Say) -> None:
+def requested_coordinators(turn: Observation, say: Reporter) -> None:
     """Check the key type, and compare the keys of request and response."""
-    asked, told, version = turn.asked, turn.told, turn.version or 0
+    asked, told, version = turn.request_body, turn.response_body, turn.version or 0
     if asked is None:
-        say.unjudged(turn.lacks(response=False))
+        say.count_unjudged(turn.unreadable_reason(response=False))
         return
-    say.judged()
+    say.count_judged()
     kind = asked.get("key_type", 0)
     if version < _KEY_TYPES.get(kind, version + 1):
-        say.broken(Side.CLIENT, f"key type {kind} in v{version}", path="key_type")
+        say.report_violation(Side.CLIENT, f"key type {kind} in v{version}", path="key_type")
     if version < _FIRST_OF_MANY_KEYS or told is None:
         return
     wanted = sorted(set(asked.coordinator_keys))
     given = sorted(each.key for each in told.coordinators)
     if wanted != given:
         found = f"{len(given)} coordinators are told of, of other keys than the {len(wanted)} asked"
-        say.broken(Side.BROKER, found, path="coordinators")
+        say.report_violation(Side.BROKER, found, path="coordinators")

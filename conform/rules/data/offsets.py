@@ -9,9 +9,9 @@ from uuid import UUID
 
 from construct import Container
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
@@ -61,7 +61,7 @@ class _Commit:
     response_ns: int
 
 
-class _Commits(Newest[GroupPartition, _Commit]):
+class _Commits(BoundedDict[GroupPartition, _Commit]):
     """
     What members of classic groups committed on this connection since they joined.
 
@@ -71,7 +71,7 @@ class _Commits(Newest[GroupPartition, _Commit]):
 
     def __init__(self) -> None:
         super().__init__(_MAX_OFFSETS)
-        self.groups: Newest[str, None] = Newest(_MAX_TRANSACTIONS)
+        self.groups: BoundedDict[str, None] = BoundedDict(_MAX_TRANSACTIONS)
 
     def forget(self, group: str) -> None:
         """Forget the commits of a group: others may commit in it."""
@@ -89,11 +89,11 @@ class _Commits(Newest[GroupPartition, _Commit]):
     example="offset 42 with metadata 'here' comes back with empty metadata",
     apis=("JoinGroup", "OffsetCommit", "OffsetFetch"),
 )
-def committed_offset_returned(turn: Turn, say: Say) -> None:
+def committed_offset_returned(turn: Observation, say: Reporter) -> None:
     """Note commits; compare them with what is fetched."""
-    asked, told, commits = turn.asked, turn.told, turn.talk.state(_Commits)
-    if asked is None or told is None or not turn.whole:
-        say.unjudged(turn.lacks() or turn.talk.partial)
+    asked, told, commits = turn.request_body, turn.response_body, turn.connection.state(_Commits)
+    if asked is None or told is None or not turn.is_complete:
+        say.count_unjudged(turn.unreadable_reason() or turn.connection.incomplete_reason)
         commits.clear()
     elif turn.exchange.api == "JoinGroup":
         commits.forget(asked.group_id)
@@ -104,7 +104,9 @@ def committed_offset_returned(turn: Turn, say: Say) -> None:
         _compare_with_commits(turn, say, commits, asked, told)
 
 
-def _record_commits(turn: Turn, commits: _Commits, asked: Container, told: Container) -> None:
+def _record_commits(
+    turn: Observation, commits: _Commits, asked: Container, told: Container
+) -> None:
     """Note what was committed without an error; what has one may or may not be committed."""
     errors = {
         (_topic_key(topic), each.partition_index): each.error_code
@@ -126,7 +128,7 @@ def _record_commits(turn: Turn, commits: _Commits, asked: Container, told: Conta
 
 
 def _compare_with_commits(
-    turn: Turn, say: Say, commits: _Commits, asked: Container, told: Container
+    turn: Observation, say: Reporter, commits: _Commits, asked: Container, told: Container
 ) -> None:
     for place, partition, path in _fetched_partitions(asked, told):
         commit = commits.get(place)
@@ -134,11 +136,11 @@ def _compare_with_commits(
             continue
         if commit.response_ns >= (turn.exchange.request_time_ns or 0):
             continue
-        say.judged()
+        say.count_judged()
         got = partition.committed_offset, partition.metadata or ""
         if got != (commit.offset, commit.metadata):
             found = f"offset {got[0]} with {got[1]!r}, committed was {commit.offset} with "
-            say.broken(Side.BROKER, f"{found}{commit.metadata!r}", path=path)
+            say.report_violation(Side.BROKER, f"{found}{commit.metadata!r}", path=path)
 
 
 @rule(
@@ -151,20 +153,20 @@ def _compare_with_commits(
     example="two groups are asked for, one is told of",
     apis=("OffsetFetch",),
 )
-def requested_partitions(turn: Turn, say: Say) -> None:
+def requested_partitions(turn: Observation, say: Reporter) -> None:
     """Compare groups and partitions of request and response."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
-    say.judged()
+    say.count_judged()
     wanted, given = _groups(asked), _groups(told)
     names = [each.get("group_id", "") for each, _ in wanted]
     if (turn.version or 0) >= _FIRST_OF_GROUPS:
         there = [each.group_id for each, _ in given]
         if sorted(set(names)) != sorted(there):
             found = f"{len(there)} groups are told of, of {len(set(names))} that were asked for"
-            say.broken(Side.BROKER, found, path="groups")
+            say.report_violation(Side.BROKER, found, path="groups")
             return
     by_name = dict(zip(names, wanted, strict=True))
     for group, path in given:
@@ -175,7 +177,7 @@ def requested_partitions(turn: Turn, say: Say) -> None:
         there_are = {(_topic_key(t), p.partition_index) for t in group.topics for p in t.partitions}
         if due != there_are:
             found = f"{len(there_are)} partitions are told of, not the {len(due)} asked for"
-            say.broken(Side.BROKER, found, path=f"{path}topics")
+            say.report_violation(Side.BROKER, found, path=f"{path}topics")
 
 
 @dataclass(slots=True)
@@ -184,10 +186,10 @@ class _PendingOffsets:
 
     broker: str
     places: dict[GroupPartition, int] = field(default_factory=dict)
-    fetches: list[Turn] = field(default_factory=list)
+    fetches: list[Observation] = field(default_factory=list)
 
 
-class _Transactions(Newest[tuple[str, int, int], _PendingOffsets]):
+class _Transactions(BoundedDict[tuple[str, int, int], _PendingOffsets]):
     """By the client's host, producer id and epoch: other clusters may give the same."""
 
     def __init__(self) -> None:
@@ -204,13 +206,13 @@ class _Transactions(Newest[tuple[str, int, int], _PendingOffsets]):
     example="an offset is told, and the transaction that changes it is committed afterwards",
     apis=("TxnOffsetCommit", "OffsetFetch", "EndTxn"),
 )
-def stable_offsets(turn: Turn, say: Say) -> None:
+def stable_offsets(turn: Observation, say: Reporter) -> None:
     """Keep what may be unstable until the transaction ends: only that proves that it was open."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
-    state, broker = turn.world.state(_Transactions), turn.talk.broker.address
+    state, broker = turn.capture_state.state(_Transactions), turn.connection.broker.address
     if "committed" in asked:
         pending = state.pop(_producer_key(turn, asked), None)
         if pending is not None and not told.error_code:
@@ -228,19 +230,19 @@ def stable_offsets(turn: Turn, say: Say) -> None:
         for pending in state.values():
             is_asked = any(p in pending.places for p, _, _ in _fetched_partitions(asked, told))
             if is_asked and pending.broker == broker and len(pending.fetches) < _MAX_FETCHES:
-                pending.fetches.append(turn.kept())
+                pending.fetches.append(turn.detach())
 
 
-def _producer_key(turn: Turn, asked: Container) -> tuple[str, int, int]:
-    host = turn.talk.client.address.rpartition(":")[0]
+def _producer_key(turn: Observation, asked: Container) -> tuple[str, int, int]:
+    host = turn.connection.client.address.rpartition(":")[0]
     return host, asked.producer_id, asked.producer_epoch
 
 
-def _judge_pending(end: Turn, say: Say, pending: _PendingOffsets) -> None:
+def _judge_pending(end: Observation, say: Reporter, pending: _PendingOffsets) -> None:
     """Judge the fetches between the commit of offsets and the end of the transaction."""
     ended_ns = end.exchange.request_time_ns or 0
     for fetch in pending.fetches:
-        asked, told = fetch.asked, fetch.told
+        asked, told = fetch.request_body, fetch.response_body
         sent_ns, told_ns = fetch.exchange.request_time_ns or 0, fetch.exchange.response_time_ns or 0
         if asked is None or told is None or told_ns >= ended_ns:
             continue
@@ -248,7 +250,7 @@ def _judge_pending(end: Turn, say: Say, pending: _PendingOffsets) -> None:
             committed_ns = pending.places.get(place)
             if committed_ns is None or committed_ns >= sent_ns:
                 continue
-            say.judged()
+            say.count_judged()
             if partition.error_code != _UNSTABLE_OFFSET_COMMIT:
                 found = f"error {partition.error_code}, while a transaction had yet to end"
-                say.broken(Side.BROKER, found, path=f"{path}.error_code", of=fetch)
+                say.report_violation(Side.BROKER, found, path=f"{path}.error_code", retained=fetch)

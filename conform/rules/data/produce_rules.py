@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import BatchTurn, Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import BatchObservation, Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.rules.data.record_batches import report_field, sound_batch
@@ -36,12 +36,12 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
     on="batch",
     apis=("Produce",),
 )
-def begins_at_zero(turn: BatchTurn, say: Say) -> None:
+def begins_at_zero(turn: BatchObservation, say: Reporter) -> None:
     """Look at the base offset."""
     batch = sound_batch(turn, say)
     if batch is None:
         return
-    say.judged()
+    say.count_judged()
     if batch.base_offset:
         report_field(turn, say, "base_offset", f"the base offset is {batch.base_offset}")
 
@@ -57,12 +57,12 @@ def begins_at_zero(turn: BatchTurn, say: Say) -> None:
     on="batch",
     apis=("Produce", "Fetch"),
 )
-def zstd_supported(turn: BatchTurn, say: Say) -> None:
+def zstd_supported(turn: BatchObservation, say: Reporter) -> None:
     """Hold zstd against the version of the message."""
     batch = turn.batch
     if isinstance(batch, UnreadBatch) or batch.codec != "zstd" or not batch.crc_ok:
         return
-    say.judged()
+    say.count_judged()
     produced = turn.message.kind == "request"
     first = _ZSTD_PRODUCE if produced else _ZSTD_FETCH
     if (turn.version or 0) < first or batch.magic < 2:
@@ -80,22 +80,22 @@ def zstd_supported(turn: BatchTurn, say: Say) -> None:
     example="two batches for one partition",
     apis=("Produce",),
 )
-def one_batch(turn: Turn, say: Say) -> None:
+def one_batch(turn: Observation, say: Reporter) -> None:
     """Count the batches of each partition."""
     if (turn.version or 0) < _FIRST_OF_MAGIC_2:
         return
-    if why := turn.lacks(response=False):
-        say.unjudged(why)
+    if why := turn.unreadable_reason(response=False):
+        say.count_unjudged(why)
         return
-    for message, field in turn.carried:
+    for message, field in turn.record_fields:
         if any(isinstance(batch, UnreadBatch) for batch in field.batches):
-            say.unjudged("a batch is damaged")
+            say.count_unjudged("a batch is damaged")
             continue
-        say.judged()
+        say.count_judged()
         magics = [batch.magic or 0 for batch in field.batches]
         if magics != [2]:
             found = f"{len(magics)} batches, of magic {sorted(set(magics))}"
-            say.broken(Side.CLIENT, found, message=message, path=field.path)
+            say.report_violation(Side.CLIENT, found, message=message, path=field.path)
 
 
 @rule(
@@ -110,12 +110,12 @@ def one_batch(turn: Turn, say: Say) -> None:
     on="batch",
     apis=("Fetch",),
 )
-def old_magic_for_old_fetch(turn: BatchTurn, say: Say) -> None:
+def old_magic_for_old_fetch(turn: BatchObservation, say: Reporter) -> None:
     """Hold the magic against the version."""
     version = turn.version or 0
     if version > _LAST_OF_MAGIC_1 or isinstance(turn.batch, UnreadBatch):
         return
-    say.judged()
+    say.count_judged()
     most = 0 if version <= _LAST_OF_MAGIC_0 else 1
     if turn.batch.magic > most:
         report_field(turn, say, "magic", f"magic {turn.batch.magic} in Fetch v{version}")
@@ -131,12 +131,12 @@ def old_magic_for_old_fetch(turn: BatchTurn, say: Say) -> None:
     on="batch",
     apis=("Produce",),
 )
-def no_control_batches(turn: BatchTurn, say: Say) -> None:
+def no_control_batches(turn: BatchObservation, say: Reporter) -> None:
     """Look at the control bit."""
     batch = turn.batch
     if not isinstance(batch, RecordBatch) or not batch.crc_ok:
         return
-    say.judged()
+    say.count_judged()
     if batch.control:
         report_field(turn, say, "attributes", "a control batch is produced")
 
@@ -153,12 +153,12 @@ def no_control_batches(turn: BatchTurn, say: Say) -> None:
     on="batch",
     apis=("Produce",),
 )
-def producer_fields_consistent(turn: BatchTurn, say: Say) -> None:
+def producer_fields_consistent(turn: BatchObservation, say: Reporter) -> None:
     """Look at producer id, epoch and sequence together."""
     batch = sound_batch(turn, say)
     if batch is None or batch.control:
         return
-    say.judged()
+    say.count_judged()
     triple = batch.producer_id, batch.producer_epoch, batch.base_sequence
     found = "producer id {}, epoch {}, base sequence {}".format(*triple)
     if batch.producer_id >= 0:
@@ -181,18 +181,22 @@ def producer_fields_consistent(turn: BatchTurn, say: Say) -> None:
     on="batch",
     apis=("Produce", "Fetch"),
 )
-def transactional_batch_identified(turn: BatchTurn, say: Say) -> None:
+def transactional_batch_identified(turn: BatchObservation, say: Reporter) -> None:
     """Ask whose transaction a batch belongs to."""
     batch = sound_batch(turn, say)
     if batch is None or not batch.transactional:
         return
-    say.judged()
+    say.count_judged()
     if batch.producer_id < 0:
         found = "a transactional batch has no producer id"
         report_field(turn, say, "producer_id", found, Severity.WARNING)
-    elif turn.message.kind == "request" and turn.asked and turn.asked.transactional_id is None:
+    elif (
+        turn.message.kind == "request"
+        and turn.request_body
+        and turn.request_body.transactional_id is None
+    ):
         found = "a transactional batch in a request without transactional id"
-        say.broken(Side.CLIENT, found, message=turn.message, path="transactional_id")
+        say.report_violation(Side.CLIENT, found, message=turn.message, path="transactional_id")
 
 
 @rule(
@@ -206,17 +210,17 @@ def transactional_batch_identified(turn: BatchTurn, say: Say) -> None:
     on="batch",
     apis=("Fetch", "ShareFetch"),
 )
-def control_records_readable(turn: BatchTurn, say: Say) -> None:
+def control_records_readable(turn: BatchObservation, say: Reporter) -> None:
     """Look at keys and values of control records."""
     batch = turn.batch
     if not isinstance(batch, RecordBatch) or not batch.control or not batch.crc_ok:
         return
-    say.judged()
+    say.count_judged()
     for index, record in enumerate(batch.records):
         if found := _control_record_fault(record.key or b"", record.value or b""):
             path = f"{turn.path}.records[{index}]"
             span = turn.span(61)
-            say.broken(Side.BROKER, found, message=turn.message, path=path, span=span)
+            say.report_violation(Side.BROKER, found, message=turn.message, path=path, span=span)
 
 
 def _control_record_fault(key: bytes, value: bytes) -> str:
@@ -232,7 +236,7 @@ def _control_record_fault(key: bytes, value: bytes) -> str:
     return ""
 
 
-class _TopicNames(Newest[str, bool]):
+class _TopicNames(BoundedDict[str, bool]):
     """Names of topics, and whether they are allowed."""
 
     def allows(self, name: str) -> bool:
@@ -252,24 +256,24 @@ class _TopicNames(Newest[str, bool]):
     example="a topic named 'a/b'",
     apis=("Produce", "CreateTopics", "Metadata"),
 )
-def valid_topic_names(turn: Turn, say: Say) -> None:
+def valid_topic_names(turn: Observation, say: Reporter) -> None:
     """Look at the names that are asked for, and at those of topics that a broker has."""
-    names = turn.world.state(_TopicNames)
+    names = turn.capture_state.state(_TopicNames)
     asked = turn.request
     if asked is not None and asked.body is not None and asked.schema is not None:
         facts = Facts()
         collect(asked.schema, asked.api_version or 0, asked.body, facts)
         told: list[Any] = [topic for topic in facts.topics if isinstance(topic, str)]
         for name in told:
-            say.judged()
+            say.count_judged()
             if not names.allows(name):
-                say.broken(Side.CLIENT, f"a topic is named {name[:60]!r}", message=asked)
-    if turn.exchange.api == "Metadata" and turn.told is not None:
-        for index, topic in enumerate(turn.told.topics or ()):
+                say.report_violation(Side.CLIENT, f"a topic is named {name[:60]!r}", message=asked)
+    if turn.exchange.api == "Metadata" and turn.response_body is not None:
+        for index, topic in enumerate(turn.response_body.topics or ()):
             if topic.error_code or topic.name is None:
                 continue
-            say.judged()
+            say.count_judged()
             if not names.allows(topic.name):
                 found = f"the broker has a topic named {topic.name[:60]!r}"
                 path = f"topics[{index}].name"
-                say.broken(Side.BROKER, found, path=path, severity=Severity.ERROR)
+                say.report_violation(Side.BROKER, found, path=path, severity=Severity.ERROR)

@@ -6,18 +6,18 @@ from collections import deque
 from collections.abc import Callable
 from weakref import ref
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
 from conform.evidence.producer_appends import (
-    RETAINED,
-    SEQUENCES,
+    RETAINED_BATCHES,
+    SEQUENCE_COUNT,
     Append,
-    Place,
-    Producer,
-    Runs,
+    AppendHistory,
+    PartitionKey,
+    ProducerState,
     appends,
 )
-from conform.evidence.reporter import Say
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.records import RecordBatch
@@ -31,25 +31,25 @@ class _Predecessors:
     """The batches of an exchange, each with what it follows directly: found once for all rules."""
 
     def __init__(self) -> None:
-        self._turn: Callable[[], Turn | None] = lambda: None
-        self._found: list[tuple[Append, Producer | None]] = []
-        self._runs = Runs()
+        self._turn: Callable[[], Observation | None] = lambda: None
+        self._found: list[tuple[Append, ProducerState | None]] = []
+        self._runs = AppendHistory()
 
-    def of(self, turn: Turn) -> list[tuple[Append, Producer | None]]:
+    def of(self, turn: Observation) -> list[tuple[Append, ProducerState | None]]:
         if self._turn() is not turn:
             for append, _ in self._found:
                 if not append.error and append.offset >= 0:
-                    self._runs.take(append)
+                    self._runs.record(append)
             self._turn = ref(turn)
-            self._found = [(append, self._runs.known(append)) for append in appends(turn)]
+            self._found = [(append, self._runs.producer_of(append)) for append in appends(turn)]
         return self._found
 
 
-def _appends(turn: Turn) -> list[Append]:
-    return [append for append, _ in turn.world.state(_Predecessors).of(turn)]
+def _appends(turn: Observation) -> list[Append]:
+    return [append for append, _ in turn.capture_state.state(_Predecessors).of(turn)]
 
 
-class _Accepted(Newest[Place, tuple[int, int, int]]):
+class _Accepted(BoundedDict[PartitionKey, tuple[int, int, int]]):
     """Producer, epoch and last sequence of the batch before, where it was taken."""
 
 
@@ -65,56 +65,56 @@ class _Accepted(Newest[Place, tuple[int, int, int]]):
     example="sequences 0 to 9, then 12 to 14, at offsets that follow each other",
     apis=("Produce",),
 )
-def sequences_go_up(turn: Turn, say: Say) -> None:
+def sequences_go_up(turn: Observation, say: Reporter) -> None:
     """Hold each batch against the one that it follows in the log, or on the connection."""
-    for append, before in turn.world.state(_Predecessors).of(turn):
+    for append, before in turn.capture_state.state(_Predecessors).of(turn):
         if append.error:
             _judge_refused(turn, say, append)
         elif before is None:
-            say.unjudged("what the producer appended before is not in the capture")
+            say.count_unjudged("what the producer appended before is not in the capture")
         else:
             _judge_accepted(say, append, before)
     _record_accepted(turn)
 
 
-def _judge_accepted(say: Say, append: Append, before: Producer) -> None:
+def _judge_accepted(say: Reporter, append: Append, before: ProducerState) -> None:
     batch = append.batch
     if batch.producer_epoch < before.epoch:
         return
-    say.judged()
-    due = (before.last + 1) % SEQUENCES if batch.producer_epoch == before.epoch else 0
+    say.count_judged()
+    due = (before.last_sequence + 1) % SEQUENCE_COUNT if batch.producer_epoch == before.epoch else 0
     if batch.base_sequence != due and not _is_repeated(append, before):
         found = f"base sequence {batch.base_sequence} is taken, where {due} is due"
-        say.broken(Side.BROKER, found, message=append.message, path=append.path)
+        say.report_violation(Side.BROKER, found, message=append.message, path=append.path)
 
 
-def _judge_refused(turn: Turn, say: Say, append: Append) -> None:
+def _judge_refused(turn: Observation, say: Reporter, append: Append) -> None:
     """Judge a batch that the broker refused as out of order, if the one before it was taken."""
     batch = append.batch
-    before = turn.talk.state(_Accepted).get(append.place)
-    if append.error != _OUT_OF_ORDER or before is None or turn.talk.torn:
+    before = turn.connection.state(_Accepted).get(append.partition_key)
+    if append.error != _OUT_OF_ORDER or before is None or turn.connection.gap_reason:
         return
     if before[:2] != (batch.producer_id, batch.producer_epoch):
         return
-    say.judged()
-    due = (before[2] + 1) % SEQUENCES
+    say.count_judged()
+    due = (before[2] + 1) % SEQUENCE_COUNT
     if batch.base_sequence != due:
         found = f"base sequence {batch.base_sequence} is sent, where {due} is due"
-        say.broken(Side.CLIENT, found, message=append.message, path=append.path)
+        say.report_violation(Side.CLIENT, found, message=append.message, path=append.path)
 
 
-def _record_accepted(turn: Turn) -> None:
-    accepted = turn.talk.state(_Accepted)
+def _record_accepted(turn: Observation) -> None:
+    accepted = turn.connection.state(_Accepted)
     for append in _appends(turn):
         batch = append.batch
         if append.error:
-            accepted.pop(append.place, None)
+            accepted.pop(append.partition_key, None)
         else:
             last = batch.producer_id, batch.producer_epoch, append.last_sequence
-            accepted[append.place] = last
+            accepted[append.partition_key] = last
 
 
-def _is_repeated(append: Append, before: Producer) -> bool:
+def _is_repeated(append: Append, before: ProducerState) -> bool:
     """Tell whether a batch has the sequence of one that is remembered."""
     if append.batch.producer_epoch != before.epoch:
         return False
@@ -132,31 +132,31 @@ def _is_repeated(append: Append, before: Producer) -> bool:
     example="one batch twice, answered with offset 10 and with offset 12",
     apis=("Produce",),
 )
-def retries_not_appended(turn: Turn, say: Say) -> None:
+def retries_not_appended(turn: Observation, say: Reporter) -> None:
     """Look for sequences that were appended at two offsets."""
-    taken = turn.world.state(_Appended)
-    for append, before in turn.world.state(_Predecessors).of(turn):
+    taken = turn.capture_state.state(_Appended)
+    for append, before in turn.capture_state.state(_Predecessors).of(turn):
         if append.error or append.offset < 0:
             continue
         batch = append.batch
-        key = append.place, batch.producer_id, batch.producer_epoch
-        recent = taken.get(key) or deque(maxlen=RETAINED)
+        key = append.partition_key, batch.producer_id, batch.producer_epoch
+        recent = taken.get(key) or deque(maxlen=RETAINED_BATCHES)
         taken[key] = recent
         if before is not None or recent:
-            say.judged()
+            say.count_judged()
         is_again = any(s == batch.base_sequence and o != append.offset for s, o in recent)
         if is_again or (before is not None and _is_repeated(append, before)):
             found = f"base sequence {batch.base_sequence} is appended again"
-            say.broken(Side.BROKER, found, message=append.message, path=append.path)
+            say.report_violation(Side.BROKER, found, message=append.message, path=append.path)
         if (batch.base_sequence, append.offset) not in recent:
             recent.append((batch.base_sequence, append.offset))
 
 
-class _Appended(Newest[tuple[Place, int, int], deque[tuple[int, int]]]):
+class _Appended(BoundedDict[tuple[PartitionKey, int, int], deque[tuple[int, int]]]):
     """By place, producer and epoch the last sequences that were appended, with their offsets."""
 
 
-class _InFlight(Newest[Place, deque[tuple[int, int]]]):
+class _InFlight(BoundedDict[PartitionKey, deque[tuple[int, int]]]):
     """Of each partition the packets in which the last batches were answered, by their producer."""
 
 
@@ -170,24 +170,24 @@ class _InFlight(Newest[Place, deque[tuple[int, int]]]):
     example="six requests for one partition, then their answers",
     apis=("Produce",),
 )
-def five_in_flight(turn: Turn, say: Say) -> None:
+def five_in_flight(turn: Observation, say: Reporter) -> None:
     """Count the batches that were not answered yet when a batch was sent."""
-    if turn.talk.torn:
-        say.unjudged(turn.talk.torn)
+    if turn.connection.gap_reason:
+        say.count_unjudged(turn.connection.gap_reason)
         return
     asked, done = turn.exchange.request_packet, turn.exchange.response_packet
     if asked is None or done is None:
         return
-    flights = turn.talk.state(_InFlight)
+    flights = turn.connection.state(_InFlight)
     for append in _appends(turn):
-        before = flights.get(append.place)
+        before = flights.get(append.partition_key)
         if before is None:
-            before = flights[append.place] = deque(maxlen=RETAINED)
-        say.judged()
+            before = flights[append.partition_key] = deque(maxlen=RETAINED_BATCHES)
+        say.count_judged()
         producer = append.batch.producer_id
-        if sum(end > asked and owner == producer for end, owner in before) == RETAINED:
-            found = f"{RETAINED} batches were not answered yet"
-            say.broken(Side.CLIENT, found, message=append.message, path=append.path)
+        if sum(end > asked and owner == producer for end, owner in before) == RETAINED_BATCHES:
+            found = f"{RETAINED_BATCHES} batches were not answered yet"
+            say.report_violation(Side.CLIENT, found, message=append.message, path=append.path)
         before.append((done, producer))
 
 
@@ -201,19 +201,19 @@ def five_in_flight(turn: Turn, say: Say) -> None:
     example="acks 2",
     apis=("Produce",),
 )
-def valid_acks(turn: Turn, say: Say) -> None:
+def valid_acks(turn: Observation, say: Reporter) -> None:
     """Look at the acks of a request."""
-    if why := turn.lacks(response=False):
-        say.unjudged(why)
+    if why := turn.unreadable_reason(response=False):
+        say.count_unjudged(why)
         return
-    assert turn.asked is not None
-    say.judged()
-    acks = turn.asked.acks
+    assert turn.request_body is not None
+    say.count_judged()
+    acks = turn.request_body.acks
     if acks not in _ACKS:
-        say.broken(Side.CLIENT, f"acks is {acks}", path="acks")
+        say.report_violation(Side.CLIENT, f"acks is {acks}", path="acks")
         return
-    batches = [batch for _, carried in turn.carried for batch in carried.batches]
+    batches = [batch for _, carried in turn.record_fields for batch in carried.batches]
     idempotent = any(isinstance(b, RecordBatch) and b.producer_id >= 0 for b in batches)
     if idempotent and acks != _ACKS_ALL:
         found = f"acks is {acks} for an idempotent producer"
-        say.broken(Side.CLIENT, found, path="acks", severity=Severity.WARNING)
+        say.report_violation(Side.CLIENT, found, path="acks", severity=Severity.WARNING)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from conform.evidence.batch_faults import LIMIT, batch_faults, has_place, place_of
-from conform.evidence.observation import BatchTurn
-from conform.evidence.reporter import Say
+from conform.evidence.batch_faults import LIMIT_EXCEEDED, batch_faults, field_span, has_field
+from conform.evidence.observation import BatchObservation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.records import LegacyBatch, RecordBatch, UnreadBatch
@@ -19,79 +19,81 @@ _LZ4, _SNAPPY = 3, 2
 Applies = Callable[[Any], bool]
 
 
-def side_of(turn: BatchTurn) -> Side:
+def side_of(turn: BatchObservation) -> Side:
     """Return the side responsible for a batch: in a Fetch response it is the broker."""
     return Side.CLIENT if turn.message.kind == "request" else Side.BROKER
 
 
-def is_produced(turn: BatchTurn) -> bool:
+def is_produced(turn: BatchObservation) -> bool:
     """Return whether a batch comes from a producer."""
     return turn.message.kind == "request"
 
 
-def sound_batch(turn: BatchTurn, say: Say) -> RecordBatch | None:
+def sound_batch(turn: BatchObservation, say: Reporter) -> RecordBatch | None:
     """Return a batch of magic 2 without problems; else report it as unjudged and return None."""
     batch = turn.batch
     if not isinstance(batch, RecordBatch):
         return None
     why = "the batch is damaged" if batch.problems else incomplete_reason(turn)
     if why:
-        say.unjudged(why)
+        say.count_unjudged(why)
         return None
     return batch
 
 
 def report_field(
-    turn: BatchTurn, say: Say, field: str, found: str, severity: Severity | None = None
+    turn: BatchObservation, say: Reporter, field: str, found: str, severity: Severity | None = None
 ) -> None:
     """Report a header field of the batch as breaking the rule."""
-    say.broken(
+    say.report_violation(
         side_of(turn),
         found,
         message=turn.message,
         path=f"{turn.path}.{field}",
-        span=place_of(turn, field),
+        span=field_span(turn, field),
         severity=severity,
     )
 
 
-def incomplete_reason(turn: BatchTurn) -> str:
+def incomplete_reason(turn: BatchObservation) -> str:
     """Return why bytes may be missing from the batch; empty if its message decodes fully."""
-    return turn.talk.partial if turn.message.faults else ""
+    return turn.connection.incomplete_reason if turn.message.faults else ""
 
 
-def judge_bytes(id: str, applies: Applies, turn: BatchTurn, say: Say) -> None:
+def judge_bytes(id: str, applies: Applies, turn: BatchObservation, say: Reporter) -> None:
     """Report the first problem of a batch that breaks a rule."""
     batch = turn.batch
     if not applies(batch):
         return
     if doubt := incomplete_reason(turn):
-        say.unjudged(doubt)
+        say.count_unjudged(doubt)
         return
     faults = batch_faults(batch) if batch.problems else []
     crc = next((fault for fault in faults if fault.rule in ("B01", "B02")), None)
     if crc is not None and crc.rule != id:
-        say.unjudged("the CRC of the batch is wrong")
+        say.count_unjudged("the CRC of the batch is wrong")
         return
     mine = [fault.problem for fault in faults if fault.rule == id]
-    if not mine and any(fault.rule == LIMIT for fault in faults):
-        say.unjudged("the batch is larger than what is read of one")
+    if not mine and any(fault.rule == LIMIT_EXCEEDED for fault in faults):
+        say.count_unjudged("the batch is larger than what is read of one")
         return
-    say.judged()
+    say.count_judged()
     for problem in mine[:1]:
         inside = problem.path.partition("].")[2]
-        place = place_of(turn, inside)
-        if problem.position is not None and not has_place(batch, inside):
+        place = field_span(turn, inside)
+        if problem.position is not None and not has_field(batch, inside):
             place = turn.span(problem.position - batch.position)
         path = f"{turn.path}.{inside}" if inside else turn.path
-        say.broken(side_of(turn), problem.what, message=turn.message, path=path, span=place)
+        say.report_violation(
+            side_of(turn), problem.what, message=turn.message, path=path, span=place
+        )
 
 
 @cache
-def _fast_check(applies: Applies) -> Callable[[BatchTurn], int | None]:
+def _fast_check(applies: Applies) -> Callable[[BatchObservation], int | None]:
     """Return the fast check for batches without problems."""
 
-    def is_plain(turn: BatchTurn) -> int | None:
+    def is_plain(turn: BatchObservation) -> int | None:
         if turn.batch.problems or incomplete_reason(turn):
             return None
         return int(applies(turn.batch))
@@ -109,7 +111,7 @@ def _byte_rule(id: str, title: str, source: str, asks: str, example: str, applie
         asks=asks,
         example=example,
         on="batch",
-        glance=_fast_check(applies),
+        fast_check=_fast_check(applies),
     )(partial(judge_bytes, id, applies))
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 
 from conform.evidence.batch_summaries import (
-    PlainBatch,
+    SummarizedBatch,
     is_ascending,
     is_dense,
     last_delta_of,
-    newest_of,
+    newest_timestamp_of,
 )
-from conform.evidence.observation import BatchTurn
-from conform.evidence.reporter import Say
+from conform.evidence.observation import BatchObservation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import rule
 from conform.rules.data.record_batches import (
@@ -34,12 +34,12 @@ _USED_BITS = {0: 0x07, 1: 0x0F, 2: 0x7F}
 _USUAL_BITS = _USED_BITS[2] & ~TIMESTAMP_TYPE
 
 
-def _keeps_all_rules(turn: BatchTurn) -> int | None:
+def _keeps_all_rules(turn: BatchObservation) -> int | None:
     """Return 1 for a batch read as columns that keeps all rules below, None for the slow path."""
     batch = turn.batch
-    if batch.__class__ is not PlainBatch or turn.message.faults:
+    if batch.__class__ is not SummarizedBatch or turn.message.faults:
         return None
-    if batch.attributes & ~_USUAL_BITS or batch.newest not in (None, batch.max_timestamp):
+    if batch.attributes & ~_USUAL_BITS or batch.newest_timestamp not in (None, batch.max_timestamp):
         return None
     last = batch.records_count - 1
     if is_produced(turn):
@@ -57,14 +57,14 @@ def _keeps_all_rules(turn: BatchTurn) -> int | None:
     "in a payload that can be decompressed, and nothing follows them.",
     example="records_count 3 in front of two records",
     on="batch",
-    glance=_keeps_all_rules,
+    fast_check=_keeps_all_rules,
 )
-def record_count(turn: BatchTurn, say: Say) -> None:
+def record_count(turn: BatchObservation, say: Reporter) -> None:
     """Check `records_count` against the records of the batch."""
     batch = turn.batch
     if is_produced(turn) and isinstance(batch, RecordBatch) and batch.records_count == 0:
         if not batch.problems:
-            say.judged()
+            say.count_judged()
             report_field(turn, say, "records_count", "a batch without records is produced")
         return
     judge_bytes("B04", is_batch, turn, say)
@@ -79,14 +79,14 @@ def record_count(turn: BatchTurn, say: Say) -> None:
     "one that is fetched, from which compaction may have taken records, it is not less than that.",
     example="last_offset_delta 0 with two records",
     on="batch",
-    glance=_keeps_all_rules,
+    fast_check=_keeps_all_rules,
 )
-def last_offset(turn: BatchTurn, say: Say) -> None:
+def last_offset(turn: BatchObservation, say: Reporter) -> None:
     """Check `last_offset_delta` against the records."""
     batch = sound_batch(turn, say)
     if batch is None:
         return
-    say.judged()
+    say.count_judged()
     least = batch.records_count - 1
     if not is_produced(turn):
         least = max(least, last_delta_of(batch))
@@ -106,9 +106,9 @@ def last_offset(turn: BatchTurn, say: Say) -> None:
     "fetched each is greater than the one before. A wrapper's offset is that of its last message.",
     example="offset deltas 0, 0, 1",
     on="batch",
-    glance=_keeps_all_rules,
+    fast_check=_keeps_all_rules,
 )
-def offsets_go_up(turn: BatchTurn, say: Say) -> None:
+def offsets_go_up(turn: BatchObservation, say: Reporter) -> None:
     """Check the order of the record offsets."""
     if isinstance(turn.batch, LegacyBatch):
         judge_bytes("B06", is_message, turn, say)
@@ -116,7 +116,7 @@ def offsets_go_up(turn: BatchTurn, say: Say) -> None:
     batch = sound_batch(turn, say)
     if batch is None:
         return
-    say.judged()
+    say.count_judged()
     if is_dense(batch) or (not is_produced(turn) and is_ascending(batch)):
         return
     deltas = [record.offset_delta for record in batch.records]
@@ -140,9 +140,9 @@ def offsets_go_up(turn: BatchTurn, say: Say) -> None:
     "only the broker sets it.",
     example="max_timestamp 0 in a batch of records from today",
     on="batch",
-    glance=_keeps_all_rules,
+    fast_check=_keeps_all_rules,
 )
-def max_timestamp(turn: BatchTurn, say: Say) -> None:
+def max_timestamp(turn: BatchObservation, say: Reporter) -> None:
     """Check `max_timestamp` against the timestamps of the records."""
     batch = sound_batch(turn, say)
     if batch is None:
@@ -150,11 +150,11 @@ def max_timestamp(turn: BatchTurn, say: Say) -> None:
     appended = batch.timestamp_type == "LogAppendTime"
     if appended and not is_produced(turn):
         return
-    say.judged()
+    say.count_judged()
     if appended:
         report_field(turn, say, "attributes", "a producer says LogAppendTime")
         return
-    newest = newest_of(batch)
+    newest = newest_timestamp_of(batch)
     if newest is not None and newest != batch.max_timestamp:
         found = f"max_timestamp is {batch.max_timestamp}, the newest record has {newest}"
         report_field(turn, say, "max_timestamp", found)
@@ -169,20 +169,20 @@ def max_timestamp(turn: BatchTurn, say: Say) -> None:
     "magic has a meaning for.",
     example="codec 5",
     on="batch",
-    glance=_keeps_all_rules,
+    fast_check=_keeps_all_rules,
 )
-def defined_attributes(turn: BatchTurn, say: Say) -> None:
+def defined_attributes(turn: BatchObservation, say: Reporter) -> None:
     """Check the attributes for unknown codecs and undefined bits."""
     batch = turn.batch
     if isinstance(batch, UnreadBatch):
         return
     if doubt := incomplete_reason(turn):
-        say.unjudged(doubt)
+        say.count_unjudged(doubt)
         return
     if not batch.crc_ok:
-        say.unjudged("the CRC of the batch is wrong")
+        say.count_unjudged("the CRC of the batch is wrong")
         return
-    say.judged()
+    say.count_judged()
     if batch.attributes & CODEC_MASK not in CODECS:
         report_field(turn, say, "attributes", f"{batch.codec} is unknown", Severity.ERROR)
     elif batch.attributes & ~_USED_BITS[batch.magic]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.facts import NO_ID
@@ -29,22 +29,22 @@ _TOPIC_CHANGES = ("CreateTopics", "DeleteTopics")
     example="controller_id 9, where brokers 1 to 3 are listed",
     apis=("Metadata", "DescribeCluster"),
 )
-def controller_is_listed(turn: Turn, say: Say) -> None:
+def controller_is_listed(turn: Observation, say: Reporter) -> None:
     """Check that the response lists the controller among its brokers."""
-    told = turn.told
+    told = turn.response_body
     if told is None:
-        say.unjudged(turn.lacks(request=False))
+        say.count_unjudged(turn.unreadable_reason(request=False))
         return
     if told.get("error_code") or told.get("endpoint_type", 1) != 1 or "controller_id" not in told:
         return
     brokers = {each.get("node_id", each.get("broker_id")) for each in told.brokers or ()}
-    say.judged()
+    say.count_judged()
     if brokers and told.controller_id >= 0 and told.controller_id not in brokers:
         found = f"controller {told.controller_id} is none of the brokers {sorted(brokers)}"
-        say.broken(Side.BROKER, found, path="controller_id")
+        say.report_violation(Side.BROKER, found, path="controller_id")
 
 
-class _TopicIds(Newest[str, UUID]):
+class _TopicIds(BoundedDict[str, UUID]):
     """
     The newest id of each topic.
 
@@ -57,9 +57,9 @@ class _TopicIds(Newest[str, UUID]):
 
     def __init__(self) -> None:
         super().__init__(_MAX_TOPICS)
-        self.names: Newest[UUID, str] = Newest(_MAX_TOPICS)
-        self.former: Newest[tuple[str, UUID], None] = Newest(_MAX_TOPICS)
-        self.replaced: Newest[tuple[str, UUID], tuple[str, int]] = Newest(_MAX_TOPICS)
+        self.names: BoundedDict[UUID, str] = BoundedDict(_MAX_TOPICS)
+        self.former: BoundedDict[tuple[str, UUID], None] = BoundedDict(_MAX_TOPICS)
+        self.replaced: BoundedDict[tuple[str, UUID], tuple[str, int]] = BoundedDict(_MAX_TOPICS)
 
 
 @rule(
@@ -73,13 +73,13 @@ class _TopicIds(Newest[str, UUID]):
     example="topics 'a' and 'b' have one id",
     apis=("Metadata", "DescribeTopicPartitions", "Produce", "Fetch", *_TOPIC_CHANGES),
 )
-def stable_topic_ids(turn: Turn, say: Say) -> None:
+def stable_topic_ids(turn: Observation, say: Reporter) -> None:
     """Compare topic ids with those in earlier responses."""
-    told = turn.told
+    told = turn.response_body
     if told is None:
-        say.unjudged(turn.lacks(request=False))
+        say.count_unjudged(turn.unreadable_reason(request=False))
         return
-    world, here = turn.world.state(_TopicIds), turn.talk.state(_TopicIds)
+    world, here = turn.capture_state.state(_TopicIds), turn.connection.state(_TopicIds)
     if turn.exchange.api in ("Produce", "Fetch"):
         _judge_replaced_ids(turn, say, world, told)
         return
@@ -88,44 +88,46 @@ def stable_topic_ids(turn: Turn, say: Say) -> None:
             world[topic.name or ""] = NO_ID  # from here on the id may change
             world.former[topic.name or "", NO_ID] = None
     for at, (name, topic_id) in _topics_with_ids(turn, told):
-        say.judged()
+        say.count_judged()
         owner = world.names.setdefault(topic_id, name)
         before = here.get(name)
         path = f"topics[{at}].topic_id"
         if owner != name:
             found = f"topics {quoted(owner)} and {quoted(name)} have the id {topic_id}"
-            say.broken(Side.BROKER, found, path=path)
+            say.report_violation(Side.BROKER, found, path=path)
         elif before is not None and before != topic_id:
             if (name, topic_id) in here.former:
                 found = f"topic {quoted(name)} has its id of before again"
-                say.broken(Side.BROKER, found, path=path)
-            elif (name, NO_ID) not in world.former and turn.whole:
+                say.report_violation(Side.BROKER, found, path=path)
+            elif (name, NO_ID) not in world.former and turn.is_complete:
                 found = f"topic {quoted(name)} has another id than before"
-                say.broken(Side.BROKER, found, path=path, severity=Severity.NOTE)
+                say.report_violation(Side.BROKER, found, path=path, severity=Severity.NOTE)
             here.former[name, before] = None
             told_ns = turn.exchange.response_time_ns or 0
-            world.replaced[turn.talk.broker.address, before] = name, told_ns
+            world.replaced[turn.connection.broker.address, before] = name, told_ns
         here[name] = topic_id
 
 
-def _judge_replaced_ids(turn: Turn, say: Say, world: _TopicIds, told: Any) -> None:
+def _judge_replaced_ids(turn: Observation, say: Reporter, world: _TopicIds, told: Any) -> None:
     """Report responses without errors for an id that the same broker has replaced."""
     if not world.replaced:
         return
     sent_ns = turn.exchange.request_time_ns or 0
     for at, topic in enumerate(told.responses or ()):
         parts = topic.get("partitions", topic.get("partition_responses")) or ()
-        replaced = world.replaced.get((turn.talk.broker.address, topic.get("topic_id", NO_ID)))
+        replaced = world.replaced.get(
+            (turn.connection.broker.address, topic.get("topic_id", NO_ID))
+        )
         if replaced is None or all(each.error_code for each in parts):
             continue
-        say.judged()
+        say.count_judged()
         if replaced[1] < sent_ns:
             found = f"topic {quoted(replaced[0])} is served by an id that it has no more"
             path = f"responses[{at}].topic_id"
-            say.broken(Side.BROKER, found, path=path, severity=Severity.WARNING)
+            say.report_violation(Side.BROKER, found, path=path, severity=Severity.WARNING)
 
 
-def _topics_with_ids(turn: Turn, told: Any) -> Iterator[tuple[int, tuple[str, UUID]]]:
+def _topics_with_ids(turn: Observation, told: Any) -> Iterator[tuple[int, tuple[str, UUID]]]:
     """Yield index, name and id of topics without errors that have both name and id."""
     for at, topic in enumerate(told.get(_TOPIC_LISTS.get(turn.exchange.api or "", "")) or ()):
         topic_id = topic.get("topic_id", NO_ID)
@@ -144,17 +146,17 @@ def _topics_with_ids(turn: Turn, told: Any) -> Iterator[tuple[int, tuple[str, UU
     example="partitions 0 and 2 of a topic",
     apis=("Metadata",),
 )
-def contiguous_partitions(turn: Turn, say: Say) -> None:
+def contiguous_partitions(turn: Observation, say: Reporter) -> None:
     """Check partition numbers for gaps, and partition counts for decreases."""
-    told = turn.told
+    told = turn.response_body
     if told is None:
-        say.unjudged(turn.lacks(request=False))
+        say.count_unjudged(turn.unreadable_reason(request=False))
         return
-    counts = turn.talk.state(_PartitionCounts)
+    counts = turn.connection.state(_PartitionCounts)
     for at, topic in enumerate(told.topics or ()):
         if topic.error_code:
             continue
-        say.judged()
+        say.count_judged()
         numbers = {each.partition_index for each in topic.partitions or ()}
         topic_id = topic.get("topic_id", NO_ID)
         before = counts.get(topic_id, 0)
@@ -167,12 +169,12 @@ def contiguous_partitions(turn: Turn, say: Say) -> None:
         elif len(numbers) < before:
             found = f"{len(numbers)} partitions, after {before}"
         if found:
-            say.broken(Side.BROKER, found, path=f"topics[{at}].partitions")
+            say.report_violation(Side.BROKER, found, path=f"topics[{at}].partitions")
         if topic_id != NO_ID:
             counts[topic_id] = max(before, len(numbers))
 
 
-class _PartitionCounts(Newest[UUID, int]):
+class _PartitionCounts(BoundedDict[UUID, int]):
     """Partition counts by topic id, from the responses on one connection."""
 
     def __init__(self) -> None:

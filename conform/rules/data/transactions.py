@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import BatchTurn, Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import BatchObservation, Observation
+from conform.evidence.reporter import Reporter
 from conform.evidence.transaction_history import (
     FIRST_IMPLICIT_END,
-    Added,
-    Coordinated,
-    Produced,
-    ending,
+    AddedPartitions,
+    ProducedPartitions,
+    TransactionHistory,
+    ending_session,
 )
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
@@ -21,7 +21,7 @@ _MAX_BETWEEN = 100
 """Maximal number of batches searched backwards for one of the same producer."""
 
 
-class _AssignedEpochs(Newest[tuple[str, int], int]):
+class _AssignedEpochs(BoundedDict[tuple[str, int], int]):
     """Newest epoch assigned on a connection, by transactional id and producer id."""
 
 
@@ -37,28 +37,28 @@ class _AssignedEpochs(Newest[tuple[str, int], int]):
     example="InitProducerId is answered with producer 7, epoch 3, then with producer 7, epoch 2",
     apis=("InitProducerId", "EndTxn"),
 )
-def epochs_go_up(turn: Turn, say: Say) -> None:
+def epochs_go_up(turn: Observation, say: Reporter) -> None:
     """Compare the epoch of a response with that of the request and with the previous one."""
-    if why := turn.lacks():
-        say.unjudged(why)
+    if why := turn.unreadable_reason():
+        say.count_unjudged(why)
         return
-    assert turn.asked is not None
-    assert turn.told is not None
-    number = turn.told.get("producer_id", -1)
-    if turn.told.error_code or number < 0:
+    assert turn.request_body is not None
+    assert turn.response_body is not None
+    number = turn.response_body.get("producer_id", -1)
+    if turn.response_body.error_code or number < 0:
         return
-    say.judged()
-    epoch = turn.told.producer_epoch
-    name, given = turn.asked.transactional_id, turn.asked.get("producer_epoch", -1)
-    if number == turn.asked.get("producer_id", -1) and epoch <= given:
+    say.count_judged()
+    epoch = turn.response_body.producer_epoch
+    name, given = turn.request_body.transactional_id, turn.request_body.get("producer_epoch", -1)
+    if number == turn.request_body.get("producer_id", -1) and epoch <= given:
         found = f"epoch {epoch} is given to producer {number}, which has {given}"
-        say.broken(Side.BROKER, found, path="producer_epoch")
+        say.report_violation(Side.BROKER, found, path="producer_epoch")
     elif name is not None and turn.exchange.api == "InitProducerId":
-        epochs = turn.talk.state(_AssignedEpochs)
+        epochs = turn.connection.state(_AssignedEpochs)
         before = epochs.get((name, number), -1)
         if epoch <= before:
             found = f"epoch {epoch} is given to producer {number}, which had {before}"
-            say.broken(Side.BROKER, found, path="producer_epoch")
+            say.report_violation(Side.BROKER, found, path="producer_epoch")
         epochs[name, number] = max(epoch, before)
 
 
@@ -74,43 +74,46 @@ def epochs_go_up(turn: Turn, say: Say) -> None:
     example="AddPartitionsToTxn of partition 0, Produce to partitions 0 and 1, EndTxn",
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "Produce"),
 )
-def produced_partitions_added(turn: Turn, say: Say) -> None:
+def produced_partitions_added(turn: Observation, say: Reporter) -> None:
     """Record added and produced partitions; compare them at the end of the transaction."""
-    produced, added = turn.world.state(Produced), turn.world.state(Added)
+    produced, added = (
+        turn.capture_state.state(ProducedPartitions),
+        turn.capture_state.state(AddedPartitions),
+    )
     if turn.exchange.api == "Produce":
-        produced.take(turn)
+        produced.record(turn)
         return
-    added.take(turn)
-    known = turn.talk.state(Coordinated).at(turn)
+    added.record(turn)
+    known = turn.connection.state(TransactionHistory).at(turn)
     if not _is_explicit_end(turn, say):
         return
-    assert turn.told is not None
-    who = ending(turn)
-    if turn.told.error_code or not (written := produced.pop(who, None)):
+    assert turn.response_body is not None
+    who = ending_session(turn)
+    if turn.response_body.error_code or not (written := produced.pop(who, None)):
         return
-    if turn.world.is_disordered:
-        say.unjudged("a response was captured before its request")
+    if turn.capture_state.is_disordered:
+        say.count_unjudged("a response was captured before its request")
         return
     if known is None:
-        say.unjudged("the beginning of the transaction is not in the capture")
+        say.count_unjudged("the beginning of the transaction is not in the capture")
         return
-    say.judged()
+    say.count_judged()
     before = turn.exchange.request_packet or 0
     sent = [place for place, packet in written.items() if packet < before]
     wanting = [place for place in sent if (who, place) not in added]
     if wanting:
         (topic, partition), *rest = wanting
         found = f"'{topic}', partition {partition}, and {len(rest)} more were not added"
-        say.broken(Side.CLIENT, found)
+        say.report_violation(Side.CLIENT, found)
 
 
-def _is_explicit_end(turn: Turn, say: Say) -> bool:
+def _is_explicit_end(turn: Observation, say: Reporter) -> bool:
     """Return whether it is an EndTxn below v5 with reliable bodies; else report why not."""
     if turn.exchange.api != "EndTxn" or (turn.version or 0) >= FIRST_IMPLICIT_END:
         return False
-    why = turn.lacks() or turn.talk.torn
+    why = turn.unreadable_reason() or turn.connection.gap_reason
     if why:
-        say.unjudged(why)
+        say.count_unjudged(why)
     return not why
 
 
@@ -125,31 +128,33 @@ def _is_explicit_end(turn: Turn, say: Say) -> bool:
     example="InitProducerId, EndTxn",
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"),
 )
-def ended_transaction_begun(turn: Turn, say: Say) -> None:
+def ended_transaction_begun(turn: Observation, say: Reporter) -> None:
     """Check EndTxn against the beginning and an earlier end of the transaction."""
-    added = turn.world.state(Added)
-    added.take(turn)
-    known = turn.talk.state(Coordinated).at(turn)
+    added = turn.capture_state.state(AddedPartitions)
+    added.record(turn)
+    known = turn.connection.state(TransactionHistory).at(turn)
     if not _is_explicit_end(turn, say):
         return
-    assert turn.asked is not None
-    assert turn.told is not None
+    assert turn.request_body is not None
+    assert turn.response_body is not None
     if known is None:
-        say.unjudged("the beginning of the transaction is not in the capture")
+        say.count_unjudged("the beginning of the transaction is not in the capture")
         return
-    say.judged()
-    is_added = known.is_begun or (ending(turn), None) in added
-    if not turn.told.error_code and known.ended is None and not is_added:
-        if not (turn.world.partial or turn.world.is_disordered):
-            say.broken(Side.BROKER, "a transaction ends that never began", path="error_code")
+    say.count_judged()
+    is_added = known.is_begun or (ending_session(turn), None) in added
+    if not turn.response_body.error_code and known.is_committed is None and not is_added:
+        if not (turn.capture_state.incomplete_reason or turn.capture_state.is_disordered):
+            say.report_violation(
+                Side.BROKER, "a transaction ends that never began", path="error_code"
+            )
         return
-    if turn.told.error_code != _INVALID_TXN_STATE or known.is_begun:
+    if turn.response_body.error_code != _INVALID_TXN_STATE or known.is_begun:
         return
-    if known.ended is None and (ending(turn), None) not in added:
-        say.broken(Side.CLIENT, "a transaction is ended to which nothing was added")
-    elif known.ended is bool(turn.asked.committed):
+    if known.is_committed is None and (ending_session(turn), None) not in added:
+        say.report_violation(Side.CLIENT, "a transaction is ended to which nothing was added")
+    elif known.is_committed is bool(turn.request_body.committed):
         found = "the same end again is refused"
-        say.broken(Side.BROKER, found, path="error_code", severity=Severity.WARNING)
+        say.report_violation(Side.BROKER, found, path="error_code", severity=Severity.WARNING)
 
 
 @rule(
@@ -164,7 +169,7 @@ def ended_transaction_begun(turn: Turn, say: Say) -> None:
     on="batch",
     apis=("Fetch",),
 )
-def markers_are_written(turn: BatchTurn, say: Say) -> None:
+def markers_are_written(turn: BatchObservation, say: Reporter) -> None:
     """Report transactions in one response without a marker at their end."""
     batch = turn.batch
     if not isinstance(batch, RecordBatch) or not batch.transactional or batch.control:
@@ -172,16 +177,18 @@ def markers_are_written(turn: BatchTurn, say: Say) -> None:
     before = _previous_batch(turn, batch)
     if before is None:
         return
-    say.judged()
+    say.count_judged()
     if not before.control and before.producer_epoch < batch.producer_epoch:
         found = (
             f"producer {batch.producer_id} goes on in epoch {batch.producer_epoch}, without a "
             f"marker behind epoch {before.producer_epoch}"
         )
-        say.broken(Side.BROKER, found, message=turn.message, path=turn.path, span=turn.span())
+        say.report_violation(
+            Side.BROKER, found, message=turn.message, path=turn.path, span=turn.span()
+        )
 
 
-def _previous_batch(turn: BatchTurn, batch: RecordBatch) -> RecordBatch | None:
+def _previous_batch(turn: BatchObservation, batch: RecordBatch) -> RecordBatch | None:
     """Return the previous transactional batch of the producer, if no offset is missing between."""
     later = batch
     for index in range(turn.index - 1, max(turn.index - 1 - _MAX_BETWEEN, -1), -1):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.group_key import MOST_GROUPS, GroupId, group_of
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.group_key import MAX_GROUPS, GroupKey, group_key_of
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
@@ -15,11 +15,11 @@ _MEMBER_ID_REQUIRED, _ILLEGAL_GENERATION = 79, 22
 _FIRST_REQUIRING_ID = 4
 
 
-class _AssignedIds(Newest[str, str]):
+class _AssignedIds(BoundedDict[str, str]):
     """Member ids assigned on this connection for the next JoinGroup, by group."""
 
     def __init__(self) -> None:
-        super().__init__(MOST_GROUPS)
+        super().__init__(MAX_GROUPS)
 
 
 @rule(
@@ -33,30 +33,32 @@ class _AssignedIds(Newest[str, str]):
     example="JoinGroup v5 with an empty member id is answered with a generation",
     apis=("JoinGroup",),
 )
-def member_id_first(turn: Turn, say: Say) -> None:
+def member_id_first(turn: Observation, say: Reporter) -> None:
     """Check joins with an empty member id, and the joins that follow MEMBER_ID_REQUIRED."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
     if (turn.version or 0) < _FIRST_REQUIRING_ID or asked.get("group_instance_id") is not None:
         return
-    given = turn.talk.state(_AssignedIds)
+    given = turn.connection.state(_AssignedIds)
     before = given.pop(asked.group_id, None)
     if before is not None:
-        say.judged()
+        say.count_judged()
         if asked.member_id != before:
             found = f"joins with {asked.member_id!r}, not with the id that it was given"
-            say.broken(Side.CLIENT, found, path="member_id")
+            say.report_violation(Side.CLIENT, found, path="member_id")
     if told.error_code == _MEMBER_ID_REQUIRED:
-        say.judged()
+        say.count_judged()
         given[asked.group_id] = told.member_id
         if not told.member_id:
             found = "MEMBER_ID_REQUIRED, but no member id"
-            say.broken(Side.BROKER, found, path="member_id", severity=Severity.ERROR)
+            say.report_violation(Side.BROKER, found, path="member_id", severity=Severity.ERROR)
     elif not asked.member_id and not told.error_code:
-        say.judged()
-        say.broken(Side.BROKER, "a member without an id is taken at once", path="member_id")
+        say.count_judged()
+        say.report_violation(
+            Side.BROKER, "a member without an id is taken at once", path="member_id"
+        )
 
 
 @dataclass(slots=True)
@@ -68,11 +70,11 @@ class _Rebalance:
     response_ns: int
 
 
-class _Rebalances(Newest[tuple[GroupId, int], _Rebalance]):
+class _Rebalances(BoundedDict[tuple[GroupKey, int], _Rebalance]):
     """First JoinGroup responses of the newest generations."""
 
     def __init__(self) -> None:
-        super().__init__(MOST_GROUPS)
+        super().__init__(MAX_GROUPS)
 
 
 @rule(
@@ -85,38 +87,38 @@ class _Rebalances(Newest[tuple[GroupId, int], _Rebalance]):
     example="protocol 'sticky' is answered to a member that named 'range' only",
     apis=("JoinGroup",),
 )
-def one_leader(turn: Turn, say: Say) -> None:
+def one_leader(turn: Observation, say: Reporter) -> None:
     """Check successful JoinGroup responses."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
     if told.error_code:
         return
-    say.judged()
+    say.count_judged()
     members = [each.member_id for each in told.members]
     if told.member_id == told.leader:
         if told.leader not in members:
             found = f"the leader is told of {len(members)} members, not of itself"
-            say.broken(Side.BROKER, found, path="members")
+            say.report_violation(Side.BROKER, found, path="members")
     elif members:
         found = f"who is not the leader is told of {len(members)} members"
-        say.broken(Side.BROKER, found, path="members")
+        say.report_violation(Side.BROKER, found, path="members")
     named = [each.name for each in asked.protocols]
     if told.protocol_name not in named:
         found = f"protocol {told.protocol_name!r}, where the member named {', '.join(named)!r}"
-        say.broken(Side.BROKER, found, path="protocol_name")
+        say.report_violation(Side.BROKER, found, path="protocol_name")
     _compare_with_generation(turn, say)
 
 
-def _compare_with_generation(turn: Turn, say: Say) -> None:
+def _compare_with_generation(turn: Observation, say: Reporter) -> None:
     """Compare a response with the first of its generation, if the requests overlapped in time."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
     if asked is None or told is None or sent_ns is None or told_ns is None:
         return
-    known = turn.world.state(_Rebalances)
-    key = group_of(turn, asked.group_id), told.generation_id
+    known = turn.capture_state.state(_Rebalances)
+    key = group_key_of(turn, asked.group_id), told.generation_id
     first = known.get(key)
     if first is None or sent_ns > first.response_ns:
         known[key] = _Rebalance(told.leader, told.protocol_name, told_ns)
@@ -127,14 +129,14 @@ def _compare_with_generation(turn: Turn, say: Say) -> None:
     ):
         if here != there:
             found = f"{name} {here!r}, where another member of the generation got {there!r}"
-            say.broken(Side.BROKER, found, path=name)
+            say.report_violation(Side.BROKER, found, path=name)
 
 
-class _JoinedGenerations(Newest[tuple[GroupId, str], tuple[int, int]]):
+class _JoinedGenerations(BoundedDict[tuple[GroupKey, str], tuple[int, int]]):
     """Newest generation of each member and the time of its response."""
 
     def __init__(self) -> None:
-        super().__init__(10 * MOST_GROUPS)
+        super().__init__(10 * MAX_GROUPS)
 
 
 @rule(
@@ -147,40 +149,43 @@ class _JoinedGenerations(Newest[tuple[GroupId, str], tuple[int, int]]):
     example="Heartbeat with generation 3 is answered with error 0, where the member is in 4",
     apis=("JoinGroup", "Heartbeat", "SyncGroup", "OffsetCommit"),
 )
-def newest_generation(turn: Turn, say: Say) -> None:
+def newest_generation(turn: Observation, say: Reporter) -> None:
     """Compare generations with the newest that the member joined."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
     if asked is None or told is None or sent_ns is None or told_ns is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
-    joined = turn.world.state(_JoinedGenerations)
-    key = group_of(turn, asked.group_id), asked.get("member_id", "") or told.get("member_id", "")
+    joined = turn.capture_state.state(_JoinedGenerations)
+    key = (
+        group_key_of(turn, asked.group_id),
+        asked.get("member_id", "") or told.get("member_id", ""),
+    )
     known = joined.get(key)
     is_known = known is not None and known[1] < sent_ns
     if "protocols" in asked:
         if told.error_code:
             return
         if known is not None and is_known:
-            say.judged()
+            say.count_judged()
             if told.generation_id < known[0]:
                 found = f"generation {told.generation_id}, after {known[0]}"
-                say.broken(Side.BROKER, found, path="generation_id")
+                say.report_violation(Side.BROKER, found, path="generation_id")
         joined[key] = told.generation_id, told_ns
         return
     generation = asked.get("generation_id", asked.get("generation_id_or_member_epoch", -1))
     if generation < 0:
         return
     if known is None:
-        say.unjudged("it is not in the capture how the member joined")
+        say.count_unjudged("it is not in the capture how the member joined")
     elif is_known and generation < known[0]:
-        say.judged()
+        say.count_judged()
         taken = _success_path(told)
         if taken is not None:
             found = f"generation {generation} is taken, where the member is in {known[0]}"
-            say.broken(Side.BROKER, found, path=taken)
+            say.report_violation(Side.BROKER, found, path=taken)
     elif is_known:
-        say.judged()
+        say.count_judged()
 
 
 def _success_path(told: object) -> str | None:

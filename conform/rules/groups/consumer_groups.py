@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from construct import Container
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
@@ -17,7 +17,7 @@ _FIRST_WITH_CLIENT_IDS = 1
 _MAX_MEMBERS = 20_000
 
 
-class _MemberEpochs(Newest[tuple[str, str], tuple[int, int]]):
+class _MemberEpochs(BoundedDict[tuple[str, str], tuple[int, int]]):
     """Newest epoch of each member on a connection and its response time, by group and member."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _MemberEpochs(Newest[tuple[str, str], tuple[int, int]]):
     example="epoch 0 with rebalance_timeout_ms -1",
     apis=("ConsumerGroupHeartbeat",),
 )
-def consumer_group_epochs(turn: Turn, say: Say) -> None:
+def consumer_group_epochs(turn: Observation, say: Reporter) -> None:
     """Check a heartbeat request and its response."""
     judge_heartbeat(turn, say, _invalid_field)
 
@@ -68,7 +68,7 @@ def _epoch_text(epoch: int) -> str:
 
 
 def judge_heartbeat(
-    turn: Turn, say: Say, invalid_field: Callable[[Container, int], tuple[str, str]]
+    turn: Observation, say: Reporter, invalid_field: Callable[[Container, int], tuple[str, str]]
 ) -> None:
     """
     Check the heartbeat of a member whose epoch the broker gives, and its response.
@@ -79,48 +79,50 @@ def judge_heartbeat(
         invalid_field: Returns the invalid field of a request in a version and a description, or
             two empty texts.
     """
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None:
-        say.unjudged(turn.lacks(response=False))
+        say.count_unjudged(turn.unreadable_reason(response=False))
         return
-    say.judged()
+    say.count_judged()
     path, found = invalid_field(asked, turn.version or 0)
     if found:
         is_refused = told is not None and told.error_code
         severity = Severity.WARNING if is_refused else None
-        say.broken(Side.CLIENT, found, path=path, severity=severity)
+        say.report_violation(Side.CLIENT, found, path=path, severity=severity)
     if told is None or told.error_code:
         return
     if found:
-        say.broken(Side.BROKER, f"answered with error 0: {found}", path="error_code")
+        say.report_violation(Side.BROKER, f"answered with error 0: {found}", path="error_code")
     _judge_epoch(turn, say, asked, told)
 
 
-def _judge_epoch(turn: Turn, say: Say, asked: Container, told: Container) -> None:
+def _judge_epoch(turn: Observation, say: Reporter, asked: Container, told: Container) -> None:
     """Compare the epochs of request and response with each other and with earlier responses."""
     epoch, now = asked.member_epoch, told.member_epoch
     if epoch >= 0 and now <= 0:
-        say.broken(Side.BROKER, f"a member's epoch is {now}", path="member_epoch")
+        say.report_violation(Side.BROKER, f"a member's epoch is {now}", path="member_epoch")
     elif epoch < 0 and now != epoch:
-        say.broken(Side.BROKER, f"leaves with {epoch}, is told {now}", path="member_epoch")
+        say.report_violation(
+            Side.BROKER, f"leaves with {epoch}, is told {now}", path="member_epoch"
+        )
     if asked.member_id and told.member_id and asked.member_id != told.member_id:
         found = f"member {asked.member_id!r} is answered as {told.member_id!r}"
-        say.broken(Side.BROKER, found, path="member_id")
+        say.report_violation(Side.BROKER, found, path="member_id")
     member = asked.member_id or told.member_id or ""
-    known = turn.talk.state(_MemberEpochs)
+    known = turn.connection.state(_MemberEpochs)
     key = asked.group_id, member
     before = known.get(key)
     sent_ns, told_ns = turn.exchange.request_time_ns or 0, turn.exchange.response_time_ns or 0
-    is_known = before is not None and before[1] < sent_ns and turn.whole
+    is_known = before is not None and before[1] < sent_ns and turn.is_complete
     # A heartbeat missing from the capture may have changed the epoch.
-    is_known = is_known and not (turn.talk.partial or turn.talk.is_disordered)
+    is_known = is_known and not (turn.connection.incomplete_reason or turn.connection.is_disordered)
     if epoch > 0 and before is not None and is_known:
         if epoch > before[0]:
             found = f"epoch {epoch} is taken, where the member was told {before[0]}"
-            say.broken(Side.BROKER, found, path="error_code")
+            say.report_violation(Side.BROKER, found, path="error_code")
         elif 0 < now < before[0]:
             found = f"the member's epoch is {now}, after {before[0]}"
-            say.broken(Side.BROKER, found, path="member_epoch")
+            say.report_violation(Side.BROKER, found, path="member_epoch")
     if now > 0:
         known[key] = now, told_ns
     else:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
-from conform.evidence.transaction_history import is_refused
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
+from conform.evidence.transaction_history import is_rejected
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
@@ -26,7 +26,7 @@ class _Owner(NamedTuple):
     response_ns: int
 
 
-class _Owners(Newest[tuple[str, str], _Owner]):
+class _Owners(BoundedDict[tuple[str, str], _Owner]):
     """Owners by coordinator and transactional id."""
 
     def __init__(self) -> None:
@@ -44,40 +44,40 @@ class _Owners(Newest[tuple[str, str], _Owner]):
     example="EndTxn with epoch 3 succeeds, epoch 4 was given",
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"),
 )
-def serves_newest_producer(turn: Turn, say: Say) -> None:
+def serves_newest_producer(turn: Observation, say: Reporter) -> None:
     """Record owners of transactional ids; report successful requests of others."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
     if asked is None or told is None or sent_ns is None or told_ns is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
-    owners, broker = turn.world.state(_Owners), turn.talk.broker.address
+    owners, broker = turn.capture_state.state(_Owners), turn.connection.broker.address
     if turn.exchange.api == "InitProducerId":
         if asked.transactional_id is not None and not told.error_code:
             given = _Owner(told.producer_id, told.producer_epoch, told_ns)
             owners[broker, asked.transactional_id] = given
         return
     who = _producer_of(turn, asked)
-    if who is None or is_refused(turn):
+    if who is None or is_rejected(turn):
         return
     name, number, epoch = who
     owner = owners.get((broker, name))
-    if owner is None or owner.response_ns >= sent_ns or turn.world.partial:
-        say.unjudged("it is not in the capture who owns the transactional id")
+    if owner is None or owner.response_ns >= sent_ns or turn.capture_state.incomplete_reason:
+        say.count_unjudged("it is not in the capture who owns the transactional id")
         return
-    say.judged()
+    say.count_judged()
     if number != owner.producer_id:
         found = f"producer {number} is served, {owner.producer_id} was given"
-        say.broken(Side.BROKER, found)
+        say.report_violation(Side.BROKER, found)
     elif epoch < owner.epoch or (epoch > owner.epoch and (turn.version or 0) < _FIRST_IMPLICIT):
         found = f"epoch {epoch} is served, {owner.epoch} was given"
-        say.broken(Side.BROKER, found)
+        say.report_violation(Side.BROKER, found)
     if turn.exchange.api == "EndTxn" and told.get("producer_id", -1) >= 0:
         given = _Owner(told.producer_id, told.producer_epoch, told_ns)
         owners[broker, name] = given
 
 
-def _producer_of(turn: Turn, asked: Any) -> tuple[str, int, int] | None:
+def _producer_of(turn: Observation, asked: Any) -> tuple[str, int, int] | None:
     """Return transactional id, producer id and epoch of a request; None for brokers."""
     if turn.exchange.api != "AddPartitionsToTxn":
         return asked.transactional_id, asked.producer_id, asked.producer_epoch
@@ -87,7 +87,7 @@ def _producer_of(turn: Turn, asked: Any) -> tuple[str, int, int] | None:
     return name, number, asked.v3_and_below_producer_epoch
 
 
-class _AssignedProducers(Newest[tuple[str, int, int], None]):
+class _AssignedProducers(BoundedDict[tuple[str, int, int], None]):
     """Producer ids and epochs assigned by each broker."""
 
     def __init__(self) -> None:
@@ -105,29 +105,29 @@ class _AssignedProducers(Newest[tuple[str, int, int], None]):
     example="two idempotent producers are both given id 7, epoch 0",
     apis=("InitProducerId",),
 )
-def unique_producer_ids(turn: Turn, say: Say) -> None:
+def unique_producer_ids(turn: Observation, say: Reporter) -> None:
     """Compare a new producer id with those assigned before."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
     if told.error_code or told.producer_id < 0 or asked.get("producer_id", -1) >= 0:
         return
-    say.judged()
-    given = turn.world.state(_AssignedProducers)
-    key = turn.talk.broker.address, told.producer_id, told.producer_epoch
+    say.count_judged()
+    given = turn.capture_state.state(_AssignedProducers)
+    key = turn.connection.broker.address, told.producer_id, told.producer_epoch
     if key in given:
         found = f"producer {told.producer_id} with epoch {told.producer_epoch} is given twice"
-        say.broken(Side.BROKER, found, path="producer_id")
+        say.report_violation(Side.BROKER, found, path="producer_id")
     given[key] = None
 
 
-class _AddedGroups(Newest[tuple[str, int, int, str], None]):
+class _AddedGroups(BoundedDict[tuple[str, int, int, str], None]):
     """Groups added to transactions, by transactional id, producer id, epoch and group."""
 
     def __init__(self) -> None:
         super().__init__(_MAX_KEPT)
-        self.begun: Newest[tuple[str, int, int], None] = Newest(_MAX_KEPT)
+        self.begun: BoundedDict[tuple[str, int, int], None] = BoundedDict(_MAX_KEPT)
 
 
 @rule(
@@ -141,13 +141,13 @@ class _AddedGroups(Newest[tuple[str, int, int, str], None]):
     example="InitProducerId, TxnOffsetCommit v3 of group 'g', EndTxn",
     apis=("InitProducerId", "AddOffsetsToTxn", "TxnOffsetCommit"),
 )
-def group_offsets_added(turn: Turn, say: Say) -> None:
+def group_offsets_added(turn: Observation, say: Reporter) -> None:
     """Record groups added to transactions; compare offset commits with them."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
-    added = turn.world.state(_AddedGroups)
+    added = turn.capture_state.state(_AddedGroups)
     if turn.exchange.api == "InitProducerId":
         if asked.transactional_id is not None and not told.error_code:
             added.begun[asked.transactional_id, told.producer_id, told.producer_epoch] = None
@@ -159,11 +159,15 @@ def group_offsets_added(turn: Turn, say: Say) -> None:
         return
     if (turn.version or 0) >= _FIRST_IMPLICIT:
         return
-    if turn.world.partial or turn.world.is_disordered or who not in added.begun:
-        say.unjudged("the beginning of the transaction is not in the capture")
+    if (
+        turn.capture_state.incomplete_reason
+        or turn.capture_state.is_disordered
+        or who not in added.begun
+    ):
+        say.count_unjudged("the beginning of the transaction is not in the capture")
         return
-    say.judged()
+    say.count_judged()
     is_taken = any(not each.error_code for t in told.topics or () for each in t.partitions)
     if is_taken and (*who, asked.group_id) not in added:
         found = f"offsets of group {asked.group_id!r} were not added to the transaction"
-        say.broken(Side.CLIENT, found, path="group_id")
+        say.report_violation(Side.CLIENT, found, path="group_id")

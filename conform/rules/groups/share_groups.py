@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.rules.groups.consumer_groups import judge_heartbeat
@@ -40,7 +40,7 @@ GroupPartition: TypeAlias = tuple[str, Any, int]
     example="epoch -2 in ShareGroupHeartbeat",
     apis=("ShareGroupHeartbeat",),
 )
-def share_group_epochs(turn: Turn, say: Say) -> None:
+def share_group_epochs(turn: Observation, say: Reporter) -> None:
     """Check a heartbeat request and its response."""
     judge_heartbeat(turn, say, _invalid_field)
 
@@ -62,11 +62,11 @@ MemberKey: TypeAlias = tuple[str, str, str]
 """Address of the broker, group and member: a member may go on on another connection."""
 
 
-def _member_key(turn: Turn, asked: Any) -> MemberKey:
-    return turn.talk.broker.address, asked.group_id or "", asked.member_id or ""
+def _member_key(turn: Observation, asked: Any) -> MemberKey:
+    return turn.connection.broker.address, asked.group_id or "", asked.member_id or ""
 
 
-class _Sessions(Newest[MemberKey, tuple[int, int]]):
+class _Sessions(BoundedDict[MemberKey, tuple[int, int]]):
     """The epoch that is due of each member, and when the last was answered."""
 
 
@@ -82,24 +82,24 @@ class _Sessions(Newest[MemberKey, tuple[int, int]]):
     example="epochs 0, 1, 3 in one session",
     apis=_SESSION_APIS,
 )
-def session_epochs(turn: Turn, say: Say) -> None:
+def session_epochs(turn: Observation, say: Reporter) -> None:
     """Hold the epoch of a request against the one that is due."""
-    asked, told = turn.asked, turn.told
-    sessions = turn.world.state(_Sessions)
-    if asked is None or told is None or turn.world.partial:
-        say.unjudged(turn.lacks() or turn.world.partial)
+    asked, told = turn.request_body, turn.response_body
+    sessions = turn.capture_state.state(_Sessions)
+    if asked is None or told is None or turn.capture_state.incomplete_reason:
+        say.count_unjudged(turn.unreadable_reason() or turn.capture_state.incomplete_reason)
         sessions.clear()
         return
     key = _member_key(turn, asked)
     epoch, due = asked.share_session_epoch, sessions.pop(key, None)
     is_taken = not told.error_code
     if epoch < _LEAVE_EPOCH:
-        say.judged()
+        say.count_judged()
         side = Side.BROKER if is_taken else Side.CLIENT
-        say.broken(side, f"session epoch {epoch}", path=_epoch_path(side))
+        say.report_violation(side, f"session epoch {epoch}", path=_epoch_path(side))
         return
     if epoch == _JOIN_EPOCH:
-        say.judged()
+        say.count_judged()
         found = ""
         if turn.exchange.api == "ShareAcknowledge":
             found = "a session is begun by ShareAcknowledge"
@@ -107,19 +107,21 @@ def session_epochs(turn: Turn, say: Say) -> None:
             found = "the request that begins a session acknowledges records"
         if found:
             severity = None if is_taken else Severity.WARNING
-            say.broken(Side.CLIENT, found, path="share_session_epoch", severity=severity)
+            say.report_violation(Side.CLIENT, found, path="share_session_epoch", severity=severity)
             if is_taken:
-                say.broken(Side.BROKER, f"answered with error 0: {found}", path="error_code")
+                say.report_violation(
+                    Side.BROKER, f"answered with error 0: {found}", path="error_code"
+                )
     elif (
         due is not None and due[1] < (turn.exchange.request_time_ns or 0) and epoch != _LEAVE_EPOCH
     ):
-        say.judged()
+        say.count_judged()
         if epoch != due[0]:
             found = f"epoch {epoch}, where {due[0]} is due"
             if is_taken:
                 found = f"epoch {epoch} is taken, where {due[0]} is due"
             side = Side.BROKER if is_taken else Side.CLIENT
-            say.broken(side, found, path=_epoch_path(side))
+            say.report_violation(side, found, path=_epoch_path(side))
     if is_taken and epoch != _LEAVE_EPOCH:
         after = 1 if epoch == _LAST_EPOCH else epoch + 1
         sessions[key] = after, turn.exchange.response_time_ns or 0
@@ -148,17 +150,17 @@ def _acknowledgements(asked: Any) -> Iterator[tuple[tuple[Any, int, str], Any]]:
     example="first_offset 9, last_offset 5",
     apis=_SESSION_APIS,
 )
-def valid_acknowledgements(turn: Turn, say: Say) -> None:
+def valid_acknowledgements(turn: Observation, say: Reporter) -> None:
     """Look at the acknowledgements of a request."""
-    asked = turn.asked
+    asked = turn.request_body
     if asked is None:
-        say.unjudged(turn.lacks(response=False))
+        say.count_unjudged(turn.unreadable_reason(response=False))
         return
     most = _LAST_TYPE_WITH_RENEW if (turn.version or 0) >= _FIRST_WITH_RENEW else _LAST_TYPE
     for (_, _, path), batches in _acknowledgements(asked):
         if not batches:
             continue
-        say.judged()
+        say.count_judged()
         found = _order_fault(batches)
         for each in batches:
             types = each.acknowledge_types or ()
@@ -168,7 +170,7 @@ def valid_acknowledgements(turn: Turn, say: Say) -> None:
             elif not found and any(not 0 <= kind <= most for kind in types):
                 found = f"type {max(types, key=abs)} in v{turn.version}"
         if found:
-            say.broken(Side.CLIENT, found, path=path)
+            say.report_violation(Side.CLIENT, found, path=path)
 
 
 def _order_fault(ranges: Any) -> str:
@@ -192,19 +194,21 @@ def _order_fault(ranges: Any) -> str:
     example="offsets 10 to 19 are acquired, the records end at 14",
     apis=("ShareFetch",),
 )
-def acquired_within_records(turn: Turn, say: Say) -> None:
+def acquired_within_records(turn: Observation, say: Reporter) -> None:
     """Hold the acquired ranges against the records."""
-    told = turn.told
+    told = turn.response_body
     if told is None:
-        say.unjudged(turn.lacks(request=False))
+        say.count_unjudged(turn.unreadable_reason(request=False))
         return
-    fields = {field.path: field for message, field in turn.carried if message is turn.response}
+    fields = {
+        field.path: field for message, field in turn.record_fields if message is turn.response
+    }
     for at, topic in enumerate(told.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
             ranges = each.acquired_records or ()
             if not ranges:
                 continue
-            say.judged()
+            say.count_judged()
             path = f"responses[{at}].partitions[{number}]"
             found = _order_fault(ranges)
             if not found and any(one.delivery_count < 1 for one in ranges):
@@ -222,10 +226,10 @@ def acquired_within_records(turn: Turn, say: Say) -> None:
                         f"acquired, {first} to {last} are given"
                     )
             if found:
-                say.broken(Side.BROKER, found, path=f"{path}.acquired_records")
+                say.report_violation(Side.BROKER, found, path=f"{path}.acquired_records")
 
 
-class _Delivered(Newest[tuple[str, GroupPartition], "deque[tuple[int, int, int, int]]"]):
+class _Delivered(BoundedDict[tuple[str, GroupPartition], "deque[tuple[int, int, int, int]]"]):
     """By broker and place the ranges that were delivered: how often, and when."""
 
     def __init__(self) -> None:
@@ -242,13 +246,13 @@ class _Delivered(Newest[tuple[str, GroupPartition], "deque[tuple[int, int, int, 
     example="offset 7 is acquired twice, each time with delivery count 1",
     apis=("ShareFetch",),
 )
-def delivery_count_increases(turn: Turn, say: Say) -> None:
+def delivery_count_increases(turn: Observation, say: Reporter) -> None:
     """Hold delivery counts against those before."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
-    known, broker = turn.world.state(_Delivered), turn.talk.broker.address
+    known, broker = turn.capture_state.state(_Delivered), turn.connection.broker.address
     sent_ns, told_ns = turn.exchange.request_time_ns or 0, turn.exchange.response_time_ns or 0
     for at, topic in enumerate(told.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
@@ -265,14 +269,14 @@ def delivery_count_increases(turn: Turn, say: Say) -> None:
                 ranges.append((one.first_offset, one.last_offset, one.delivery_count, told_ns))
                 if not before:
                     continue
-                say.judged()
+                say.count_judged()
                 if one.delivery_count <= max(before):
                     found = f"offset {one.first_offset} is delivered again, count {max(before)}"
                     path = f"responses[{at}].partitions[{number}].acquired_records[{index}]"
-                    say.broken(Side.BROKER, found, path=path)
+                    say.report_violation(Side.BROKER, found, path=path)
 
 
-class _Acquired(Newest[MemberKey, "Newest[Place, list[tuple[int, int]]]"]):
+class _Acquired(BoundedDict[MemberKey, "BoundedDict[GroupPartition, list[tuple[int, int]]]"]):
     """The ranges that each member was given since its session began."""
 
 
@@ -286,20 +290,20 @@ class _Acquired(Newest[MemberKey, "Newest[Place, list[tuple[int, int]]]"]):
     example="offsets 100 to 109 are acknowledged with error 0, 0 to 9 were acquired",
     apis=_SESSION_APIS,
 )
-def acknowledges_acquired(turn: Turn, say: Say) -> None:
+def acknowledges_acquired(turn: Observation, say: Reporter) -> None:
     """Note what members are given; hold what they acknowledge against it."""
-    asked, told = turn.asked, turn.told
-    known = turn.world.state(_Acquired)
-    if asked is None or told is None or turn.world.partial:
-        say.unjudged(turn.lacks() or turn.world.partial)
+    asked, told = turn.request_body, turn.response_body
+    known = turn.capture_state.state(_Acquired)
+    if asked is None or told is None or turn.capture_state.incomplete_reason:
+        say.count_unjudged(turn.unreadable_reason() or turn.capture_state.incomplete_reason)
         known.clear()
         return
     member, is_fetch = _member_key(turn, asked), turn.exchange.api == "ShareFetch"
     if is_fetch and asked.share_session_epoch == _JOIN_EPOCH and not told.error_code:
-        known[member] = Newest(_MAX_RANGES)
+        known[member] = BoundedDict(_MAX_RANGES)
     given = known.get(member)
     if given is None:
-        say.unjudged("the beginning of the share session is not in the capture")
+        say.count_unjudged("the beginning of the share session is not in the capture")
         return
     errors = {
         (topic.topic_id, each.partition_index): each.get("acknowledge_error_code", each.error_code)
@@ -310,10 +314,10 @@ def acknowledges_acquired(turn: Turn, say: Say) -> None:
         mine = given.get((member[1], topic_id, partition), [])
         is_taken = not told.error_code and errors.get((topic_id, partition), 1) == 0
         for each in batches if is_taken else ():
-            say.judged()
+            say.count_judged()
             if not any(f <= each.last_offset and each.first_offset <= end for f, end in mine):
                 span = f"offsets {each.first_offset} to {each.last_offset}"
-                say.broken(Side.BROKER, f"{span} were never acquired", path="responses")
+                say.report_violation(Side.BROKER, f"{span} were never acquired", path="responses")
     for topic in (told.responses or ()) if is_fetch else ():
         for each in topic.partitions or ():
             key = member[1], topic.topic_id, each.partition_index

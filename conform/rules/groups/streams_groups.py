@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from conform.rules.groups.consumer_groups import judge_heartbeat
@@ -27,7 +27,7 @@ _TASKS = ("active_tasks", "standby_tasks", "warmup_tasks")
     example="epoch 0 without a topology",
     apis=("StreamsGroupHeartbeat",),
 )
-def streams_group_epochs(turn: Turn, say: Say) -> None:
+def streams_group_epochs(turn: Observation, say: Reporter) -> None:
     """Check a heartbeat request and its response."""
     judge_heartbeat(turn, say, _invalid_field)
 
@@ -55,7 +55,7 @@ def _invalid_field(asked: Any, _version: int) -> tuple[str, str]:
     return "", ""
 
 
-class _Topologies(Newest[str, frozenset[str]]):
+class _Topologies(BoundedDict[str, frozenset[str]]):
     """Subtopologies sent on a connection, by group."""
 
 
@@ -70,13 +70,13 @@ class _Topologies(Newest[str, frozenset[str]]):
     example="task 0_1 is both active and standby",
     apis=("StreamsGroupHeartbeat",),
 )
-def tasks_are_known(turn: Turn, say: Say) -> None:
+def tasks_are_known(turn: Observation, say: Reporter) -> None:
     """Compare the tasks of a response with the topology and with each other."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
-    known = turn.talk.state(_Topologies)
+    known = turn.connection.state(_Topologies)
     if asked.topology is not None and not told.error_code:
         names = frozenset(each.subtopology_id for each in asked.topology.subtopologies or ())
         known[asked.group_id] = names
@@ -84,16 +84,16 @@ def tasks_are_known(turn: Turn, say: Say) -> None:
     seen: dict[tuple[str, int], str] = {}
     for role in _TASKS:
         for at, task in enumerate(told[role] or ()):
-            say.judged()
+            say.count_judged()
             path = f"{role}[{at}]"
             if topology is not None and task.subtopology_id not in topology:
                 found = f"a task of subtopology {task.subtopology_id!r}, which is none"
-                say.broken(Side.BROKER, found, path=path)
+                say.report_violation(Side.BROKER, found, path=path)
             for partition in task.partitions or ():
                 other = seen.setdefault((task.subtopology_id, partition), role)
                 if other != role:
                     found = f"task {task.subtopology_id}_{partition} is in {other}, too"
-                    say.broken(Side.BROKER, found, path=path)
+                    say.report_violation(Side.BROKER, found, path=path)
 
 
 @rule(
@@ -106,12 +106,12 @@ def tasks_are_known(turn: Turn, say: Say) -> None:
     example="a subtopology without source topics",
     apis=("StreamsGroupHeartbeat",),
 )
-def has_sources(turn: Turn, say: Say) -> None:
+def has_sources(turn: Observation, say: Reporter) -> None:
     """Check the topology in a request."""
-    asked = turn.asked
+    asked = turn.request_body
     if asked is None or asked.topology is None:
         return
-    say.judged()
+    say.count_judged()
     for at, each in enumerate(asked.topology.subtopologies or ()):
         path = f"topology.subtopologies[{at}]"
         sources = {
@@ -120,9 +120,9 @@ def has_sources(turn: Turn, say: Say) -> None:
         }
         if not any(sources.values()):
             found = f"subtopology {each.subtopology_id!r} reads no topic"
-            say.broken(Side.CLIENT, found, path=path)
+            say.report_violation(Side.CLIENT, found, path=path)
         for group in each.copartition_groups or ():
             for name, count in sources.items():
                 if any(not 0 <= place < count for place in group[name] or ()):
                     found = f"a copartition group names a position that {name} does not have"
-                    say.broken(Side.CLIENT, found, path=f"{path}.copartition_groups")
+                    say.report_violation(Side.CLIENT, found, path=f"{path}.copartition_groups")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.group_key import MOST_GROUPS, GroupId, group_of
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.group_key import MAX_GROUPS, GroupKey, group_key_of
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
@@ -25,7 +25,7 @@ class _Generation:
     response_ns: int
 
 
-class _Members(Newest[GroupId, _Generation]):
+class _Members(BoundedDict[GroupKey, _Generation]):
     """
     The newest generation of each group with a captured JoinGroup response of its leader.
 
@@ -35,9 +35,9 @@ class _Members(Newest[GroupId, _Generation]):
     """
 
     def __init__(self) -> None:
-        super().__init__(MOST_GROUPS)
-        self.left: Newest[tuple[GroupId, str], int] = Newest(10 * MOST_GROUPS)
-        self.static: Newest[GroupId, None] = Newest(MOST_GROUPS)
+        super().__init__(MAX_GROUPS)
+        self.left: BoundedDict[tuple[GroupKey, str], int] = BoundedDict(10 * MAX_GROUPS)
+        self.static: BoundedDict[GroupKey, None] = BoundedDict(MAX_GROUPS)
 
 
 @rule(
@@ -51,15 +51,15 @@ class _Members(Newest[GroupId, _Generation]):
     example="Heartbeat of member 'x' in generation 4, whose members are 'a' and 'b'",
     apis=("JoinGroup", *_MEMBER_APIS),
 )
-def members_only(turn: Turn, say: Say) -> None:
+def members_only(turn: Observation, say: Reporter) -> None:
     """Record members of generations; report successful requests of others."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
     if asked is None or told is None or sent_ns is None or told_ns is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
-    state = turn.world.state(_Members)
-    group = group_of(turn, asked.group_id)
+    state = turn.capture_state.state(_Members)
+    group = group_key_of(turn, asked.group_id)
     if turn.exchange.api == "JoinGroup":
         _record_members(turn, state, group, asked, told, told_ns)
         return
@@ -70,24 +70,24 @@ def members_only(turn: Turn, say: Say) -> None:
     generation = asked.get("generation_id", asked.get("generation_id_or_member_epoch", -1))
     member = asked.get("member_id", "")
     if known is None or known.response_ns >= sent_ns or group in state.static:
-        say.unjudged("it is not in the capture who is in the group")
+        say.count_unjudged("it is not in the capture who is in the group")
         return
     if generation < 0 or asked.get("group_instance_id") is not None or not is_success(told):
         return
-    say.judged()
+    say.count_judged()
     found = ""
-    if generation > known.number and not turn.world.partial:
+    if generation > known.number and not turn.capture_state.incomplete_reason:
         found = f"generation {generation} is served, the newest is {known.number}"
     elif generation == known.number and member not in known.members:
         found = f"{member!r} is served, who is none of the {len(known.members)} members"
     elif generation == known.number and state.left.get((group, member), sent_ns) < sent_ns:
         found = f"{member!r} is served, who left"
     if found:
-        say.broken(Side.BROKER, found)
+        say.report_violation(Side.BROKER, found)
 
 
 def _record_members(
-    turn: Turn, state: _Members, group: GroupId, asked: Any, told: Any, told_ns: int
+    turn: Observation, state: _Members, group: GroupKey, asked: Any, told: Any, told_ns: int
 ) -> None:
     """Record the members in a leader's response; a member that rejoins has not left."""
     if asked.get("group_instance_id") is not None:
@@ -109,7 +109,7 @@ def _record_members(
 
 
 def _record_departures(
-    state: _Members, group: GroupId, asked: Any, told: Any, told_ns: int
+    state: _Members, group: GroupKey, asked: Any, told: Any, told_ns: int
 ) -> None:
     """Record members that left."""
     if told.error_code:
@@ -127,11 +127,11 @@ def is_success(told: Any) -> bool:
     return any(not each.error_code for topic in told.topics or () for each in topic.partitions)
 
 
-class _Protocols(Newest[tuple[GroupId, int], "tuple[str | None, str | None]"]):
+class _Protocols(BoundedDict[tuple[GroupKey, int], "tuple[str | None, str | None]"]):
     """Protocol type and name of each generation, from JoinGroup responses."""
 
     def __init__(self) -> None:
-        super().__init__(MOST_GROUPS)
+        super().__init__(MAX_GROUPS)
 
 
 @rule(
@@ -144,14 +144,14 @@ class _Protocols(Newest[tuple[GroupId, int], "tuple[str | None, str | None]"]):
     example="protocol_name 'sticky', where JoinGroup answered 'range'",
     apis=("JoinGroup", "SyncGroup"),
 )
-def same_protocol(turn: Turn, say: Say) -> None:
+def same_protocol(turn: Observation, say: Reporter) -> None:
     """Compare the protocol of SyncGroup with that of JoinGroup."""
-    asked, told = turn.asked, turn.told
+    asked, told = turn.request_body, turn.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        say.count_unjudged(turn.unreadable_reason())
         return
-    known = turn.world.state(_Protocols)
-    group = group_of(turn, asked.group_id)
+    known = turn.capture_state.state(_Protocols)
+    group = group_key_of(turn, asked.group_id)
     if turn.exchange.api == "JoinGroup":
         if not told.error_code:
             kind = told.get("protocol_type") or asked.protocol_type
@@ -160,10 +160,10 @@ def same_protocol(turn: Turn, say: Say) -> None:
     due = known.get((group, asked.generation_id))
     if due is None or told.error_code or "protocol_name" not in asked:
         return
-    say.judged()
+    say.count_judged()
     for side, body in ((Side.CLIENT, asked), (Side.BROKER, told)):
         given = body.protocol_type, body.protocol_name
         for name, here, there in zip(("type", "name"), given, due, strict=True):
             if here is not None and here != there:
                 found = f"protocol {name} {here!r}, where JoinGroup answered {there!r}"
-                say.broken(side, found, path=f"protocol_{name}")
+                say.report_violation(side, found, path=f"protocol_{name}")

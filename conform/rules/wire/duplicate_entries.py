@@ -5,31 +5,31 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from conform.evidence.duplicate_items import twice
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
-from conform.evidence.requested_items import COVERS, names
-from conform.evidence.value_ranges import too_low
+from conform.evidence.duplicate_items import find_duplicates
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
+from conform.evidence.requested_items import EXPECTED_COVERAGE, item_keys
+from conform.evidence.value_ranges import find_out_of_range
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import quoted
 
-_OTHERS_JUDGE = {
+_JUDGED_BY_OTHER_RULES = {
     "Metadata": re.compile(r"topics\[\d+\]"),
     "ApiVersions": re.compile(r"api_keys\[\d+\]"),
 }
 """Lists whose duplicates other rules report: M01, V02."""
 
-_MOST_TOLD = 3
+_MAX_NAMED_ITEMS = 3
 """Maximal number of findings of one rule in one message."""
 
 
-def _bodies(turn: Turn) -> list[tuple[Side, Message, Any]]:
+def _bodies(observation: Observation) -> list[tuple[Side, Message, Any]]:
     """Return sender, message and body of each message with a reliable body."""
     pairs = (
-        (Side.CLIENT, turn.request, turn.asked),
-        (Side.BROKER, turn.response, turn.told),
+        (Side.CLIENT, observation.request, observation.request_body),
+        (Side.BROKER, observation.response, observation.response_body),
     )
     return [(side, message, body) for side, message, body in pairs if message and body is not None]
 
@@ -49,23 +49,25 @@ def _severity(side: Side) -> Severity:
     "members, settings.",
     example="Fetch answers partition 0 of a topic twice",
 )
-def each_once(turn: Turn, say: Say) -> None:
+def check_no_duplicates(observation: Observation, reporter: Reporter) -> None:
     """Report duplicate items of lists."""
-    for side, message, body in _bodies(turn):
-        say.judged()
+    for side, message, body in _bodies(observation):
+        reporter.count_judged()
         assert message.schema is not None
-        found_twice = twice(message.schema, message.api_version or 0, body)
-        if side is Side.BROKER and (other := _OTHERS_JUDGE.get(turn.exchange.api or "")):
+        found_twice = find_duplicates(message.schema, message.api_version or 0, body)
+        if side is Side.BROKER and (
+            other := _JUDGED_BY_OTHER_RULES.get(observation.exchange.api or "")
+        ):
             found_twice = [each for each in found_twice if not other.fullmatch(each[0])]
-        for path, name in found_twice[:_MOST_TOLD]:
+        for path, name in found_twice[:_MAX_NAMED_ITEMS]:
             found = f"{quoted(str(name))} stands in the list twice"
-            severity = Severity.WARNING if _is_preview(turn) else _severity(side)
-            say.broken(side, found, message=message, path=path, severity=severity)
+            severity = Severity.WARNING if _is_preview(observation) else _severity(side)
+            reporter.report_violation(side, found, message=message, path=path, severity=severity)
 
 
-def _is_preview(turn: Turn) -> bool:
+def _is_preview(observation: Observation) -> bool:
     """Return whether an exchange is ShareGroupDescribe v0, from the Kafka 4.0 preview."""
-    return turn.exchange.api == "ShareGroupDescribe" and turn.version == 0
+    return observation.exchange.api == "ShareGroupDescribe" and observation.version == 0
 
 
 @rule(
@@ -77,44 +79,48 @@ def _is_preview(turn: Turn) -> bool:
     asks="Each topic, partition, group, resource that a request names is in the answer, and no "
     "other; unless the answer as a whole is an error.",
     example="Produce to partitions 0 and 1 is answered for partition 0 alone",
-    apis=tuple(COVERS),
+    apis=tuple(EXPECTED_COVERAGE),
 )
-def covers(turn: Turn, say: Say) -> None:
+def check_all_requested_items(observation: Observation, reporter: Reporter) -> None:
     """Compare the items named in a request and in its response."""
-    asked, told = turn.asked, turn.told
+    asked, told = observation.request_body, observation.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    if told.get("error_code") or (turn.exchange.api == "Fetch" and _may_leave_out(asked, told)):
+    if told.get("error_code") or (
+        observation.exchange.api == "Fetch" and _may_omit_items(asked, told)
+    ):
         return
-    cover = COVERS[turn.exchange.api or ""]
-    wanted = names(asked, cover.asked)
-    if wanted is None or (cover.empty_is_all and not wanted):
+    cover = EXPECTED_COVERAGE[observation.exchange.api or ""]
+    wanted = item_keys(asked, cover.request_items)
+    if wanted is None or (cover.empty_means_all and not wanted):
         return
-    say.judged()
-    given = names(told, cover.told, frozenset(name[0] for name in wanted)) or set()
-    path = cover.told.partition("[")[0].partition(".")[0]
+    reporter.count_judged()
+    given = item_keys(told, cover.response_items, frozenset(name[0] for name in wanted)) or set()
+    path = cover.response_items.partition("[")[0].partition(".")[0]
     path = path if path in told else ""
-    if (invented := given - wanted) and turn.exchange.api != "Fetch":  # X07 reports those
-        found = f"{len(invented)} items were not asked for, such as {_text(min(invented, key=str))}"
-        say.broken(Side.BROKER, found, path=path)
-    if not cover.is_part and (missing := wanted - given):
-        found = f"{len(missing)} items are left out, such as {_text(min(missing, key=str))}"
-        say.broken(Side.BROKER, found, path=path)
+    if (invented := given - wanted) and observation.exchange.api != "Fetch":  # X07 reports those
+        found = (
+            f"{len(invented)} items were not asked for, such as {_key_text(min(invented, key=str))}"
+        )
+        reporter.report_violation(Side.BROKER, found, path=path)
+    if not cover.may_be_partial and (missing := wanted - given):
+        found = f"{len(missing)} items are left out, such as {_key_text(min(missing, key=str))}"
+        reporter.report_violation(Side.BROKER, found, path=path)
 
 
-def _may_leave_out(asked: Any, told: Any) -> bool:
+def _may_omit_items(request: Any, response: Any) -> bool:
     """
     Return whether a Fetch response may omit partitions: incremental, or perhaps an error.
 
     Controllers send consumers an empty response in versions without a top-level error code.
     """
-    if "error_code" not in told and not told.responses:
+    if "error_code" not in response and not response.responses:
         return True
-    return bool(asked.get("session_epoch", -1) > 0)
+    return bool(request.get("session_epoch", -1) > 0)
 
 
-def _text(name: tuple[Any, ...]) -> str:
+def _key_text(name: tuple[Any, ...]) -> str:
     return quoted(", ".join(map(str, name)))
 
 
@@ -128,15 +134,17 @@ def _text(name: tuple[Any, ...]) -> str:
     "limits and offsets to fetch from 0 or more; ports fit into 16 bits.",
     example="throttle_time_ms -20",
 )
-def in_range(turn: Turn, say: Say) -> None:
+def check_value_ranges(observation: Observation, reporter: Reporter) -> None:
     """Report numbers outside the range of their field."""
-    for side, message, body in _bodies(turn):
-        say.judged()
+    for side, message, body in _bodies(observation):
+        reporter.count_judged()
         assert message.schema is not None
-        for path, number, least in too_low(message.schema, message.api_version or 0, body)[
-            :_MOST_TOLD
-        ]:
+        for path, number, least in find_out_of_range(
+            message.schema, message.api_version or 0, body
+        )[:_MAX_NAMED_ITEMS]:
             wrong = f"below {least}" if number < least else "above 65535, or of a node that exists"
             name = path.rpartition(".")[2]
             found = f"{name} is {number}, {wrong}"
-            say.broken(side, found, message=message, path=path, severity=_severity(side))
+            reporter.report_violation(
+                side, found, message=message, path=path, severity=_severity(side)
+            )

@@ -7,9 +7,9 @@ from functools import cache, partial
 from uuid import UUID
 from weakref import ref
 
-from conform.evidence.canonical_form import Fault, faults, is_canonical
-from conform.evidence.observation import Turn, lost_bytes
-from conform.evidence.reporter import Say
+from conform.evidence.canonical_form import FormFault, find_form_faults, is_canonical
+from conform.evidence.observation import Observation, missing_bytes_reason
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.facts import NO_ID
@@ -18,75 +18,81 @@ from dissector.protocol.messages import Message
 _SIDES = {"request": Side.CLIENT, "response": Side.BROKER}
 
 
-class _Look:
+class _MessageForm:
     """
     Encoding faults of one message.
 
     Attributes:
         message: The message.
         flexible: Whether its version has tagged fields.
-        found: The encoding faults.
-        lacks: Why the message can't be checked to its end; empty if it was.
+        faults: The encoding faults.
+        unreadable_reason: Why the message can't be checked to its end; empty if it was.
     """
 
-    __slots__ = ("flexible", "found", "lacks", "message")
+    __slots__ = ("faults", "flexible", "message", "unreadable_reason")
 
-    def __init__(self, turn: Turn, message: Message) -> None:
+    def __init__(self, observation: Observation, message: Message) -> None:
         self.message = message
-        self.found: list[Fault] = []
-        self.lacks = _lacks(turn, message)
+        self.faults: list[FormFault] = []
+        self.unreadable_reason = _unreadable_reason(observation, message)
         schema = message.schema
         self.flexible = schema is not None and message.api_version in schema.flexible
-        if self.lacks or (not message.faults and is_canonical(message)):
+        if self.unreadable_reason or (not message.faults and is_canonical(message)):
             return
-        self.found, end = faults(message)
+        self.faults, end = find_form_faults(message)
         if end is None:
-            self.lacks = "the message can't be read to its end"
+            self.unreadable_reason = "the message can't be read to its end"
         elif not self.flexible and message.frame[end:] == b"\0":
-            self.found.append(
-                Fault("E06", "", end, len(message.frame), "an empty tag section follows the body")
+            self.faults.append(
+                FormFault(
+                    "E06", "", end, len(message.frame), "an empty tag section follows the body"
+                )
             )
-        if turn.talk.partial and message.faults:
-            self.found, self.lacks = [], turn.talk.partial
+        if observation.connection.incomplete_reason and message.faults:
+            self.faults, self.unreadable_reason = [], observation.connection.incomplete_reason
 
 
-def _lacks(turn: Turn, message: Message) -> str:
-    if any(each is message and why.rule != "F02" for each, why in turn.misfits):
+def _unreadable_reason(observation: Observation, message: Message) -> str:
+    if any(each is message and why.rule != "F02" for each, why in observation.decode_mismatches):
         return f"the {message.kind} has another header or version than is due"
     if message.size > len(message.frame):
-        return lost_bytes(message)
+        return missing_bytes_reason(message)
     is_known = message.schema is not None and not message.is_assumed
     return "" if is_known else "API or version is not known"
 
 
-class _Looks:
+class _MessageForms:
     """Encoding faults of the newest exchange, shared by the rules of this file."""
 
     def __init__(self) -> None:
-        self._turn: Callable[[], Turn | None] = lambda: None
-        self._looks: list[_Look] = []
+        self._current: Callable[[], Observation | None] = lambda: None
+        self._forms: list[_MessageForm] = []
 
-    def at(self, turn: Turn) -> list[_Look]:
-        if self._turn() is not turn:
-            self._turn = ref(turn)
-            self._looks = [_Look(turn, message) for message in turn.exchange.messages]
-        return self._looks
+    def forms_of(self, observation: Observation) -> list[_MessageForm]:
+        if self._current() is not observation:
+            self._current = ref(observation)
+            self._forms = [
+                _MessageForm(observation, message) for message in observation.exchange.messages
+            ]
+        return self._forms
 
 
-def _written_right(id: str, flexible: bool | None, turn: Turn, say: Say) -> None:
+def _check_encoding(
+    id: str, flexible: bool | None, observation: Observation, reporter: Reporter
+) -> None:
     """Check the messages of an exchange against one encoding rule."""
-    if turn.exchange.is_token:
+    if observation.exchange.is_token:
         return
-    for look in turn.world.state(_Looks).at(turn):
-        if flexible is not None and look.flexible is not flexible and not look.lacks:
+    for look in observation.capture_state.state(_MessageForms).forms_of(observation):
+        if flexible is not None and look.flexible is not flexible and not look.unreadable_reason:
             continue
-        of_rule = [fault for fault in look.found if fault.rule == id]
-        if look.lacks and not of_rule:
-            say.unjudged(look.lacks)
+        of_rule = [fault for fault in look.faults if fault.rule == id]
+        if look.unreadable_reason and not of_rule:
+            reporter.count_unjudged(look.unreadable_reason)
             continue
-        say.judged()
+        reporter.count_judged()
         for fault in of_rule:
-            say.broken(
+            reporter.report_violation(
                 _SIDES[look.message.kind],
                 fault.found,
                 message=look.message,
@@ -96,21 +102,21 @@ def _written_right(id: str, flexible: bool | None, turn: Turn, say: Say) -> None
 
 
 @cache
-def _glance(flexible: bool | None) -> Callable[[Turn], int | None]:
+def _canonical_fast_check(flexible: bool | None) -> Callable[[Observation], int | None]:
     """Return the fast check for messages of flexible or other versions; None: for all."""
 
-    def is_plain(turn: Turn) -> int | None:
+    def is_plain(turn: Observation) -> int | None:
         if turn.exchange.is_token:
             return 0
-        looks = turn.world.state(_Looks).at(turn)
-        if any(look.lacks or look.found for look in looks):
+        looks = turn.capture_state.state(_MessageForms).forms_of(turn)
+        if any(look.unreadable_reason or look.faults for look in looks):
             return None
         return sum(flexible is None or look.flexible is flexible for look in looks)
 
     return is_plain
 
 
-def _encoding(
+def _register_encoding_rule(
     id: str,
     title: str,
     severity: Severity,
@@ -120,12 +126,12 @@ def _encoding(
     flexible: bool | None = None,
 ) -> None:
     """Register an encoding rule; `flexible` limits it to flexible or to other versions."""
-    call: Callable[..., None] = partial(_written_right, id, flexible)
-    glance = _glance(flexible)
-    rule(id, title, severity, source=source, asks=asks, example=example, glance=glance)(call)
+    call: Callable[..., None] = partial(_check_encoding, id, flexible)
+    glance = _canonical_fast_check(flexible)
+    rule(id, title, severity, source=source, asks=asks, example=example, fast_check=glance)(call)
 
 
-_encoding(
+_register_encoding_rule(
     "E01",
     "A varint ends within five bytes",
     Severity.ERROR,
@@ -134,7 +140,7 @@ _encoding(
     "ff ff ff ff ff 01 as the length of a compact string",
     True,
 )
-_encoding(
+_register_encoding_rule(
     "E02",
     "Varints are in their shortest form",
     Severity.WARNING,
@@ -143,7 +149,7 @@ _encoding(
     "82 00 for 2",
     True,
 )
-_encoding(
+_register_encoding_rule(
     "E03",
     "Tagged fields come in the order of their tags",
     Severity.WARNING,
@@ -153,7 +159,7 @@ _encoding(
     "tag 1, then tag 0",
     True,
 )
-_encoding(
+_register_encoding_rule(
     "E04",
     "A tagged field has the size that it says",
     Severity.ERROR,
@@ -162,7 +168,7 @@ _encoding(
     "tag 0, an int64, with size 4",
     True,
 )
-_encoding(
+_register_encoding_rule(
     "E05",
     "A tag is not repeated",
     Severity.WARNING,
@@ -172,7 +178,7 @@ _encoding(
     "tag 0 twice in one section",
     True,
 )
-_encoding(
+_register_encoding_rule(
     "E06",
     "Only flexible versions have tag sections",
     Severity.WARNING,
@@ -182,7 +188,7 @@ _encoding(
     "a 00 behind the last field of Metadata v8",
     False,
 )
-_encoding(
+_register_encoding_rule(
     "E07",
     "Tagged fields at their default are left out",
     Severity.WARNING,
@@ -191,7 +197,7 @@ _encoding(
     "the rack of a node endpoint as a tagged null",
     True,
 )
-_encoding(
+_register_encoding_rule(
     "E09",
     "Null stands only where null is allowed",
     Severity.ERROR,
@@ -199,7 +205,7 @@ _encoding(
     "A text, bytes or an array is null only in versions whose declaration says that it may be.",
     "length -1, or 0 in its compact form, for the name of a topic in Produce",
 )
-_encoding(
+_register_encoding_rule(
     "E10",
     "Lengths are not below -1, and end inside the message",
     Severity.ERROR,
@@ -208,7 +214,7 @@ _encoding(
     "of an array likewise.",
     "a text of length -2, or of 200 bytes where 10 are left",
 )
-_encoding(
+_register_encoding_rule(
     "E11",
     "Texts are UTF-8",
     Severity.ERROR,
@@ -217,7 +223,7 @@ _encoding(
     "The bytes of a text are valid UTF-8.",
     "the topic ff fe",
 )
-_encoding(
+_register_encoding_rule(
     "E12",
     "Booleans are 0 or 1",
     Severity.WARNING,
@@ -225,7 +231,7 @@ _encoding(
     "A boolean is the byte 0 or the byte 1.",
     "02 for allow_auto_topic_creation",
 )
-_encoding(
+_register_encoding_rule(
     "E13",
     "An array does not count more items than can follow",
     Severity.ERROR,
@@ -234,7 +240,7 @@ _encoding(
     "The count of an array is not more than the bytes that are left can hold.",
     "a count of 2,000,000,000 in a message of 40 bytes",
 )
-_encoding(
+_register_encoding_rule(
     "E14",
     "The mark of a struct that may be null is -1 or 1",
     Severity.WARNING,
@@ -244,7 +250,7 @@ _encoding(
 )
 
 
-_BY_ID_ONLY = {
+_FIRST_WITH_TOPIC_IDS_ONLY = {
     "Produce": (13, "topic_data"),
     "Fetch": (13, "topics"),
     "OffsetCommit": (10, "topics"),
@@ -261,20 +267,20 @@ _BY_ID_ONLY = {
     source="Uuid.java: the zero id means 'no id'; brokers answer UNKNOWN_TOPIC_ID (KIP-516)",
     asks="Where a request names topics by their id alone, the id is not zero.",
     example="Fetch v13 of topic 00000000-0000-0000-0000-000000000000",
-    apis=tuple(_BY_ID_ONLY),
+    apis=tuple(_FIRST_WITH_TOPIC_IDS_ONLY),
 )
-def topics_have_ids(turn: Turn, say: Say) -> None:
+def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
     """Check the topics of a request for the zero id."""
-    first, name = _BY_ID_ONLY[turn.exchange.api or ""]
-    if turn.version is None or turn.version < first:
+    first, name = _FIRST_WITH_TOPIC_IDS_ONLY[observation.exchange.api or ""]
+    if observation.version is None or observation.version < first:
         return
-    if why := turn.lacks(response=False):
-        say.unjudged(why)
+    if why := observation.unreadable_reason(response=False):
+        reporter.count_unjudged(why)
         return
-    say.judged()
-    assert turn.asked is not None
-    for index, topic in enumerate(turn.asked[name] or ()):
+    reporter.count_judged()
+    assert observation.request_body is not None
+    for index, topic in enumerate(observation.request_body[name] or ()):
         topic_id: UUID = topic.topic_id
         if topic_id == NO_ID:
             what = f"the id of the topic is {topic_id}"
-            say.broken(Side.CLIENT, what, path=f"{name}[{index}].topic_id")
+            reporter.report_violation(Side.CLIENT, what, path=f"{name}[{index}].topic_id")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.error_codes import error_name
@@ -14,25 +14,28 @@ from dissector.protocol.facts import NO_ID, Facts, collect
 from dissector.protocol.spans import spans
 from dissector.view.text.escape import quoted
 
-_UNKNOWN = "ERROR_"
+_UNKNOWN_CODE_PREFIX = "ERROR_"
 """Prefix of `error_name` for unknown codes."""
 
-_EMPTY: tuple[Any, ...] = (None, b"", [])
+_EMPTY_VALUES: tuple[Any, ...] = (None, b"", [])
 
-_NOTHING: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+_EMPTY_RESULTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "Produce": (("responses", "partition_responses"), {"base_offset": -1}),
-    "Fetch": (("responses", "partitions"), {"records": _EMPTY}),
+    "Fetch": (("responses", "partitions"), {"records": _EMPTY_VALUES}),
     "ListOffsets": (("topics", "partitions"), {"offset": -1, "timestamp": -1}),
     "OffsetForLeaderEpoch": (("topics", "partitions"), {"end_offset": -1}),
     "InitProducerId": ((), {"producer_id": -1, "producer_epoch": -1}),
-    "JoinGroup": ((), {"generation_id": -1, "members": _EMPTY}),
-    "SyncGroup": ((), {"assignment": _EMPTY}),
-    "Metadata": (("topics",), {"partitions": _EMPTY}),
-    "ShareFetch": (("responses", "partitions"), {"records": _EMPTY, "acquired_records": _EMPTY}),
-    "ConsumerGroupHeartbeat": ((), {"assignment": _EMPTY}),
-    "ShareGroupHeartbeat": ((), {"assignment": _EMPTY}),
-    "DescribeConfigs": (("results",), {"configs": _EMPTY}),
-    "CreateDelegationToken": ((), {"hmac": _EMPTY}),
+    "JoinGroup": ((), {"generation_id": -1, "members": _EMPTY_VALUES}),
+    "SyncGroup": ((), {"assignment": _EMPTY_VALUES}),
+    "Metadata": (("topics",), {"partitions": _EMPTY_VALUES}),
+    "ShareFetch": (
+        ("responses", "partitions"),
+        {"records": _EMPTY_VALUES, "acquired_records": _EMPTY_VALUES},
+    ),
+    "ConsumerGroupHeartbeat": ((), {"assignment": _EMPTY_VALUES}),
+    "ShareGroupHeartbeat": ((), {"assignment": _EMPTY_VALUES}),
+    "DescribeConfigs": (("results",), {"configs": _EMPTY_VALUES}),
+    "CreateDelegationToken": ((), {"hmac": _EMPTY_VALUES}),
 }
 """API -> path of lists to the structs with an error code, and the empty values of their fields."""
 
@@ -45,22 +48,24 @@ _NOTHING: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     asks="Each error code of an answer is one of Kafka's.",
     example="error_code 999",
 )
-def codes_are_known(turn: Turn, say: Say) -> None:
+def check_error_codes(observation: Observation, reporter: Reporter) -> None:
     """Report unknown error codes in a response."""
-    message, facts = turn.response, Facts()
-    if turn.told is None or message is None or message.schema is None:
+    message, facts = observation.response, Facts()
+    if observation.response_body is None or message is None or message.schema is None:
         return
-    say.judged()
-    collect(message.schema, message.api_version or 0, turn.told, facts)
+    reporter.count_judged()
+    collect(message.schema, message.api_version or 0, observation.response_body, facts)
     for name in facts.errors:
-        if name.startswith(_UNKNOWN):
-            code = int(name.removeprefix(_UNKNOWN))
-            say.broken(Side.BROKER, f"error code {code} is unknown", path=_path_of(turn, code))
+        if name.startswith(_UNKNOWN_CODE_PREFIX):
+            code = int(name.removeprefix(_UNKNOWN_CODE_PREFIX))
+            reporter.report_violation(
+                Side.BROKER, f"error code {code} is unknown", path=_path_of(observation, code)
+            )
 
 
-def _path_of(turn: Turn, code: int) -> str:
+def _path_of(observation: Observation, code: int) -> str:
     """Return the path of the first response field with an error code."""
-    message = turn.response
+    message = observation.response
     if message is None or message.schema is None:
         return ""
     root = spans(message.schema, message.api_version or 0, message.frame, message.body_start)
@@ -79,15 +84,15 @@ def _path_of(turn: Turn, code: int) -> str:
     asks="Where an answer has an error, its offsets, timestamps and producer ids are -1, and its "
     "records, assignments and lists are empty.",
     example="Produce: error_code 6, base_offset 17",
-    apis=tuple(_NOTHING),
+    apis=tuple(_EMPTY_RESULTS),
 )
-def no_result_beside_errors(turn: Turn, say: Say) -> None:
+def check_no_result_with_error(observation: Observation, reporter: Reporter) -> None:
     """Report results beside errors."""
-    if turn.told is None:
+    if observation.response_body is None:
         return
-    say.judged()
-    way, nothing = _NOTHING[turn.exchange.api or ""]
-    for path, struct in structs(turn.told, way):
+    reporter.count_judged()
+    way, nothing = _EMPTY_RESULTS[observation.exchange.api or ""]
+    for path, struct in structs_at(observation.response_body, way):
         if not struct["error_code"]:
             continue
         for name, value in nothing.items():
@@ -96,18 +101,18 @@ def no_result_beside_errors(turn: Turn, say: Say) -> None:
                 error = error_name(struct["error_code"])
                 there = struct[name] if isinstance(struct[name], int) else "not empty"
                 what = f"{name} is {there} beside '{error}'"
-                say.broken(Side.BROKER, what, path=f"{path}.{name}".lstrip("."))
+                reporter.report_violation(Side.BROKER, what, path=f"{path}.{name}".lstrip("."))
 
 
-def structs(
-    body: Mapping[str, Any], way: tuple[str, ...], path: str = ""
+def structs_at(
+    body: Mapping[str, Any], names: tuple[str, ...], path: str = ""
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield path and value of each struct reached through nested lists."""
-    if not way:
+    if not names:
         yield path, body
         return
-    for at, each in enumerate(body[way[0]] or ()):
-        yield from structs(each, way[1:], f"{path}.{way[0]}[{at}]".lstrip("."))
+    for at, each in enumerate(body[names[0]] or ()):
+        yield from structs_at(each, names[1:], f"{path}.{names[0]}[{at}]".lstrip("."))
 
 
 @rule(
@@ -119,17 +124,23 @@ def structs(
     example="CreateTopics v7: error_code 0, topic_id of zeros",
     apis=("CreateTopics",),
 )
-def created_topics_have_ids(turn: Turn, say: Say) -> None:
+def check_created_topic_ids(observation: Observation, reporter: Reporter) -> None:
     """Check the topic ids of a CreateTopics response."""
-    if (turn.version or 0) < 7 or turn.asked is None or turn.told is None:
+    if (
+        (observation.version or 0) < 7
+        or observation.request_body is None
+        or observation.response_body is None
+    ):
         return
-    if turn.asked.validate_only:
+    if observation.request_body.validate_only:
         return
-    say.judged()
-    for at, topic in enumerate(turn.told.topics or ()):
+    reporter.count_judged()
+    for at, topic in enumerate(observation.response_body.topics or ()):
         if not topic.error_code and topic.topic_id == NO_ID:
             path = f"topics[{at}].topic_id"
-            say.broken(Side.BROKER, f"{quoted(topic.name)} was made and has no id", path=path)
+            reporter.report_violation(
+                Side.BROKER, f"{quoted(topic.name)} was made and has no id", path=path
+            )
 
 
 @rule(
@@ -142,18 +153,18 @@ def created_topics_have_ids(turn: Turn, say: Say) -> None:
     example="cursor ('orders', 5) is asked, and next_cursor is ('orders', 5)",
     apis=("DescribeTopicPartitions",),
 )
-def cursor_moves_on(turn: Turn, say: Say) -> None:
+def check_cursor(observation: Observation, reporter: Reporter) -> None:
     """Check that the next cursor is greater than the requested one."""
-    if turn.asked is None or turn.told is None:
+    if observation.request_body is None or observation.response_body is None:
         return
-    say.judged()
-    asked, told = turn.asked.cursor, turn.told.next_cursor
+    reporter.count_judged()
+    asked, told = observation.request_body.cursor, observation.response_body.next_cursor
     if asked is None or told is None:
         return
     before, after = ((c.topic_name, c.partition_index) for c in (asked, told))
     if after <= before:
         what = f"{quoted(told.topic_name)} {told.partition_index} does not lie behind"
-        say.broken(
+        reporter.report_violation(
             Side.BROKER,
             f"{what} {quoted(asked.topic_name)} {asked.partition_index}",
             path="next_cursor",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conform.evidence.observation import Closing, Turn
-from conform.evidence.reporter import Say
+from conform.evidence.observation import ConnectionObservation, Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.headers import API_VERSIONS
 
-MOST_REQUEST_BYTES = 100 << 20
+MAX_REQUEST_BYTES = 100 << 20
 """The default of socket.request.max.bytes."""
 
 
@@ -25,66 +25,78 @@ MOST_REQUEST_BYTES = 100 << 20
     example="ff ff ff fe, where the size of a frame is due",
     on="close",
 )
-def is_framed(closing: Closing, say: Say) -> None:
+def check_framing(observation: ConnectionObservation, reporter: Reporter) -> None:
     """Check for captured bytes outside frames, and for frames cut off."""
-    skipped = closing.talk.skipped
-    if not any(skipped) and not closing.whole:
-        say.unjudged(closing.talk.partial)
+    skipped = observation.connection.skipped_bytes
+    if not any(skipped) and not observation.is_complete:
+        reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    if closing.talk.newest[0] < 0:
-        say.unjudged("nothing was answered on the connection, so it may not be Kafka")
+    if observation.connection.last_answered[0] < 0:
+        reporter.count_unjudged("nothing was answered on the connection, so it may not be Kafka")
         return
-    if closing.talk.has_tokens:
-        say.unjudged("raw tokens were sent, which only the order of the capture tells apart")
+    if observation.connection.may_have_raw_tokens:
+        reporter.count_unjudged(
+            "raw tokens were sent, which only the order of the capture tells apart"
+        )
         return
-    say.judged()
+    reporter.count_judged()
     for side, count in zip(Side, skipped, strict=True):
         if count:
-            say.broken(side, f"bytes in no frame that can be believed: {count}")
-    for turn in closing.talk.cut:
-        _judge_cut(turn, say)
+            reporter.report_violation(side, f"bytes in no frame that can be believed: {count}")
+    for turn in observation.connection.truncated:
+        _judge_truncated(turn, reporter)
 
 
-def _judge_cut(turn: Turn, say: Say) -> None:
+def _judge_truncated(observation: Observation, reporter: Reporter) -> None:
     """Report a truncated frame: a request too large for a broker, or a sender that closed."""
-    message = turn.cut
+    message = observation.truncated_message
     if message is None:
         return
     side = Side.CLIENT if message.kind == "request" else Side.BROKER
-    if message.kind == "request" and message.size > MOST_REQUEST_BYTES:
+    if message.kind == "request" and message.size > MAX_REQUEST_BYTES:
         found = f"a size of {message.size} bytes, which brokers refuse"
-        say.broken(side, found, message=message, of=turn)
-    elif turn.talk.ended == "fin":
+        reporter.report_violation(side, found, message=message, retained=observation)
+    elif observation.connection.ended == "fin":
         found = f"{message.size - len(message.frame)} bytes of the last {message.kind} never came"
-        say.broken(side, found, message=message, of=turn, severity=Severity.WARNING)
+        reporter.report_violation(
+            side, found, message=message, retained=observation, severity=Severity.WARNING
+        )
 
 
-def _judge_misfit(id: str, kind: str, turn: Turn, say: Say) -> None:
+def _judge_decode_mismatch(
+    id: str, kind: str, observation: Observation, reporter: Reporter
+) -> None:
     """Report the decode mismatches of a rule; `kind`: request, response, or empty for both."""
-    if not turn.whole:
-        say.unjudged(turn.talk.partial)
+    if not observation.is_complete:
+        reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    if any(kind in ("", each.kind) for each in turn.declared):
-        say.judged()
-    for message, why in turn.misfits:
+    if any(kind in ("", each.kind) for each in observation.decodable_messages):
+        reporter.count_judged()
+    for message, why in observation.decode_mismatches:
         if why.rule == id:
             side = Side.CLIENT if message.kind == "request" else Side.BROKER
             severity = Severity.WARNING if why.is_tolerated else None
-            say.broken(side, why.found, message=message, path=why.path, severity=severity)
+            reporter.report_violation(
+                side, why.found, message=message, path=why.path, severity=severity
+            )
 
 
-def _glance(kind: str) -> Callable[[Turn], int | None]:
+def _decodable_fast_check(kind: str) -> Callable[[Observation], int | None]:
     """Return the fast check for exchanges without decode mismatches, for messages of a kind."""
 
-    def is_plain(turn: Turn) -> int | None:
-        if not turn.whole or turn.misfits:
+    def is_plain(turn: Observation) -> int | None:
+        if not turn.is_complete or turn.decode_mismatches:
             return None
-        return int(any(kind in ("", each.kind) for each in turn.declared))
+        return int(any(kind in ("", each.kind) for each in turn.decodable_messages))
 
     return is_plain
 
 
-_ANY, _REQUEST, _RESPONSE = _glance(""), _glance("request"), _glance("response")
+_ANY, _REQUEST, _RESPONSE = (
+    _decodable_fast_check(""),
+    _decodable_fast_check("request"),
+    _decodable_fast_check("response"),
+)
 
 
 @rule(
@@ -95,11 +107,11 @@ _ANY, _REQUEST, _RESPONSE = _glance(""), _glance("request"), _glance("response")
     "they are a warning",
     asks="Header and body fill the frame as their declarations say, and nothing is left over.",
     example="a Heartbeat v4 response with a byte more behind its tagged fields",
-    glance=_ANY,
+    fast_check=_ANY,
 )
-def is_consumed(turn: Turn, say: Say) -> None:
+def check_body_is_consumed(observation: Observation, reporter: Reporter) -> None:
     """Report decode mismatches that no other rule explains."""
-    _judge_misfit("F02", "", turn, say)
+    _judge_decode_mismatch("F02", "", observation, reporter)
 
 
 @rule(
@@ -110,11 +122,11 @@ def is_consumed(turn: Turn, say: Say) -> None:
     "always match'",
     asks="The body of a response is in the version in which the request was.",
     example="Metadata v9 is asked, and the response is a Metadata v1",
-    glance=_RESPONSE,
+    fast_check=_RESPONSE,
 )
-def in_version(turn: Turn, say: Say) -> None:
+def check_response_version(observation: Observation, reporter: Reporter) -> None:
     """Report responses encoded in another version."""
-    _judge_misfit("F07", "response", turn, say)
+    _judge_decode_mismatch("F07", "response", observation, reporter)
 
 
 @rule(
@@ -124,11 +136,11 @@ def in_version(turn: Turn, say: Say) -> None:
     source="ApiMessageTypeGenerator.java: requestHeaderVersion (KIP-482)",
     asks="The header of a flexible version is version 2, else 1; of ControlledShutdown v0 it is 0.",
     example="Metadata v9 without tagged fields in its header",
-    glance=_REQUEST,
+    fast_check=_REQUEST,
 )
-def request_header(turn: Turn, say: Say) -> None:
+def check_request_header(observation: Observation, reporter: Reporter) -> None:
     """Report requests with another header version."""
-    _judge_misfit("F08", "request", turn, say)
+    _judge_decode_mismatch("F08", "request", observation, reporter)
 
 
 @rule(
@@ -139,11 +151,11 @@ def request_header(turn: Turn, say: Say) -> None:
     asks="The header of a response of ApiVersions is version 0 whatever the body's version.",
     example="ApiVersions v3 with tagged fields in the response's header",
     apis=("ApiVersions",),
-    glance=_RESPONSE,
+    fast_check=_RESPONSE,
 )
-def api_versions_header(turn: Turn, say: Say) -> None:
+def check_api_versions_header(observation: Observation, reporter: Reporter) -> None:
     """Report ApiVersions responses with the other header version."""
-    _judge_misfit("F09", "response", turn, say)
+    _judge_decode_mismatch("F09", "response", observation, reporter)
 
 
 @rule(
@@ -154,10 +166,10 @@ def api_versions_header(turn: Turn, say: Say) -> None:
     asks="The header of a flexible version is version 1, else 0.",
     example="Metadata v9 without tagged fields in the response's header",
 )
-def response_header(turn: Turn, say: Say) -> None:
+def check_response_header(observation: Observation, reporter: Reporter) -> None:
     """Report responses with the other header version, except those of ApiVersions."""
-    if turn.api_key != API_VERSIONS:
-        _judge_misfit("F10", "response", turn, say)
+    if observation.api_key != API_VERSIONS:
+        _judge_decode_mismatch("F10", "response", observation, reporter)
 
 
 @rule(
@@ -168,8 +180,8 @@ def response_header(turn: Turn, say: Say) -> None:
     asks="The length of the client id is an int16, also in header version 2. A compact one "
     "makes small requests so unlike Kafka that they break F01.",
     example="Metadata v9 whose header says 05 's' 'h' 'o' 'p', not 00 04 's' 'h' 'o' 'p'",
-    glance=_REQUEST,
+    fast_check=_REQUEST,
 )
-def client_id(turn: Turn, say: Say) -> None:
+def check_client_id(observation: Observation, reporter: Reporter) -> None:
     """Report requests with a compact client id."""
-    _judge_misfit("F11", "request", turn, say)
+    _judge_decode_mismatch("F11", "request", observation, reporter)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 
 MARGIN_NS = 10_000_000
 """Tolerance: clients count in milliseconds, and the capture may be taken at the other end."""
 
-_THROTTLED_FROM = {
+_FIRST_THROTTLED_VERSION = {
     0: 6,
     1: 8,
     2: 3,
@@ -52,7 +52,7 @@ API key -> first version with throttling by the client; APIs from 43 on have it 
 
 Source: shouldClientThrottle of each response class of Kafka's clients (KIP-219).
 """
-_ALL_THROTTLED = 43
+_FIRST_KEY_ALWAYS_THROTTLED = 43
 
 _LEAST_OF_4_0 = {
     0: 3,
@@ -86,7 +86,7 @@ class _Throttle:
     """End of a connection's throttle time, and time of the response that announced it."""
 
     def __init__(self) -> None:
-        self.heard_ns = 0
+        self.response_ns = 0
         self.until_ns = 0
 
 
@@ -99,25 +99,27 @@ class _Throttle:
     "for so long; the broker would leave it unread.",
     example="throttle_time_ms 500, and a request 20 ms later",
 )
-def waits(turn: Turn, say: Say) -> None:
+def check_throttle_is_respected(observation: Observation, reporter: Reporter) -> None:
     """Report requests sent within the throttle time."""
-    throttle = turn.talk.state(_Throttle)
-    exchange = turn.exchange
+    throttle = observation.connection.state(_Throttle)
+    exchange = observation.exchange
     sent_ns = exchange.request_time_ns
-    if throttle.until_ns and sent_ns is not None and sent_ns > throttle.heard_ns:
-        say.judged()
+    if throttle.until_ns and sent_ns is not None and sent_ns > throttle.response_ns:
+        reporter.count_judged()
         early_ns = throttle.until_ns - sent_ns
         if early_ns > MARGIN_NS:
             what = f"a request comes {early_ns // 1_000_000} ms before the time is over"
-            say.broken(Side.CLIENT, what)
-    key, version = turn.api_key, turn.version
-    if key is None or version is None or turn.told is None:
+            reporter.report_violation(Side.CLIENT, what)
+    key, version = observation.api_key, observation.version
+    if key is None or version is None or observation.response_body is None:
         return
-    throttle_ms = turn.told.get("throttle_time_ms") or 0
-    least = _THROTTLED_FROM.get(key, 0 if key >= _ALL_THROTTLED else version + 1)
+    throttle_ms = observation.response_body.get("throttle_time_ms") or 0
+    least = _FIRST_THROTTLED_VERSION.get(
+        key, 0 if key >= _FIRST_KEY_ALWAYS_THROTTLED else version + 1
+    )
     if throttle_ms > 0 and version >= least:
-        throttle.heard_ns = exchange.response_time_ns or 0
-        throttle.until_ns = throttle.heard_ns + throttle_ms * 1_000_000
+        throttle.response_ns = exchange.response_time_ns or 0
+        throttle.until_ns = throttle.response_ns + throttle_ms * 1_000_000
 
 
 @rule(
@@ -128,16 +130,16 @@ def waits(turn: Turn, say: Say) -> None:
     asks="A request has a version that brokers of Kafka 4.0 take.",
     example="Fetch v2",
 )
-def is_current(turn: Turn, say: Say) -> None:
+def check_not_deprecated(observation: Observation, reporter: Reporter) -> None:
     """Report APIs and versions that brokers of Kafka 4.0 no longer accept."""
-    key, version = turn.api_key, turn.version
-    if key is None or version is None or turn.request is None:
+    key, version = observation.api_key, observation.version
+    if key is None or version is None or observation.request is None:
         return
-    say.judged()
+    reporter.count_judged()
     if key in _GONE_IN_4_0:
-        say.broken(Side.CLIENT, "brokers of Kafka 4.0 do not have this API")
+        reporter.report_violation(Side.CLIENT, "brokers of Kafka 4.0 do not have this API")
         return
     least = _LEAST_OF_4_0.get(key, 0)
     if version < least:
         what = f"version {version} is asked, brokers of Kafka 4.0 take {least} on"
-        say.broken(Side.CLIENT, what)
+        reporter.report_violation(Side.CLIENT, what)

@@ -5,67 +5,70 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from conform.evidence.fetch_history import replica_of
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.fetch_history import replica_id_of
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
-from conform.rules.wire.error_code_rules import structs
+from conform.rules.wire.error_code_rules import structs_at
 from dissector.protocol.facts import NO_ID
 from dissector.view.text.escape import quoted
 
-_Fits = Callable[[Any], bool]
+_Predicate = Callable[[Any], bool]
 
 
-def _from_0(value: Any) -> bool:
+def _is_not_negative(value: Any) -> bool:
     return bool(value >= 0)
 
 
-def _above_0(value: Any) -> bool:
+def _is_positive(value: Any) -> bool:
     return bool(value > 0)
 
 
-def _filled(value: Any) -> bool:
+def _is_not_empty(value: Any) -> bool:
     return bool(value)
 
 
-def _has_id(value: Any) -> bool:
+def _is_topic_id(value: Any) -> bool:
     return bool(value != NO_ID)
 
 
-_RESULTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, _Fits]]] = {
-    "Produce": (("responses", "partition_responses"), {"base_offset": _from_0}),
-    "Fetch": (("responses", "partitions"), {"high_watermark": _from_0}),
-    "InitProducerId": ((), {"producer_id": _from_0, "producer_epoch": _from_0}),
-    "FindCoordinator": ((), {"node_id": _from_0, "host": _filled, "port": _above_0}),
+_RESULTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, _Predicate]]] = {
+    "Produce": (("responses", "partition_responses"), {"base_offset": _is_not_negative}),
+    "Fetch": (("responses", "partitions"), {"high_watermark": _is_not_negative}),
+    "InitProducerId": ((), {"producer_id": _is_not_negative, "producer_epoch": _is_not_negative}),
+    "FindCoordinator": (
+        (),
+        {"node_id": _is_not_negative, "host": _is_not_empty, "port": _is_positive},
+    ),
     "JoinGroup": (
         (),
-        {"generation_id": _above_0, "member_id": _filled, "leader": _filled},
+        {"generation_id": _is_positive, "member_id": _is_not_empty, "leader": _is_not_empty},
     ),
-    "Metadata": (("topics",), {"topic_id": _has_id}),
-    "DescribeTopicPartitions": (("topics",), {"topic_id": _has_id}),
-    "DescribeCluster": ((), {"cluster_id": _filled, "brokers": _filled}),
-    "CreateDelegationToken": ((), {"token_id": _filled, "hmac": _filled}),
-    "DescribeGroups": (("groups",), {"group_state": _filled}),
-    "ConsumerGroupDescribe": (("groups",), {"group_state": _filled}),
-    "ShareGroupDescribe": (("groups",), {"group_state": _filled}),
-    "StreamsGroupDescribe": (("groups",), {"group_state": _filled}),
-    "ConsumerGroupHeartbeat": ((), {"member_id": _filled}),
-    "ShareGroupHeartbeat": ((), {"member_id": _filled}),
-    "StreamsGroupHeartbeat": ((), {"member_id": _filled}),
-    "SaslHandshake": ((), {"mechanisms": _filled}),
+    "Metadata": (("topics",), {"topic_id": _is_topic_id}),
+    "DescribeTopicPartitions": (("topics",), {"topic_id": _is_topic_id}),
+    "DescribeCluster": ((), {"cluster_id": _is_not_empty, "brokers": _is_not_empty}),
+    "CreateDelegationToken": ((), {"token_id": _is_not_empty, "hmac": _is_not_empty}),
+    "DescribeGroups": (("groups",), {"group_state": _is_not_empty}),
+    "ConsumerGroupDescribe": (("groups",), {"group_state": _is_not_empty}),
+    "ShareGroupDescribe": (("groups",), {"group_state": _is_not_empty}),
+    "StreamsGroupDescribe": (("groups",), {"group_state": _is_not_empty}),
+    "ConsumerGroupHeartbeat": ((), {"member_id": _is_not_empty}),
+    "ShareGroupHeartbeat": ((), {"member_id": _is_not_empty}),
+    "StreamsGroupHeartbeat": ((), {"member_id": _is_not_empty}),
+    "SaslHandshake": ((), {"mechanisms": _is_not_empty}),
     "GetTelemetrySubscriptions": (
         (),
         {
-            "client_instance_id": _has_id,
-            "push_interval_ms": _above_0,
-            "telemetry_max_bytes": _above_0,
-            "accepted_compression_types": _filled,
+            "client_instance_id": _is_topic_id,
+            "push_interval_ms": _is_positive,
+            "telemetry_max_bytes": _is_positive,
+            "accepted_compression_types": _is_not_empty,
         },
     ),
-    "AllocateProducerIds": ((), {"producer_id_len": _above_0}),
-    "DeleteRecords": (("topics", "partitions"), {"low_watermark": _from_0}),
-    "DescribeTransactions": (("transaction_states",), {"transaction_state": _filled}),
+    "AllocateProducerIds": ((), {"producer_id_len": _is_positive}),
+    "DeleteRecords": (("topics", "partitions"), {"low_watermark": _is_not_negative}),
+    "DescribeTransactions": (("transaction_states",), {"transaction_state": _is_not_empty}),
 }
 """API -> the lists that lead to structs with an error code, and what is there without an error."""
 
@@ -81,31 +84,31 @@ _RESULTS: Mapping[str, tuple[tuple[str, ...], Mapping[str, _Fits]]] = {
     example="InitProducerId: error_code 0, producer_id -1",
     apis=tuple(_RESULTS),
 )
-def has_a_result(turn: Turn, say: Say) -> None:
+def check_has_result(observation: Observation, reporter: Reporter) -> None:
     """Look for results that are missing where no error says why."""
-    told = turn.told
+    told = observation.response_body
     if told is None:
-        say.unjudged(turn.lacks(request=False))
+        reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    way, wanted = _RESULTS[turn.exchange.api or ""]
-    for path, struct in structs(told, way):
-        if struct.get("error_code") or _is_elsewhere(turn, struct):
+    way, wanted = _RESULTS[observation.exchange.api or ""]
+    for path, struct in structs_at(told, way):
+        if struct.get("error_code") or _is_redirected(observation, struct):
             continue
-        say.judged()
+        reporter.count_judged()
         for name, fits in wanted.items():
             if name in struct and not fits(struct[name]):
                 shown = struct[name] if isinstance(struct[name], int) else "empty"
                 found = f"{name} is {shown}, without an error"
-                say.broken(Side.BROKER, found, path=f"{path}.{name}".lstrip("."))
+                reporter.report_violation(Side.BROKER, found, path=f"{path}.{name}".lstrip("."))
 
 
-def _is_elsewhere(turn: Turn, struct: Any) -> bool:
+def _is_redirected(observation: Observation, struct: Any) -> bool:
     """Tell whether a struct has its result in lists, or none by design."""
-    api, asked = turn.exchange.api, turn.asked
+    api, asked = observation.exchange.api, observation.request_body
     if api == "FindCoordinator":
         return "coordinators" in struct
     if api == "Fetch":  # a replica hears of no high watermark until the leader knows it
-        return asked is None or replica_of(asked) >= 0
+        return asked is None or replica_id_of(asked) >= 0
     return asked is None or asked.get("member_epoch", 0) < 0
 
 
@@ -119,23 +122,25 @@ def _is_elsewhere(turn: Turn, struct: Any) -> bool:
     example="ssl.keystore.password with is_sensitive and a value",
     apis=("DescribeConfigs", "CreateTopics"),
 )
-def sensitive_is_null(turn: Turn, say: Say) -> None:
+def check_sensitive_is_null(observation: Observation, reporter: Reporter) -> None:
     """Look for values of sensitive settings."""
-    told = turn.told
+    told = observation.response_body
     if told is None:
-        say.unjudged(turn.lacks(request=False))
+        reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
     way = (
-        ("results", "configs") if turn.exchange.api == "DescribeConfigs" else ("topics", "configs")
+        ("results", "configs")
+        if observation.exchange.api == "DescribeConfigs"
+        else ("topics", "configs")
     )
     if way[0] not in told or not any("configs" in each for each in told[way[0]] or ()):
         return
-    for path, config in structs(told, way):
-        say.judged()
+    for path, config in structs_at(told, way):
+        reporter.count_judged()
         values = [config["value"], *(each.value for each in config.get("synonyms") or ())]
         if config["is_sensitive"] and any(values):
             found = f"{quoted(config['name'])} is sensitive, and has a value"
-            say.broken(Side.BROKER, found, path=path)
+            reporter.report_violation(Side.BROKER, found, path=path)
 
 
 @rule(
@@ -149,23 +154,23 @@ def sensitive_is_null(turn: Turn, say: Say) -> None:
     example="ListGroups of state Stable answers a group of state Empty",
     apis=("ListGroups", "ListTransactions", "ListConfigResources", "DescribeConfigs"),
 )
-def passes_the_filter(turn: Turn, say: Say) -> None:
+def check_filter(observation: Observation, reporter: Reporter) -> None:
     """Hold what is listed against what was asked for."""
-    asked, told = turn.asked, turn.told
+    asked, told = observation.request_body, observation.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    say.judged()
-    if turn.exchange.api == "DescribeConfigs":
-        _judge_settings(say, asked, told)
+    reporter.count_judged()
+    if observation.exchange.api == "DescribeConfigs":
+        _judge_settings(reporter, asked, told)
         return
-    for name, wanted, listed, value in _FILTERS[turn.exchange.api or ""]:
-        allowed = {_folded(each) for each in asked.get(wanted) or ()}
+    for name, wanted, listed, value in _FILTERS[observation.exchange.api or ""]:
+        allowed = {_normalized(each) for each in asked.get(wanted) or ()}
         for at, each in enumerate(told[listed] or ()):
             given = each.get(value)
-            if allowed and given is not None and _folded(given) not in allowed:
+            if allowed and given is not None and _normalized(given) not in allowed:
                 found = f"{name} {quoted(str(given))} was not asked for"
-                say.broken(Side.BROKER, found, path=f"{listed}[{at}].{value}")
+                reporter.report_violation(Side.BROKER, found, path=f"{listed}[{at}].{value}")
 
 
 _FILTERS = {
@@ -181,24 +186,26 @@ _FILTERS = {
 }
 
 
-def _folded(value: Any) -> Any:
+def _normalized(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
-def _judge_settings(say: Say, asked: Any, told: Any) -> None:
-    wanted = {(r.resource_type, r.resource_name): r.configuration_keys for r in asked.resources}
-    for at, result in enumerate(told.results or ()):
+def _judge_settings(reporter: Reporter, request: Any, response: Any) -> None:
+    wanted = {(r.resource_type, r.resource_name): r.configuration_keys for r in request.resources}
+    for at, result in enumerate(response.results or ()):
         keys = wanted.get((result.resource_type, result.resource_name))
         for number, config in enumerate(result.configs or ()):
             path = f"results[{at}].configs[{number}]"
             if keys and config.name not in keys:
-                say.broken(Side.BROKER, f"{quoted(config.name)} was not asked for", path=path)
-            elif config.get("synonyms") and not asked.get("include_synonyms"):
+                reporter.report_violation(
+                    Side.BROKER, f"{quoted(config.name)} was not asked for", path=path
+                )
+            elif config.get("synonyms") and not request.get("include_synonyms"):
                 found = "synonyms, which were not asked for"
-                say.broken(Side.BROKER, found, path=f"{path}.synonyms")
-            elif config.get("documentation") and not asked.get("include_documentation"):
+                reporter.report_violation(Side.BROKER, found, path=f"{path}.synonyms")
+            elif config.get("documentation") and not request.get("include_documentation"):
                 found = "documentation, which was not asked for"
-                say.broken(Side.BROKER, found, path=f"{path}.documentation")
+                reporter.report_violation(Side.BROKER, found, path=f"{path}.documentation")
 
 
 @rule(
@@ -212,30 +219,30 @@ def _judge_settings(say: Say, asked: Any, told: Any) -> None:
     example="num_partitions 3 is asked, 1 is answered",
     apis=("CreateTopics", "CreateDelegationToken", "DescribeDelegationToken"),
 )
-def created_as_asked(turn: Turn, say: Say) -> None:
+def check_created_as_requested(observation: Observation, reporter: Reporter) -> None:
     """Hold what was made against what was asked for."""
-    asked, told = turn.asked, turn.told
+    asked, told = observation.request_body, observation.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    if turn.exchange.api != "CreateTopics":
-        _judge_times(say, told)
+    if observation.exchange.api != "CreateTopics":
+        _judge_times(reporter, told)
         return
     wanted = {each.name: each for each in asked.topics or ()}
     for at, topic in enumerate(told.topics or ()):
         wish = wanted.get(topic.name)
         if wish is None or topic.error_code or topic.get("topic_config_error_code"):
             continue
-        say.judged()
+        reporter.count_judged()
         for name in ("num_partitions", "replication_factor"):
             due, made = wish[name], topic.get(name, -1)
             if due > 0 and made not in (-1, due):
                 found = f"{name} {due} is asked, {made} is made"
-                say.broken(Side.BROKER, found, path=f"topics[{at}].{name}")
+                reporter.report_violation(Side.BROKER, found, path=f"topics[{at}].{name}")
 
 
-def _judge_times(say: Say, told: Any) -> None:
-    for token in told.get("tokens", [told]):
+def _judge_times(reporter: Reporter, response: Any) -> None:
+    for token in response.get("tokens", [response]):
         if token.get("error_code"):
             continue
         issue, end = (
@@ -243,10 +250,10 @@ def _judge_times(say: Say, told: Any) -> None:
             token.get("expiry_timestamp_ms", token.get("expiry_timestamp")),
         )
         last = token.get("max_timestamp_ms", token.get("max_timestamp"))
-        say.judged()
+        reporter.count_judged()
         if not issue <= end <= last:
             found = f"issued at {issue}, ends at {end}, at {last} at the latest"
-            say.broken(Side.BROKER, found)
+            reporter.report_violation(Side.BROKER, found)
 
 
 _GROUP_STATES = frozenset(
@@ -299,18 +306,18 @@ _TYPES = frozenset(("classic", "consumer", "share", "streams", "unknown"))
     example="ListGroups: group_state 'Running'",
     apis=tuple(_STATES),
 )
-def states_are_known(turn: Turn, say: Say) -> None:
+def check_states(observation: Observation, reporter: Reporter) -> None:
     """Look up states and types."""
-    told = turn.told
+    told = observation.response_body
     if told is None:
-        say.unjudged(turn.lacks(request=False))
+        reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    say.judged()
-    name, field, known = _STATES[turn.exchange.api or ""]
+    reporter.count_judged()
+    name, field, known = _STATES[observation.exchange.api or ""]
     for at, each in enumerate(told[name] or ()):
         if each.get(field) and each[field] not in known:
             found = f"the state is {quoted(each[field])}"
-            say.broken(Side.BROKER, found, path=f"{name}[{at}].{field}")
+            reporter.report_violation(Side.BROKER, found, path=f"{name}[{at}].{field}")
         if each.get("group_type") and each.group_type.lower() not in _TYPES:
             found = f"the type is {quoted(each.group_type)}"
-            say.broken(Side.BROKER, found, path=f"{name}[{at}].group_type")
+            reporter.report_violation(Side.BROKER, found, path=f"{name}[{at}].group_type")

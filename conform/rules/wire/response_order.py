@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conform.evidence.observation import Closing, Turn
-from conform.evidence.reporter import Say
+from conform.evidence.observation import ConnectionObservation, Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
@@ -22,19 +22,19 @@ FIRST_RESERVED_ID = 2**31 - 8
     "were sent.",
     example="request 1, request 2, response 2, response 1",
 )
-def in_order(turn: Turn, say: Say) -> None:
+def check_response_order(observation: Observation, reporter: Reporter) -> None:
     """Check that no later request was answered earlier."""
-    if turn.exchange.status != "answered":
+    if observation.exchange.status != "answered":
         return
-    if not turn.whole:
-        say.unjudged(turn.talk.partial)
+    if not observation.is_complete:
+        reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    say.judged()
-    newest, correlation_id = turn.talk.newest
-    if turn.sent_at < newest:
-        say.broken(
+    reporter.count_judged()
+    newest, correlation_id = observation.connection.last_answered
+    if observation.request_offset < newest:
+        reporter.report_violation(
             Side.BROKER,
-            f"the response to request {turn.exchange.correlation_id} came after that to "
+            f"the response to request {observation.exchange.correlation_id} came after that to "
             f"request {correlation_id}, which was sent later",
         )
 
@@ -48,28 +48,30 @@ def in_order(turn: Turn, say: Say) -> None:
     example="request 7, response 8",
     on="close",
 )
-def answers_a_request(closing: Closing, say: Say) -> None:
+def check_response_has_request(observation: ConnectionObservation, reporter: Reporter) -> None:
     """Report responses without requests."""
-    talk = closing.talk
-    if not closing.whole:
-        say.unjudged(talk.partial)
+    talk = observation.connection
+    if not observation.is_complete:
+        reporter.count_unjudged(talk.incomplete_reason)
         return
-    if talk.repeats and talk.is_disordered:
-        say.unjudged("correlation ids repeat, and packets are out of order")
+    if talk.repeats_correlation_ids and talk.is_disordered:
+        reporter.count_unjudged("correlation ids repeat, and packets are out of order")
         return
-    say.judged()
+    reporter.count_judged()
     waited = {turn.exchange.correlation_id for turn in talk.unanswered}
     for turn in talk.orphans:
         number = turn.exchange.correlation_id
         if number in waited:
-            say.unjudged("a response was captured before its request")
-        elif not _answers_acks_0(turn):
+            reporter.count_unjudged("a response was captured before its request")
+        elif not _is_response_to_acks_0(turn):
             what = f"no request waits for the response with correlation id {number}"
-            say.broken(Side.BROKER, what, of=turn)
+            reporter.report_violation(Side.BROKER, what, retained=turn)
 
 
-def _answers_acks_0(turn: Turn) -> bool:
-    return turn.response is not None and any("acks = 0" in p.what for p in turn.response.problems)
+def _is_response_to_acks_0(observation: Observation) -> bool:
+    return observation.response is not None and any(
+        "acks = 0" in p.what for p in observation.response.problems
+    )
 
 
 @rule(
@@ -80,27 +82,25 @@ def _answers_acks_0(turn: Turn) -> bool:
     asks="Each request is answered once, but a Produce request with acks = 0 is not answered.",
     example="Produce v9 with acks = 0, and a response with its correlation id",
 )
-def no_answer_to_acks_0(turn: Turn, say: Say) -> None:
+def check_no_response_to_acks_0(observation: Observation, reporter: Reporter) -> None:
     """Report responses to Produce requests with acks = 0."""
-    if not turn.whole:
-        say.unjudged(turn.talk.partial)
+    if not observation.is_complete:
+        reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    if turn.exchange.status == "unanswered":
+    if observation.exchange.status == "unanswered":
         return  # F16 checks these at the end of the connection
-    say.judged()
-    if turn.exchange.status == "orphan" and _answers_acks_0(turn):
-        say.broken(
-            Side.BROKER,
-            f"a response with correlation id {turn.exchange.correlation_id} answers a Produce "
-            "request with acks = 0",
-        )
+    reporter.count_judged()
+    if observation.exchange.status == "orphan" and _is_response_to_acks_0(observation):
+        found = f"a response with correlation id {observation.exchange.correlation_id}"
+        found += " answers a Produce request with acks = 0"
+        reporter.report_violation(Side.BROKER, found)
 
 
-class _Doomed:
+class _FatalError:
     """Stream position of the first Produce request with acks = 0 and a wrong CRC."""
 
     def __init__(self) -> None:
-        self.at: int | None = None
+        self.response_offset: int | None = None
 
 
 @rule(
@@ -113,24 +113,25 @@ class _Doomed:
     "nothing else tells the client.",
     example="Produce with acks = 0 and a batch with a wrong CRC, then Metadata, which is answered",
 )
-def errors_end_it(turn: Turn, say: Say) -> None:
+def check_connection_closed_after_error(observation: Observation, reporter: Reporter) -> None:
     """Report responses to requests sent after an acks = 0 batch with a wrong CRC."""
-    doomed, status = turn.talk.state(_Doomed), turn.exchange.status
-    if not turn.whole:
+    doomed, status = observation.connection.state(_FatalError), observation.exchange.status
+    if not observation.is_complete:
         if status == "no_response":
-            say.unjudged(turn.talk.partial)
+            reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if status == "no_response":
-        batches = [batch for _, field in turn.carried for batch in field.batches]
-        if doomed.at is None and any(isinstance(b, RecordBatch) and not b.crc_ok for b in batches):
-            doomed.at = turn.sent_at
-    elif doomed.at is not None and turn.sent_at > doomed.at:
-        say.judged()
+        batches = [batch for _, field in observation.record_fields for batch in field.batches]
+        if doomed.response_offset is None and any(
+            isinstance(b, RecordBatch) and not b.crc_ok for b in batches
+        ):
+            doomed.response_offset = observation.request_offset
+    elif doomed.response_offset is not None and observation.request_offset > doomed.response_offset:
+        reporter.count_judged()
         if status == "answered":
-            what = (
-                f"request {turn.exchange.correlation_id} is answered behind a batch whose CRC is "
-            )
-            say.broken(Side.BROKER, f"{what}wrong")
+            request = f"request {observation.exchange.correlation_id}"
+            found = f"{request} is answered behind a batch whose CRC is wrong"
+            reporter.report_violation(Side.BROKER, found)
 
 
 @rule(
@@ -142,23 +143,23 @@ def errors_end_it(turn: Turn, say: Say) -> None:
     example="request 1, request 2, response 2, and the connection is closed",
     on="close",
 )
-def none_passed_over(closing: Closing, say: Say) -> None:
+def check_no_request_skipped(observation: ConnectionObservation, reporter: Reporter) -> None:
     """Report unanswered requests sent before an answered one."""
-    if not closing.whole:
-        say.unjudged(closing.talk.partial)
+    if not observation.is_complete:
+        reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    talk = closing.talk
+    talk = observation.connection
     if not talk.ended:
         if talk.unanswered:
-            say.unjudged("the capture ends before the connection does")
+            reporter.count_unjudged("the capture ends before the connection does")
         return
-    say.judged()
+    reporter.count_judged()
     early = {turn.exchange.correlation_id for turn in talk.orphans}
     for turn in talk.unanswered:
         number = turn.exchange.correlation_id
-        if turn.sent_at < talk.newest[0] and number not in early:
+        if turn.request_offset < talk.last_answered[0] and number not in early:
             what = f"request {number} was never answered, a later one was"
-            say.broken(Side.BROKER, what, of=turn, message=turn.request)
+            reporter.report_violation(Side.BROKER, what, retained=turn, message=turn.request)
 
 
 @rule(
@@ -170,13 +171,13 @@ def none_passed_over(closing: Closing, say: Say) -> None:
     "reads its traffic may go by that.",
     example="Metadata with correlation id 2147483647",
 )
-def reserved_ids(turn: Turn, say: Say) -> None:
+def check_reserved_correlation_ids(observation: Observation, reporter: Reporter) -> None:
     """Report reserved correlation ids on requests other than those of a login."""
-    if turn.request is None or turn.api_key is None:
+    if observation.request is None or observation.api_key is None:
         return
-    say.judged()
-    number = turn.exchange.correlation_id
+    reporter.count_judged()
+    number = observation.exchange.correlation_id
     if number is None or number < FIRST_RESERVED_ID:
         return
-    if turn.api_key not in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE):
-        say.broken(Side.CLIENT, f"the correlation id is {number}")
+    if observation.api_key not in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE):
+        reporter.report_violation(Side.CLIENT, f"the correlation id is {number}")

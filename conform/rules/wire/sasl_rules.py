@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.headers import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
@@ -13,7 +13,7 @@ MARGIN_NS = 1_000_000_000
 
 _UNSUPPORTED_MECHANISM = 33
 
-_BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
+_APIS_BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
 
 
 class _Login:
@@ -21,14 +21,15 @@ class _Login:
     Authentication state of a connection.
 
     Attributes:
-        begun: Whether a handshake succeeded.
-        stepped: Whether a step succeeded: the last step can't be distinguished from earlier ones.
-        refused: API requested too early; its response, an error, must be the last.
+        is_begun: Whether a handshake succeeded.
+        has_exchanged_tokens: Whether a step succeeded: the last step can't be distinguished from
+            earlier ones.
+        failure: API requested too early; its response, an error, must be the last.
     """
 
     def __init__(self) -> None:
-        self.begun = self.stepped = False
-        self.refused = ""
+        self.is_begun = self.has_exchanged_tokens = False
+        self.failure = ""
 
 
 @rule(
@@ -41,35 +42,37 @@ class _Login:
     "ApiVersions, SaslHandshake and SaslAuthenticate; anything else is its end.",
     example="SaslHandshake v1, then Metadata",
 )
-def logs_in_first(turn: Turn, say: Say) -> None:
+def check_login_comes_first(observation: Observation, reporter: Reporter) -> None:
     """Report other requests during authentication, and responses after one of them."""
-    login = turn.talk.state(_Login)
-    if not turn.whole:
-        if turn.api_key == SASL_HANDSHAKE:
-            say.unjudged(turn.talk.partial)
+    login = observation.connection.state(_Login)
+    if not observation.is_complete:
+        if observation.api_key == SASL_HANDSHAKE:
+            reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    if login.refused and turn.exchange.status == "answered":
-        what = f"the connection goes on after '{login.refused}', asked before the client logged in"
-        say.broken(Side.BROKER, what)
-    _follow(turn, login)
-    if not login.begun or login.stepped:
+    if login.failure and observation.exchange.status == "answered":
+        what = f"the connection goes on after '{login.failure}', asked before the client logged in"
+        reporter.report_violation(Side.BROKER, what)
+    _update_login(observation, login)
+    if not login.is_begun or login.has_exchanged_tokens:
         return
-    say.judged()
-    if turn.api_key is not None and turn.api_key not in _BEFORE_LOGIN:
-        login.refused = turn.exchange.api or ""
-        say.broken(Side.CLIENT, f"'{login.refused}' is asked before the client is logged in")
+    reporter.count_judged()
+    if observation.api_key is not None and observation.api_key not in _APIS_BEFORE_LOGIN:
+        login.failure = observation.exchange.api or ""
+        reporter.report_violation(
+            Side.CLIENT, f"'{login.failure}' is asked before the client is logged in"
+        )
 
 
-def _follow(turn: Turn, login: _Login) -> None:
+def _update_login(observation: Observation, login: _Login) -> None:
     """Update the authentication state."""
-    if turn.exchange.is_token:
-        login.stepped = True
-    elif turn.told is None or turn.told.get("error_code"):
+    if observation.exchange.is_token:
+        login.has_exchanged_tokens = True
+    elif observation.response_body is None or observation.response_body.get("error_code"):
         return
-    elif turn.api_key == SASL_HANDSHAKE:
-        login.begun = True
-    elif turn.api_key == SASL_AUTHENTICATE:
-        login.stepped = True
+    elif observation.api_key == SASL_HANDSHAKE:
+        login.is_begun = True
+    elif observation.api_key == SASL_AUTHENTICATE:
+        login.has_exchanged_tokens = True
 
 
 @rule(
@@ -83,31 +86,35 @@ def _follow(turn: Turn, login: _Login) -> None:
     example="SaslAuthenticate as the first request of a connection",
     apis=("SaslHandshake", "SaslAuthenticate"),
 )
-def shakes_hands_first(turn: Turn, say: Say) -> None:
+def check_handshake_comes_first(observation: Observation, reporter: Reporter) -> None:
     """Check that a handshake precedes SaslAuthenticate."""
-    login = turn.talk.state(_Handshake)
-    if not turn.whole or turn.talk.is_disordered:
-        say.unjudged(turn.talk.partial or "packets are out of order")
+    login = observation.connection.state(_Handshake)
+    if not observation.is_complete or observation.connection.is_disordered:
+        reporter.count_unjudged(
+            observation.connection.incomplete_reason or "packets are out of order"
+        )
         return
-    told = turn.told
-    if turn.api_key == SASL_HANDSHAKE:
-        login.done |= told is not None and not told.error_code
+    told = observation.response_body
+    if observation.api_key == SASL_HANDSHAKE:
+        login.is_done |= told is not None and not told.error_code
         return
-    say.judged()
-    if login.done:
+    reporter.count_judged()
+    if login.is_done:
         return
     is_refused = told is not None and bool(told.error_code)
     severity = Severity.WARNING if is_refused else None
-    say.broken(Side.CLIENT, "there was no handshake before", severity=severity)
+    reporter.report_violation(Side.CLIENT, "there was no handshake before", severity=severity)
     if told is not None and not is_refused:
-        say.broken(Side.BROKER, "a login without a handshake goes on", path="error_code")
+        reporter.report_violation(
+            Side.BROKER, "a login without a handshake goes on", path="error_code"
+        )
 
 
 class _Handshake:
     """Whether a handshake of a connection succeeded."""
 
     def __init__(self) -> None:
-        self.done = False
+        self.is_done = False
 
 
 @rule(
@@ -120,27 +127,27 @@ class _Handshake:
     example="PLAIN is taken, the answer lists SCRAM-SHA-256",
     apis=("SaslHandshake",),
 )
-def takes_what_it_lists(turn: Turn, say: Say) -> None:
+def check_listed_mechanism_accepted(observation: Observation, reporter: Reporter) -> None:
     """Compare the requested mechanism with the listed ones."""
-    asked, told = turn.asked, turn.told
+    asked, told = observation.request_body, observation.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        reporter.count_unjudged(observation.unreadable_reason())
         return
     if told.error_code not in (0, _UNSUPPORTED_MECHANISM):
         return
-    say.judged()
+    reporter.count_judged()
     is_listed = asked.mechanism in (told.mechanisms or ())
     if is_listed != (not told.error_code):
         did = "refused" if told.error_code else "taken"
         found = f"{asked.mechanism!r} is {did}, {', '.join(told.mechanisms or ())!r} are listed"
-        say.broken(Side.BROKER, found, path="error_code")
+        reporter.report_violation(Side.BROKER, found, path="error_code")
 
 
-class _Form:
+class _TokenFraming:
     """Version of a handshake not yet followed by a token."""
 
     def __init__(self) -> None:
-        self.version: int | None = None
+        self.handshake_version: int | None = None
 
 
 @rule(
@@ -153,21 +160,29 @@ class _Form:
     "SaslAuthenticate requests.",
     example="SaslHandshake v0, then SaslAuthenticate",
 )
-def tokens_as_agreed(turn: Turn, say: Say) -> None:
+def check_token_framing(observation: Observation, reporter: Reporter) -> None:
     """Check the form of the first token after a handshake."""
-    form = turn.talk.state(_Form)
-    if not turn.whole:
-        if turn.api_key == SASL_HANDSHAKE:
-            say.unjudged(turn.talk.partial)
+    form = observation.connection.state(_TokenFraming)
+    if not observation.is_complete:
+        if observation.api_key == SASL_HANDSHAKE:
+            reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    if turn.api_key == SASL_HANDSHAKE and turn.told is not None and not turn.told.error_code:
-        form.version = turn.version
-    elif form.version is not None and (turn.exchange.is_token or turn.api_key == SASL_AUTHENTICATE):
-        say.judged()
-        if turn.exchange.is_token != (form.version == 0):
-            form_of_token = "a raw token" if turn.exchange.is_token else "SaslAuthenticate"
-            say.broken(Side.CLIENT, f"{form_of_token} follows SaslHandshake v{form.version}")
-        form.version = None
+    if (
+        observation.api_key == SASL_HANDSHAKE
+        and observation.response_body is not None
+        and not observation.response_body.error_code
+    ):
+        form.handshake_version = observation.version
+    elif form.handshake_version is not None and (
+        observation.exchange.is_token or observation.api_key == SASL_AUTHENTICATE
+    ):
+        reporter.count_judged()
+        if observation.exchange.is_token != (form.handshake_version == 0):
+            form_of_token = "a raw token" if observation.exchange.is_token else "SaslAuthenticate"
+            reporter.report_violation(
+                Side.CLIENT, f"{form_of_token} follows SaslHandshake v{form.handshake_version}"
+            )
+        form.handshake_version = None
 
 
 class _Session:
@@ -186,24 +201,26 @@ class _Session:
     "same connection before that is over, or asks nothing more.",
     example="session_lifetime_ms 60000, and Fetch 70 seconds later",
 )
-def logs_in_again(turn: Turn, say: Say) -> None:
+def check_reauthentication(observation: Observation, reporter: Reporter) -> None:
     """Report requests sent after the end of the session."""
-    session = turn.talk.state(_Session)
-    exchange = turn.exchange
-    if turn.api_key == SASL_AUTHENTICATE:
-        told = turn.told
+    session = observation.connection.state(_Session)
+    exchange = observation.exchange
+    if observation.api_key == SASL_AUTHENTICATE:
+        told = observation.response_body
         if told is not None and not told.error_code:
             lifetime_ms = told.get("session_lifetime_ms", 0)
             now_ns = exchange.response_time_ns or 0
             session.ends_ns = now_ns + lifetime_ms * 1_000_000 if lifetime_ms > 0 else None
         return
     sent_ns = exchange.request_time_ns
-    if session.ends_ns is None or sent_ns is None or turn.api_key in _BEFORE_LOGIN:
+    if session.ends_ns is None or sent_ns is None or observation.api_key in _APIS_BEFORE_LOGIN:
         return
-    if not turn.whole:
-        say.unjudged(turn.talk.partial)
+    if not observation.is_complete:
+        reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    say.judged()
+    reporter.count_judged()
     if sent_ns > session.ends_ns + MARGIN_NS:
         late_ms = (sent_ns - session.ends_ns) // 1_000_000
-        say.broken(Side.CLIENT, f"'{exchange.api}' is asked {late_ms} ms after the session's end")
+        reporter.report_violation(
+            Side.CLIENT, f"'{exchange.api}' is asked {late_ms} ms after the session's end"
+        )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.facts import NO_ID
 
-_NONE = 0
+_NO_COMPRESSION = 0
 
 
 @rule(
@@ -25,26 +25,26 @@ _NONE = 0
     example="the request has an id, the answer another",
     apis=("GetTelemetrySubscriptions",),
 )
-def keeps_its_id(turn: Turn, say: Say) -> None:
+def check_client_instance_id(observation: Observation, reporter: Reporter) -> None:
     """Compare the instance ids of request and response."""
-    asked, told = turn.asked, turn.told
+    asked, told = observation.request_body, observation.response_body
     if asked is None or told is None:
-        say.unjudged(turn.lacks())
+        reporter.count_unjudged(observation.unreadable_reason())
         return
     if told.error_code:
         return
-    say.judged()
+    reporter.count_judged()
     given = asked.client_instance_id
     if given != NO_ID and told.client_instance_id != given:
         found = f"id {given} is answered with {told.client_instance_id}"
-        say.broken(Side.BROKER, found, path="client_instance_id")
+        reporter.report_violation(Side.BROKER, found, path="client_instance_id")
 
 
-class _Subscriptions(Newest[tuple[str, UUID], Any]):
+class _Subscriptions(BoundedDict[tuple[str, UUID], Any]):
     """Telemetry subscriptions by broker and client instance id."""
 
 
-class _Instance:
+class _ClientInstance:
     """The client instance id assigned on a connection."""
 
     def __init__(self) -> None:
@@ -63,46 +63,51 @@ class _Instance:
     example="subscription_id 7, where 9 was told",
     apis=("GetTelemetrySubscriptions", "PushTelemetry"),
 )
-def follows_its_subscription(turn: Turn, say: Say) -> None:
+def check_push_follows_subscription(observation: Observation, reporter: Reporter) -> None:
     """Record subscriptions and compare pushes with them."""
-    asked, told = turn.asked, turn.told
-    known, here = turn.world.state(_Subscriptions), turn.talk.state(_Instance)
-    broker = turn.talk.broker.address
-    if asked is None or told is None or not turn.whole:
-        say.unjudged(turn.lacks() or turn.talk.partial)
+    asked, told = observation.request_body, observation.response_body
+    known, here = (
+        observation.capture_state.state(_Subscriptions),
+        observation.connection.state(_ClientInstance),
+    )
+    broker = observation.connection.broker.address
+    if asked is None or told is None or not observation.is_complete:
+        reporter.count_unjudged(
+            observation.unreadable_reason() or observation.connection.incomplete_reason
+        )
         known.clear()
         return
-    if turn.exchange.api == "GetTelemetrySubscriptions":
+    if observation.exchange.api == "GetTelemetrySubscriptions":
         if not told.error_code:
             known[broker, told.client_instance_id] = told
             here.id = told.client_instance_id
         return
     subscription = known.get((broker, here.id or asked.client_instance_id))
     if subscription is None:
-        say.unjudged("the subscription is not in the capture")
+        reporter.count_unjudged("the subscription is not in the capture")
         return
-    say.judged()
-    path, found = _wrong(asked, subscription)
+    reporter.count_judged()
+    path, found = _subscription_mismatch(asked, subscription)
     if not found:
         return
-    say.broken(Side.CLIENT, found, path=path)
+    reporter.report_violation(Side.CLIENT, found, path=path)
     if not told.error_code:
-        say.broken(Side.BROKER, f"answered with error 0: {found}", path="error_code")
+        reporter.report_violation(Side.BROKER, f"answered with error 0: {found}", path="error_code")
 
 
-def _wrong(asked: Any, subscription: Any) -> tuple[str, str]:
+def _subscription_mismatch(request: Any, subscription: Any) -> tuple[str, str]:
     """Return the invalid field of a push and a description; both empty if it is valid."""
-    if asked.client_instance_id != subscription.client_instance_id:
+    if request.client_instance_id != subscription.client_instance_id:
         return "client_instance_id", "another instance id than was told"
-    if asked.subscription_id != subscription.subscription_id:
+    if request.subscription_id != subscription.subscription_id:
         return (
             "subscription_id",
-            f"subscription {asked.subscription_id}, {subscription.subscription_id} was told",
+            f"subscription {request.subscription_id}, {subscription.subscription_id} was told",
         )
     accepted = subscription.accepted_compression_types or ()
-    if asked.compression_type != _NONE and asked.compression_type not in accepted:
-        return "compression_type", f"compression {asked.compression_type} is not accepted"
-    if len(asked.metrics or b"") > subscription.telemetry_max_bytes:
+    if request.compression_type != _NO_COMPRESSION and request.compression_type not in accepted:
+        return "compression_type", f"compression {request.compression_type} is not accepted"
+    if len(request.metrics or b"") > subscription.telemetry_max_bytes:
         most = subscription.telemetry_max_bytes
-        return "metrics", f"{len(asked.metrics)} bytes, at most {most} are taken"
+        return "metrics", f"{len(request.metrics)} bytes, at most {most} are taken"
     return "", ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from conform.evidence.bounded_memory import Newest
-from conform.evidence.observation import Turn
-from conform.evidence.offered_versions import offer_of
-from conform.evidence.reporter import Say
+from conform.evidence.bounded_memory import BoundedDict
+from conform.evidence.observation import Observation
+from conform.evidence.offered_versions import offered_versions_of
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Side, rule
 from dissector.protocol.apis import api_name
@@ -19,7 +19,7 @@ from dissector.view.text.escape import quoted
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-class _Offered:
+class _ConnectionOffer:
     """The versions that the broker of a connection offered last, and when that was heard."""
 
     def __init__(self) -> None:
@@ -36,41 +36,47 @@ class _Offered:
     "answer to ApiVersions.",
     example="Metadata v13 where ApiVersions told Metadata 0-12",
 )
-def keeps_to_offer(turn: Turn, say: Say) -> None:
+def check_requested_version(observation: Observation, reporter: Reporter) -> None:
     """Ask whether the version of a request was offered before it was sent."""
-    offered = turn.talk.state(_Offered)
-    key, version, packet = turn.api_key, turn.version, turn.exchange.request_packet
+    offered = observation.connection.state(_ConnectionOffer)
+    key, version, packet = (
+        observation.api_key,
+        observation.version,
+        observation.exchange.request_packet,
+    )
     if key is None or version is None or packet is None:
         return
     if key == API_VERSIONS:
-        _note_offer(turn, offered)
+        _record_offer(observation, offered)
         return
-    if not turn.whole:
-        say.unjudged(turn.talk.partial)
+    if not observation.is_complete:
+        reporter.count_unjudged(observation.connection.incomplete_reason)
         return
     if offered.ranges is None or packet < offered.packet:
-        say.unjudged("the broker had not told its versions on this connection")
+        reporter.count_unjudged("the broker had not told its versions on this connection")
         return
-    say.judged()
+    reporter.count_judged()
     least, most = offered.ranges.get(key, (0, -1))
     if not least <= version <= most:
         what = f"versions {least} to {most}" if most >= 0 else "nothing"
-        say.broken(Side.CLIENT, f"version {version} is asked, the broker offers {what} of the API")
+        reporter.report_violation(
+            Side.CLIENT, f"version {version} is asked, the broker offers {what} of the API"
+        )
 
 
-def _note_offer(turn: Turn, offered: _Offered) -> None:
+def _record_offer(observation: Observation, offered: _ConnectionOffer) -> None:
     """Note what the broker offers."""
-    offer = offer_of(turn)
+    offer = offered_versions_of(observation)
     if offer is not None:
         offered.ranges = offer.ranges
-        offered.packet = turn.exchange.response_packet or 0
+        offered.packet = observation.exchange.response_packet or 0
 
 
-_HIDDEN = (71, 72)
+_CLIENT_TELEMETRY_APIS = (71, 72)
 """Telemetry: Kafka does not offer it where nobody takes it up, and answers it all the same."""
 
 
-class _OfBrokers(Newest[str, tuple[int, dict[int, tuple[int, int]]]]):
+class _OffersByBroker(BoundedDict[str, tuple[int, dict[int, tuple[int, int]]]]):
     """The versions that each broker offered last, on whatever connection, and in which packet."""
 
 
@@ -84,26 +90,37 @@ class _OfBrokers(Newest[str, tuple[int, dict[int, tuple[int, int]]]]):
     "UNSUPPORTED_VERSION (35).",
     example="API 500 is answered",
 )
-def answers_what_it_offers(turn: Turn, say: Say) -> None:
+def check_offered_version_accepted(observation: Observation, reporter: Reporter) -> None:
     """Ask whether something is answered that the broker does not offer."""
-    offers = turn.world.state(_OfBrokers)
-    key, version, broker = turn.api_key, turn.version, turn.talk.broker.address
+    offers = observation.capture_state.state(_OffersByBroker)
+    key, version, broker = (
+        observation.api_key,
+        observation.version,
+        observation.connection.broker.address,
+    )
     if key == API_VERSIONS:
-        offer = offer_of(turn)
+        offer = offered_versions_of(observation)
         if offer is not None:
-            offers[broker] = turn.exchange.response_packet or 0, offer.ranges
+            offers[broker] = observation.exchange.response_packet or 0, offer.ranges
         return
     told, ranges = offers.get(broker, (0, None))
-    if key is None or version is None or ranges is None or not turn.whole:
+    if key is None or version is None or ranges is None or not observation.is_complete:
         return
-    if turn.exchange.status != "answered" or (turn.exchange.request_packet or 0) < told:
+    if (
+        observation.exchange.status != "answered"
+        or (observation.exchange.request_packet or 0) < told
+    ):
         return
-    say.judged()
+    reporter.count_judged()
     least, most = ranges.get(key, (0, -1))
-    if least <= version <= most or key in _HIDDEN or "UNSUPPORTED_VERSION" in turn.exchange.errors:
+    if (
+        least <= version <= most
+        or key in _CLIENT_TELEMETRY_APIS
+        or "UNSUPPORTED_VERSION" in observation.exchange.errors
+    ):
         return
     what = f"API {key} in version {version} is answered, which the broker does not offer"
-    say.broken(Side.BROKER, what)
+    reporter.report_violation(Side.BROKER, what)
 
 
 @rule(
@@ -116,16 +133,16 @@ def answers_what_it_offers(turn: Turn, say: Say) -> None:
     "without.",
     example="Metadata as the first request of a connection",
 )
-def begins_with_versions(turn: Turn, say: Say) -> None:
+def check_api_versions_first(observation: Observation, reporter: Reporter) -> None:
     """Ask what the first request of a connection is."""
-    if turn.api_key is None or turn.sent_at != 0:
+    if observation.api_key is None or observation.request_offset != 0:
         return
-    if not turn.whole:
-        say.unjudged(turn.talk.partial)
+    if not observation.is_complete:
+        reporter.count_unjudged(observation.connection.incomplete_reason)
         return
-    say.judged()
-    if turn.api_key != API_VERSIONS:
-        say.broken(Side.CLIENT, f"the first request is '{turn.exchange.api}'")
+    reporter.count_judged()
+    if observation.api_key != API_VERSIONS:
+        reporter.report_violation(Side.CLIENT, f"the first request is '{observation.exchange.api}'")
 
 
 @rule(
@@ -138,33 +155,39 @@ def begins_with_versions(turn: Turn, say: Say) -> None:
     example="ApiVersions v9, answered with error 35 in version 3",
     apis=("ApiVersions",),
 )
-def refuses_in_version_0(turn: Turn, say: Say) -> None:
+def check_rejection_version(observation: Observation, reporter: Reporter) -> None:
     """Ask how a request that is too new is refused."""
-    version = turn.version
-    if refusal := next((why for _, why in turn.misfits if why.rule == "V01"), None):
-        say.judged()
-        say.broken(Side.BROKER, refusal.found)
+    version = observation.version
+    if refusal := next(
+        (why for _, why in observation.decode_mismatches if why.rule == "V01"), None
+    ):
+        reporter.count_judged()
+        reporter.report_violation(Side.BROKER, refusal.found)
         return
-    if turn.response is None or turn.response.body is None or version is None:
-        say.unjudged(turn.lacks(request=False))
+    if observation.response is None or observation.response.body is None or version is None:
+        reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    told = turn.response.body
+    told = observation.response.body
     if told.error_code != UNSUPPORTED_VERSION:
         return
-    say.judged()
-    if turn.response.api_version != 0:
-        say.broken(Side.BROKER, f"the refusal is in version {turn.response.api_version}, not 0")
+    reporter.count_judged()
+    if observation.response.api_version != 0:
+        reporter.report_violation(
+            Side.BROKER, f"the refusal is in version {observation.response.api_version}, not 0"
+        )
         return
     ranges = {each.api_key: (each.min_version, each.max_version) for each in told.api_keys or ()}
     own = ranges.pop(API_VERSIONS, None)
     if own is None:
         what = "the refusal does not tell the versions of ApiVersions, so clients fall back to v0"
-        say.broken(Side.BROKER, what, path="api_keys", severity=Severity.WARNING)
+        reporter.report_violation(Side.BROKER, what, path="api_keys", severity=Severity.WARNING)
     elif own[0] <= version <= own[1]:
-        say.broken(Side.BROKER, f"version {version} is refused, which is offered", path="api_keys")
+        reporter.report_violation(
+            Side.BROKER, f"version {version} is refused, which is offered", path="api_keys"
+        )
     if ranges:
         what = f"the refusal tells the versions of {len(ranges)} other APIs"
-        say.broken(Side.BROKER, what, path="api_keys", severity=Severity.NOTE)
+        reporter.report_violation(Side.BROKER, what, path="api_keys", severity=Severity.NOTE)
 
 
 @rule(
@@ -177,26 +200,30 @@ def refuses_in_version_0(turn: Turn, say: Say) -> None:
     example="Metadata 5 to 3",
     apis=("ApiVersions",),
 )
-def offers_ranges(turn: Turn, say: Say) -> None:
+def check_offered_ranges(observation: Observation, reporter: Reporter) -> None:
     """Ask whether what a broker offers makes sense."""
-    offer, told = offer_of(turn), turn.told
+    offer, told = offered_versions_of(observation), observation.response_body
     if offer is None or told is None:
         return
-    say.judged()
-    if offer.is_plain:
+    reporter.count_judged()
+    if offer.is_canonical:
         return
     keys = told.api_keys or ()
     for at, each in enumerate(keys):
         if each.api_key < 0:
-            say.broken(Side.BROKER, f"offers API {each.api_key}", path=f"api_keys[{at}].api_key")
+            reporter.report_violation(
+                Side.BROKER, f"offers API {each.api_key}", path=f"api_keys[{at}].api_key"
+            )
         if not 0 <= each.min_version <= each.max_version:
             what = f"'{api_name(each.api_key)}' from {each.min_version} to {each.max_version}"
-            say.broken(Side.BROKER, f"offers {what}", path=f"api_keys[{at}]")
+            reporter.report_violation(Side.BROKER, f"offers {what}", path=f"api_keys[{at}]")
     for key, count in Counter(each.api_key for each in keys).items():
         if count > 1:
-            say.broken(Side.BROKER, f"'{api_name(key)}' stands {count} times", path="api_keys")
+            reporter.report_violation(
+                Side.BROKER, f"'{api_name(key)}' stands {count} times", path="api_keys"
+            )
     if all(each.api_key != API_VERSIONS for each in keys):
-        say.broken(Side.BROKER, "ApiVersions itself is not offered", path="api_keys")
+        reporter.report_violation(Side.BROKER, "ApiVersions itself is not offered", path="api_keys")
 
 
 @rule(
@@ -209,15 +236,15 @@ def offers_ranges(turn: Turn, say: Say) -> None:
     example="client_software_name 'my client'",
     apis=("ApiVersions",),
 )
-def names_itself(turn: Turn, say: Say) -> None:
+def check_client_software(observation: Observation, reporter: Reporter) -> None:
     """Ask whether the name of the client's software is one that brokers take."""
-    asked = turn.asked
+    asked = observation.request_body
     if asked is None or asked.get("client_software_name") is None:
         return
-    say.judged()
+    reporter.count_judged()
     for name in ("client_software_name", "client_software_version"):
         if not _SOFTWARE.fullmatch(asked[name]):
-            say.broken(Side.CLIENT, f"{name} is {quoted(asked[name])}", path=name)
+            reporter.report_violation(Side.CLIENT, f"{name} is {quoted(asked[name])}", path=name)
 
 
 @rule(
@@ -230,15 +257,18 @@ def names_itself(turn: Turn, say: Say) -> None:
     example="ApiVersions v3 with the feature kraft.version 0 to 1",
     apis=("ApiVersions",),
 )
-def hides_features(turn: Turn, say: Say) -> None:
+def check_feature_visibility(observation: Observation, reporter: Reporter) -> None:
     """Ask whether an answer in version 3 has such a feature."""
-    told, version = turn.told, turn.response.api_version if turn.response else None
+    told, version = (
+        observation.response_body,
+        observation.response.api_version if observation.response else None,
+    )
     if told is None or version is None or version < 3:
         return
-    say.judged()
+    reporter.count_judged()
     for at, each in enumerate(told.supported_features or ()):
         if version < 4 and each.min_version < 1:
-            say.broken(
+            reporter.report_violation(
                 Side.BROKER,
                 f"{quoted(each.name)} is offered from version {each.min_version} on",
                 path=f"supported_features[{at}].min_version",
@@ -255,18 +285,18 @@ def hides_features(turn: Turn, say: Say) -> None:
     example="metadata.version is finalized at 30, and supported from 7 to 29",
     apis=("ApiVersions",),
 )
-def features_are_ranges(turn: Turn, say: Say) -> None:
+def check_feature_ranges(observation: Observation, reporter: Reporter) -> None:
     """Hold features against each other."""
-    told = turn.told
+    told = observation.response_body
     if told is None or "supported_features" not in told:
         return
-    say.judged()
+    reporter.count_judged()
     supported = {}
     for at, each in enumerate(told.supported_features or ()):
         supported[each.name] = each
         if each.min_version > each.max_version:
             found = f"{quoted(each.name)} from {each.min_version} to {each.max_version}"
-            say.broken(Side.BROKER, found, path=f"supported_features[{at}]")
+            reporter.report_violation(Side.BROKER, found, path=f"supported_features[{at}]")
     for at, each in enumerate(told.finalized_features or ()):
         least, most = each.min_version_level, each.max_version_level
         known = supported.get(each.name)
@@ -276,10 +306,10 @@ def features_are_ranges(turn: Turn, say: Say) -> None:
         elif known is not None and most > known.max_version:
             found = f"{quoted(each.name)} is finalized at {most}, {known.max_version} is supported"
         if found:
-            say.broken(Side.BROKER, found, path=f"finalized_features[{at}]")
+            reporter.report_violation(Side.BROKER, found, path=f"finalized_features[{at}]")
 
 
-class _Epoch:
+class _FeatureEpoch:
     """The newest epoch of the finalized features on a connection."""
 
     def __init__(self) -> None:
@@ -296,17 +326,19 @@ class _Epoch:
     example="finalized_features_epoch 7, and later 5",
     apis=("ApiVersions",),
 )
-def epoch_rises(turn: Turn, say: Say) -> None:
+def check_feature_epoch(observation: Observation, reporter: Reporter) -> None:
     """Ask whether an epoch is lower than one before on the connection."""
-    told = turn.told
+    told = observation.response_body
     epoch = None if told is None else told.get("finalized_features_epoch")
     if epoch is None:
         return
-    say.judged()
-    known = turn.talk.state(_Epoch)
+    reporter.count_judged()
+    known = observation.connection.state(_FeatureEpoch)
     if epoch < -1:
-        say.broken(Side.BROKER, f"the epoch is {epoch}", path="finalized_features_epoch")
-    elif -1 < epoch < known.newest and turn.whole:
+        reporter.report_violation(
+            Side.BROKER, f"the epoch is {epoch}", path="finalized_features_epoch"
+        )
+    elif -1 < epoch < known.newest and observation.is_complete:
         what = f"the epoch is {epoch}, and was {known.newest} before"
-        say.broken(Side.BROKER, what, path="finalized_features_epoch")
+        reporter.report_violation(Side.BROKER, what, path="finalized_features_epoch")
     known.newest = max(known.newest, epoch)

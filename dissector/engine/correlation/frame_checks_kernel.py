@@ -25,7 +25,7 @@ from dissector.protocol.headers import (
     request_header_version,
 )
 from dissector.protocol.messages import expects_response
-from dissector.protocol.schema import split
+from dissector.protocol.schema import split_tagged
 
 PLAIN, ODD, UNREAD = range(3)
 """What a rule says: plain, for the objects, or that the versions of an API are wanted first."""
@@ -71,7 +71,7 @@ def learn(rules: Ints, key: int) -> None:
     if found is None or key != PRODUCE:
         return
     for version in found.request.versions:
-        plain, _ = split(found.request.fields, version)
+        plain, _ = split_tagged(found.request.fields, version)
         names = [field.name for field in plain]
         if "acks" not in names:
             continue

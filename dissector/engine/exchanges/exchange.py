@@ -307,9 +307,9 @@ class Exchange:
 
 
 def _may_hide(message: Message) -> bool:
-    from dissector.protocol.embedded.masking import may_hide_anywhere
+    from dissector.protocol.embedded.masking import may_hold_secrets_anywhere
 
-    return may_hide_anywhere(message)
+    return may_hold_secrets_anywhere(message)
 
 
 def _integer(value: Any) -> int | None:

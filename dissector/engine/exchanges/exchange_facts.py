@@ -37,7 +37,7 @@ from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.context import current
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.headers import API_VERSIONS
-from dissector.protocol.messages import foreign_note
+from dissector.protocol.messages import foreign_problem
 
 MIN_BULK_EXCHANGES = 100
 """Exchanges in a window from which it pays to read them all at once, by programs made for that."""
@@ -158,7 +158,7 @@ def _add_notes(table: Exchanges, facts: WindowFacts, known: ExchangeSummaries) -
     there = [frames.start != NONE for frames in (table.request, table.response)]
     for kind in distinct_kinds(kinds):
         key, version = divmod(kind, VERSIONS)
-        notes = foreign_note("request", key, version), foreign_note("response", key, version)
+        notes = foreign_problem("request", key, version), foreign_problem("response", key, version)
         if notes == (None, None):
             continue
         if key == API_VERSIONS:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.records.produce_results import MOST_OFFSET
-from dissector.protocol.carried import carried
+from dissector.protocol.carried import records_fields
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import NO_ID
 from dissector.protocol.headers import PRODUCE
@@ -40,7 +40,7 @@ def record_rows(exchange: Exchange) -> Iterator[dict[str, Any]]:
     for message in exchange.messages:
         times = exchange.request_time_ns, exchange.response_time_ns
         asks = message.kind == "request"
-        for field in carried(message):
+        for field in records_fields(message):
             topic, topic_id = field.topic, field.topic_id
             if topic_id == NO_ID:
                 topic_id = None

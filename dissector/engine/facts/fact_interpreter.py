@@ -10,7 +10,7 @@ from typing import Any
 
 from dissector.engine.tape.primitive_kernels import find_tag, varint_at
 from dissector.kernel import device_function
-from dissector.protocol.facts import ERROR, NOTHING
+from dissector.protocol.facts import ERROR, NO_FACT
 from dissector.protocol.program import (
     ARRAY_COMPACT,
     BYTES16,
@@ -69,7 +69,7 @@ def extract_message(
             if length > end - at:
                 return FALLBACK
             role = code[step, 3]
-            if role != NOTHING:
+            if role != NO_FACT:
                 place = at + code[step, 2]
                 value = _ID_BYTES
                 if role == ERROR:
@@ -122,7 +122,7 @@ def extract_message(
                 if length > end - at:
                     return FALLBACK
                 role = code[step, 3]
-                if role != NOTHING:
+                if role != NO_FACT:
                     if count >= len(notes):
                         return OUT_OF_ROOM
                     notes[count, 0] = role

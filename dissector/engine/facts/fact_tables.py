@@ -26,7 +26,7 @@ from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape.tape import DEPTH
 from dissector.protocol.context import per_schemas
-from dissector.protocol.fact_program import FactPrograms, fact_programs
+from dissector.protocol.fact_program import FactProgramTable, fact_programs
 from dissector.protocol.headers import API_VERSIONS
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -151,7 +151,7 @@ def _programs(table: Exchanges) -> tuple[Ints, Ints, Ints]:
 
 
 @per_schemas
-def _shared() -> tuple[FactPrograms, _Rows, _Rows]:
+def _shared() -> tuple[FactProgramTable, _Rows, _Rows]:
     """Return the programs, and their steps and tags as arrays."""
     return fact_programs(), _Rows(4), _Rows(2)
 
@@ -176,7 +176,7 @@ _growing = Lock()
 """Windows may be read side by side, and their programs are in one table."""
 
 
-def _starts(table: Exchanges, programs: FactPrograms) -> Ints:
+def _starts(table: Exchanges, programs: FactProgramTable) -> Ints:
     """
     Return the first steps of the messages that there are, by kind: request, response, refusal.
 

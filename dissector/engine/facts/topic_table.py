@@ -17,7 +17,7 @@ import numpy as np
 from dissector.engine.tables.exchange_table import Ints
 from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
-from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID, tells_names
+from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID, carries_topic_names
 
 Topics: TypeAlias = tuple[str | UUID, ...]
 """Names of topics, and ids that have no name beside them."""
@@ -91,8 +91,8 @@ def may_define_names(api_key: int, api_version: int) -> bool:
     if found is None:
         return False
     schemas = found.request, found.response
-    read_as = [(schema, schema.read_as(api_version)) for schema in schemas]
-    return any(as_ is not None and tells_names(schema, as_) for schema, as_ in read_as)
+    read_as = [(schema, schema.closest_version(api_version)) for schema in schemas]
+    return any(as_ is not None and carries_topic_names(schema, as_) for schema, as_ in read_as)
 
 
 def name_defining_rows(api_key: Ints, api_version: Ints) -> Ints:

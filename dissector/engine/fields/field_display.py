@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dissector.engine.fields.field_masking import roles_of
 from dissector.engine.tables.exchange_table import Ints
-from dissector.protocol.program import Place
+from dissector.protocol.program import FieldRef
 
 NUMBER, COUNT, TEXT, BYTES, UUID, FLOAT, OPAQUE, SECRET = range(8)
 """What a field's content is, and so what is shown of it."""
@@ -25,7 +25,7 @@ _KINDS = {
 _SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4}
 
 
-def word_of(place: Place | None) -> str:
+def word_of(place: FieldRef | None) -> str:
     """Return Kafka's word for the type of a field; for an element of an array, that of it."""
     if place is None:
         return ""
@@ -33,7 +33,7 @@ def word_of(place: Place | None) -> str:
     return word.removeprefix("[]") if place.path.endswith(".[]") else word
 
 
-def _kind(place: Place | None, show_secrets: bool) -> int:
+def _kind(place: FieldRef | None, show_secrets: bool) -> int:
     if place is None:
         return OPAQUE
     word = word_of(place)
@@ -59,7 +59,7 @@ class Looks:
     sizes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     roles: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
 
-    def of(self, places: list[Place | None]) -> Looks:
+    def of(self, places: list[FieldRef | None]) -> Looks:
         """Return the looks of what the numbers of fields stand for by now."""
         new = places[len(self.kinds) :]
         kinds = np.array([_kind(each, self.show_secrets) for each in new], np.uint8)

@@ -17,10 +17,10 @@ from dissector.engine.tape.tape import Tape
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
-from dissector.protocol.embedded.masking import entry_name
+from dissector.protocol.embedded.masking import setting_name
 from dissector.protocol.embedded.secrecy.credentials import holds_credential
 from dissector.protocol.embedded.secrecy.settings import PASSWORD_TYPE, is_sensitive
-from dissector.protocol.program import Place
+from dissector.protocol.program import FieldRef
 from dissector.protocol.schema import Field
 
 _NOTHING, _NAME, _MARKED_NAME, _MARK, _TYPE, _VALUE = range(6)
@@ -29,7 +29,7 @@ _NOTHING, _NAME, _MARKED_NAME, _MARK, _TYPE, _VALUE = range(6)
 _ROLES = {"is_sensitive": _MARK, "config_type": _TYPE, "value": _VALUE}
 
 
-def roles_of(places: list[Place | None]) -> NDArray[np.uint8]:
+def roles_of(places: list[FieldRef | None]) -> NDArray[np.uint8]:
     """Return for each field what it is of a setting."""
     return np.array([_role(each) for each in places], np.uint8)
 
@@ -84,7 +84,7 @@ def _is_sensitive(name: bytes, marked: bool) -> bool:
     return is_sensitive(name.decode("utf-8", "surrogateescape"), marked=marked)
 
 
-def _role(place: Place | None) -> int:
+def _role(place: FieldRef | None) -> int:
     if place is None or place.key < 0:
         return _NOTHING
     around, _, name = place.path.rpartition(".")
@@ -104,7 +104,7 @@ def _settings(key: int, kind: Kind) -> dict[str, tuple[str, bool]]:
 def _settings_below(
     fields: tuple[Field, ...], path: str, marked: bool
 ) -> Iterator[tuple[str, tuple[str, bool]]]:
-    name = entry_name(fields)
+    name = setting_name(fields)
     if name is not None:
         marked |= name == "key" or any(each.name == "is_sensitive" for each in fields)
         yield path, (name, marked)

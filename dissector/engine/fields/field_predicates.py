@@ -27,7 +27,7 @@ from dissector.protocol.compiled import BOOLEANS
 from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
-from dissector.protocol.program import Place, programs
+from dissector.protocol.program import FieldRef, programs
 from dissector.protocol.schema import Field
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -87,7 +87,7 @@ def any_value(
     asked = np.flatnonzero(steps >= 0)
     if not len(asked):
         return out
-    places = programs().places
+    places = programs().field_refs
     wanted = np.array([_is_at(each, side, path) for each in places], np.uint8)
     begin = start[asked]
     read = tape.read(
@@ -106,7 +106,7 @@ def _where(key: int, version: int, side: Kind, path: tuple[str, ...]) -> int:
     """Return where the values at a path are in one version of a message."""
     found = api(key)
     schema = found.schema(side) if found else None
-    if schema is None or schema.read_as(version) is None:
+    if schema is None or schema.closest_version(version) is None:
         return _NOWHERE
     if version not in schema.versions:
         return _ELSEWHERE  # the codecs tell whether it fits the newest known one
@@ -122,14 +122,14 @@ def _where(key: int, version: int, side: Kind, path: tuple[str, ...]) -> int:
     return _ELSEWHERE if field.type == "struct" else _ON_TAPE
 
 
-def _is_at(place: Place | None, side: Kind, path: tuple[str, ...]) -> bool:
+def _is_at(place: FieldRef | None, side: Kind, path: tuple[str, ...]) -> bool:
     if place is None or place.key < 0 or place.kind != side:
         return False
     return place.path.removesuffix(".[]") == ".".join(path)
 
 
 def _passing(
-    table: Exchanges, read: tape.Tape, places: list[Place | None], test: Test
+    table: Exchanges, read: tape.Tape, places: list[FieldRef | None], test: Test
 ) -> NDArray[np.int64]:
     """Return the rows of a tape whose values pass."""
     out = np.zeros(len(read), np.bool_)
@@ -141,7 +141,7 @@ def _passing(
     return np.flatnonzero(out)
 
 
-def _word(place: Place) -> str:
+def _word(place: FieldRef) -> str:
     word = place.declared.type
     return word.removeprefix("[]") if place.path.endswith(".[]") else word
 

@@ -33,7 +33,7 @@ from dissector.protocol.context import per_schemas
 from dissector.protocol.embedded.masking import carries_messages
 from dissector.protocol.headers import API_VERSIONS
 from dissector.protocol.messages import UNSUPPORTED_VERSION
-from dissector.protocol.program import UNKNOWN_TAG, Place, programs
+from dissector.protocol.program import UNKNOWN_TAG, FieldRef, programs
 
 if TYPE_CHECKING:
     import polars
@@ -71,7 +71,7 @@ class Fields:
         """
         messages = self._messages(table)
         steps = self._steps(table, messages)
-        places = programs().places
+        places = programs().field_refs
         self._names += [(_path(each), word_of(each)) for each in places[len(self._names) :]]
         first = 0
         for read in tape.read_in_batches(
@@ -95,7 +95,7 @@ class Fields:
         # Of messages that broke the tape has no rows.
         if left[read.message].any():
             read = _without(read, left)
-        looks = self._looks.of(programs().places)
+        looks = self._looks.of(programs().field_refs)
         columns = columns_of(table, read, messages.start, looks)
         names = Names(self._names.copy())
         rows = self._rest(table, messages, left)
@@ -202,7 +202,7 @@ def _without(read: tape.Tape, left: Bools) -> tape.Tape:
     return tape.Tape(*rows, *columns[-2:])
 
 
-def _path(place: Place | None) -> str:
+def _path(place: FieldRef | None) -> str:
     """Return the path of a field as it is shown."""
     if place is None:
         return ""

@@ -29,7 +29,7 @@ from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.reading.reader import Options, Reading, Tap, Window
 from dissector.engine.tables import frames as tables
 from dissector.engine.tables.column_types import Columns
-from dissector.protocol.context import drawn, using
+from dissector.protocol.context import iterate_under, using
 
 if TYPE_CHECKING:
     import polars
@@ -138,7 +138,7 @@ class Capture:
             is_apart: Tells of a topic's name whether its records are to be read one by one.
             rows: Gives the records of an exchange that no columns have.
         """
-        return drawn(self.options.schemas, self._record_parts(window, is_apart, rows))
+        return iterate_under(self.options.schemas, self._record_parts(window, is_apart, rows))
 
     def _record_parts(
         self,

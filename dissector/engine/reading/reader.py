@@ -26,7 +26,7 @@ from dissector.engine.reading.prefetch import map_in_threads, prefetch
 from dissector.engine.reading.segment_source import FileProblems, FileSource, SegmentSource
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
-from dissector.protocol.context import current, drawn, using
+from dissector.protocol.context import current, iterate_under, using
 
 if TYPE_CHECKING:
     from dissector.protocol.definitions.schemas import Schemas
@@ -136,7 +136,7 @@ class Reading:
 
         Reading, pairing and each work are stages that run side by side.
         """
-        return drawn(self.options.schemas, self._map_windows(works))
+        return iterate_under(self.options.schemas, self._map_windows(works))
 
     def _map_windows(self, works: Sequence[Callable[[Any], Any]]) -> Iterator[Any]:
         jobs, segments = self.options.jobs, self.source.windows()
@@ -157,7 +157,7 @@ class Reading:
 
     def advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         """Put the next segments in order and pair their frames; more may follow."""
-        return drawn(self.options.schemas, self._advance(windows))
+        return iterate_under(self.options.schemas, self._advance(windows))
 
     def _advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
         for segments, problems in windows:
@@ -171,7 +171,7 @@ class Reading:
 
     def finish(self) -> Iterator[Window]:
         """Yield what ends with the capture."""
-        return drawn(self.options.schemas, self._finish())
+        return iterate_under(self.options.schemas, self._finish())
 
     def _finish(self) -> Iterator[Window]:
         exchanges = self._correlate(self.streams.finish())

@@ -18,7 +18,7 @@ from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import PRODUCE
-from dissector.protocol.program import Place, programs
+from dissector.protocol.program import FieldRef, programs
 
 _NOTHING, _TOPIC, _TOPIC_ID, _PARTITION, _ERROR, _BASE = range(6)
 
@@ -137,16 +137,16 @@ def _numbers(
 
 def _categories() -> NDArray[np.uint8]:
     """Return for each field number what it tells, if anything."""
-    return _categories_of(len(programs().places))
+    return _categories_of(len(programs().field_refs))
 
 
 @per_schemas
 def _categories_of(count: int) -> NDArray[np.uint8]:
     """Return them of so many fields: programs only ever add some."""
-    return np.array([_category(place) for place in programs().places[:count]], np.uint8)
+    return np.array([_category(place) for place in programs().field_refs[:count]], np.uint8)
 
 
-def _category(place: Place | None) -> int:
+def _category(place: FieldRef | None) -> int:
     if place is None or place.key != PRODUCE or place.kind != "response":
         return _NOTHING
     return _PATHS.get(place.path, _NOTHING)

@@ -20,7 +20,7 @@ from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
 from dissector.protocol.carried import may_be_cut
 from dissector.protocol.context import per_schemas
-from dissector.protocol.program import Place, programs
+from dissector.protocol.program import FieldRef, programs
 
 Bools: TypeAlias = NDArray[np.bool_]
 
@@ -139,16 +139,16 @@ def _steps(table: Exchanges, row: Ints, kind: Ints) -> Ints:
 
 def _categories() -> NDArray[np.uint8]:
     """Return for each field number what it tells, if anything."""
-    return _categories_of(len(programs().places))
+    return _categories_of(len(programs().field_refs))
 
 
 @per_schemas
 def _categories_of(count: int) -> NDArray[np.uint8]:
     """Return them of so many fields: programs only ever add some."""
-    return np.array([_category(place) for place in programs().places[:count]], np.uint8)
+    return np.array([_category(place) for place in programs().field_refs[:count]], np.uint8)
 
 
-def _category(place: Place | None) -> int:
+def _category(place: FieldRef | None) -> int:
     if place is None or (place.key >= 0 and (place.key, place.kind) not in CARRIERS):
         return _NOTHING
     return _PATHS.get(place.path, _NOTHING)

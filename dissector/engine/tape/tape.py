@@ -28,7 +28,7 @@ from dissector.engine.tape.tape_interpreter import (
     UNKNOWN,
     run,
 )
-from dissector.protocol.program import Programs
+from dissector.protocol.program import ProgramTable
 
 __all__ = [
     "BROKEN",
@@ -87,7 +87,7 @@ def read(
     starts: Ints,
     ends: Ints,
     steps: Ints,
-    programs: Programs,
+    programs: ProgramTable,
     wanted: NDArray[np.uint8],
 ) -> Tape:
     """Run messages through their programs, all of them at once; see `read_in_batches`."""
@@ -106,7 +106,7 @@ def read_in_batches(
     starts: Ints,
     ends: Ints,
     steps: Ints,
-    programs: Programs,
+    programs: ProgramTable,
     wanted: NDArray[np.uint8],
     max_rows: int = BATCH_ROWS,
 ) -> Iterator[Tape]:
@@ -130,7 +130,7 @@ def read_in_batches(
     tags = np.array(programs.tags or [(0, 0)], np.int64)
     state = np.full(len(starts), UNKNOWN, np.int64)
     stopped = np.array(starts, np.int64)
-    chosen = np.zeros(len(programs.places), np.uint8)
+    chosen = np.zeros(len(programs.field_refs), np.uint8)
     chosen[: min(len(wanted), len(chosen))] = wanted[: len(chosen)]
     work = int((ends - starts).sum()) // 4 + len(starts)
     stack = np.zeros((DEPTH, STACK_WIDTH), np.int64)

@@ -137,9 +137,9 @@ def api(key: int) -> Api | None:
     schemas, declared = current(), _declared(key)
     if schemas is None:
         return declared
-    from dissector.protocol.definitions.apis import overlaid_api
+    from dissector.protocol.definitions.apis import overlay_api
 
-    return overlaid_api(schemas, key, declared)
+    return overlay_api(schemas, key, declared)
 
 
 @cache

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dissector.protocol.api import Api, Kind
-from dissector.protocol.definitions.overlay import overlaid, renames
+from dissector.protocol.definitions.overlay import is_renamed, overlay_schema
 from dissector.protocol.definitions.schemas import Schemas
 
 KINDS: tuple[Kind, Kind] = ("request", "response")
 
 
-def overlaid_api(schemas: Schemas, key: int, declared: Api | None) -> Api | None:
+def overlay_api(schemas: Schemas, key: int, declared: Api | None) -> Api | None:
     """Return an API with the versions that definitions change or add."""
     found = {kind: schemas.with_key(kind, key) for kind in KINDS}
     given = next((each[0].definition for each in found.values() if each), None)
@@ -17,11 +17,12 @@ def overlaid_api(schemas: Schemas, key: int, declared: Api | None) -> Api | None
         return declared
     name = given.name.removesuffix("Request").removesuffix("Response")
     if declared is not None and name != declared.name:
-        if all(renames(declared.schema(kind), found[kind]) for kind in KINDS):
+        if all(is_renamed(declared.schema(kind), found[kind]) for kind in KINDS):
             return declared
         declared = None
     made = {
-        kind: overlaid(declared.schema(kind) if declared else None, found[kind]) for kind in KINDS
+        kind: overlay_schema(declared.schema(kind) if declared else None, found[kind])
+        for kind in KINDS
     }
     sources = {
         (kind, version): source for kind in KINDS for version, source in made[kind].sources.items()

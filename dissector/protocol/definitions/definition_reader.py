@@ -82,7 +82,7 @@ def read_definition(content: bytes) -> Definition:
         raise DefinitionError(f"validVersions end at {MAX_VERSION} at most", name)
     removed = versions.low > versions.high
     flexible = _versions(spec, "flexibleVersions", name, "none" if removed else None)
-    fields = _Structs(spec).fields(_list(spec, "fields", name), name)
+    fields = _FieldReader(spec).fields(_list(spec, "fields", name), name)
     listeners = tuple(map(str, _list(spec, "listeners", name)))
     unstable = spec.get("latestVersionUnstable") is True
     return Definition(name, kind, Schema(key, versions, flexible, fields), listeners, unstable)
@@ -111,13 +111,13 @@ def _blank(match: re.Match[str]) -> str:
     return " " + "\n" * match[0].count("\n")
 
 
-class _Structs:
+class _FieldReader:
     """The fields of one message; its common structs are read once each."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self._specs: dict[str, dict[str, Any]] = {}
-        self._made: dict[str, tuple[Field, ...]] = {}
-        self._open: list[str] = []
+        self._common_structs: dict[str, tuple[Field, ...]] = {}
+        self._being_read: list[str] = []
         self._sizes: dict[int, int] = {}
         for each in _list(spec, "commonStructs", ""):
             name = _text(_object(each, "commonStructs"), "name", "commonStructs")
@@ -125,7 +125,7 @@ class _Structs:
                 raise DefinitionError(f"two common structs are named {name}", "commonStructs")
             self._specs[name] = each
         for name in self._specs:
-            self._common(name, "commonStructs")
+            self._common_struct(name, "commonStructs")
 
     def fields(self, specs: list[Any], place: str) -> tuple[Field, ...]:
         """Return the fields of a struct."""
@@ -183,20 +183,20 @@ class _Structs:
         if item in self._specs:
             if spec.get("fields"):
                 raise DefinitionError(f"{item} is a common struct; it has no fields here", place)
-            return f"{array}struct", self._common(item, place)
+            return f"{array}struct", self._common_struct(item, place)
         if "fields" not in spec:
             raise DefinitionError(f"no struct is named {item}", place)
         return f"{array}struct", self.fields(_list(spec, "fields", place), place)
 
-    def _common(self, name: str, place: str) -> tuple[Field, ...]:
-        if name in self._open:
-            cycle = " > ".join([*self._open[self._open.index(name) :], name])
+    def _common_struct(self, name: str, place: str) -> tuple[Field, ...]:
+        if name in self._being_read:
+            cycle = " > ".join([*self._being_read[self._being_read.index(name) :], name])
             raise DefinitionError(f"a struct contains itself: {cycle}", place)
-        if name not in self._made:
-            self._open.append(name)
-            self._made[name] = self.fields(_list(self._specs[name], "fields", name), name)
-            self._open.pop()
-        return self._made[name]
+        if name not in self._common_structs:
+            self._being_read.append(name)
+            self._common_structs[name] = self.fields(_list(self._specs[name], "fields", name), name)
+            self._being_read.pop()
+        return self._common_structs[name]
 
 
 def _with_tag(field: Field, spec: dict[str, Any], place: str) -> list[Field]:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dissector.protocol.context import current, per_schemas
-from dissector.protocol.definitions.overlay import Overlaid, overlaid
-from dissector.protocol.definitions.schemas import Schemas, Sourced
+from dissector.protocol.definitions.overlay import OverlaidSchema, overlay_schema
+from dissector.protocol.definitions.schemas import Schemas, SourcedDefinition
 from dissector.protocol.schema import Field, Schema, Versions
 
 UNDECLARED = Schema(None, Versions(1, 0), Versions(1, 0))
@@ -27,13 +27,13 @@ class RecordDefinition(NamedTuple):
 
 
 @per_schemas
-def schema_over(name: str, declared: Schema) -> Overlaid:
+def overlay_embedded(name: str, declared: Schema) -> OverlaidSchema:
     """Return something embedded, by its name, as definitions and declaration give it."""
     schemas = current()
     if schemas is None:
-        return Overlaid(declared, {})
+        return OverlaidSchema(declared, {})
     found = [each for kind in _KINDS for each in schemas.with_name(kind, name)]
-    return overlaid(declared, [_numbered(each) for each in found])
+    return overlay_schema(declared, [_key_with_number(each) for each in found])
 
 
 def record_definitions(schemas: Schemas, topics: Mapping[str, str]) -> list[RecordDefinition]:
@@ -60,7 +60,7 @@ def record_definitions(schemas: Schemas, topics: Mapping[str, str]) -> list[Reco
     return found
 
 
-def _numbered(each: Sourced) -> Sourced:
+def _key_with_number(each: SourcedDefinition) -> SourcedDefinition:
     """
     Return a coordinator's key with its number as its version.
 

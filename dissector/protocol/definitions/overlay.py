@@ -10,29 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from dissector.protocol.definitions.schemas import Sourced
-from dissector.protocol.schema import Field, Schema, Versions, split
+from dissector.protocol.definitions.schemas import SourcedDefinition
+from dissector.protocol.schema import Field, Schema, Versions, split_tagged
 from dissector.protocol.secret_names import suggests_secret
 
 
 @dataclass(frozen=True, slots=True)
-class Some(Versions):
+class VersionSet(Versions):
     """Versions with gaps between them."""
 
-    among: frozenset[int] = field(default=frozenset(), kw_only=True)
+    numbers: frozenset[int] = field(default=frozenset(), kw_only=True)
 
     @classmethod
-    def these(cls, versions: Iterable[int]) -> Versions:
+    def from_numbers(cls, versions: Iterable[int]) -> Versions:
         """Return some versions."""
-        among = frozenset(versions)
-        return cls(min(among), max(among), among=among) if among else Versions(1, 0)
+        numbers = frozenset(versions)
+        return cls(min(numbers), max(numbers), numbers=numbers) if numbers else Versions(1, 0)
 
     def __contains__(self, version: object) -> bool:
-        return version in self.among
+        return version in self.numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Overlaid:
+class OverlaidSchema:
     """
     A message as definitions and declaration give it.
 
@@ -45,29 +45,29 @@ class Overlaid:
     sources: dict[int, str]
 
 
-def overlaid(declared: Schema | None, found: Sequence[Sourced]) -> Overlaid:
+def overlay_schema(declared: Schema | None, found: Sequence[SourcedDefinition]) -> OverlaidSchema:
     """Return a message with the versions that some definitions change, or add."""
     base = declared or Schema(None, Versions(1, 0), Versions(1, 0))
     schema, sources = base, dict[int, str]()
     for each in found:
         given = each.definition.schema
-        changed = [v for v in given.versions if not is_alike(schema, given, v)]
+        changed = [v for v in given.versions if not is_wire_compatible(schema, given, v)]
         if changed:
-            schema = _merged(schema, guarded(given, base), changed)
+            schema = _merge(schema, with_secrets_marked(given, base), changed)
             sources |= dict.fromkeys(changed, each.source)
-    return Overlaid(schema, sources)
+    return OverlaidSchema(schema, sources)
 
 
-def renames(declared: Schema, found: Sequence[Sourced]) -> bool:
+def is_renamed(declared: Schema, found: Sequence[SourcedDefinition]) -> bool:
     """Return whether definitions of another name are the declared message all the same."""
     return all(
-        is_alike(declared, each.definition.schema, version)
+        is_wire_compatible(declared, each.definition.schema, version)
         for each in found
         for version in each.definition.schema.versions
     )
 
 
-def is_alike(one: Schema, other: Schema, version: int) -> bool:
+def is_wire_compatible(one: Schema, other: Schema, version: int) -> bool:
     """
     Return whether a declaration reads a version as another does.
 
@@ -76,12 +76,12 @@ def is_alike(one: Schema, other: Schema, version: int) -> bool:
     if version not in one.versions or version not in other.versions:
         return False
     same = (version in one.flexible) == (version in other.flexible)
-    return same and _alike(one.fields, other.fields, version)
+    return same and _compatible_fields(one.fields, other.fields, version)
 
 
-def _alike(one: tuple[Field, ...], other: tuple[Field, ...], version: int) -> bool:
-    plain, tagged = split(one, version)
-    plain_too, tagged_too = split(other, version)
+def _compatible_fields(one: tuple[Field, ...], other: tuple[Field, ...], version: int) -> bool:
+    plain, tagged = split_tagged(one, version)
+    plain_too, tagged_too = split_tagged(other, version)
     # A tagged field that one of them does not know changes no byte of the others.
     by_tag = {each.tag: each for each in tagged}
     if len(plain) != len(plain_too) or any(each.tag not in by_tag for each in tagged_too):
@@ -92,53 +92,60 @@ def _alike(one: tuple[Field, ...], other: tuple[Field, ...], version: int) -> bo
         moved = a.kafka_name in others or b.kafka_name in names
         if a.kafka_name != b.kafka_name and moved:
             return False
-        if not _alike_field(a, b, version):
+        if not _compatible_field(a, b, version):
             return False
     return True
 
 
-def _alike_field(a: Field, b: Field, version: int) -> bool:
+def _compatible_field(a: Field, b: Field, version: int) -> bool:
     if (a.type, a.tag, a.classic) != (b.type, b.tag, b.classic):
         return False
     if a.type == "struct" and (version in a.null) != (version in b.null):
         return False
     if a.tag is not None and not a.fields and a.zero(version) != b.zero(version):
         return False
-    return _alike(a.fields, b.fields, version)
+    return _compatible_fields(a.fields, b.fields, version)
 
 
-def _merged(base: Schema, given: Schema, changed: list[int]) -> Schema:
+def _merge(base: Schema, given: Schema, changed: list[int]) -> Schema:
     """Return a message whose changed versions are those of another."""
     kept = [version for version in base.versions if version not in changed]
     flexible = [v for v in kept if v in base.flexible] + [v for v in changed if v in given.flexible]
-    fields = _only(base.fields, kept) + _only(given.fields, changed)
-    return Schema(given.key, Some.these(kept + changed), Some.these(flexible), fields)
+    fields = _restrict_versions(base.fields, kept) + _restrict_versions(given.fields, changed)
+    return Schema(
+        given.key,
+        VersionSet.from_numbers(kept + changed),
+        VersionSet.from_numbers(flexible),
+        fields,
+    )
 
 
-def _only(fields: tuple[Field, ...], versions: list[int]) -> tuple[Field, ...]:
+def _restrict_versions(fields: tuple[Field, ...], versions: list[int]) -> tuple[Field, ...]:
     """Return fields in some of their versions."""
     found = ((each, [v for v in versions if v in each.versions]) for each in fields)
-    return tuple(replace(each, versions=Some.these(here)) for each, here in found if here)
+    return tuple(
+        replace(each, versions=VersionSet.from_numbers(here)) for each, here in found if here
+    )
 
 
-def guarded(given: Schema, declared: Schema) -> Schema:
+def with_secrets_marked(given: Schema, declared: Schema) -> Schema:
     """
     Return a defined message whose secrets are masked.
 
     What the declaration has too is as secret as there, and names the same. Of all else texts and
     bytes are secret whose names suggest it, for nobody has looked at them.
     """
-    return replace(given, fields=_guarded(given.fields, declared.fields), _codecs={})
+    return replace(given, fields=_mark_secrets(given.fields, declared.fields), _codecs={})
 
 
-def _guarded(fields: tuple[Field, ...], known: tuple[Field, ...]) -> tuple[Field, ...]:
+def _mark_secrets(fields: tuple[Field, ...], known: tuple[Field, ...]) -> tuple[Field, ...]:
     by_name: dict[str, list[Field]] = {}
     for each in known:
         by_name.setdefault(each.name, []).append(each)
-    return tuple(_guarded_field(each, by_name.get(each.name, [])) for each in fields)
+    return tuple(_mark_secret_field(each, by_name.get(each.name, [])) for each in fields)
 
 
-def _guarded_field(each: Field, known: list[Field]) -> Field:
+def _mark_secret_field(each: Field, known: list[Field]) -> Field:
     below = tuple(inner for one in known for inner in one.fields)
     holds = each.type.removeprefix("[]") in ("string", "bytes")
     same = [one for one in known if one.type == each.type]
@@ -146,4 +153,4 @@ def _guarded_field(each: Field, known: list[Field]) -> Field:
     if not same and holds:
         secret |= suggests_secret(each.name.replace("_", ".")) or each.name in ("hmac", "salt")
     entity = each.entity or next((one.entity for one in same if one.entity), "")
-    return replace(each, secret=secret, entity=entity, fields=_guarded(each.fields, below))
+    return replace(each, secret=secret, entity=entity, fields=_mark_secrets(each.fields, below))

@@ -15,11 +15,11 @@ from dissector.errors import DefinitionError, UsageError
 from dissector.protocol.definitions.definition_reader import Definition, read_definition
 from dissector.protocol.definitions.files import DefinitionFile, definition_files
 
-_ALL: WeakValueDictionary[bytes, Schemas] = WeakValueDictionary()
+_SHARED: WeakValueDictionary[bytes, Schemas] = WeakValueDictionary()
 """Those in use by their content: tasks of a Spark worker share what is derived from them."""
 
 
-class Sourced(NamedTuple):
+class SourcedDefinition(NamedTuple):
     """A definition, the JAR or folder that it is from, and its file."""
 
     definition: Definition
@@ -45,8 +45,8 @@ class Schemas:
         self._files = files
         self.problems: list[str] = []
         self.derived: dict[Any, Any] = {}
-        self._by_name: dict[tuple[str, str], list[Sourced]] = {}
-        self._by_key: dict[tuple[str, int], list[Sourced]] = {}
+        self._by_name: dict[tuple[str, str], list[SourcedDefinition]] = {}
+        self._by_key: dict[tuple[str, int], list[SourcedDefinition]] = {}
         for each in files:
             self._read(each)
         self._check_pairs()
@@ -85,15 +85,15 @@ class Schemas:
         sources = dict.fromkeys(each.source for each in self.all())
         return f"<Schemas {', '.join(sources)}>"
 
-    def with_key(self, kind: str, key: int) -> list[Sourced]:
+    def with_key(self, kind: str, key: int) -> list[SourcedDefinition]:
         """Return the definitions of a key, the first given first."""
         return self._by_key.get((kind, key), [])
 
-    def with_name(self, kind: str, name: str) -> list[Sourced]:
+    def with_name(self, kind: str, name: str) -> list[SourcedDefinition]:
         """Return the definitions of a name, the first given first."""
         return self._by_name.get((kind, name), [])
 
-    def all(self) -> list[Sourced]:
+    def all(self) -> list[SourcedDefinition]:
         """Return all definitions."""
         return [each for found in self._by_name.values() for each in found]
 
@@ -110,15 +110,15 @@ class Schemas:
             self.problems.append(f"{file.name}: {error}")
             return
         if list(definition.schema.versions):
-            self._add(Sourced(definition, Path(file.source).name, file.name))
+            self._add(SourcedDefinition(definition, Path(file.source).name, file.name))
 
-    def _add(self, each: Sourced) -> None:
+    def _add(self, each: SourcedDefinition) -> None:
         definition, key = each.definition, each.definition.schema.key
         named = self._by_name.setdefault((definition.kind, definition.name), [])
         keyed = [] if key is None else self._by_key.setdefault((definition.kind, key), [])
-        other = next((one for one in (*named, *keyed) if _clash(one, each)), None)
+        other = next((one for one in (*named, *keyed) if _conflicts(one, each)), None)
         if other is not None:
-            if not _same(other.definition, definition):
+            if not _is_same_message(other.definition, definition):
                 what = definition.name if key is None else f"{definition.kind} {key}"
                 self.problems.append(
                     f"{each.file}: {what} is defined by {other.file} too; that one is used"
@@ -134,7 +134,7 @@ class Schemas:
                 self.problems.append(f"{found[0].file}: key {key} has a {kind} but no {other}")
 
 
-def _clash(one: Sourced, other: Sourced) -> bool:
+def _conflicts(one: SourcedDefinition, other: SourcedDefinition) -> bool:
     """Return whether two definitions, of a name or a key, can't both hold."""
     if one.definition.name == other.definition.name:
         return one.source == other.source
@@ -143,7 +143,7 @@ def _clash(one: Sourced, other: Sourced) -> bool:
     return is_message or one.container == other.container
 
 
-def _same(one: Definition, other: Definition) -> bool:
+def _is_same_message(one: Definition, other: Definition) -> bool:
     a, b = one.schema, other.schema
     return (one.name, a.versions, a.flexible, a.fields) == (
         *(other.name, b.versions, b.flexible),
@@ -164,7 +164,7 @@ def _shared(files: Sequence[DefinitionFile]) -> Schemas:
         digest.update(name.encode("utf-8", "surrogateescape"))
         digest.update(each.content or b"")
     key = digest.digest()
-    found = _ALL.get(key)
+    found = _SHARED.get(key)
     if found is None:
-        found = _ALL[key] = Schemas(files)
+        found = _SHARED[key] = Schemas(files)
     return found

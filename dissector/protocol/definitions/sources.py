@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dissector.protocol.context import use
 
-VARIABLE = "KAFKASHARK_SCHEMAS"
+SCHEMAS_VARIABLE = "KAFKASHARK_SCHEMAS"
 """Holds JARs and folders of definitions, separated as in PATH."""
 
 
@@ -21,7 +21,7 @@ def use_sources(sources: Sequence[str] | None) -> list[str]:
     Raises:
         UsageError: A source can't be read, or has no definitions.
     """
-    given = sources or os.environ.get(VARIABLE, "").split(os.pathsep)
+    given = sources or os.environ.get(SCHEMAS_VARIABLE, "").split(os.pathsep)
     names = [name for name in given if name]
     if not names:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from dissector.protocol.schema import Field, Schema, split
+from dissector.protocol.schema import Field, Schema, split_tagged
 
 Structure: TypeAlias = tuple[object, ...]
 
@@ -22,7 +22,7 @@ def same_structure(one: Schema, other: Schema, version: int) -> bool:
 
 
 def _fields(fields: tuple[Field, ...], version: int) -> Structure:
-    plain, tagged = split(fields, version)
+    plain, tagged = split_tagged(fields, version)
     return tuple(_field(each, version) for each in plain + tagged)
 
 

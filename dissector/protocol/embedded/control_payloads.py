@@ -20,7 +20,7 @@ from dissector.protocol.embedded.control_records import (
     SnapshotHeaderRecord,
     VotersRecord,
 )
-from dissector.protocol.embedded.own_topics import Decoded
+from dissector.protocol.embedded.own_topics import DecodedRecord
 from dissector.protocol.embedded.reading import Embedded, read, read_versioned
 from dissector.protocol.records.control import control_type
 
@@ -33,13 +33,13 @@ _KRAFT = {
 }
 
 
-def decode_control(key: bytes | None, value: bytes | None) -> Decoded:
+def decode_control(key: bytes | None, value: bytes | None) -> DecodedRecord:
     """Read a control record; its name is the type's: `COMMIT`, `LEADER_CHANGE`."""
     name = control_type(key)
     if key is None or name is None:
         problem = Problem("the key of a control record has a version and a type", "key", 0)
-        return Decoded("control record", problems=[problem])
-    record = Decoded(name)
+        return DecodedRecord("control record", problems=[problem])
+    record = DecodedRecord(name)
     record.key = read_versioned("key", "ControlRecordKey", ControlRecordKey, key, forward=True)
     if value is None:
         record.problems.append(Problem("the value is null", "value"))
@@ -47,7 +47,7 @@ def decode_control(key: bytes | None, value: bytes | None) -> Decoded:
         record.value = _value(name, value)
         if record.value is None:
             record.problems.append(Problem(f"{name} is not known", "key", 2))
-    return record.with_problems_of_parts()
+    return record.with_embedded_problems()
 
 
 def _value(name: str, value: bytes) -> Embedded | None:

@@ -16,7 +16,7 @@ from typing import Any
 from construct import Container
 
 from dissector.protocol.api import Kind
-from dissector.protocol.embedded.membership.group_members import Part, read_member
+from dissector.protocol.embedded.membership.group_members import MemberField, read_member
 from dissector.protocol.embedded.principal import DefaultPrincipalData
 from dissector.protocol.embedded.reading import Embedded, read_versioned
 from dissector.protocol.embedded.sasl_tokens import decode_token
@@ -26,7 +26,7 @@ ENVELOPE = 58
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _BytesField:
     """A bytes field of a message, and what reading it may need to know."""
 
     message: Message
@@ -36,10 +36,10 @@ class _Place:
     mechanism: str | None
 
 
-Reader = Callable[[_Place], Embedded | None]
+EmbeddedReader = Callable[[_BytesField], Embedded | None]
 
 
-def embedded(
+def read_embedded(
     message: Message, request: Message | None = None, mechanism: str | None = None
 ) -> list[Embedded]:
     """
@@ -57,7 +57,7 @@ def embedded(
     for (key, kind, plain_path), reader in _READERS.items():
         if (key, kind) == (message.api_key, message.kind):
             for path, data in _bytes_at(message.body, plain_path.split("."), ""):
-                found.append(reader(_Place(message, path, data, request, mechanism)))
+                found.append(reader(_BytesField(message, path, data, request, mechanism)))
     return [each for each in found if each is not None]
 
 
@@ -75,8 +75,8 @@ def decode_field(
         message: The message that has it.
         path: Its path with indices, as in `Span.path`.
         data: Its value.
-        request: As for `embedded`.
-        mechanism: As for `embedded`.
+        request: As for `read_embedded`.
+        mechanism: As for `read_embedded`.
 
     Returns:
         None where nothing is known to be in this field.
@@ -85,7 +85,7 @@ def decode_field(
     if message.api_key is None:
         return None
     reader = _READERS.get((message.api_key, message.kind, plain_path))
-    return reader(_Place(message, path, data, request, mechanism)) if reader else None
+    return reader(_BytesField(message, path, data, request, mechanism)) if reader else None
 
 
 def _bytes_at(value: Any, names: list[str], path: str) -> Iterator[tuple[str, bytes]]:
@@ -100,11 +100,11 @@ def _bytes_at(value: Any, names: list[str], path: str) -> Iterator[tuple[str, by
         yield path, value
 
 
-def _member(part: Part, place: _Place) -> Embedded | None:
+def _read_member(part: MemberField, place: _BytesField) -> Embedded | None:
     return read_member(place.path, place.data, part, _protocol_type(place))
 
 
-def _protocol_type(place: _Place) -> str | None:
+def _protocol_type(place: _BytesField) -> str | None:
     """Return the protocol type of the group: from the message, or from its request."""
     body = place.message.body
     described = re.match(r"groups\[(\d+)\]", place.path)
@@ -115,11 +115,11 @@ def _protocol_type(place: _Place) -> str | None:
     return next((each for each in types if each), None)
 
 
-def _principal(place: _Place) -> Embedded | None:
+def _read_principal(place: _BytesField) -> Embedded | None:
     return read_versioned(place.path, "DefaultPrincipalData", DefaultPrincipalData, place.data)
 
 
-def _address(place: _Place) -> Embedded | None:
+def _read_address(place: _BytesField) -> Embedded | None:
     """Read the four or sixteen bytes of an IP address."""
     if len(place.data) not in (4, 16):
         return None
@@ -127,15 +127,15 @@ def _address(place: _Place) -> Embedded | None:
     return Embedded(place.path, "IP address", place.data, value=address, end=len(place.data))
 
 
-def _inner_request(place: _Place) -> Embedded | None:
-    return _message(place, decode_request(place.data))
+def _read_inner_request(place: _BytesField) -> Embedded | None:
+    return _embed_message(place, decode_request(place.data))
 
 
-def _inner_response(place: _Place) -> Embedded | None:
+def _read_inner_response(place: _BytesField) -> Embedded | None:
     """Read the response in an Envelope; the request in the Envelope before tells how."""
     asked = enveloped_request(place.request)
     key, version = (asked.api_key, asked.shown_version) if asked else (None, None)
-    return _message(place, decode_response(place.data, key, version))
+    return _embed_message(place, decode_response(place.data, key, version))
 
 
 def enveloped_request(envelope: Message | None) -> Message | None:
@@ -146,7 +146,7 @@ def enveloped_request(envelope: Message | None) -> Message | None:
     return decode_request(data) if isinstance(data, bytes) else None
 
 
-def _message(place: _Place, inner: Message) -> Embedded:
+def _embed_message(place: _BytesField, inner: Message) -> Embedded:
     found = Embedded(
         place.path,
         f"{inner.api or 'unknown'} {inner.kind}",
@@ -165,29 +165,29 @@ def _message(place: _Place, inner: Message) -> Embedded:
         # Kafka forwards no envelopes; following them would let a frame nest without end.
         found.problem("an Envelope inside an Envelope is not read further", 0)
     else:
-        found.inner = embedded(inner)
+        found.inner = read_embedded(inner)
     return found
 
 
-def _token(place: _Place) -> Embedded | None:
+def _read_token(place: _BytesField) -> Embedded | None:
     from_client = place.message.kind == "request"
     token = decode_token(place.data, place.mechanism, from_client)
     shown = Container(mechanism=token.mechanism, user=token.user, step=token.step, text=token.text)
     return Embedded(place.path, "SASL token", place.data, value=shown, end=len(place.data))
 
 
-_READERS: dict[tuple[int, Kind, str], Reader] = {
-    (11, "request", "protocols.metadata"): partial(_member, "metadata"),
-    (11, "response", "members.metadata"): partial(_member, "metadata"),
-    (14, "request", "assignments.assignment"): partial(_member, "assignment"),
-    (14, "response", "assignment"): partial(_member, "assignment"),
-    (15, "response", "groups.members.member_metadata"): partial(_member, "metadata"),
-    (15, "response", "groups.members.member_assignment"): partial(_member, "assignment"),
-    (36, "request", "auth_bytes"): _token,
-    (36, "response", "auth_bytes"): _token,
-    (58, "request", "request_data"): _inner_request,
-    (58, "request", "request_principal"): _principal,
-    (58, "request", "client_host_address"): _address,
-    (58, "response", "response_data"): _inner_response,
+_READERS: dict[tuple[int, Kind, str], EmbeddedReader] = {
+    (11, "request", "protocols.metadata"): partial(_read_member, "metadata"),
+    (11, "response", "members.metadata"): partial(_read_member, "metadata"),
+    (14, "request", "assignments.assignment"): partial(_read_member, "assignment"),
+    (14, "response", "assignment"): partial(_read_member, "assignment"),
+    (15, "response", "groups.members.member_metadata"): partial(_read_member, "metadata"),
+    (15, "response", "groups.members.member_assignment"): partial(_read_member, "assignment"),
+    (36, "request", "auth_bytes"): _read_token,
+    (36, "response", "auth_bytes"): _read_token,
+    (58, "request", "request_data"): _read_inner_request,
+    (58, "request", "request_principal"): _read_principal,
+    (58, "request", "client_host_address"): _read_address,
+    (58, "response", "response_data"): _read_inner_response,
 }
 """(API key, request or response, path without indices) -> what reads the field."""

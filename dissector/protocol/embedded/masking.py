@@ -24,7 +24,7 @@ from construct import Container
 from dissector.protocol.apis import api
 from dissector.protocol.compiled import UNKNOWN_TAGS
 from dissector.protocol.embedded.fields import enveloped_request
-from dissector.protocol.embedded.own_topics import Decoded, is_own_topic
+from dissector.protocol.embedded.own_topics import DecodedRecord, is_own_topic
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.embedded.sasl_tokens import MASK
 from dissector.protocol.embedded.secrecy.credentials import holds_credential
@@ -34,49 +34,51 @@ from dissector.protocol.messages import Message, decode_request
 from dissector.protocol.schema import Field, Schema
 from dissector.protocol.spans import Span, spans
 
-_ENVELOPED = ("request_data", "response_data")
+_ENVELOPE_FIELDS = ("request_data", "response_data")
 _FIXED_HEADER_BYTES = {"request": 8, "response": 4}
 """The part of a header that is never secret: API, version and correlation id; correlation id."""
 
 
 @cache
-def entry_name(fields: tuple[Field, ...]) -> str | None:
+def setting_name(fields: tuple[Field, ...]) -> str | None:
     """Return the field with the name of a setting, if a struct of these fields is a setting."""
-    return _entry_name({each.name for each in fields if each.type == "string"})
+    return _setting_name({each.name for each in fields if each.type == "string"})
 
 
-def _entry_name(names: Collection[str]) -> str | None:
+def _setting_name(names: Collection[str]) -> str | None:
     return next((name for name in ("name", "key") if {name, "value"} <= set(names)), None)
 
 
-def _is_sensitive(entry: Mapping[str, Any], name: str, around: bool | None) -> bool:
+def _is_sensitive(entry: Mapping[str, Any], name: str, outer_sensitive: bool | None) -> bool:
     """
     Return whether the value of a setting may be a secret.
 
     Args:
         entry: Its fields.
         name: The field with its name; what is named by a `key` need not be known to Kafka.
-        around: Whether the setting that encloses this one is sensitive; None where none does.
+        outer_sensitive: Whether the setting that encloses this one is sensitive; None where none
+            does.
     """
     mark = entry.get("is_sensitive")
-    if around or mark or entry.get("config_type") == PASSWORD_TYPE:
+    if outer_sensitive or mark or entry.get("config_type") == PASSWORD_TYPE:
         return True
-    marked = mark is not None or around is not None or name == "key"
+    marked = mark is not None or outer_sensitive is not None or name == "key"
     return is_sensitive(entry.get(name), marked=marked)
 
 
 @cache
 def carries_secrets(fields: tuple[Field, ...]) -> bool:
     """Return whether a declaration has a secret field, or settings that may be one."""
-    return entry_name(fields) is not None or any(
-        each.secret or each.name in _ENVELOPED or carries_secrets(each.fields) for each in fields
+    return setting_name(fields) is not None or any(
+        each.secret or each.name in _ENVELOPE_FIELDS or carries_secrets(each.fields)
+        for each in fields
     )
 
 
 @cache
 def carries_messages(fields: tuple[Field, ...]) -> bool:
     """Return whether a declaration has a field that holds a message of another API (Envelope)."""
-    return any(each.name in _ENVELOPED or carries_messages(each.fields) for each in fields)
+    return any(each.name in _ENVELOPE_FIELDS or carries_messages(each.fields) for each in fields)
 
 
 def mask(
@@ -95,11 +97,11 @@ def mask(
         request: Of the response of an Envelope: its request, which says what is inside. Without
             it the inner response is masked.
     """
-    return _Masker(enveloped_request(request)).struct(body, schema.fields, None)
+    return _Masker(enveloped_request(request)).mask_struct(body, schema.fields, None)
 
 
 @cache
-def _watched(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+def _maskable_fields(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """Return the fields that may hold a secret, now or in a mistake."""
     return tuple(
         each
@@ -114,45 +116,47 @@ class _Masker:
 
     request: Message | None
 
-    def struct(
-        self, struct: Container, fields: tuple[Field, ...], around: bool | None
+    def mask_struct(
+        self, struct: Container, fields: tuple[Field, ...], outer_sensitive: bool | None
     ) -> Container:
-        """Mask one struct; `around` as for `_is_sensitive`."""
-        name = entry_name(fields)
-        sensitive = around if name is None else _is_sensitive(struct, name, around)
+        """Mask one struct; `outer_sensitive` as for `_is_sensitive`."""
+        name = setting_name(fields)
+        sensitive = (
+            outer_sensitive if name is None else _is_sensitive(struct, name, outer_sensitive)
+        )
         changed: dict[str, Any] = {}
         if UNKNOWN_TAGS in struct:
             tags = struct[UNKNOWN_TAGS]
             changed[UNKNOWN_TAGS] = {tag: value and MASK for tag, value in tags.items()}
-        for each in _watched(fields):
+        for each in _maskable_fields(fields):
             value = struct.get(each.name)
             if value is None:
                 continue
-            masked = self.value(value, each, sensitive)
+            masked = self.mask_value(value, each, sensitive)
             if masked is not value:
                 changed[each.name] = masked
         return Container({**struct, **changed}) if changed else struct
 
-    def value(self, value: Any, declared: Field, sensitive: bool | None) -> Any:
+    def mask_value(self, value: Any, declared: Field, sensitive: bool | None) -> Any:
         """Mask the value of a field of an entry that is `sensitive`, or of none."""
         if declared.secret or (sensitive and declared.name == "value"):
             return MASK
-        if declared.name in _ENVELOPED:
-            return MASK if _hides_secrets(declared.name, value, self.request) else value
+        if declared.name in _ENVELOPE_FIELDS:
+            return MASK if _may_hold_secrets(declared.name, value, self.request) else value
         if isinstance(value, list):
-            items = [self.item(each, declared, sensitive) for each in value]
+            items = [self.mask_item(each, declared, sensitive) for each in value]
             same = all(new is old for new, old in zip(items, value, strict=True))
             return value if same else items
-        return self.item(value, declared, sensitive)
+        return self.mask_item(value, declared, sensitive)
 
-    def item(self, value: Any, declared: Field, sensitive: bool | None) -> Any:
+    def mask_item(self, value: Any, declared: Field, sensitive: bool | None) -> Any:
         """Mask a struct, a text or bytes."""
         if declared.fields:
-            return value if value is None else self.struct(value, declared.fields, sensitive)
+            return value if value is None else self.mask_struct(value, declared.fields, sensitive)
         return MASK if isinstance(value, str | bytes) and holds_credential(value) else value
 
 
-def _hides_secrets(name: str, data: object, request: Message | None) -> bool:
+def _may_hold_secrets(name: str, data: object, request: Message | None) -> bool:
     """Return whether the request or response inside an Envelope may hold secrets."""
     if not isinstance(data, bytes) or not data:
         return False
@@ -174,7 +178,7 @@ def mask_embedded(found: Embedded) -> Embedded:
     if found.name == "SASL token":
         return replace(found, data=b"", inner=inner)
     value = found.value
-    guessed = found.message is not None and may_hide_anywhere(found.message)
+    guessed = found.message is not None and may_hold_secrets_anywhere(found.message)
     if found.schema is None or found.version is None or guessed:
         value = None if guessed else value
         secret = found.message is not None or holds_credential(found.data)
@@ -186,7 +190,7 @@ def mask_embedded(found: Embedded) -> Embedded:
     return replace(found, data=b"", message=None, value=value, inner=inner)
 
 
-def mask_record(topic: str, record: Decoded) -> Decoded:
+def mask_record(topic: str, record: DecodedRecord) -> DecodedRecord:
     """Return a copy of one of Kafka's own records with its secrets masked; see `mask_embedded`."""
     return record if record.value is None else replace(record, value=mask_embedded(record.value))
 
@@ -196,7 +200,7 @@ def is_secret_topic(topic: Any) -> bool:
     return topic == CLUSTER_METADATA_ID or (isinstance(topic, str) and is_own_topic(topic))
 
 
-def is_secret_record(topic: str, record: Decoded) -> bool:
+def is_secret_record(topic: str, record: DecodedRecord) -> bool:
     """Return whether the raw value of a record must not be shown."""
     if not is_own_topic(topic) or record.tombstone:
         return False
@@ -220,14 +224,14 @@ def mask_body(message: Message, request: Message | None = None) -> Container | N
     """
     if message.body is None or message.schema is None or message.api_version is None:
         return None
-    if may_hide_anywhere(message):
+    if may_hold_secrets_anywhere(message):
         masked = _all_masked(message.body)
         assert isinstance(masked, Container)
         return masked
     return mask(message.body, message.schema, message.api_version, request)
 
 
-def may_hide_anywhere(message: Message) -> bool:
+def may_hold_secrets_anywhere(message: Message) -> bool:
     """
     Return whether each field of a message may be a secret.
 
@@ -263,12 +267,12 @@ def secret_ranges(message: Message, request: Message | None = None) -> list[tupl
         may_hide = is_foreign or found is None or carries_secrets(found.schema(message.kind).fields)
         hidden = may_hide or holds_credential(message.frame[start:])
         return [(start, size)] if hidden and start < size else []
-    if may_hide_anywhere(message):
+    if may_hold_secrets_anywhere(message):
         return [(message.body_start, size)] if message.body_start < size else []
     ranges = secret_spans(spans(*message.header, message.frame))
     root = spans(schema, message.api_version, message.frame, message.body_start)
     ranges += secret_spans(root, request)
-    rest = _unsure_from(root) if root.problem else root.end
+    rest = _uncertain_start(root) if root.problem else root.end
     if (
         is_foreign
         or carries_secrets(schema.fields)
@@ -287,35 +291,37 @@ def secret_spans(root: Span, request: Message | None = None) -> list[tuple[int, 
         root: A message, as `spans` returns it; its ranges are whole fields, lengths included.
         request: As for `mask`.
     """
-    found = _Secrets(enveloped_request(request))
-    found.walk(root, around=None, secret_topic=False)
+    found = _SecretCollector(enveloped_request(request))
+    found.walk(root, outer_sensitive=None, secret_topic=False)
     return found.ranges
 
 
-class _Secrets:
+class _SecretCollector:
     """Walks a tree of spans and keeps the ranges of those that are secret."""
 
     def __init__(self, request: Message | None) -> None:
         self.request = request
         self.ranges: list[tuple[int, int]] = []
 
-    def walk(self, span: Span, around: bool | None, secret_topic: bool) -> None:
+    def walk(self, span: Span, outer_sensitive: bool | None, secret_topic: bool) -> None:
         secret_topic |= _is_secret_topic(span.children)
         fields = {each.name: each.value for each in span.children}
-        name = _entry_name(fields)
-        sensitive = around if name is None else _is_sensitive(fields, name, around)
+        name = _setting_name(fields)
+        sensitive = (
+            outer_sensitive if name is None else _is_sensitive(fields, name, outer_sensitive)
+        )
         for each in span.children:
-            if self.hides(each, bool(sensitive), secret_topic):
+            if self.is_secret(each, bool(sensitive), secret_topic):
                 self.ranges.append((each.start, each.end))
             else:
                 self.walk(each, sensitive, secret_topic)
 
-    def hides(self, span: Span, sensitive: bool, secret_topic: bool) -> bool:
+    def is_secret(self, span: Span, sensitive: bool, secret_topic: bool) -> bool:
         declared = span.declared
         if declared is None and span.name.startswith("tag "):
             return True
-        if declared is not None and declared.name in _ENVELOPED:
-            return _hides_secrets(declared.name, span.value, self.request)
+        if declared is not None and declared.name in _ENVELOPE_FIELDS:
+            return _may_hold_secrets(declared.name, span.value, self.request)
         if span.value is None and not span.problem:
             return False
         if declared is not None and declared.type == "records":
@@ -334,13 +340,13 @@ def _has_secret_topic(span: Span) -> bool:
     return _is_secret_topic(span.children) or any(map(_has_secret_topic, span.children))
 
 
-def _unsure_from(span: Span) -> int:
+def _uncertain_start(span: Span) -> int:
     """
     Return where reading stopped, or where the configuration entry begins in which it did.
 
     What comes at the end of an entry may say that its value is a secret.
     """
     failed = next((each for each in span.children if each.problem), None)
-    if failed is None or _entry_name([each.name for each in span.children]) is not None:
+    if failed is None or _setting_name([each.name for each in span.children]) is not None:
         return span.start
-    return _unsure_from(failed)
+    return _uncertain_start(failed)

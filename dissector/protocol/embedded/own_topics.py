@@ -42,7 +42,7 @@ FRAME_VERSION = 1
 
 
 @dataclass(slots=True)
-class Decoded:
+class DecodedRecord:
     """
     One record of Kafka's own, read.
 
@@ -61,7 +61,7 @@ class Decoded:
     tombstone: bool = False
     problems: list[Problem] = field(default_factory=list)
 
-    def with_problems_of_parts(self) -> Decoded:
+    def with_embedded_problems(self) -> DecodedRecord:
         """Add the problems of key and value; return the record."""
         for part in (self.key, self.value):
             if part is not None:
@@ -70,7 +70,7 @@ class Decoded:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _RecordType:
     """A kind of record; those in frames have no key."""
 
     name: str
@@ -83,16 +83,16 @@ def is_own_topic(topic: str) -> bool:
     return topic in _TOPICS
 
 
-def decode_record(topic: str, key: bytes | None, value: bytes | None) -> Decoded | None:
+def decode_record(topic: str, key: bytes | None, value: bytes | None) -> DecodedRecord | None:
     """Read a record by the name of its topic; None where the topic is not Kafka's own."""
     if topic not in _TOPICS:
         return None
-    if topic in _FRAMED:
-        return _read_frame(_kinds_of(topic), value)
-    return _read_numbered(_kinds_of(topic), key, value)
+    if topic in _FRAMED_TOPICS:
+        return _read_framed_record(_record_types(topic), value)
+    return _read_coordinator_record(_record_types(topic), key, value)
 
 
-def _kinds(*modules: ModuleType) -> dict[int, _Kind]:
+def _coordinator_types(*modules: ModuleType) -> dict[int, _RecordType]:
     """Return the kinds that some modules declare, by the versions of their keys."""
     kinds = {}
     for module in modules:
@@ -100,27 +100,29 @@ def _kinds(*modules: ModuleType) -> dict[int, _Kind]:
             if isinstance(schema, Schema) and label.endswith("Key"):
                 name = label.removesuffix("Key")
                 value = getattr(module, f"{name}Value")
-                kinds.update(dict.fromkeys(schema.versions, _Kind(name, value, schema)))
+                kinds.update(dict.fromkeys(schema.versions, _RecordType(name, value, schema)))
     return kinds
 
 
-def _read_numbered(kinds: dict[int, _Kind], key: bytes | None, value: bytes | None) -> Decoded:
+def _read_coordinator_record(
+    kinds: dict[int, _RecordType], key: bytes | None, value: bytes | None
+) -> DecodedRecord:
     """Read a coordinator's record: its key says the kind."""
     if key is None or len(key) < 2:
         what = "the key is null" if key is None else f"the key has {len(key)} bytes"
-        return Decoded("record without a type", problems=[Problem(what, "key", 0)])
+        return DecodedRecord("record without a type", problems=[Problem(what, "key", 0)])
     number = int.from_bytes(key[:2], "big", signed=True)
     kind = kinds.get(number)
     if kind is None:
         name = f"record type {number}"
-        return Decoded(name, problems=[Problem(f"{name} is not known", "key", 0)])
-    record = Decoded(kind.name, tombstone=value is None)
+        return DecodedRecord(name, problems=[Problem(f"{name} is not known", "key", 0)])
+    record = DecodedRecord(kind.name, tombstone=value is None)
     if kind.key is not None:
         record.key = read_versioned("key", f"{kind.name}Key", kind.key, key)
     if value is not None:
         record.value = read_versioned("value", f"{kind.name}Value", kind.value, value)
         _read_members(record.value)
-    return record.with_problems_of_parts()
+    return record.with_embedded_problems()
 
 
 def _read_members(value: Embedded) -> None:
@@ -144,59 +146,63 @@ def _read_members(value: Embedded) -> None:
     value.inner += [each for each in found if each is not None]
 
 
-def _framed(*modules: ModuleType) -> dict[int, _Kind]:
+def _framed_types(*modules: ModuleType) -> dict[int, _RecordType]:
     """Return the kinds that some modules declare, by their keys."""
     return {
-        schema.key: _Kind(name, schema)
+        schema.key: _RecordType(name, schema)
         for module in modules
         for name, schema in vars(module).items()
         if isinstance(schema, Schema) and schema.key is not None
     }
 
 
-def _read_frame(kinds: dict[int, _Kind], value: bytes | None) -> Decoded:
+def _read_framed_record(kinds: dict[int, _RecordType], value: bytes | None) -> DecodedRecord:
     """Read a record in a frame; it has no key, a key that is there is ignored."""
     if value is None:
-        return Decoded("record without a type", problems=[Problem("the value is null", "value")])
+        return DecodedRecord(
+            "record without a type", problems=[Problem("the value is null", "value")]
+        )
     stream = io.BytesIO(value)
     try:
         frame, number, version = (wire.unsigned_varint.parse_stream(stream) for _ in range(3))
     except DecodeError as error:
         problem = Problem(f"frame of the record: {error.what}", "value", error.position)
-        return Decoded("record without a type", problems=[problem])
+        return DecodedRecord("record without a type", problems=[problem])
     if frame != FRAME_VERSION:
         problem = Problem(f"version {frame} of the record's frame is not known", "value", 0)
-        return Decoded("record without a type", problems=[problem])
+        return DecodedRecord("record without a type", problems=[problem])
     if number not in kinds:
         name = f"record type {number}"
-        return Decoded(name, problems=[Problem(f"{name} is not known", "value", 0)])
+        return DecodedRecord(name, problems=[Problem(f"{name} is not known", "value", 0)])
     name = kinds[number].name
     found = read("value", name, kinds[number].value, version, value, start=stream.tell())
-    record = Decoded(name, value=found)
-    return record.with_problems_of_parts()
+    record = DecodedRecord(name, value=found)
+    return record.with_embedded_problems()
 
 
-_TOPICS: dict[str, dict[int, _Kind]] = {
-    "__consumer_offsets": _kinds(
+_TOPICS: dict[str, dict[int, _RecordType]] = {
+    "__consumer_offsets": _coordinator_types(
         group_coordinator, share_group_coordinator, streams_group_coordinator
     ),
-    "__transaction_state": _kinds(transaction_coordinator),
-    "__share_group_state": _kinds(share_coordinator),
-    CLUSTER_METADATA: _framed(cluster_metadata, cluster_nodes),
-    "__remote_log_metadata": _framed(remote_log_metadata),
+    "__transaction_state": _coordinator_types(transaction_coordinator),
+    "__share_group_state": _coordinator_types(share_coordinator),
+    CLUSTER_METADATA: _framed_types(cluster_metadata, cluster_nodes),
+    "__remote_log_metadata": _framed_types(remote_log_metadata),
 }
 
-_FRAMED = frozenset((CLUSTER_METADATA, "__remote_log_metadata"))
+_FRAMED_TOPICS = frozenset((CLUSTER_METADATA, "__remote_log_metadata"))
 
 
 @per_schemas
-def _kinds_of(topic: str) -> dict[int, _Kind]:
+def _record_types(topic: str) -> dict[int, _RecordType]:
     """Return the kinds of records of a topic, those included that only definitions know."""
     schemas, kinds = current(), _TOPICS[topic]
     if schemas is None:
         return kinds
     added = {
-        each.number: _Kind(each.name, UNDECLARED, None if topic in _FRAMED else UNDECLARED)
+        each.number: _RecordType(
+            each.name, UNDECLARED, None if topic in _FRAMED_TOPICS else UNDECLARED
+        )
         for each in record_definitions(schemas, _topics_of_definitions())
         if each.topic == topic and each.number not in kinds
     }
@@ -206,7 +212,7 @@ def _kinds_of(topic: str) -> dict[int, _Kind]:
 def _topics_of_definitions() -> dict[str, str]:
     """Return the topics of records by the names of their definitions."""
     return {
-        kind.name + ("" if topic in _FRAMED else "Key"): topic
+        kind.name + ("" if topic in _FRAMED_TOPICS else "Key"): topic
         for topic, kinds in _TOPICS.items()
         for kind in kinds.values()
     }

@@ -14,7 +14,7 @@ from construct import Container
 
 from dissector.errors import DecodeError, Problem
 from dissector.protocol.context import current
-from dissector.protocol.definitions.embedded import schema_over
+from dissector.protocol.definitions.embedded import overlay_embedded
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Schema
 from dissector.protocol.spans import Span, spans
@@ -102,13 +102,15 @@ def read(
         forward: A version newer than known is read as the newest known, and what is left then is
             no problem.
     """
-    over = None if current() is None else schema_over(name, schema)
+    over = None if current() is None else overlay_embedded(name, schema)
     schema = schema if over is None else over.schema
     newest = schema.versions.high
     newer = forward and version > newest
     found = Embedded(path, name, data, written_version=version, start=start, end=start)
     if not newer and version not in schema.versions:
-        found.problem(f"version {version} of {name} is not known (known: {schema.known})", 0)
+        found.problem(
+            f"version {version} of {name} is not known (known: {schema.versions_text})", 0
+        )
         return found
     found.schema = schema
     found.version = newest if newer else version

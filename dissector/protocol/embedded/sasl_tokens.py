@@ -119,7 +119,7 @@ def _scram_client(text: str, mechanism: str | None) -> Token | None:
         return Token(name, user, "client-first", shown)
     final = re.fullmatch(r"c=[^,]*,r=([^,]+)(?:,.*)?,p=([^,]*)", text, re.DOTALL)
     if final:
-        name = mechanism or _scram_of(final[2])
+        name = mechanism or _scram_mechanism(final[2])
         shown = f"{name} nonce {_quoted(final[1])} proof {MASK}"
         return Token(name, None, "client-final", shown)
     return None
@@ -138,11 +138,11 @@ def _scram_server(text: str, mechanism: str | None) -> Token | None:
         name = mechanism or "SCRAM"
         error = final[2] if final[2] in _SCRAM_ERRORS else "without a known name"
         return Token(name, None, "server-final", f"{name} error {error}")
-    name = mechanism or _scram_of(final[2])
+    name = mechanism or _scram_mechanism(final[2])
     return Token(name, None, "server-final", f"{name} signature {MASK}")
 
 
-def _scram_of(digest: str) -> str:
+def _scram_mechanism(digest: str) -> str:
     """Tell the mechanism by the length of a digest in base64."""
     raw = _base64(digest)
     return _SCRAM_BY_DIGEST.get(len(raw or b""), "SCRAM")

@@ -13,7 +13,7 @@ from construct import Construct
 from dissector.errors import DecodeError, EncodeError
 from dissector.protocol.records.layout import zigzag
 from dissector.protocol.structs import Fields, Member
-from dissector.protocol.wire import Bytes, Counted, Text, int8, int32, take
+from dissector.protocol.wire import Bytes, CountedArray, Text, int8, int32, read_exactly
 
 
 class SignedVarint(Construct):  # type: ignore[misc]
@@ -23,7 +23,7 @@ class SignedVarint(Construct):  # type: ignore[misc]
     Source: KIP-98, "Message Format"; Kafka's ByteUtils.
     """
 
-    least = 1
+    min_bytes = 1
 
     def __init__(self, bits: int) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class SignedVarint(Construct):  # type: ignore[misc]
         start = stream.tell()
         value = 0
         for shift in range(0, self.bits, 7):
-            byte = take(stream, 1)[0]
+            byte = read_exactly(stream, 1)[0]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if value >> self.bits:
@@ -64,13 +64,13 @@ class HeaderKey(Text):
         return super()._build(obj, stream, context, path)
 
 
-class HeaderList(Counted):
+class HeaderList(CountedArray):
     """The headers of a record, which can't be null."""
 
     def count(self, stream: Any, context: Any, path: Any) -> int:
-        """Read the count; see `Counted`."""
+        """Read the count; see `CountedArray`."""
         start = stream.tell()
-        count = super().count(stream, context, path)
+        count = super().read_count(stream, context, path)
         if count < 0:
             raise DecodeError("headers are null", position=start)
         return count

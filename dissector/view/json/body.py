@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dissector.protocol.carried import Carried, carried
+from dissector.protocol.carried import RecordsField, records_fields
 from dissector.protocol.embedded.masking import (
     is_secret_record,
     is_secret_topic,
@@ -34,8 +34,8 @@ def body_json(
     if message is None or message.body is None or message.schema is None:
         return None
     out = jsonable(message.body if show_secrets else mask_body(message, request))
-    for field in carried(message):
-        out[field.topics][field.topic_at][field.partitions][field.partition_at]["records"] = (
+    for field in records_fields(message):
+        out[field.topics][field.topic_index][field.partitions][field.partition_index]["records"] = (
             _batches(field, show_secrets)
         )
     return out
@@ -51,7 +51,7 @@ def body_text(
     return safe_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
-def _batches(field: Carried, show_secrets: bool) -> list[Any]:
+def _batches(field: RecordsField, show_secrets: bool) -> list[Any]:
     """Return the batches of a `records` field; secret records without key and value."""
     batches = [batch.to_dict() for batch in field.batches]
     topic = CLUSTER_METADATA if field.topic_id == CLUSTER_METADATA_ID else field.topic

@@ -90,7 +90,7 @@ _OLD_RECORD = [_OFFSET, Member("inner_offset", _OFFSET.construct), *_MESSAGE[1:]
 _HEADERS = (_BATCH, _MESSAGE, _OLD_RECORD)
 
 HEADER_NUMBERS = [
-    (each.construct.least, int(each.construct.letter.islower()))
+    (each.construct.min_bytes, int(each.construct.format_char.islower()))
     for members in _HEADERS
     for each in members
 ]

@@ -28,7 +28,7 @@ from dissector.protocol.program import (
     BYTES32,
     BYTES_COMPACT,
 )
-from dissector.protocol.schema import Field, Schema, construct_of, split
+from dissector.protocol.schema import Field, Schema, construct_of, split_tagged
 from dissector.view.json.json_constants import FIXED, NOTHING
 from dissector.view.text.value_text import json_text
 
@@ -95,7 +95,7 @@ class BodyPrograms:
         found = api(key)
         is_request = kind == "request"
         refusal = key == API_VERSIONS and not is_request
-        if found is None or (found.schema(kind).read_as(version) is None and not refusal):
+        if found is None or (found.schema(kind).closest_version(version) is None and not refusal):
             return -1
         schema, start = found.schema(kind), len(self.code)
         if version not in schema.versions or (
@@ -148,7 +148,7 @@ class _Writer:
 
     def header(self, schema: Schema, version: int) -> None:
         """Pass over a header; one with tags is left to Python."""
-        for each in split(schema.fields, version)[0]:
+        for each in split_tagged(schema.fields, version)[0]:
             if each.type == "string":
                 self.step(SKIP_TEXT, BYTES16)
             else:
@@ -158,7 +158,7 @@ class _Writer:
 
     def struct(self, fields: tuple[Field, ...]) -> None:
         """Write the fields of a struct, the tagged ones last, as Containers have them."""
-        plain, tagged = split(fields, self.version)
+        plain, tagged = split_tagged(fields, self.version)
         between = "{"
         for each in plain:
             self.pending += f"{between}{json_text(each.name)}: "
@@ -205,7 +205,7 @@ class _Writer:
             self._jump(at)
         elif each.type.startswith("[]"):
             length = ARRAY_COMPACT if self.flexible else ARRAY32
-            least = construct_of(each, self.version, self.flexible).item.least
+            least = construct_of(each, self.version, self.flexible).item.min_bytes
             at = self.step(ARRAY, length, 0, least)
             if each.type == "[]struct":
                 self.struct(each.fields)

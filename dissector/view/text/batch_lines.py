@@ -108,7 +108,7 @@ def _header(
         else:
             means = meaning(member.name, value)
             text = f"{value} ({means})" if means else f"{value}"
-        end = at + member.construct.least
+        end = at + member.construct.min_bytes
         yield f"{member.name}: {text}{_place(base, at, end)}"
         at = end
 

@@ -18,7 +18,7 @@ from dissector.protocol.embedded.masking import (
     secret_ranges,
     secret_spans,
 )
-from dissector.protocol.embedded.own_topics import Decoded, decode_record
+from dissector.protocol.embedded.own_topics import DecodedRecord, decode_record
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.embedded.sasl_tokens import decode_token
 from dissector.protocol.messages import Message
@@ -181,7 +181,7 @@ class _Tree:
 
         def own(record: AnyRecord, control: bool) -> tuple[bool, list[str]]:
             if control:
-                found: Decoded | None = decode_control(record.key, record.value)
+                found: DecodedRecord | None = decode_control(record.key, record.value)
             else:
                 found = decode_record(topic, record.key, record.value) if topic else None
             if found is None:
@@ -192,7 +192,7 @@ class _Tree:
         batches = parse_records(data, may_be_cut=self.message.kind == "response")
         return batch_lines(batches, base, RecordLook(masks, own))
 
-    def own_record(self, record: Decoded) -> list[str]:
+    def own_record(self, record: DecodedRecord) -> list[str]:
         """Show a record that Kafka itself wrote."""
         lines = [f"{record.name}{', a tombstone' if record.tombstone else ''}"]
         for part in (record.key, record.value):

@@ -53,7 +53,7 @@ def test_kafka_breaks_nothing(kafka: StartCluster, version: str) -> None:
     assert not outcome.verdict.faults
     assert outcome.leftovers == ()
     assert outcome.match.releases == (RELEASES[version],)
-    assert outcome.match.exact
+    assert outcome.match.is_exact
 
 
 @pytest.mark.parametrize("version", artifacts.LINES)

@@ -16,8 +16,8 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from replay import Pace, Plan, replay
 from replay.client.auth import Security
-from replay.options.play_options import Manner
-from replay.options.target_settings import Setting
+from replay.options.play_options import PlayOptions
+from replay.options.target_settings import TargetSettings
 from replay.plan.exclusion_policy import KINDS, Kind
 from replay.report.report import Report
 from replay.run.orchestrator import learn_noise
@@ -156,7 +156,9 @@ def _play(folder: Path, shape: Shape, cases: tuple[Case, ...]) -> Outcomes:
 
 
 def _noise(reference: Cluster, capture: Path) -> tuple[str, ...]:
-    setting = Setting(reference.bootstrap(), prefix="noise-", manner=Manner(Pace(0)))
+    setting = TargetSettings(
+        reference.bootstrap(), prefix="noise-", play_options=PlayOptions(Pace(0))
+    )
     with Plan.of(capture, allow=_ALLOWED) as plan:
         return learn_noise(plan, setting)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from replay.compare.ignore_rules import general
+from replay.compare.ignore_rules import field_pattern
 from replay.report.report import Report
 
 OF_THE_RELEASE = ("ApiVersions",)
@@ -52,5 +52,5 @@ def beside_releases(report: Report) -> set[str]:
         path = f"{each['api']}.{each['path']}"
         setting = _CONFIG.fullmatch(path)
         if setting is None or (setting[1], setting[2] or "") not in CONFIGURED:
-            found.add(general(*path.split(".", 1)))
+            found.add(field_pattern(*path.split(".", 1)))
     return found - OFFERED

@@ -11,8 +11,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from replay import Pace, Plan, Report, replay
 from replay.mock.librdkafka_mock import Mock
 from replay.model.outcome import Verdict
-from replay.options.play_options import Manner
-from replay.options.target_settings import Setting
+from replay.options.play_options import PlayOptions
+from replay.options.target_settings import TargetSettings
 from replay.run.orchestrator import drive
 from replay.run.runner import Run
 from tests.broker.conftest import StartCluster
@@ -92,9 +92,9 @@ def test_a_broker_that_stops_in_the_middle_is_named() -> None:
             if run.progress.done > 20 and node.process is not None:
                 cluster.stop_node(node, kill=True)
 
-        manner = Manner(Pace(speed=1), timeout_s=TIMEOUT_S)
+        manner = PlayOptions(Pace(speed=1), timeout_s=TIMEOUT_S)
         begin = time.monotonic()
-        report = drive(plan, Setting(address, manner=manner), stop)
+        report = drive(plan, TargetSettings(address, play_options=manner), stop)
         took_s = time.monotonic() - begin
     assert node.process is None
     assert not report.passed

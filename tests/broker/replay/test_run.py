@@ -13,11 +13,11 @@ from dissector.protocol.apis import api
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from replay.client.cluster import Cluster
-from replay.mapping.id_map import World
-from replay.mapping.resource_names import Names
+from replay.mapping.id_map import IdMap
+from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Outcome
 from replay.options.pacing import Pace
-from replay.options.play_options import Manner
+from replay.options.play_options import PlayOptions
 from replay.plan.plan import Plan
 from replay.run.runner import Run
 from replay.sessions.retry_policy import errors_of
@@ -46,10 +46,10 @@ CAPTURES = (
 async def played(plan: Plan, target: str, prefix: str) -> list[Outcome]:
     cluster = await Cluster.connect([target])
     try:
-        names = Names(prefix=prefix)
+        names = NameMap(prefix=prefix)
         outcomes: list[Outcome] = []
         seen = Seen(outcomes.append)
-        run = Run(plan, cluster, lambda _: World(cluster, names), seen, Manner(Pace(0)))
+        run = Run(plan, cluster, lambda _: IdMap(cluster, names), seen, PlayOptions(Pace(0)))
         async with asyncio.timeout(120):
             await run.play()
         assert not run.remains
@@ -68,7 +68,7 @@ def written(plan: Plan) -> Logs:
     found: dict[tuple[str, int], dict[int, list[tuple[bytes | None, bytes | None]]]]
     found = defaultdict(dict)
     for step in plan:
-        answered = step.captured.answered()
+        answered = step.captured.response_message()
         if step.captured.api != "Produce" or answered is None or step.left_out:
             continue
         told = {
@@ -76,7 +76,7 @@ def written(plan: Plan) -> Logs:
             for topic in body(answered).responses
             for each in topic.partition_responses
         }
-        for topic in body(step.captured.asked()).topic_data:
+        for topic in body(step.captured.request_message()).topic_data:
             name = topic.get("name") or plan.topic_ids[topic.topic_id]
             for each in topic.partition_data:
                 answer = told[name, each.index]
@@ -125,7 +125,7 @@ def committed(outcomes: list[Outcome]) -> dict[tuple[str, str, int], int]:
     """What the capture committed last: group, topic, partition -> offset."""
     found = {}
     for outcome in sorted(outcomes, key=lambda each: each.step.captured.request_time_ns):
-        asked = body(outcome.step.captured.asked())
+        asked = body(outcome.step.captured.request_message())
         if outcome.step.captured.api == "OffsetCommit" and not outcome.failure:
             for topic in asked.topics:
                 for each in topic.partitions:
@@ -157,7 +157,7 @@ def test_the_target_holds_what_was_captured(kafka: StartCluster, name: str) -> N
 def _changed(outcome: Outcome) -> tuple[int, str, list[int], list[int]] | None:
     """Errors that are not those of the capture."""
     captured, step = outcome.step.captured, outcome.step.number
-    answered, found = captured.answered(), api(captured.api_key)
+    answered, found = captured.response_message(), api(captured.api_key)
     if answered is None or answered.body is None or outcome.response is None or found is None:
         return None
     before = sorted(errors_of(found.response, answered.api_version or 0, answered.body))

@@ -15,7 +15,7 @@ from construct import Container
 from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS, api
 from replay.client.auth import Security
-from replay.client.cluster import Cluster, Coordinated
+from replay.client.cluster import Cluster, CoordinatorType
 from replay.client.fan_in import merge
 from replay.client.router import MISROUTED, route
 from replay.client.topic_admin import EARLIEST, LATEST, create_topics, offsets
@@ -59,7 +59,7 @@ def test_a_target_tells_what_one_must_know(kafka: StartCluster, version: str) ->
         topic_id = cluster.topic_id("known")
         assert topic_id is not None
         assert cluster.topic_name(topic_id) == "known"
-        for kind in (Coordinated.GROUP, Coordinated.TRANSACTION):
+        for kind in (CoordinatorType.GROUP, CoordinatorType.TRANSACTION):
             assert await cluster.coordinator(kind, "somebody") == 1
         assert await offsets(cluster, [("known", 0), ("known", 9)], LATEST) == {("known", 0): 0}
         await cluster.refresh(["not-there"])
@@ -73,7 +73,7 @@ def test_a_target_tells_what_one_must_know(kafka: StartCluster, version: str) ->
 def test_sasl_lets_us_in(kafka: StartCluster, mechanism: str) -> None:
     async def do(cluster: Cluster) -> None:
         link = await cluster.open(1)
-        answer = await link.ask(KEYS["DescribeUserScramCredentials"], 0, {"users": None})
+        answer = await link.request(KEYS["DescribeUserScramCredentials"], 0, {"users": None})
         assert answer is not None
         assert [user.user for user in answer.results] == [USER]
         link.close()
@@ -160,7 +160,7 @@ def test_a_session_outlives_its_end(kafka: StartCluster, mechanism: str) -> None
         while asyncio.get_running_loop().time() < began + 4:
             asked = [link.send(KEYS["ListGroups"], 2, {}) for _ in range(20)]
             for each in asked:
-                assert await each.answer() is not None
+                assert await each.response() is not None
         link.close()
 
     security = Security(mechanism=mechanism, username=USER, password=PASSWORD, token=token(3600))
@@ -208,7 +208,7 @@ async def ask_routed(cluster: Cluster, name: str, version: int, body: dict[str, 
     answers = []
     for node, part in parts:
         link = await cluster.open(node)
-        answer = await link.ask(found.key, version, part)
+        answer = await link.request(found.key, version, part)
         assert answer is not None
         answers.append(answer)
         link.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conform.evidence.batch_faults import LIMIT, batch_faults
+from conform.evidence.batch_faults import LIMIT_EXCEEDED, batch_faults
 from dissector.protocol.records import Limits, build_records, new_message_set, parse_records
 from dissector.protocol.records.layout import zigzag
 from dissector.protocol.records.record import write_records
@@ -65,5 +65,7 @@ def test_of_messages() -> None:
 
 
 def test_limits_are_nobodys_fault() -> None:
-    assert rules(batch(RECORDS * 99, codec="gzip").to_bytes(), max_decompressed_bytes=9) == [LIMIT]
-    assert set(rules(GOOD.to_bytes(), max_records=1)) == {LIMIT}
+    assert rules(batch(RECORDS * 99, codec="gzip").to_bytes(), max_decompressed_bytes=9) == [
+        LIMIT_EXCEEDED
+    ]
+    assert set(rules(GOOD.to_bytes(), max_records=1)) == {LIMIT_EXCEEDED}

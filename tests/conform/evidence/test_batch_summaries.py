@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from conform.evidence import batch_summaries
 from conform.evidence.batch_summaries import (
-    PlainBatch,
-    PlainBatches,
+    BatchSummaries,
+    SummarizedBatch,
     is_ascending,
     is_dense,
     last_delta_of,
-    newest_of,
+    newest_timestamp_of,
 )
 from conform.judge import Judge
 from conform.rules import REGISTRY
 from dissector import open_capture
-from dissector.protocol.carried import carried
+from dissector.protocol.carried import records_fields
 from dissector.protocol.records import Batch, Record, RecordBatch, build_records, new_message_set
 from dissector.protocol.records.record import write_records
 from tests import packets
@@ -36,7 +36,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use columns however little there is."""
-    monkeypatch.setattr(batch_summaries, "WORTHWHILE_BYTES", 0)
+    monkeypatch.setattr(batch_summaries, "MIN_SUMMARY_BYTES", 0)
 
 
 def both(scene: Scene, folder: Path) -> list[tuple[list[Batch], list[Batch]]]:
@@ -46,12 +46,12 @@ def both(scene: Scene, folder: Path) -> list[tuple[list[Batch], list[Batch]]]:
     pairs: list[tuple[list[Batch], list[Batch]]] = []
     for each in capture.windows():
         assert capture.reading is not None
-        plain = PlainBatches(each.exchanges)
+        plain = BatchSummaries(each.exchanges)
         for row in range(len(each.exchanges)):
             exchange = capture.reading.exchange(each.exchanges, row, capture.names)
             read = plain.reader(row)
             for message in exchange.messages:
-                fields = zip(carried(message, read), carried(message), strict=True)
+                fields = zip(records_fields(message, read), records_fields(message), strict=True)
                 pairs += [(one.batches, other.batches) for one, other in fields]
     return pairs
 
@@ -63,8 +63,10 @@ def assert_same(found: Batch, wanted: Batch) -> None:
         assert found == wanted
         return
     assert isinstance(found, RecordBatch)
-    told = [each(found) for each in (is_dense, is_ascending, last_delta_of, newest_of)]
-    assert told == [each(wanted) for each in (is_dense, is_ascending, last_delta_of, newest_of)]
+    told = [each(found) for each in (is_dense, is_ascending, last_delta_of, newest_timestamp_of)]
+    assert told == [
+        each(wanted) for each in (is_dense, is_ascending, last_delta_of, newest_timestamp_of)
+    ]
     assert found.to_dict() == wanted.to_dict()
 
 
@@ -101,11 +103,11 @@ def test_fields_are_the_same_from_columns(data: bytes, tmp_path: Path) -> None:
 
 def test_what_is_plain_is_told_by_columns(tmp_path: Path) -> None:
     ((found, _),) = both(fetched(GOOD.to_bytes() * 3), tmp_path)
-    assert [type(each) for each in found] == [PlainBatch] * 3
+    assert [type(each) for each in found] == [SummarizedBatch] * 3
 
 
 def test_little_is_read_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_summaries, "WORTHWHILE_BYTES", 1 << 20)
+    monkeypatch.setattr(batch_summaries, "MIN_SUMMARY_BYTES", 1 << 20)
     ((found, _),) = both(fetched(GOOD.to_bytes()), tmp_path)
     assert [type(each) for each in found] == [RecordBatch]
 
@@ -137,7 +139,7 @@ def test_any_deltas(
 def test_verdicts_are_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rules = [rule for rule in REGISTRY.values() if rule.id[0] in "BTX"]
     fast = Judge(rules).capture(open_capture(path))
-    monkeypatch.setattr(batch_summaries, "WORTHWHILE_BYTES", np.inf)
+    monkeypatch.setattr(batch_summaries, "MIN_SUMMARY_BYTES", np.inf)
     slow = Judge(rules).capture(open_capture(path))
     assert fast.tallies == slow.tallies
     assert {key: kind.findings for key, kind in fast.kinds.items()} == {

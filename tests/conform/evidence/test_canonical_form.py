@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conform.evidence.canonical_form import faults, is_canonical
+from conform.evidence.canonical_form import find_form_faults, is_canonical
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import all_apis
 from dissector.protocol.messages import Message, decode_request, decode_response
@@ -39,7 +39,7 @@ def test_walk_and_quick_look_agree(data: st.DataObject) -> None:
     message = decoded(kind, api.key, version, bytes(frame))
     if message.schema is None or message.api_version != version:
         return
-    found = faults(message)
+    found = find_form_faults(message)
     if message.body is None:
         assert not is_canonical(message)
         assert found.end is None or found.found
@@ -58,4 +58,4 @@ def test_what_we_write_is_canonical_at_every_version(api: object, kind: Kind) ->
         frame = write(api.key, version, draw.randrange(1 << 31))
         message = decoded(kind, api.key, version, frame[4:])
         assert is_canonical(message), version
-        assert faults(message).found == []
+        assert find_form_faults(message).found == []

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
-from conform.registry.kafka_releases import ranges
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
+from conform.registry.kafka_releases import ranges_of
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from tests.conform.scene import Scene
@@ -15,7 +15,7 @@ API_VERSIONS = 18
 def _offer(release: str) -> list[dict[str, int]]:
     return [
         {"api_key": key, "min_version": least, "max_version": most}
-        for key, (least, most) in ranges(release).items()
+        for key, (least, most) in ranges_of(release).items()
     ]
 
 
@@ -23,8 +23,8 @@ def _told(name: str, keys: list[dict[str, int]], **values: int) -> list[tuple[st
     """Return what is known of client and broker after ApiVersions."""
     seen = []
 
-    def call(turn: Turn, say: Say) -> None:
-        seen.append((turn.talk.client.software, turn.talk.broker.software))
+    def call(turn: Observation, say: Reporter) -> None:
+        seen.append((turn.connection.client.software, turn.connection.broker.software))
 
     talk = Scene().talk()
     talk.asks(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 from weakref import ref
 
-from conform.evidence.fetch_history import LAST_EPOCH, Session, fetching_of
-from conform.evidence.observation import Talk, Turn
-from conform.evidence.reporter import Say
+from conform.evidence.fetch_history import LAST_EPOCH, FetchSession, fetch_request_of
+from conform.evidence.observation import ConnectionState, Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from tests.conform.fetch_scenes import SESSION, ask, tell
@@ -26,10 +26,10 @@ def seen(scene: Scene) -> list[Seen]:
     """Return what is known of each Fetch of a scene."""
     found: list[Seen] = []
 
-    def look(turn: Turn, say: Say) -> None:
-        fetching = fetching_of(turn)
+    def look(turn: Observation, say: Reporter) -> None:
+        fetching = fetch_request_of(turn)
         assert fetching is not None
-        assert fetching_of(turn) is fetching
+        assert fetch_request_of(turn) is fetching
         offsets = [fetching.offset_of(("orders", number)) for number in (0, 1, 2)]
         epoch = None if fetching.session is None else fetching.session.epoch
         found.append(Seen(offsets, fetching.is_full, epoch))
@@ -92,20 +92,20 @@ def test_nothing_is_known_of_sessions_where_something_is_missing() -> None:
 
 
 def test_epochs_wrap_without_zero() -> None:
-    assert Session(epoch=7).after() == 8
-    assert Session(epoch=LAST_EPOCH).after() == 1
+    assert FetchSession(epoch=7).next_epoch() == 8
+    assert FetchSession(epoch=LAST_EPOCH).next_epoch() == 1
 
 
 def test_no_exchange_is_kept() -> None:
     scene, talk = begun()
     ask(talk, 2, {1: 25}, session=(SESSION, 1))
     tell(talk, 2, {}, session_id=SESSION)
-    talks: list[Talk] = []
-    turns: list[ref[Turn]] = []
+    talks: list[ConnectionState] = []
+    turns: list[ref[Observation]] = []
 
-    def look(turn: Turn, say: Say) -> None:
-        fetching_of(turn)
-        talks.append(turn.talk)
+    def look(turn: Observation, say: Reporter) -> None:
+        fetch_request_of(turn)
+        talks.append(turn.connection)
         turns.append(ref(turn))
 
     scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", ("Fetch",), look)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from construct import Container
 
-from conform.evidence.non_canonical_values import has_odd_values, is_odd_text
+from conform.evidence.non_canonical_values import is_non_canonical_text, non_canonical_check
 from dissector.protocol.schema import Array, Bool, Bytes, Int8, String, Struct, message
 
 THING = message(None, "0-1", flexible="1+")[
@@ -36,7 +36,7 @@ def thing(**values: object) -> Container:
     "usual", [{}, {"nick": "x"}, {"rows": None}, {"inner": Container(text="x")}, {"rows": []}]
 )
 def test_usual_values(usual: dict[str, object]) -> None:
-    assert not has_odd_values(THING, 1)(thing(**usual))
+    assert not non_canonical_check(THING, 1)(thing(**usual))
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_usual_values(usual: dict[str, object]) -> None:
     ],
 )
 def test_odd_values(odd: dict[str, object]) -> None:
-    assert has_odd_values(THING, 1)(thing(**odd))
+    assert non_canonical_check(THING, 1)(thing(**odd))
 
 
 def test_tagged_fields_are_of_flexible_versions() -> None:
-    assert not has_odd_values(THING, 0)(thing(tagged=None))
+    assert not non_canonical_check(THING, 0)(thing(tagged=None))
 
 
 @pytest.mark.parametrize(("text", "odd"), [("", 0), ("grüße", 0), ("\udcff", 1), ("a\ud800", 1)])
 def test_text(text: str, odd: int) -> None:
-    assert is_odd_text(text) is bool(odd)
+    assert is_non_canonical_text(text) is bool(odd)

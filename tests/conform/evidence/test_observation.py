@@ -6,8 +6,13 @@ from uuid import UUID
 
 import pytest
 
-from conform.evidence.observation import BatchTurn, Closing, Turn, span_of
-from conform.evidence.reporter import Say
+from conform.evidence.observation import (
+    BatchObservation,
+    ConnectionObservation,
+    Observation,
+    span_of,
+)
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from dissector.protocol.messages import decode_request
@@ -78,7 +83,7 @@ def _produced(**topic: object) -> Scene:
 
 def test_batches_have_their_place() -> None:
     first, second = _turns(_produced(name="orders"), "batch")
-    assert isinstance(first, BatchTurn)
+    assert isinstance(first, BatchObservation)
     assert (first.topic, first.partition, len(second.batch.records)) == ("orders", 3, 2)
     assert second.path == "topic_data[0].partition_data[0].records[1]"
     frame = second.message.frame
@@ -93,7 +98,7 @@ def test_a_topic_without_a_name_is_its_id() -> None:
     topic_id = UUID(int=7)
     topics = []
 
-    def call(turn: BatchTurn, say: Say) -> None:
+    def call(turn: BatchObservation, say: Reporter) -> None:
         topics.append(turn.topic)
 
     rule = Rule("F99", "t", Severity.NOTE, "s", "a.", "e", "batch", (), call)
@@ -117,11 +122,11 @@ def test_the_end_of_a_connection(fin: bool, ended: str) -> None:
     if fin:
         talk.fin()
     (closing,) = _turns(scene, "close")
-    assert isinstance(closing, Closing)
-    assert not isinstance(closing, Turn)
-    assert closing.talk.ended == ended
-    assert [each.exchange.correlation_id for each in closing.talk.unanswered] == [1]
-    assert closing.talk.newest[1] == 2
+    assert isinstance(closing, ConnectionObservation)
+    assert not isinstance(closing, Observation)
+    assert closing.connection.ended == ended
+    assert [each.exchange.correlation_id for each in closing.connection.unanswered] == [1]
+    assert closing.connection.last_answered[1] == 2
 
 
 def test_what_is_kept_does_not_hold_the_window() -> None:

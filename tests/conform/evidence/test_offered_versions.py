@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conform.evidence.observation import Turn
-from conform.evidence.offered_versions import Offer, offer_of, release_of
-from conform.evidence.reporter import Say
-from conform.registry.kafka_releases import ranges
+from conform.evidence.observation import Observation
+from conform.evidence.offered_versions import OfferedVersions, offered_versions_of, release_of
+from conform.evidence.reporter import Reporter
+from conform.registry.kafka_releases import ranges_of
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from tests.conform.scene import Scene
@@ -15,12 +15,12 @@ GOOD = {"api_key": API_VERSIONS, "min_version": 0, "max_version": 4}
 ODD = {"api_key": 3, "min_version": 5, "max_version": 3}
 
 
-def _offers(*answers: list[dict[str, int]], error_code: int = 0) -> list[Offer | None]:
+def _offers(*answers: list[dict[str, int]], error_code: int = 0) -> list[OfferedVersions | None]:
     """Return what the answers of a broker offer, one after the other."""
     seen = []
 
-    def call(turn: Turn, say: Say) -> None:
-        seen.append(offer_of(turn))
+    def call(turn: Observation, say: Reporter) -> None:
+        seen.append(offered_versions_of(turn))
 
     talk = Scene().talk()
     for number, keys in enumerate(answers):
@@ -34,14 +34,14 @@ def test_ranges() -> None:
     (offer,) = _offers([GOOD])
     assert offer is not None
     assert offer.ranges == {API_VERSIONS: (0, 4)}
-    assert offer.is_plain
+    assert offer.is_canonical
 
 
 def test_what_is_odd() -> None:
     for keys in ([GOOD, ODD], [GOOD, GOOD], [ODD | {"min_version": 0}], []):
         (offer,) = _offers(keys)
         assert offer is not None
-        assert not offer.is_plain, keys
+        assert not offer.is_canonical, keys
 
 
 def test_an_error_offers_nothing() -> None:
@@ -55,7 +55,7 @@ def test_the_same_answer_is_read_once() -> None:
 
 
 def test_releases_may_offer_the_same() -> None:
-    assert release_of(ranges("0.10.0")).startswith("Kafka 0.10.0")
+    assert release_of(ranges_of("0.10.0")).startswith("Kafka 0.10.0")
     assert release_of({}) == ""
     assert release_of({API_VERSIONS: (0, 99)}) == ""
-    assert Offer(ranges("4.3"), True).release == "Kafka 4.3"
+    assert OfferedVersions(ranges_of("4.3"), True).release == "Kafka 4.3"

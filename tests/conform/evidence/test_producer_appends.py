@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conform.evidence.producer_appends import RETAINED, Append, Runs
+from conform.evidence.producer_appends import RETAINED_BATCHES, Append, AppendHistory
 from dissector.protocol.messages import Message
 from dissector.protocol.records import RecordBatch
 
@@ -21,59 +21,59 @@ def append(offset: int, sequence: int, producer: int = 7, epoch: int = 0, error:
     return Append(REQUEST, "", PLACE, batch, error, offset)
 
 
-def taken(*appends: Append) -> Runs:
-    runs = Runs()
+def taken(*appends: Append) -> AppendHistory:
+    runs = AppendHistory()
     for each in appends:
-        runs.take(each)
+        runs.record(each)
     return runs
 
 
 def test_nothing_is_known_of_the_first() -> None:
-    assert Runs().known(append(10, 0)) is None
-    assert taken(append(10, 0, producer=8)).known(append(12, 0)) is None
+    assert AppendHistory().producer_of(append(10, 0)) is None
+    assert taken(append(10, 0, producer=8)).producer_of(append(12, 0)) is None
 
 
 def test_what_follows_directly_is_known() -> None:
     runs = taken(append(10, 0), append(12, 50, producer=8))
-    known = runs.known(append(14, 2))
+    known = runs.producer_of(append(14, 2))
     assert known is not None
-    assert (known.epoch, known.last) == (0, 1)
+    assert (known.epoch, known.last_sequence) == (0, 1)
 
 
 def test_a_gap_begins_a_new_run() -> None:
     runs = taken(append(10, 0), append(20, 50, producer=8))
-    assert runs.known(append(22, 2)) is None
-    assert runs.known(append(22, 52, producer=8)) is not None
+    assert runs.producer_of(append(22, 2)) is None
+    assert runs.producer_of(append(22, 52, producer=8)) is not None
 
 
 def test_a_batch_that_is_sent_again_changes_nothing() -> None:
     runs = taken(append(10, 0), append(12, 2), append(10, 0))
-    known = runs.known(append(14, 4))
+    known = runs.producer_of(append(14, 4))
     assert known is not None
-    assert known.last == 3
+    assert known.last_sequence == 3
 
 
 def test_a_log_that_went_back_begins_a_new_run() -> None:
     runs = taken(append(10, 0), append(12, 2), append(11, 8))
-    assert runs.known(append(14, 4)) is None
-    assert runs[PLACE].end == 13
+    assert runs.producer_of(append(14, 4)) is None
+    assert runs[PLACE].end_offset == 13
 
 
 def test_other_places_have_other_runs() -> None:
     runs = taken(append(10, 0))
-    assert runs.known(append(12, 2)._replace(place=("10.0.0.3:9092", "orders", 0))) is None
+    assert runs.producer_of(append(12, 2)._replace(place=("10.0.0.3:9092", "orders", 0))) is None
 
 
 def test_few_batches_are_remembered() -> None:
     runs = taken(*(append(2 * at, 2 * at) for at in range(9)))
-    known = runs.known(append(18, 18))
+    known = runs.producer_of(append(18, 18))
     assert known is not None
-    assert list(known.recent) == [(2 * at, 2 * at) for at in range(9 - RETAINED, 9)]
+    assert list(known.recent) == [(2 * at, 2 * at) for at in range(9 - RETAINED_BATCHES, 9)]
 
 
 def test_a_new_epoch_forgets_the_batches_before() -> None:
     runs = taken(append(10, 4), append(12, 0, epoch=1))
-    known = runs.known(append(14, 2, epoch=1))
+    known = runs.producer_of(append(14, 2, epoch=1))
     assert known is not None
     assert list(known.recent) == [(0, 12)]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
 from conform.registry.rank import Severity
 from conform.registry.rule import REGISTRY, Rule, Side
 from conform.registry.verdict import Finding, Verdict
@@ -27,8 +27,8 @@ def _metadata() -> Scene:
 
 
 def test_the_message_is_that_of_the_side() -> None:
-    def call(turn: Turn, say: Say) -> None:
-        say.broken(Side.BROKER, "odd", path="cluster_id")
+    def call(turn: Observation, say: Reporter) -> None:
+        say.report_violation(Side.BROKER, "odd", path="cluster_id")
 
     finding = _finding(_metadata(), call)
     assert (finding.message, finding.packet, finding.path) == ("response", 6, "cluster_id")
@@ -37,9 +37,14 @@ def test_the_message_is_that_of_the_side() -> None:
 
 
 def test_all_can_be_said_otherwise() -> None:
-    def call(turn: Turn, say: Say) -> None:
-        say.broken(
-            Side.BROKER, "odd", message=turn.request, span=(1, 2), severity=Severity.NOTE, of=turn
+    def call(turn: Observation, say: Reporter) -> None:
+        say.report_violation(
+            Side.BROKER,
+            "odd",
+            message=turn.request,
+            span=(1, 2),
+            severity=Severity.NOTE,
+            retained=turn,
         )
 
     finding = _finding(_metadata(), call)
@@ -47,19 +52,19 @@ def test_all_can_be_said_otherwise() -> None:
 
 
 def test_cases_are_counted() -> None:
-    def call(turn: Turn, say: Say) -> None:
-        say.judged()
-        say.unjudged("why")
-        say.unjudged("why")
+    def call(turn: Observation, say: Reporter) -> None:
+        say.count_judged()
+        say.count_unjudged("why")
+        say.count_unjudged("why")
 
     tally = _said(_metadata(), call).tallies["F99"]
     assert (tally.judged, tally.broken, tally.unjudged) == (1, 0, {"why": 2})
 
 
 def test_secrets_are_masked() -> None:
-    def call(turn: Turn, say: Say) -> None:
-        found = f"the token is '{turn.asked.auth_bytes.decode()}'"
-        say.broken(Side.CLIENT, found, path="auth_bytes")
+    def call(turn: Observation, say: Reporter) -> None:
+        found = f"the token is '{turn.request_body.auth_bytes.decode()}'"
+        say.report_violation(Side.CLIENT, found, path="auth_bytes")
 
     talk = Scene().talk().asks(AUTHENTICATE, 2, 1, auth_bytes=b"made-up secret")
     verdict = _said(talk.tells(AUTHENTICATE, 2, 1).scene, call)
@@ -69,8 +74,8 @@ def test_secrets_are_masked() -> None:
 
 
 def test_what_is_no_secret_is_not_masked() -> None:
-    def call(turn: Turn, say: Say) -> None:
-        say.broken(Side.CLIENT, "the name is 'orders'", path="topics[0].name")
+    def call(turn: Observation, say: Reporter) -> None:
+        say.report_violation(Side.CLIENT, "the name is 'orders'", path="topics[0].name")
 
     assert _finding(_metadata(), call).found == "the name is 'orders'"
     assert "F99" not in REGISTRY

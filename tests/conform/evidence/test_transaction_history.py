@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from conform.evidence.observation import Turn
-from conform.evidence.reporter import Say
-from conform.evidence.transaction_history import Added, Coordinated, Produced, Transaction, ending
+from conform.evidence.observation import Observation
+from conform.evidence.reporter import Reporter
+from conform.evidence.transaction_history import (
+    AddedPartitions,
+    ProducedPartitions,
+    Transaction,
+    TransactionHistory,
+    ending_session,
+)
 from conform.registry.rank import Severity
 from conform.registry.rule import Rule
 from tests.conform.rules.data.test_transactions import Till
@@ -14,13 +20,13 @@ def known(till: Till) -> list[tuple[Transaction | None, bool]]:
     """Return for each EndTxn what is known of the transaction, and whether anything was added."""
     found: list[tuple[Transaction | None, bool]] = []
 
-    def look(turn: Turn, say: Say) -> None:
-        added = turn.world.state(Added)
-        added.take(turn)
-        open_one = turn.talk.state(Coordinated).at(turn)
-        assert turn.talk.state(Coordinated).at(turn) is open_one
+    def look(turn: Observation, say: Reporter) -> None:
+        added = turn.capture_state.state(AddedPartitions)
+        added.record(turn)
+        open_one = turn.connection.state(TransactionHistory).at(turn)
+        assert turn.connection.state(TransactionHistory).at(turn) is open_one
         if turn.exchange.api == "EndTxn":
-            has_any = (ending(turn), None) in added
+            has_any = (ending_session(turn), None) in added
             found.append((open_one, has_any))
 
     till.scene.judge([Rule("Z01", "", Severity.NOTE, "", "", "", "exchange", (), look)])
@@ -30,7 +36,7 @@ def known(till: Till) -> list[tuple[Transaction | None, bool]]:
 def test_a_transaction_is_known_from_its_beginning() -> None:
     assert known(Till().init().adds(0).ends().ends(committed=False)) == [
         (Transaction(is_begun=True), True),
-        (Transaction(ended=True), True),
+        (Transaction(is_committed=True), True),
     ]
 
 
@@ -52,9 +58,9 @@ def test_what_is_lost_is_not_known() -> None:
 def test_what_was_produced_is_told_by_partition() -> None:
     seen: list[dict[object, object]] = []
 
-    def look(turn: Turn, say: Say) -> None:
-        produced = turn.world.state(Produced)
-        produced.take(turn)
+    def look(turn: Observation, say: Reporter) -> None:
+        produced = turn.capture_state.state(ProducedPartitions)
+        produced.record(turn)
         seen.append({who: set(places) for who, places in produced.items()})
 
     till = Till().init().writes(2).writes(1, version=12)

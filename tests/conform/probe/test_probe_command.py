@@ -10,7 +10,7 @@ import pytest
 
 from conform.cli import conform
 from conform.probe.probe_command import release_lines
-from conform.registry.kafka_releases import best_match, ranges
+from conform.registry.kafka_releases import best_match, ranges_of
 from dissector.cli.app import main
 from replay.mock.librdkafka_mock import Mock
 
@@ -90,6 +90,6 @@ def test_live_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str])
 
 
 def test_an_exact_match_says_so() -> None:
-    lines = list(release_lines(best_match(ranges("4.3")), "text"))
+    lines = list(release_lines(best_match(ranges_of("4.3")), "text"))
     assert lines[1] == "The versions that it offers are those of Kafka 4.3"
-    assert list(release_lines(best_match(ranges("4.3")), "junit")) == []
+    assert list(release_lines(best_match(ranges_of("4.3")), "junit")) == []

@@ -11,7 +11,7 @@ from conform.probe.probe_target import NotJudged, Target, error_names
 from dissector.errors import ReplayError, UsageError
 from dissector.protocol.messages import Message
 from replay.client.auth import Security
-from replay.client.cluster import Coordinated
+from replay.client.cluster import CoordinatorType
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, alone, offers, scripted
 
 NOT_COORDINATOR, UNKNOWN_TOPIC = 16, 3
@@ -90,8 +90,8 @@ def test_a_connection_that_was_closed_is_opened_again() -> None:
 
 def test_coordinators_are_found_once() -> None:
     async def do(target: Target) -> None:
-        assert await target.coordinator(Coordinated.GROUP, "g") == 1
-        assert await target.coordinator(Coordinated.GROUP, "g") == 1
+        assert await target.coordinator(CoordinatorType.GROUP, "g") == 1
+        assert await target.coordinator(CoordinatorType.GROUP, "g") == 1
 
     with_target({}, do)
 
@@ -99,7 +99,7 @@ def test_coordinators_are_found_once() -> None:
 def test_a_coordinator_that_nobody_names_leaves_things_unjudged() -> None:
     async def do(target: Target) -> None:
         with pytest.raises(NotJudged, match="INVALID_REQUEST"):
-            await target.coordinator(Coordinated.GROUP, "g")
+            await target.coordinator(CoordinatorType.GROUP, "g")
 
     refused = {"coordinators": [{"key": "g", "error_code": 42}]}
     with_target({"FindCoordinator": lambda _: refused}, do)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conform.registry.kafka_release_table import RELEASES
-from conform.registry.kafka_releases import best_match, differences, ranges
+from conform.registry.kafka_releases import best_match, differences, ranges_of
 from dissector import dissect
 
 CAPTURES = Path(__file__).parents[3] / "captures"
@@ -15,18 +15,18 @@ CAPTURES = Path(__file__).parents[3] / "captures"
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_each_release_is_its_own_best_match(release: str) -> None:
-    match = best_match(ranges(release))
+    match = best_match(ranges_of(release))
     assert release in match.releases
-    assert match.exact
+    assert match.is_exact
     assert match.differences == ()
 
 
 def test_ranges_hold_until_they_change() -> None:
-    assert ranges("0.8.0") == {0: (0, 0), 1: (0, 0), 2: (0, 0), 3: (0, 0)}
-    assert ranges("3.9")[1] == (0, 17)
-    assert ranges("4.0")[1] == (4, 17)
-    assert 4 in ranges("3.9")
-    assert 4 not in ranges("4.0")
+    assert ranges_of("0.8.0") == {0: (0, 0), 1: (0, 0), 2: (0, 0), 3: (0, 0)}
+    assert ranges_of("3.9")[1] == (0, 17)
+    assert ranges_of("4.0")[1] == (4, 17)
+    assert 4 in ranges_of("3.9")
+    assert 4 not in ranges_of("4.0")
 
 
 def _recorded(name: str) -> dict[int, tuple[int, int]]:
@@ -50,28 +50,28 @@ def _recorded(name: str) -> dict[int, tuple[int, int]]:
 def test_recorded_brokers_are_known(capture: str, release: str) -> None:
     match = best_match(_recorded(capture))
     assert match.releases == (release,)
-    assert match.exact
+    assert match.is_exact
 
 
 def test_a_range_of_ones_own_is_told() -> None:
-    offered = {**ranges("4.3"), 0: (3, 13)}
+    offered = {**ranges_of("4.3"), 0: (3, 13)}
     match = best_match(offered)
     assert match.releases == ("4.3",)
-    assert not match.exact
+    assert not match.is_exact
     assert [str(each) for each in match.differences] == ["Produce: offers v3-13, the release v0-13"]
 
 
 def test_a_broker_that_offers_little_is_most_like_what_it_copies() -> None:
-    offered = {key: bounds for key, bounds in ranges("2.4").items() if key in (0, 1, 2, 3, 18)}
+    offered = {key: bounds for key, bounds in ranges_of("2.4").items() if key in (0, 1, 2, 3, 18)}
     match = best_match(offered)
     assert "2.4" in match.releases
     assert {each.offered for each in match.differences} == {None}
 
 
 def test_settings_explain_apis_and_never_ranges() -> None:
-    offered = dict(ranges("4.3"))
+    offered = dict(ranges_of("4.3"))
     del offered[76]
     (gone,) = differences(offered, "4.3")
-    assert gone.by_setting
-    (other,) = differences({**ranges("4.3"), 76: (0, 3)}, "4.3")
-    assert not other.by_setting
+    assert gone.is_by_setting
+    (other,) = differences({**ranges_of("4.3"), 76: (0, 3)}, "4.3")
+    assert not other.is_by_setting

@@ -7,7 +7,7 @@ import pytest
 from conform.registry import verdict as verdicts
 from conform.registry.rank import Severity
 from conform.registry.rule import Side
-from conform.registry.verdict import SHOWN, Verdict, finding_key
+from conform.registry.verdict import MAX_FINDINGS_PER_KIND, Verdict, finding_key
 from tests.conform.verdicts import F03, F15, V03, add, finding, verdict
 
 
@@ -26,15 +26,17 @@ def test_keys_leave_out_what_varies() -> None:
 
 def test_only_the_first_are_kept_in_full() -> None:
     out = Verdict([F15])
-    for number in range(SHOWN + 4):
+    for number in range(MAX_FINDINGS_PER_KIND + 4):
         add(out, finding(F15, Side.CLIENT, f"request {number}", Severity.NOTE))
     (kind,) = out
-    assert kind.count == SHOWN + 4
-    assert [each.found for each in kind.findings] == [f"request {n}" for n in range(SHOWN)]
+    assert kind.count == MAX_FINDINGS_PER_KIND + 4
+    assert [each.found for each in kind.findings] == [
+        f"request {n}" for n in range(MAX_FINDINGS_PER_KIND)
+    ]
 
 
 def test_kinds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "MOST_KINDS", 2)
+    monkeypatch.setattr(verdicts, "MAX_KINDS", 2)
     out = Verdict([V03])
     for letter in "abca":
         add(out, finding(V03, Side.CLIENT, f"letter {letter}", Severity.ERROR))

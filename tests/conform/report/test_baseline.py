@@ -9,7 +9,7 @@ import pytest
 from conform.registry.rank import Severity
 from conform.registry.rule import Side
 from conform.registry.verdict import Verdict, finding_key
-from conform.report.baseline import apply, baseline_lines, line_of, read_baseline
+from conform.report.baseline import apply_baseline, baseline_line, baseline_lines, read_baseline
 from dissector.errors import UsageError
 from tests.conform.verdicts import F03, finding, verdict
 
@@ -18,22 +18,22 @@ def test_what_is_written_is_known_again(tmp_path: Path) -> None:
     file = tmp_path / "known"
     file.write_text("\n".join(baseline_lines(verdict())) + "\n\n")
     again = verdict()
-    assert apply(again, read_baseline(file)) == set()
+    assert apply_baseline(again, read_baseline(file)) == set()
     assert all(kind.known for kind in again)
     assert again.count(Severity.ERROR) == 0
 
 
 def test_lines_outlive_numbers_and_versions() -> None:
     kind = list(verdict())[1]
-    assert line_of(kind) == "V03|client|shop|Metadata|client_software_name|the name is #"
+    assert baseline_line(kind) == "V03|client|shop|Metadata|client_software_name|the name is #"
 
 
 def test_what_was_found_no_more_is_told() -> None:
     some = verdict()
-    lines = {line_of(kind) for kind in some}
+    lines = {baseline_line(kind) for kind in some}
     gone = "X01|broker||Fetch||gone"
     known = {min(lines), gone}
-    assert apply(some, known) == {gone}
+    assert apply_baseline(some, known) == {gone}
     assert [kind.known for kind in some] == [True, False]
 
 
@@ -56,9 +56,9 @@ def test_another_version_of_the_api_is_not_known() -> None:
             kind.findings.append(told)
     lines = set(baseline_lines(first))
     assert "F03|client||Fetch v1||version # is asked" in lines
-    assert apply(first, lines) <= lines
+    assert apply_baseline(first, lines) <= lines
     assert not first.fails
-    apply(later, lines)
+    apply_baseline(later, lines)
     assert later.fails
 
 

@@ -6,17 +6,17 @@ import pytest
 
 from conform.cli import FORMATS
 from conform.registry.verdict import Verdict
-from conform.report.report_formats import FORMS
+from conform.report.report_formats import FORMATTERS
 from tests.conform.verdicts import verdict
 
 
 def test_the_command_offers_them_all() -> None:
-    assert tuple(FORMS) == FORMATS
+    assert tuple(FORMATTERS) == FORMATS
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATTERS)
 @pytest.mark.parametrize("it", [verdict(), Verdict([])], ids=["much", "nothing"])
 def test_lines_are_lines(form: str, it: Verdict) -> None:
-    lines = list(FORMS[form](it, "a\x1b.pcap"))
+    lines = list(FORMATTERS[form](it, "a\x1b.pcap"))
     assert lines
     assert not any("\x1b" in line or "\n" in line.strip() for line in lines if form != "html")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from conform.registry.rank import Severity
 from conform.registry.rule import Side
-from conform.report.verdict_text import place_text, rule_lines, summary_line, text_lines, who_text
+from conform.report.verdict_text import (
+    location_text,
+    rule_lines,
+    side_text,
+    summary_line,
+    text_lines,
+)
 from tests.conform.verdicts import F03, finding, verdict
 
 
@@ -50,7 +56,7 @@ def test_what_was_too_much_to_be_told_apart_is_said() -> None:
 def test_a_place_may_be_less() -> None:
     first = next(iter(verdict())).first
     bare = type(first)(first.rule, first.severity, first.side, "x", connection=3)
-    assert place_text(bare) == "connection 3"
+    assert location_text(bare) == "connection 3"
 
 
 def test_a_rule_is_explained() -> None:
@@ -63,6 +69,6 @@ def test_a_rule_is_explained() -> None:
 def test_a_client_is_named_by_its_id() -> None:
     values = {"software": "shop 1.2", "client_id": "billing\x1b1"}
     of_client = finding(F03, Side.CLIENT, "x", Severity.ERROR, **values)
-    assert who_text(of_client) == 'client shop 1.2 "billing\\x1b1" 10.0.0.1:50000'
+    assert side_text(of_client) == 'client shop 1.2 "billing\\x1b1" 10.0.0.1:50000'
     of_broker = finding(F03, Side.BROKER, "x", Severity.ERROR, **values)
-    assert who_text(of_broker) == "broker shop 1.2 [fd00::1]:9092"
+    assert side_text(of_broker) == "broker shop 1.2 [fd00::1]:9092"

@@ -233,7 +233,7 @@ def test_only_the_command_that_is_named_is_loaded() -> None:
 
 
 def test_entry_points_are_commands_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = EntryPoint("shout", f"{__name__}:shout", app.PLUGINS)
+    here = EntryPoint("shout", f"{__name__}:shout", app.ENTRY_POINT_GROUP)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints([here]))
     assert run("shout", "hello") == (1, "HELLO\n", "")
     assert "shout" in run("--help").out
@@ -253,7 +253,7 @@ def test_a_mistake_of_ours_is_one_line_too(
 
     monkeypatch.setattr("dissector.cli.options.Capture", mistake)
     done = run("pairs", shop)
-    assert (done.status, done.out, done.err.count("\n")) == (app.BUG, "", 1)
+    assert (done.status, done.out, done.err.count("\n")) == (app.EXIT_BUG, "", 1)
     assert "ZeroDivisionError in test_app.py line " in done.err
 
 

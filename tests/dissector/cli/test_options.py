@@ -8,7 +8,7 @@ from weakref import ref
 import polars
 import pytest
 
-from dissector.cli.options import one_of, source
+from dissector.cli.options import check_choice, source
 from dissector.engine.exchanges import exchange_facts
 from dissector.engine.reading.capture import Window
 from dissector.errors import FilterError, UsageError
@@ -85,9 +85,9 @@ def watched(read: Callable[..., Iterator[Window]], held: list[bool]) -> Any:
 
 
 def test_one_of() -> None:
-    assert one_of("b", ("a", "b"), "-T") == "b"
+    assert check_choice("b", ("a", "b"), "-T") == "b"
     with pytest.raises(UsageError, match="-T takes a, b, not 'c'"):
-        one_of("c", ("a", "b"), "-T")
+        check_choice("c", ("a", "b"), "-T")
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 
 from dissector.cli.output import (
     OutputClosed,
-    begun,
     check_parquet,
-    opened,
+    open_text,
+    prefetch_first,
     terminal_width,
     write_frames,
     write_lines,
@@ -42,10 +42,10 @@ def test_the_first_item_is_taken_at_once() -> None:
             taken.append(number)
             yield number
 
-    rest = begun(items())
+    rest = prefetch_first(items())
     assert taken == [0]
     assert list(rest) == [0, 1, 2]
-    assert list(begun([])) == []
+    assert list(prefetch_first([])) == []
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_closed_pipe_is_no_error_of_the_file(capsys: pytest.CaptureFixture[str
 
     with pytest.raises(OutputClosed):
         write_lines(lines(), None)
-    with pytest.raises(OutputClosed), opened(None):
+    with pytest.raises(OutputClosed), open_text(None):
         raise BrokenPipeError
 
 

@@ -32,18 +32,18 @@ def written(folder: Path) -> dict[str, bytes]:
 def test_each_side_has_its_file(tmp_path: Path) -> None:
     with StreamFiles(tmp_path, show_secrets=False) as files:
         for connection, side, data in [(0, 0, b"ab"), (0, 1, b"x"), (3, 1, b"y"), (0, 0, b"cd")]:
-            files.take(connection, side, data, len(data))
-        files.take(3, 0, b"", 0)
+            files.write(connection, side, data, len(data))
+        files.write(3, 0, b"", 0)
         files.close(keep={0, 3})
     assert written(tmp_path) == {"0-a.bin": b"abcd", "0-b.bin": b"x", "3-b.bin": b"y"}
 
 
 def test_gaps_are_left_out(tmp_path: Path) -> None:
     with StreamFiles(tmp_path, show_secrets=False) as files:
-        files.take(0, 0, b"ab", 2)
-        files.take(0, 0, None, 1000)
-        files.take(0, 0, b"cd", 2)
-        files.take(0, 1, None, 5)
+        files.write(0, 0, b"ab", 2)
+        files.write(0, 0, None, 1000)
+        files.write(0, 0, b"cd", 2)
+        files.write(0, 1, None, 5)
         files.close(keep={0})
     assert written(tmp_path) == {"0-a.bin": b"abcd"}
 
@@ -51,7 +51,7 @@ def test_gaps_are_left_out(tmp_path: Path) -> None:
 def test_old_files_are_overwritten(tmp_path: Path) -> None:
     (tmp_path / "0-a.bin").write_bytes(b"from another capture")
     with StreamFiles(tmp_path, show_secrets=False) as files:
-        files.take(0, 0, b"new", 3)
+        files.write(0, 0, b"new", 3)
         files.close(keep={0})
     assert written(tmp_path) == {"0-a.bin": b"new"}
 
@@ -61,16 +61,16 @@ def test_only_so_many_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with StreamFiles(tmp_path, show_secrets=False) as files:
         for turn in range(3):
             for connection in range(10):
-                files.take(connection, 0, b"%d" % turn, 1)
-            assert len(files._open) == 3
+                files.write(connection, 0, b"%d" % turn, 1)
+            assert len(files._open_files) == 3
         files.close(keep=set(range(10)))
     assert written(tmp_path) == {f"{connection}-a.bin": b"012" for connection in range(10)}
 
 
 def test_secrets_are_blanked(tmp_path: Path) -> None:
     with StreamFiles(tmp_path, show_secrets=False) as files:
-        files.take(0, 0, b"before" + LOGIN + b"after", len(LOGIN) + 11)
-        files.hide(exchange(decode_request(LOGIN[4:]), 6))
+        files.write(0, 0, b"before" + LOGIN + b"after", len(LOGIN) + 11)
+        files.add_secrets(exchange(decode_request(LOGIN[4:]), 6))
         files.close(keep={0})
     (data,) = written(tmp_path).values()
     at = LOGIN.index(b"\x0copen")
@@ -79,7 +79,7 @@ def test_secrets_are_blanked(tmp_path: Path) -> None:
 
 def test_bytes_of_another_protocol_are_kept(tmp_path: Path) -> None:
     with StreamFiles(tmp_path, show_secrets=False) as files:
-        files.take(0, 0, b"GET / HTTP/1.1", 14)
+        files.write(0, 0, b"GET / HTTP/1.1", 14)
         files.close(keep={0})
     assert written(tmp_path) == {"0-a.bin": b"GET / HTTP/1.1"}
 
@@ -87,11 +87,11 @@ def test_bytes_of_another_protocol_are_kept(tmp_path: Path) -> None:
 def test_secrets_behind_and_across_gaps_are_blanked(tmp_path: Path) -> None:
     at = LOGIN.index(b"sesame")
     with StreamFiles(tmp_path, show_secrets=False) as files:
-        files.take(0, 0, None, 100)
-        files.take(0, 0, LOGIN[: at + 2], at + 2)
-        files.take(0, 0, None, 2)
-        files.take(0, 0, LOGIN[at + 4 :] + b"after", len(LOGIN) - at - 4 + 5)
-        files.hide(exchange(decode_request(LOGIN[4:]), 100))
+        files.write(0, 0, None, 100)
+        files.write(0, 0, LOGIN[: at + 2], at + 2)
+        files.write(0, 0, None, 2)
+        files.write(0, 0, LOGIN[at + 4 :] + b"after", len(LOGIN) - at - 4 + 5)
+        files.add_secrets(exchange(decode_request(LOGIN[4:]), 100))
         files.close(keep={0})
     (data,) = written(tmp_path).values()
     assert data == LOGIN[: at - 6] + b"*" * 10 + LOGIN[at + 6 :] + b"*" * 5
@@ -100,16 +100,16 @@ def test_secrets_behind_and_across_gaps_are_blanked(tmp_path: Path) -> None:
 def test_a_raw_token_is_blanked_whole(tmp_path: Path) -> None:
     token = Message("request", b"\0alice\0secret", 13)
     with StreamFiles(tmp_path, show_secrets=False) as files:
-        files.take(0, 1, b"\0\0\0\x0d\0alice\0secretnext", 21)
-        files.hide(exchange(token, 0, side=1, token=True))
+        files.write(0, 1, b"\0\0\0\x0d\0alice\0secretnext", 21)
+        files.add_secrets(exchange(token, 0, side=1, token=True))
         files.close(keep={0})
     assert written(tmp_path) == {"0-b.bin": b"\0\0\0\x0d" + b"*" * 17}
 
 
 def test_secrets_are_left_where_they_are_wanted(tmp_path: Path) -> None:
     with StreamFiles(tmp_path, show_secrets=True) as files:
-        files.take(0, 0, LOGIN, len(LOGIN))
-        files.hide(exchange(decode_request(LOGIN[4:]), 0))
+        files.write(0, 0, LOGIN, len(LOGIN))
+        files.add_secrets(exchange(decode_request(LOGIN[4:]), 0))
         files.close(keep={0})
     assert written(tmp_path) == {"0-a.bin": LOGIN}
 
@@ -117,15 +117,15 @@ def test_secrets_are_left_where_they_are_wanted(tmp_path: Path) -> None:
 def test_connections_that_are_not_wanted_leave_no_file(tmp_path: Path) -> None:
     with StreamFiles(tmp_path, show_secrets=False) as files:
         for connection in (0, 1):
-            files.take(connection, 0, LOGIN, len(LOGIN))
-        files.hide(exchange(decode_request(LOGIN[4:]), 0))
+            files.write(connection, 0, LOGIN, len(LOGIN))
+        files.add_secrets(exchange(decode_request(LOGIN[4:]), 0))
         files.close(keep={1})
     assert list(written(tmp_path)) == ["1-a.bin"]
 
 
 def test_nothing_stays_of_work_that_was_broken_off(tmp_path: Path) -> None:
     with suppress(KeyboardInterrupt), StreamFiles(tmp_path, show_secrets=False) as files:
-        files.take(0, 0, LOGIN, len(LOGIN))
+        files.write(0, 0, LOGIN, len(LOGIN))
         assert (tmp_path / "0-a.bin").exists()
         raise KeyboardInterrupt
     assert written(tmp_path) == {}

@@ -10,7 +10,7 @@ import pytest
 from dissector import CaptureError, Message, open_capture
 from dissector.engine.exchanges.exchange import COLUMNS, Exchange
 from dissector.engine.tables.exchange_table import STATUS
-from dissector.protocol.embedded.fields import embedded
+from dissector.protocol.embedded.fields import read_embedded
 from dissector.protocol.spans import spans
 
 SHARED = Path(__file__).parents[3] / "../shared/captures"
@@ -155,7 +155,7 @@ def is_known(name: str, api: str | None, problem: str) -> bool:
 
 
 def check_message(message: Message, exchange: Exchange) -> None:
-    found = embedded(message, exchange.request if message.kind == "response" else None)
+    found = read_embedded(message, exchange.request if message.kind == "response" else None)
     assert all(isinstance(each.path, str) for each in found)
     if message.body is None or message.problems or message.schema is None:
         return

@@ -117,7 +117,7 @@ def test_declarations_agree_with_the_facts(shared: Path) -> None:
         assert api_name(message["api_key"]) == message["name"]
         assert schema.versions == Versions.of(message["versions"])
         for version in schema.versions:
-            got = [(p, f.type, version in f.null, f.tag) for p, f in schema.lines(version)]
+            got = [(p, f.type, version in f.null, f.tag) for p, f in schema.iter_fields(version)]
             assert got == _expected(message, version), (
                 f"{message['name']} {message['kind']} v{version}"
             )
@@ -130,7 +130,7 @@ def test_defaults_and_marks_agree_with_the_facts(shared: Path) -> None:
     """What else is declared: defaults, map keys, what may be dropped."""
     for message in corrected_facts(shared):
         schema = api(message["api_key"]).schema(message["kind"])
-        declared = {path: f for v in schema.versions for path, f in schema.lines(v)}
+        declared = {path: f for v in schema.versions for path, f in schema.iter_fields(v)}
         for fact in message["fields"]:
             field = declared[fact["path"]]
             assert field.key == fact.get("map_key", False)

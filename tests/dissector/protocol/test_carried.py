@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import all_apis, api
-from dissector.protocol.carried import carried, may_be_cut, record_problems
+from dissector.protocol.carried import may_be_cut, record_problems, records_fields
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.records import Record, new_batch, new_message_set
 from dissector.protocol.records.batch import with_crc
@@ -104,7 +104,7 @@ def test_carried(
 ) -> None:
     message = make(version, FIRST + SECOND, None, OLD, b"")
     assert message.problems == []
-    found = list(carried(message))
+    found = list(records_fields(message))
     assert [f.path for f in found] == [f"{path}[{at}].records" for at in (0, 2, 3)]
     assert [f.partition for f in found] == [5, 7, 8]
     assert [f.data for f in found] == [FIRST + SECOND, OLD, b""]
@@ -119,8 +119,8 @@ def test_the_path_leads_to_the_records(
     make: Any, version: int, path: str, topic: str | None, topic_id: UUID | None
 ) -> None:
     message = make(version, None, FIRST)
-    (found,) = carried(message)
-    assert (found.topic_at, found.partition_at) == (0, 1)
+    (found,) = records_fields(message)
+    assert (found.topic_index, found.partition_index) == (0, 1)
     assert message.body[found.topics][0][found.partitions][1].records == FIRST
 
 
@@ -193,7 +193,7 @@ def test_a_batch_that_is_cut() -> None:
     ],
 )
 def test_messages_that_carry_nothing(message: Message) -> None:
-    assert list(carried(message)) == []
+    assert list(records_fields(message)) == []
     assert record_problems(message) == []
 
 
@@ -205,7 +205,7 @@ def test_every_records_field_is_known_but_that_of_a_snapshot() -> None:
         for found in all_apis()
         for kind in kinds
         for version in found.schema(kind).versions
-        if any(field.type == "records" for _, field in found.schema(kind).lines(version))
+        if any(field.type == "records" for _, field in found.schema(kind).iter_fields(version))
     }
     assert fields == {
         ("Produce", "request"),

@@ -21,7 +21,7 @@ DATA = b"\2g\0\0\0\7\2m\0\0"
 @pytest.fixture(params=["interpreted", "compiled"])
 def codec(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Codec:
     """A codec that no other test used."""
-    monkeypatch.setattr(module, "WARM", 0 if request.param == "compiled" else 10**9)
+    monkeypatch.setattr(module, "COMPILE_AFTER", 0 if request.param == "compiled" else 10**9)
     found = api(12)
     assert found is not None
     fresh = found.request.codec(4)
@@ -85,15 +85,15 @@ def test_few_messages_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found is not None
     fresh = found.request.codec(4)
     codec = Codec(fresh.subcon)
-    for _ in range(module.WARM):
+    for _ in range(module.COMPILE_AFTER):
         assert codec.parse(DATA) == BODY
     assert made == []
-    for _ in range(module.WARM):
+    for _ in range(module.COMPILE_AFTER):
         assert codec.parse_stream(io.BytesIO(DATA)) == BODY
     assert made == ["reader"]
-    for _ in range(module.WARM):
+    for _ in range(module.COMPILE_AFTER):
         assert codec.build(BODY) == DATA
     assert made == ["reader"]
-    for _ in range(module.WARM):
+    for _ in range(module.COMPILE_AFTER):
         assert codec.build(BODY) == DATA
     assert made == ["reader", "writer"]

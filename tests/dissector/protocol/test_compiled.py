@@ -10,7 +10,7 @@ import pytest
 from construct import Container
 
 from dissector.protocol import compiled, wire
-from dissector.protocol.compiled import MISFITS, Misfit, read_tags
+from dissector.protocol.compiled import FALLBACK_ERRORS, EncodeFallback, read_tags
 
 
 @pytest.mark.parametrize("value", [0x80, 0x3FFF, 0x4000, 2**21, 2**28, 2**32 - 1])
@@ -22,19 +22,21 @@ def test_varints(value: int) -> None:
 
 @pytest.mark.parametrize("data", ["ffffffffff", "ffffffff10", "ffff"])
 def test_no_varints(data: str) -> None:
-    with pytest.raises(MISFITS):
+    with pytest.raises(FALLBACK_ERRORS):
         compiled.read_varint(bytes.fromhex(data), 0)
 
 
 @pytest.mark.parametrize("value", [-1, 2**32, None, "1"])
 def test_no_varint_to_write(value: Any) -> None:
-    with pytest.raises(MISFITS):
+    with pytest.raises(FALLBACK_ERRORS):
         compiled.varint_bytes(value)
 
 
-@pytest.mark.parametrize("count", [0, 1, compiled.FEW - 1, compiled.FEW, 100])
+@pytest.mark.parametrize(
+    "count", [0, 1, compiled.MAX_CACHED_COUNT - 1, compiled.MAX_CACHED_COUNT, 100]
+)
 def test_arrays_of_numbers_of_any_length(count: int) -> None:
-    array = wire.Counted(wire.int32, wire.int16)
+    array = wire.CountedArray(wire.int32, wire.int16)
     numbers = list(range(-count, count, 2))
     data = array.build(numbers)
     both = array.compile()
@@ -59,13 +61,13 @@ def test_a_tag_section() -> None:
 )
 def test_no_tag_section(data: str) -> None:
     encoded = bytes.fromhex(data)
-    with pytest.raises(MISFITS):
+    with pytest.raises(FALLBACK_ERRORS):
         read_tags(encoded, 1, encoded[0], Container(), {1: ("rack", lambda _, at: (0, at + 1))})
 
 
 @pytest.mark.parametrize("unknown", [None, [], {"1": b""}, {1: "x"}, {-1: b""}, {2**32: b""}])
 def test_no_tag_section_to_write(unknown: Any) -> None:
-    with pytest.raises(Misfit):
+    with pytest.raises(EncodeFallback):
         compiled.tags_bytes({}, {"unknown_tags": unknown})
 
 
@@ -77,15 +79,15 @@ def test_the_same_uuid_is_made_once() -> None:
 
 def test_odd_values() -> None:
     assert compiled.uuid_bytes(str(UUID(int=5))) == UUID(int=5).bytes
-    assert compiled.no_bytes(memoryview(b"a")) == b"a"
-    assert compiled.no_list((1,)) == (1,)
-    assert compiled.no_text(type("T", (str,), {})("a")) == b"a"
+    assert compiled.plain_bytes(memoryview(b"a")) == b"a"
+    assert compiled.plain_list((1,)) == (1,)
+    assert compiled.text_bytes(type("T", (str,), {})("a")) == b"a"
     assert compiled.boolean(2) == 2
-    for call in (compiled.no_bytes, compiled.no_list, compiled.no_text):
+    for call in (compiled.plain_bytes, compiled.plain_list, compiled.text_bytes):
         assert call(None) is None
-        with pytest.raises(Misfit):
+        with pytest.raises(EncodeFallback):
             call(1.5)
-    with pytest.raises(Misfit):
+    with pytest.raises(EncodeFallback):
         compiled.boolean(1.0)
 
 
@@ -97,7 +99,7 @@ def test_streams() -> None:
     assert stream.tell() == 2
 
     def misfit(*_: Any) -> Any:
-        raise Misfit
+        raise EncodeFallback
 
     assert compiled.parse_by(misfit, stream, lambda again, *_: again.read()) == b"c"
     out = io.BytesIO()

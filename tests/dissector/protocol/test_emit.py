@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dissector.errors import DecodeError, EncodeError
 from dissector.protocol import emit
 from dissector.protocol.apis import all_apis
-from dissector.protocol.compiled import MISFITS
+from dissector.protocol.compiled import FALLBACK_ERRORS
 from dissector.protocol.headers import RequestHeader, ResponseHeader
 from dissector.protocol.records.declared import RECORD
 from dissector.protocol.schema import Schema
@@ -53,7 +53,7 @@ def _read(parse: Any, data: bytes, start: int = 0) -> tuple[str, int] | None:
 def _compiled(read: Any, data: bytes, start: int = 0) -> tuple[str, int] | None:
     try:
         value, end = read(data, start)
-    except MISFITS:
+    except FALLBACK_ERRORS:
         return None
     return repr(value), end
 
@@ -85,7 +85,7 @@ def _agree(message: tuple[str, int], source: Source) -> None:
     name, version = message
     schema, chance = DECLARED[name], source.chance
     interpreted = schema.codec(version).subcon
-    read, write = emit.reader(interpreted), emit.writer(interpreted)
+    read, write = emit.compile_reader(interpreted), emit.compile_writer(interpreted)
     value = source.value(schema, version)
 
     good = interpreted.build(value)
@@ -106,7 +106,7 @@ def _agree(message: tuple[str, int], source: Source) -> None:
         spoilt = _spoilt(value, chance)
         try:
             written = write(spoilt)
-        except MISFITS:
+        except FALLBACK_ERRORS:
             continue
         assert written == interpreted.build(spoilt)
 
@@ -144,8 +144,8 @@ def test_the_interpreted_form_says_what_is_wrong(
         plain.compile().parse(bytes.fromhex(data))
     error = raised.value
     assert (error.path, error.position, error.what) == (path, position, what)
-    with pytest.raises(MISFITS):
-        emit.reader(plain)(bytes.fromhex(data), 0)
+    with pytest.raises(FALLBACK_ERRORS):
+        emit.compile_reader(plain)(bytes.fromhex(data), 0)
 
 
 @pytest.mark.parametrize(("plain", "value", "text"), UNWRITABLE)
@@ -153,8 +153,8 @@ def test_and_what_can_not_be_written(plain: Construct, value: Any, text: str) ->
     with pytest.raises(EncodeError) as raised:
         plain.compile().build(value)
     assert str(raised.value) == text
-    with pytest.raises(MISFITS):
-        emit.writer(plain)(value)
+    with pytest.raises(FALLBACK_ERRORS):
+        emit.compile_writer(plain)(value)
 
 
 def test_numbers_in_a_row_are_one_call() -> None:
@@ -167,7 +167,7 @@ def test_numbers_in_a_row_are_one_call() -> None:
 
 
 def test_what_can_not_be_compiled_stays_interpreted() -> None:
-    for make in (emit.reader, emit.writer):
+    for make in (emit.compile_reader, emit.compile_writer):
         with pytest.raises(NotImplementedError):
             make(RECORD)
     assert f"linkedparsers[{id(RECORD)}](io" in RECORD.compile().source
@@ -177,7 +177,7 @@ def test_defaults_are_everybodys_own() -> None:
     """Those that hold something that can be changed, and those that are copied from one."""
     for default in (Container(a=1), Container(a=[]), Container(a=Container(b=UUID(int=1)))):
         member = Member("x", Fields([]), lambda default=default: default)
-        read = emit.reader(Fields([Member("y", int8)], TaggedFields({0: member})))
+        read = emit.compile_reader(Fields([Member("y", int8)], TaggedFields({0: member})))
         first, second = read(b"\1\0", 0)[0], read(b"\1\0", 0)[0]
         assert repr(first) == repr(second) == repr(Container(y=1, x=default))
         assert first.x is not second.x
@@ -187,6 +187,6 @@ def test_defaults_are_everybodys_own() -> None:
 def test_odd_mappings_are_built_by_the_interpreted_form() -> None:
     odd = OrderedDict(x=1)
     point = Fields([Member("x", int8)])
-    with pytest.raises(MISFITS):
-        emit.writer(point)(odd)
+    with pytest.raises(FALLBACK_ERRORS):
+        emit.compile_writer(point)(odd)
     assert point.compile().build(odd) == b"\1"

@@ -7,8 +7,8 @@ import pytest
 from dissector.engine.facts.fact_kernel import KEYS, VERSIONS
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import all_apis
-from dissector.protocol.fact_program import CLIENT_ID, RECORDS, RECORDS_CUT, FactPrograms
-from dissector.protocol.facts import ERROR, NOTHING, PAIR_ID, PAIR_NAME, TOPIC, TOPIC_ID, role
+from dissector.protocol.fact_program import CLIENT_ID, RECORDS, RECORDS_CUT, FactProgramTable
+from dissector.protocol.facts import ERROR, NO_FACT, PAIR_ID, PAIR_NAME, TOPIC, TOPIC_ID, fact_role
 from dissector.protocol.program import (
     ARRAY32,
     BYTES16,
@@ -23,31 +23,31 @@ from dissector.protocol.program import (
     NUMBER,
     TAG_END,
     TAGS,
-    Step,
+    Instruction,
 )
-from dissector.protocol.schema import Field, split
+from dissector.protocol.schema import Field, split_tagged
 
 KINDS: tuple[Kind, ...] = ("request", "response")
 
 
-def steps(key: int, version: int, kind: Kind) -> list[Step]:
-    table = FactPrograms()
+def steps(key: int, version: int, kind: Kind) -> list[Instruction]:
+    table = FactProgramTable()
     return table.code[table.start(key, version, kind) :]
 
 
 def roles(key: int, version: int, kind: Kind) -> list[int]:
     found = [s[3] for s in steps(key, version, kind) if s[0] <= BYTES_COMPACT]
-    return [each for each in found if each != NOTHING]
+    return [each for each in found if each != NO_FACT]
 
 
 def test_a_program() -> None:
     # Key, version and correlation id at once; client id; transactional id; acks and timeout.
     assert steps(0, 3, "request") == [
         (BYTES16, 0, 8, CLIENT_ID),
-        (BYTES16, 6, 0, NOTHING),
-        (ARRAY32, 8, 6, NOTHING),
+        (BYTES16, 6, 0, NO_FACT),
+        (ARRAY32, 8, 6, NO_FACT),
         (BYTES16, 0, 0, TOPIC),
-        (ARRAY32, 7, 8, NOTHING),
+        (ARRAY32, 7, 8, NO_FACT),
         (BYTES32, 0, 4, RECORDS),
         (NEXT, 0, 0, 0),
         (NEXT, 0, 0, 0),
@@ -61,12 +61,12 @@ def test_neighbours_are_passed_over() -> None:
     # Of one of Metadata: error, index and leader; the replicas.
     assert (FIXED, 10, 0, ERROR) in steps(3, 1, "response")
     # Of one of UpdateMetadata: the replicas in step, and a number behind them.
-    assert (ITEMS32, 4, 4, NOTHING) in steps(6, 1, "request")
+    assert (ITEMS32, 4, 4, NO_FACT) in steps(6, 1, "request")
 
 
 def test_plain_items_are_passed_over_at_once() -> None:
-    assert (ITEMS32, 4, 0, NOTHING) in steps(3, 1, "response")
-    assert (ITEMS_COMPACT, 4, 0, NOTHING) in steps(3, 12, "response")
+    assert (ITEMS32, 4, 0, NO_FACT) in steps(3, 1, "response")
+    assert (ITEMS_COMPACT, 4, 0, NO_FACT) in steps(3, 12, "response")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_roles(key: int, version: int, kind: Kind, expected: list[int]) -> None:
 
 def test_nothing_is_passed_over_up_to_where_a_step_leads() -> None:
     """No program has a jump into the middle of what was put together."""
-    table = FactPrograms()
+    table = FactProgramTable()
     for found in all_apis():
         for kind in KINDS:
             for version in found.schema(kind).versions:
@@ -96,7 +96,7 @@ def test_nothing_is_passed_over_up_to_where_a_step_leads() -> None:
     assert all(table.code[at - 1][0] in (NEXT, TAGS, TAG_END) for at in behind)
     assert all(step[0] != NUMBER for step in table.code)
     assert {step[3] for step in table.code if step[0] <= BYTES_COMPACT} == {
-        *(NOTHING, ERROR, TOPIC, TOPIC_ID, PAIR_NAME, PAIR_ID),
+        *(NO_FACT, ERROR, TOPIC, TOPIC_ID, PAIR_NAME, PAIR_ID),
         *(CLIENT_ID, RECORDS, RECORDS_CUT),
     }
 
@@ -116,9 +116,9 @@ def test_the_halves_of_a_pair_stand_together() -> None:
 
 
 def _check_pairs(fields: tuple[Field, ...], version: int) -> None:
-    plain, tagged = split(fields, version)
+    plain, tagged = split_tagged(fields, version)
     here = plain + tagged
-    halves = [(at, f) for at, f in enumerate(here) if role(f, here) in (PAIR_NAME, PAIR_ID)]
+    halves = [(at, f) for at, f in enumerate(here) if fact_role(f, here) in (PAIR_NAME, PAIR_ID)]
     if halves:
         (first, one), (last, other) = halves
         assert {one.type, other.type} == {"string", "uuid"}

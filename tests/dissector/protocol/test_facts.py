@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import all_apis, api
 from dissector.protocol.error_codes import error_name
-from dissector.protocol.facts import Facts, collect, plan, tells_names
-from dissector.protocol.schema import Field, Schema, split
+from dissector.protocol.facts import Facts, carries_topic_names, collect, extraction_plan
+from dissector.protocol.schema import Field, Schema, split_tagged
 from tests.examples import examples
 from tests.strategies import values
 
@@ -266,7 +266,7 @@ def test_facts(
     assert set(facts.topics) == set(topics)
     assert facts.names == names
     if names:
-        assert tells_names(_schema(key, kind), version)
+        assert carries_topic_names(_schema(key, kind), version)
 
 
 def test_topics_are_in_wire_order() -> None:
@@ -325,20 +325,20 @@ def test_tells_names() -> None:
         for kind in kinds:
             schema = found.schema(kind)
             for version in schema.versions:
-                if tells_names(schema, version):
+                if carries_topic_names(schema, version):
                     told.setdefault((found.name, kind), []).append(version)
     assert told == {message: list(versions) for message, versions in TELLERS.items()}
 
 
 def test_a_plan_is_made_once() -> None:
     schema = _schema(3, "response")
-    assert plan(schema, 12) is plan(schema, 12)
-    assert not plan(_schema(12, "request"), 4)
+    assert extraction_plan(schema, 12) is extraction_plan(schema, 12)
+    assert not extraction_plan(_schema(12, "request"), 4)
 
 
 def _everything(fields: tuple[Field, ...], version: int, body: Any, facts: Facts) -> None:
     """Collect the slow way: look at every field of a body."""
-    plain, tagged = split(fields, version)
+    plain, tagged = split_tagged(fields, version)
     for field in plain + tagged:
         value = body[field.name]
         if field.name.endswith("error_code") and value:

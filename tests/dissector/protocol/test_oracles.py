@@ -27,7 +27,7 @@ from kio.serial import entity_reader, entity_writer
 
 from dissector.protocol.api import Api
 from dissector.protocol.apis import api_name
-from dissector.protocol.schema import Field, split
+from dissector.protocol.schema import Field, split_tagged
 from tests.sources import (
     DRAWN,
     VERSIONS,
@@ -105,7 +105,7 @@ def _kio_child(hint: Any) -> Any:
 def _kio_fitted(fields: tuple[Field, ...], version: int, owner: Any, body: Any) -> dict[str, Any]:
     """Change a body where kio's Python types can't hold what the wire can."""
     out = {}
-    for field in itertools.chain(*split(fields, version)):
+    for field in itertools.chain(*split_tagged(fields, version)):
         known = _kio_field(owner, field.name)
         value = body[field.name]
         if field.fields and value is not None:
@@ -137,7 +137,7 @@ def _kio_scalar(known: dataclasses.Field[Any], value: Any) -> Any:
 def _kio_values(fields: tuple[Field, ...], version: int, entity: Any) -> dict[str, Any]:
     """Return what a kio object holds, as our values."""
     out: dict[str, Any] = {}
-    for field in itertools.chain(*split(fields, version)):
+    for field in itertools.chain(*split_tagged(fields, version)):
         known = _kio_field(type(entity), field.name)
         value = getattr(entity, known.name)
         if field.type == "struct":
@@ -200,7 +200,7 @@ def test_kio_knows_many_versions() -> None:
 
 def _nulls(fields: tuple[Field, ...], version: int, owner: Any, path: str) -> Iterator[str]:
     """Yield the paths of the fields of which only one of us says that they may be null."""
-    for field in itertools.chain(*split(fields, version)):
+    for field in itertools.chain(*split_tagged(fields, version)):
         known = _kio_field(owner, field.name)
         # None is also what kio makes of a uuid of zeros and of a time of -1.
         stands_for_zero = field.type == "uuid" or known.metadata.get("kafka_type") == "datetime_i64"
@@ -247,7 +247,7 @@ KAFKA_PYTHON = [message for message in VERSIONS if _kafka_python_class(message) 
 def _fitted(fields: tuple[Field, ...], version: int, body: Any) -> dict[str, Any]:
     """Return a body whose texts are UTF-8."""
     out = {}
-    for field in itertools.chain(*split(fields, version)):
+    for field in itertools.chain(*split_tagged(fields, version)):
         value = body[field.name]
         if value is None:
             pass
@@ -266,7 +266,7 @@ def _fitted(fields: tuple[Field, ...], version: int, body: Any) -> dict[str, Any
 def _kafka_python_values(fields: tuple[Field, ...], version: int, entity: Any) -> dict[str, Any]:
     """Return what a kafka-python object holds, as our values."""
     out: dict[str, Any] = {}
-    for field in itertools.chain(*split(fields, version)):
+    for field in itertools.chain(*split_tagged(fields, version)):
         name = field.name
         value = getattr(entity, name if name in entity.fields else KAFKA_PYTHON_NAMES[name])
         if field.type == "struct" and value is None and field.tag is not None:

@@ -14,14 +14,14 @@ from dissector.protocol.program import (
     TAG_END,
     TAGS,
     UNKNOWN_TAG,
-    Programs,
-    Writer,
+    ProgramTable,
+    ProgramWriter,
 )
 from dissector.protocol.schema import construct_of
 
 
 def test_a_program() -> None:
-    table = Programs()
+    table = ProgramTable()
     start = table.start(12, 0, "request")
     ops = [code[0] for code in table.code[start:]]
     # Header: key, version, correlation id, client id. Body: group, generation, member.
@@ -34,18 +34,18 @@ def test_the_fewest_bytes_of_items_are_those_of_the_constructs() -> None:
         for schema in (each.request, each.response):
             for version in schema.versions:
                 flexible = version in schema.flexible
-                writer = Writer(Programs(), each.key, "request", version, flexible)
-                for _, field in schema.lines(version):
+                writer = ProgramWriter(ProgramTable(), each.key, "request", version, flexible)
+                for _, field in schema.iter_fields(version):
                     if field.type.startswith("[]"):
                         item = field.fields if field.type == "[]struct" else field.type[2:]
-                        least = construct_of(field, version, flexible).item.least
-                        assert writer.least(item) == least, (each.name, version, field.name)
+                        least = construct_of(field, version, flexible).item.min_bytes
+                        assert writer.min_bytes(item) == least, (each.name, version, field.name)
                         writers += 1
     assert writers > 1000
 
 
 def test_arrays_lead_behind_their_items() -> None:
-    table = Programs()
+    table = ProgramTable()
     start = table.start(13, 4, "request")
     at, array = next(
         (i, c) for i, c in enumerate(table.code) if c[0] == ARRAY_COMPACT and i > start
@@ -55,7 +55,7 @@ def test_arrays_lead_behind_their_items() -> None:
 
 
 def test_known_tags_lead_to_their_fields() -> None:
-    table = Programs()
+    table = ProgramTable()
     start = table.start(0, 10, "response")
     sections = [code for code in table.code[start:] if code[0] == TAGS and code[2]]
     assert [table.tags[code[1]][0] for code in sections] == [0, 0]
@@ -65,7 +65,7 @@ def test_known_tags_lead_to_their_fields() -> None:
 
 @pytest.mark.parametrize("kind", ["request", "response"])
 def test_every_version_has_a_program_and_is_made_once(kind: str) -> None:
-    table = Programs()
+    table = ProgramTable()
     starts = {}
     for found in all_apis():
         for version in found.schema(kind).versions:
@@ -77,21 +77,21 @@ def test_every_version_has_a_program_and_is_made_once(kind: str) -> None:
 
 
 def test_a_field_has_one_number_over_all_versions() -> None:
-    table = Programs()
+    table = ProgramTable()
     table.start(0, 3, "request")
-    before = table.numbers(0, "request")
+    before = table.field_numbers(0, "request")
     table.start(0, 13, "request")
-    after = table.numbers(0, "request")
+    after = table.field_numbers(0, "request")
     assert after["acks"] == before["acks"]
     assert "topic_data.topic_id" in after
     assert "topic_data.topic_id" not in before
-    place = table.places[after["topic_data.name"]]
+    place = table.field_refs[after["topic_data.name"]]
     assert place is not None
     assert (place.key, place.kind, place.path) == (0, "request", "topic_data.name")
-    assert table.places[UNKNOWN_TAG] is None
+    assert table.field_refs[UNKNOWN_TAG] is None
 
 
 def test_unknown() -> None:
-    table = Programs()
+    table = ProgramTable()
     assert table.start(999, 0, "request") == table.start(0, 14, "request") == -1
     assert table.code == []

@@ -14,12 +14,12 @@ from dissector.protocol.schema import (
     Array,
     Bool,
     Bytes,
+    FieldType,
     Float64,
     Int8,
     Int16,
     Int32,
     Int64,
-    Kind,
     Records,
     String,
     Uint16,
@@ -28,7 +28,7 @@ from dissector.protocol.schema import (
     Versions,
     construct_of,
     message,
-    split,
+    split_tagged,
 )
 from dissector.protocol.schema import Struct as StructField
 
@@ -154,7 +154,7 @@ def test_one_child_is_a_child() -> None:
         (Array, []),
     ],
 )
-def test_zero(kind: Kind, zero: Any) -> None:
+def test_zero(kind: FieldType, zero: Any) -> None:
     assert kind("x").zero(0) == zero
 
 
@@ -174,16 +174,16 @@ def test_zero_of_a_struct_has_the_fields_of_the_version() -> None:
 
 
 def test_split_puts_tagged_fields_by_tag() -> None:
-    plain, tagged = split(DEMO.fields, 3)
+    plain, tagged = split_tagged(DEMO.fields, 3)
     assert [f.name for f in plain] == ["throttle_time_ms", "topics", "cursor"]
     assert [f.name for f in tagged] == ["leader", "rack", "hosts"]
-    plain, tagged = split(DEMO.fields, 0)
+    plain, tagged = split_tagged(DEMO.fields, 0)
     assert [f.name for f in plain] == ["topics"]
     assert tagged == []
 
 
 def test_lines() -> None:
-    assert [(path, f.type) for path, f in DEMO.lines(3)] == [
+    assert [(path, f.type) for path, f in DEMO.iter_fields(3)] == [
         ("ThrottleTimeMs", "int32"),
         ("Topics", "[]struct"),
         ("Topics.TopicId", "uuid"),
@@ -196,7 +196,11 @@ def test_lines() -> None:
         ("Rack", "string"),
         ("Hosts", "[]string"),
     ]
-    assert [path for path, _ in DEMO.lines(0)] == ["Topics", "Topics.Name", "Topics.Partitions"]
+    assert [path for path, _ in DEMO.iter_fields(0)] == [
+        "Topics",
+        "Topics.Name",
+        "Topics.Partitions",
+    ]
 
 
 TOPIC = {"name": "a", "partitions": [1]}
@@ -315,8 +319,8 @@ def test_unknown_version(version: int) -> None:
 
 
 def test_known() -> None:
-    assert DEMO.known == "0-3"
-    assert message(1, "4").known == "4"
+    assert DEMO.versions_text == "0-3"
+    assert message(1, "4").versions_text == "4"
 
 
 def test_a_codec_is_a_construct() -> None:

@@ -17,7 +17,7 @@ from dissector.protocol import wire
 from dissector.protocol.structs import Fields, Member, Nullable, NullableTagged, TaggedFields
 from dissector.protocol.wire import (
     Bytes,
-    Counted,
+    CountedArray,
     Text,
     boolean,
     compact_length,
@@ -34,7 +34,7 @@ from dissector.protocol.wire import (
 
 STRING, COMPACT_STRING = Text(int16), Text(compact_length)
 BYTES, COMPACT_BYTES = Bytes(int32), Bytes(compact_length)
-ARRAY, COMPACT_ARRAY = Counted(int32, int16), Counted(compact_length, STRING)
+ARRAY, COMPACT_ARRAY = CountedArray(int32, int16), CountedArray(compact_length, STRING)
 POINT = Fields([Member("x", int8), Member("y", int8, 7)])
 FLEXIBLE = Fields(
     [Member("x", int8)],
@@ -147,7 +147,7 @@ def test_cut_anywhere(construct: Construct, value: Any, data: str) -> None:
 @pytest.mark.parametrize(("construct", "value", "data"), CASES)
 def test_the_least_size_is_true(construct: Construct, value: Any, data: str) -> None:
     """A count is held against it, so it must never be more than the bytes of a value."""
-    assert 0 < construct.least <= len(bytes.fromhex(data))
+    assert 0 < construct.min_bytes <= len(bytes.fromhex(data))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_the_least_size_is_true(construct: Construct, value: Any, data: str) -> 
     [(int8, 1), (int16, 2), (int32, 4), (int64, 8), (float64, 8), (boolean, 1), (uuid16, 16)],
 )
 def test_sizes(construct: Construct, size: int) -> None:
-    assert construct.sizeof() == size == construct.least
+    assert construct.sizeof() == size == construct.min_bytes
 
 
 def test_a_varint_has_no_size() -> None:
@@ -206,7 +206,13 @@ HOSTILE: list[tuple[Construct, str, str, int, str]] = [
     (COMPACT_ARRAY, "03 000161 000261", "[1]", 4, "length 2 but 1 bytes are left in the message"),
     (POINT, "01", "y", 1, "1 bytes wanted, 0 left"),
     (Nullable(POINT), "0101", "y", 2, "1 bytes wanted, 0 left"),
-    (Counted(int32, POINT), "00000001 01", "", 0, "count 1 but 1 bytes are left in the message"),
+    (
+        CountedArray(int32, POINT),
+        "00000001 01",
+        "",
+        0,
+        "count 1 but 1 bytes are left in the message",
+    ),
     (FLEXIBLE, "01", "", 1, "1 bytes wanted, 0 left"),
     (FLEXIBLE, "01 02 0000 00", "", 1, "2 tagged fields but 3 bytes are left"),
     (FLEXIBLE, "01 02 0500 0500", "", 4, "tag 5 is there twice"),
@@ -276,7 +282,7 @@ UNWRITABLE: list[tuple[Construct, Any, str]] = [
     (POINT, {"x": 1, "y": None}, "y: None is no number of this size"),
     (POINT, [1, 2], "message: [1, 2] is not a mapping"),
     (Nullable(POINT), {"x": 1000}, "x: 1000 is no number of this size"),
-    (Counted(int32, POINT), [{"x": 1}, {}], "[1].x: is missing"),
+    (CountedArray(int32, POINT), [{"x": 1}, {}], "[1].x: is missing"),
     (FLEXIBLE, {"x": 1, "rack": 5}, "rack: 5 is not text"),
     (FLEXIBLE, {"x": 1, "racks": ["a", 5]}, "racks[1]: 5 is not text"),
 ]

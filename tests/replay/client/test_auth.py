@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 
 from dissector.errors import ReplayError, UsageError
 from dissector.protocol.headers import SASL_AUTHENTICATE, SASL_HANDSHAKE
-from replay.client.auth import Security, authenticate, bearer, plain, scram
+from replay.client.auth import (
+    Security,
+    authenticate,
+    bearer_dialogue,
+    plain_dialogue,
+    scram_dialogue,
+)
 
 RFC_7677 = {
     "client_first": b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO",
@@ -29,7 +35,7 @@ RFC_7677 = {
 
 
 def rfc_scram() -> Any:
-    dialogue = scram("sha256", "user", "pencil", "rOprNGfwEbeRWgbNEkqO")
+    dialogue = scram_dialogue("sha256", "user", "pencil", "rOprNGfwEbeRWgbNEkqO")
     assert next(dialogue) == RFC_7677["client_first"]
     return dialogue
 
@@ -69,7 +75,7 @@ def test_scram_wants_the_broker_to_know_the_password(final: bytes) -> None:
 
 @given(st.text(), st.text(min_size=1), st.sampled_from(["sha256", "sha512"]))
 def test_scram_proves_any_password_to_who_knows_it(user: str, password: str, digest: str) -> None:
-    dialogue = scram(digest, user, password)
+    dialogue = scram_dialogue(digest, user, password)
     first = next(dialogue).decode()
     name, nonce = first.removeprefix("n,,n=").rsplit(",r=", 1)
     assert name.replace("=2C", ",").replace("=3D", "=") == user
@@ -90,12 +96,12 @@ def test_scram_proves_any_password_to_who_knows_it(user: str, password: str, dig
 
 
 def test_plain_and_bearer() -> None:
-    assert next(plain("ali ce", "pass,word")) == b"\0ali ce\0pass,word"
-    accepted = bearer("a.b.c")
+    assert next(plain_dialogue("ali ce", "pass,word")) == b"\0ali ce\0pass,word"
+    accepted = bearer_dialogue("a.b.c")
     assert next(accepted) == b"n,,\1auth=Bearer a.b.c\1\1"
     with pytest.raises(StopIteration):
         accepted.send(b"")
-    refused = bearer("a.b.c")
+    refused = bearer_dialogue("a.b.c")
     next(refused)
     assert refused.send(b'{"status":"invalid_token"}') == b"\1"
     with pytest.raises(ValueError, match="invalid_token"):
@@ -113,7 +119,7 @@ class Broker:
         self.answers = list(answers)
         self.asked: list[tuple[int, int, Mapping[str, Any]]] = []
 
-    async def ask_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
+    async def request_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
         self.asked.append((api_key, version, body))
         if api_key == SASL_HANDSHAKE:
             return Container(error_code=self.handshake, mechanisms=["SCRAM-SHA-256", "GSSAPI"])

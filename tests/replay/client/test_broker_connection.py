@@ -12,7 +12,7 @@ from dissector.errors import EncodeError, ReplayError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message, decode_request
 from replay.client.auth import Security
-from replay.client.broker_connection import Link
+from replay.client.broker_connection import BrokerConnection
 from tests.replay.support.scripted import (
     HANG_UP,
     Answer,
@@ -47,17 +47,17 @@ def produce(topic_data: list[dict[str, Any]]) -> dict[str, Any]:
     return {"transactional_id": None, "acks": 0, "timeout_ms": 0, "topic_data": topic_data}
 
 
-async def ask_on_and_on(link: Link, *request: Any, **options: Any) -> None:
+async def ask_on_and_on(link: BrokerConnection, *request: Any, **options: Any) -> None:
     while True:
-        await link.ask(*request, **options)
+        await link.request(*request, **options)
 
 
 def with_link(
-    answers: Answers, do: Callable[[Link, Scripted], Awaitable[None]], **options: Any
+    answers: Answers, do: Callable[[BrokerConnection, Scripted], Awaitable[None]], **options: Any
 ) -> None:
     async def main() -> None:
         async with scripted(answers) as broker:
-            link = await Link.open("127.0.0.1", broker.port, **options)
+            link = await BrokerConnection.open("127.0.0.1", broker.port, **options)
             try:
                 await do(link, broker)
             finally:
@@ -67,26 +67,26 @@ def with_link(
 
 
 def test_many_requests_are_answered_in_order() -> None:
-    async def do(link: Link, broker: Scripted) -> None:
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
         asked = [link.send(HEARTBEAT, 4, beat(number)) for number in range(200)]
         assert link.in_flight == 200
-        answers = [await each.answer() for each in asked]
+        answers = [await each.response() for each in asked]
         assert [each.throttle_time_ms for each in answers if each] == list(range(200))
         assert link.in_flight == 0
         ids = [message.correlation_id for message in broker.asked]
         assert len(set(ids)) == len(ids)
         assert {message.client_id for message in broker.asked} == {"me"}
-        await link.ask(HEARTBEAT, 4, beat(0), client_id="another")
+        await link.request(HEARTBEAT, 4, beat(0), client_id="another")
         assert broker.asked[-1].client_id == "another"
-        assert all(each.answered_ns and each.answered_ns >= each.sent_ns for each in asked)
+        assert all(each.response_ns and each.response_ns >= each.sent_ns for each in asked)
 
     with_link({"Heartbeat": throttled}, do, client_id="me")
 
 
 @pytest.mark.parametrize("version", [0, 3, 4])
 def test_headers_fit_the_version(version: int) -> None:
-    async def do(link: Link, broker: Scripted) -> None:
-        answer = await link.ask(HEARTBEAT, version, beat(7))
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
+        answer = await link.request(HEARTBEAT, version, beat(7))
         assert answer is not None
         assert answer.error_code == 0
         assert broker.asked[-1].problems == []
@@ -96,19 +96,19 @@ def test_headers_fit_the_version(version: int) -> None:
 
 
 def test_the_correlation_ids_of_sasl_are_left_alone() -> None:
-    async def do(link: Link, broker: Scripted) -> None:
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
         link._last_id = 2**31 - 10
         for number in range(2):
-            await link.ask(HEARTBEAT, 4, beat(number))
+            await link.request(HEARTBEAT, 4, beat(number))
         assert [message.correlation_id for message in broker.asked[-2:]] == [2**31 - 9, 1]
 
     with_link({"Heartbeat": throttled}, do)
 
 
 def test_what_is_not_answered_is_not_waited_for() -> None:
-    async def do(link: Link, broker: Scripted) -> None:
-        assert await link.ask(KEYS["Produce"], 9, produce([]), due=False) is None
-        answer = await link.ask(HEARTBEAT, 4, beat(5))
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
+        assert await link.request(KEYS["Produce"], 9, produce([]), expects_response=False) is None
+        answer = await link.request(HEARTBEAT, 4, beat(5))
         assert answer is not None
         assert answer.throttle_time_ms == 5
 
@@ -116,22 +116,22 @@ def test_what_is_not_answered_is_not_waited_for() -> None:
 
 
 def test_a_body_that_does_not_fit_harms_nobody() -> None:
-    async def do(link: Link, broker: Scripted) -> None:
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
         with pytest.raises(EncodeError):
             link.send(HEARTBEAT, 4, {"group_id": "readers"})
         assert link.in_flight == 0
-        assert await link.ask(HEARTBEAT, 4, beat(1)) is not None
+        assert await link.request(HEARTBEAT, 4, beat(1)) is not None
 
     with_link({"Heartbeat": throttled}, do)
 
 
 def test_a_broker_that_stalls_is_given_up() -> None:
-    async def do(link: Link, broker: Scripted) -> None:
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
         link.timeout_s = 0.05
         first, second = link.send(HEARTBEAT, 4, beat(1)), link.send(HEARTBEAT, 4, beat(2))
         for each in (first, second):
             with pytest.raises(ReplayError, match=r"did not answer Heartbeat v4 in 0\.05 s"):
-                await each.answer()
+                await each.response()
         with pytest.raises(ReplayError, match="did not answer"):
             link.send(HEARTBEAT, 4, beat(3))
 
@@ -139,8 +139,8 @@ def test_a_broker_that_stalls_is_given_up() -> None:
 
 
 def test_more_answers_than_requests_are_told() -> None:
-    async def do(link: Link, broker: Scripted) -> None:
-        assert await link.ask(HEARTBEAT, 4, beat(1)) is not None
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
+        assert await link.request(HEARTBEAT, 4, beat(1)) is not None
         with pytest.raises(ReplayError, match="nobody asked"):
             await ask_on_and_on(link, HEARTBEAT, 4, beat(1))
 
@@ -151,11 +151,11 @@ def test_more_answers_than_requests_are_told() -> None:
 
 
 def test_a_broker_that_hangs_up_is_told() -> None:
-    async def do(link: Link, broker: Scripted) -> None:
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
         asked = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
         for each in asked:
             with pytest.raises(ReplayError, match="closed the connection while Heartbeat v4 was"):
-                await each.answer()
+                await each.response()
         assert link.failure is not None
         assert link.in_flight == 0
 
@@ -175,7 +175,7 @@ def test_garbage_is_told(garbage: bytes, said: str) -> None:
     async def main() -> None:
         async with scripted({"ApiVersions": lambda _: garbage}) as broker:
             with pytest.raises(ReplayError, match=said) as raised:
-                await Link.open("127.0.0.1", broker.port)
+                await BrokerConnection.open("127.0.0.1", broker.port)
             assert raised.value.address == f"127.0.0.1:{broker.port}"
             assert "\n" not in str(raised.value)
 
@@ -183,10 +183,10 @@ def test_garbage_is_told(garbage: bytes, said: str) -> None:
 
 
 def test_an_answer_that_can_not_be_read_leaves_the_link_alone() -> None:
-    async def do(link: Link, broker: Scripted) -> None:
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
         with pytest.raises(ReplayError, match=r"answered garbage: .*Heartbeat v4"):
-            await link.ask(HEARTBEAT, 4, beat(0))
-        assert await link.ask(HEARTBEAT, 4, beat(1)) is not None
+            await link.request(HEARTBEAT, 4, beat(0))
+        assert await link.request(HEARTBEAT, 4, beat(1)) is not None
 
     def first_short(message: Message) -> Answer:
         assert message.body is not None
@@ -203,7 +203,7 @@ def test_nobody_listens() -> None:
         async with scripted({}) as broker:
             pass
         with pytest.raises(ReplayError, match="refused the connection; is the address right"):
-            await Link.open("127.0.0.1", broker.port)
+            await BrokerConnection.open("127.0.0.1", broker.port)
 
     asyncio.run(main())
 
@@ -222,7 +222,7 @@ def test_an_older_broker_is_asked_again(offered: list[tuple[int, int, int]]) -> 
         message.api_version = 0
         return framed(message, body)
 
-    async def do(link: Link, broker: Scripted) -> None:
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
         assert link.versions == {HEARTBEAT: (0, 3)}
 
     with_link({"ApiVersions": answer}, do)
@@ -236,17 +236,17 @@ def test_a_broker_that_refuses_all_versions_is_told() -> None:
         refusal = {"error_code": 58, "api_keys": [], "throttle_time_ms": 0}
         async with scripted({"ApiVersions": lambda _: refusal}) as broker:
             with pytest.raises(ReplayError, match="ApiVersions failed: SASL_AUTHENTICATION_FAILED"):
-                await Link.open("127.0.0.1", broker.port)
+                await BrokerConnection.open("127.0.0.1", broker.port)
 
     asyncio.run(main())
 
 
 def test_what_we_closed_is_closed() -> None:
-    async def do(link: Link, broker: Scripted) -> None:
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
         asked = link.send(HEARTBEAT, 4, beat(1))
         link.close()
         with pytest.raises(ReplayError, match="we closed"):
-            await asked.answer()
+            await asked.response()
 
     with_link({"Heartbeat": lambda _: None}, do)
 
@@ -265,8 +265,8 @@ def test_tls_with_a_certificate_that_is_trusted() -> None:
     async def main() -> None:
         trusted = Security.read(authority_file=CERTIFICATE, environment={})
         async with scripted({"Heartbeat": throttled}, served_tls()) as broker:
-            link = await Link.open("127.0.0.1", broker.port, trusted)
-            assert await link.ask(HEARTBEAT, 4, beat(1)) is not None
+            link = await BrokerConnection.open("127.0.0.1", broker.port, trusted)
+            assert await link.request(HEARTBEAT, 4, beat(1)) is not None
             link.close()
 
     asyncio.run(main())
@@ -287,7 +287,9 @@ def test_tls_that_does_not_come_about(
     async def main() -> None:
         async with scripted({}, served_tls() if served else None) as broker:
             with pytest.raises(ReplayError, match=said):
-                await Link.open(host, broker.port, Security.read(**security, environment={}))
+                await BrokerConnection.open(
+                    host, broker.port, Security.read(**security, environment={})
+                )
 
     asyncio.run(main())
 
@@ -307,11 +309,11 @@ def test_authentication_is_renewed_and_holds_the_rest_back() -> None:
             "session_lifetime_ms": lifetimes.pop(0) if lifetimes else 0,
         }
 
-    async def do(link: Link, broker: Scripted) -> None:
-        while link._held is None and lifetimes:
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
+        while link._deferred is None and lifetimes:
             await asyncio.sleep(0)
         asked = [link.send(HEARTBEAT, 4, beat(number)) for number in range(3)]
-        answers = [await each.answer() for each in asked]
+        answers = [await each.response() for each in asked]
         assert [each.throttle_time_ms for each in answers if each] == [0, 1, 2]
         assert [message.api for message in broker.asked] == [
             "ApiVersions",
@@ -336,11 +338,11 @@ def test_a_renewal_that_fails_ends_the_link() -> None:
         lifetime = {"session_lifetime_ms": 1}
         return {"error_code": code, "error_message": said, "auth_bytes": b"", **lifetime}
 
-    async def do(link: Link, broker: Scripted) -> None:
-        while link._held is None and answers_left:
+    async def do(link: BrokerConnection, broker: Scripted) -> None:
+        while link._deferred is None and answers_left:
             await asyncio.sleep(0)
         with pytest.raises(ReplayError, match=r"could not be renewed: .*go away"):
-            await link.ask(HEARTBEAT, 4, beat(1))
+            await link.request(HEARTBEAT, 4, beat(1))
 
     with_link({"SaslHandshake": handshake, "SaslAuthenticate": authenticated}, do, security=PLAIN)
 
@@ -359,7 +361,7 @@ def test_a_broker_that_takes_no_more_is_given_up() -> None:
             writer.close()
 
         server = await asyncio.start_server(hang, "127.0.0.1", 0, limit=1024)
-        link = await Link.open(*server.sockets[0].getsockname()[:2])
+        link = await BrokerConnection.open(*server.sockets[0].getsockname()[:2])
         link.timeout_s = 0.1
         records = {"index": 0, "records": bytes(1 << 24)}
         body = produce([{"name": "t", "partition_data": [records]}])

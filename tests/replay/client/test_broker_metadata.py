@@ -23,7 +23,7 @@ def metadata(version: int = 9, **other: Any) -> Container:
 
 def test_an_answer_is_taken_over() -> None:
     known = Topology()
-    known.learn(metadata(12))
+    known.update(metadata(12))
     assert known.brokers == {1: Broker(1, "b1", 9092), 2: Broker(2, "b2", 9092)}
     assert known.leader("orders", 3) == Leader(2, 5)
     assert known.topic_id("orders") == ORDERS_ID
@@ -36,7 +36,7 @@ def test_old_versions_tell_less() -> None:
     known = Topology()
     answer = metadata(0)
     del answer["controller_id"]
-    known.learn(answer)
+    known.update(answer)
     assert known.leader("orders", 3) == Leader(2, -1)
     assert known.topic_id("orders") is None
     assert known.topic_name(NO_ID) is None
@@ -45,29 +45,29 @@ def test_old_versions_tell_less() -> None:
 
 def test_what_is_not_there_is_not_known() -> None:
     known = Topology()
-    known.learn(metadata(controller_id=9))
+    known.update(metadata(controller_id=9))
     assert known.controller == -1
     assert known.leader("orders", 0) is None
     assert known.leader("payments", 0) is None
     assert known.topic_id("payments") is None
     failed = Container(error_code=5, name="failed", topic_id=UUID(int=9), partitions=[])
     nameless = Container(error_code=100, name=None, topic_id=UUID(int=8), partitions=[])
-    known.learn(metadata(topics=[failed, nameless]))
+    known.update(metadata(topics=[failed, nameless]))
     assert known.topics.keys() == {"orders"}
 
 
 def test_a_leader_that_is_gone_is_none() -> None:
     known = Topology()
-    known.learn(metadata(brokers=[Container(node_id=1, host="b1", port=9092)]))
+    known.update(metadata(brokers=[Container(node_id=1, host="b1", port=9092)]))
     assert known.leader("orders", 3) is None
 
 
 def test_a_topic_made_anew_has_its_new_id_only() -> None:
     known = Topology()
-    known.learn(metadata(12))
+    known.update(metadata(12))
     again = metadata(12)
     again.topics[0].topic_id = UUID(int=8)
-    known.learn(again)
+    known.update(again)
     assert known.topic_name(ORDERS_ID) is None
     assert known.topic_name(UUID(int=8)) == "orders"
     known.forget(["orders", "never-known"])
@@ -77,8 +77,8 @@ def test_a_topic_made_anew_has_its_new_id_only() -> None:
 
 def test_an_answer_without_brokers_takes_none_away() -> None:
     known = Topology()
-    known.learn(metadata())
-    known.learn(metadata(brokers=[]))
+    known.update(metadata())
+    known.update(metadata(brokers=[]))
     assert known.brokers.keys() == {1, 2}
     known.forget()
     assert known.topics == {}

@@ -12,7 +12,7 @@ from dissector.errors import ReplayError, UsageError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from replay.client.broker_metadata import NO_ID
-from replay.client.cluster import Cluster, Coordinated, address
+from replay.client.cluster import Cluster, CoordinatorType, parse_address
 from replay.client.topic_admin import create_topics
 from tests.replay.support.scripted import HANG_UP, Answer, Answers, Scripted, offers, scripted
 
@@ -195,14 +195,14 @@ def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None
     says_nothing = [False, False]
 
     async def do(cluster: Cluster) -> None:
-        cluster.when_silent = lambda error: told.append(str(error))
+        cluster.on_silent = lambda error: told.append(str(error))
         cluster.timeout_s = 0.2
         says_nothing[0] = True
         answering = await cluster.open(2)
 
         async def ask_on() -> None:
             while True:
-                await answering.ask(KEYS["ApiVersions"], 0, {})
+                await answering.request(KEYS["ApiVersions"], 0, {})
 
         asking = asyncio.create_task(ask_on())
         with pytest.raises(ReplayError, match="did not answer"):
@@ -237,7 +237,7 @@ def test_a_target_is_silent_when_not_even_a_new_connection_is_answered() -> None
 def test_when_a_broker_goes_another_is_asked() -> None:
     async def do(cluster: Cluster) -> None:
         world.leaders["late"] = [1]
-        for link in cluster._links.values():
+        for link in cluster._connections.values():
             link.close()
         await cluster.refresh()
         assert cluster.topics.keys() == {"orders", "late"}
@@ -261,13 +261,13 @@ def test_refreshes_at_the_same_time_are_one() -> None:
 
 def test_a_coordinator_is_asked_for_once() -> None:
     async def do(cluster: Cluster) -> None:
-        find = [cluster.coordinator(Coordinated.GROUP, "readers") for _ in range(5)]
+        find = [cluster.coordinator(CoordinatorType.GROUP, "readers") for _ in range(5)]
         assert await asyncio.gather(*find) == [2] * 5
-        assert await cluster.coordinator(Coordinated.GROUP, "readers") == 2
+        assert await cluster.coordinator(CoordinatorType.GROUP, "readers") == 2
         assert len(asked(world, "FindCoordinator")) == 3
-        cluster.forget_coordinator(Coordinated.GROUP, "readers")
-        await cluster.coordinator(Coordinated.GROUP, "readers")
-        await cluster.coordinator(Coordinated.TRANSACTION, "readers")
+        cluster.forget_coordinator(CoordinatorType.GROUP, "readers")
+        await cluster.coordinator(CoordinatorType.GROUP, "readers")
+        await cluster.coordinator(CoordinatorType.TRANSACTION, "readers")
         found = asked(world, "FindCoordinator")
         assert [message.body.key_type for message in found if message.body] == [0, 0, 0, 0, 1]
 
@@ -285,7 +285,7 @@ def asked(world: World, api: str) -> list[Message]:
 @pytest.mark.parametrize("code", [24, 30, 42])
 def test_a_coordinator_that_is_refused_is_none(code: int) -> None:
     async def do(cluster: Cluster) -> None:
-        assert await cluster.coordinator(Coordinated.GROUP, "") is None
+        assert await cluster.coordinator(CoordinatorType.GROUP, "") is None
 
     world = World()
     world.coordinators = [(code, -1)]
@@ -294,7 +294,7 @@ def test_a_coordinator_that_is_refused_is_none(code: int) -> None:
 
 def test_an_empty_list_of_coordinators_names_none() -> None:
     async def do(cluster: Cluster) -> None:
-        assert await cluster.coordinator(Coordinated.GROUP, "g") is None
+        assert await cluster.coordinator(CoordinatorType.GROUP, "g") is None
 
     world = World()
     world.coordinators = []
@@ -305,7 +305,7 @@ def test_a_coordinator_that_never_comes_is_told() -> None:
     async def do(cluster: Cluster) -> None:
         cluster.timeout_s = 0.1
         with pytest.raises(ReplayError, match=r"found no coordinator of group 'g' in 0\.1 s"):
-            await cluster.coordinator(Coordinated.GROUP, "g")
+            await cluster.coordinator(CoordinatorType.GROUP, "g")
 
     world = World()
     world.coordinators = [(15, -1)]
@@ -318,7 +318,7 @@ def test_a_coordinator_is_never_sought_outside_the_cluster() -> None:
     async def do(cluster: Cluster) -> None:
         cluster.timeout_s = 0.1
         with pytest.raises(ReplayError, match="found no coordinator"):
-            await cluster.coordinator(Coordinated.GROUP, "g")
+            await cluster.coordinator(CoordinatorType.GROUP, "g")
 
     world = World()
     world.coordinators = [(0, 77)]
@@ -343,10 +343,10 @@ def test_what_a_broker_does_not_offer_is_told() -> None:
     ],
 )
 def test_addresses(text: str, read: tuple[str, int]) -> None:
-    assert address(text) == read
+    assert parse_address(text) == read
 
 
 @pytest.mark.parametrize("text", ["", ":9092", "host:", "host:0", "host:65536", "host:http"])
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(UsageError, match="is no address: host:port is wanted"):
-        address(text)
+        parse_address(text)

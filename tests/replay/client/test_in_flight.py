@@ -6,19 +6,19 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from replay.client.broker_connection import Link
-from replay.client.in_flight import Pulse, Waiting
-from replay.client.pending_request import Asked
+from replay.client.broker_connection import BrokerConnection
+from replay.client.in_flight import InFlightRequests, Liveness
+from replay.client.pending_request import PendingRequest
 from tests.replay.support.produced import PRODUCE
 
 
-class Noting(Asked):
+class Noting(PendingRequest):
     """Notes its answers; takes so many at a time as a stream has bytes that name it."""
 
     __slots__ = ("name", "taken")
 
     def __init__(self, name: bytes = b"a", correlation_id: int = 1, patience_s: float = 0) -> None:
-        super().__init__(cast(Link, None), PRODUCE, 9, patience_s)
+        super().__init__(cast(BrokerConnection, None), PRODUCE, 9, patience_s)
         self.name = name
         self.correlation_id = correlation_id
         self.taken: list[bytes] = []
@@ -33,80 +33,84 @@ class Noting(Asked):
         self.taken.append(frame)
 
 
-def with_waiting(do: Callable[[Waiting, list[str]], Awaitable[None]], timeout_s: float = 9) -> None:
+def with_waiting(
+    do: Callable[[InFlightRequests, list[str]], Awaitable[None]], timeout_s: float = 9
+) -> None:
     async def main() -> None:
         failures: list[str] = []
-        waiting = Waiting(timeout_s, lambda what, advice: failures.append(what), Pulse())
+        waiting = InFlightRequests(
+            timeout_s, lambda what, advice: failures.append(what), Liveness()
+        )
         await do(waiting, failures)
-        waiting.end()
+        waiting.drain()
 
     asyncio.run(main())
 
 
 def test_many_are_taken_by_whom_they_are_for() -> None:
-    async def do(waiting: Waiting, failures: list[str]) -> None:
-        waiting.begin(Noting(b"a"), 3)
-        waiting.begin(Noting(b"b"), 2)
-        assert waiting.take_many(b"-aa", 1) == 3
+    async def do(waiting: InFlightRequests, failures: list[str]) -> None:
+        waiting.add(Noting(b"a"), 3)
+        waiting.add(Noting(b"b"), 2)
+        assert waiting.receive_many(b"-aa", 1) == 3
         assert len(waiting) == 3
-        assert waiting.take_many(b"abx", 0) == 2
+        assert waiting.receive_many(b"abx", 0) == 2
         assert len(waiting) == 1
-        assert waiting.take_many(b"x", 0) == 0
-        assert waiting.take_many(b"b", 0) == 1
-        assert waiting.take_many(b"b", 0) == 0
+        assert waiting.receive_many(b"x", 0) == 0
+        assert waiting.receive_many(b"b", 0) == 1
+        assert waiting.receive_many(b"b", 0) == 0
         assert not failures
 
     with_waiting(do)
 
 
 def test_only_the_answer_that_is_next_is_taken() -> None:
-    async def do(waiting: Waiting, failures: list[str]) -> None:
+    async def do(waiting: InFlightRequests, failures: list[str]) -> None:
         first, second = Noting(correlation_id=1), Noting(correlation_id=2)
-        waiting.begin(first)
-        waiting.begin(second)
+        waiting.add(first)
+        waiting.add(second)
         assert waiting.first is first
-        waiting.take(b"\0\0\0\1one")
+        waiting.receive(b"\0\0\0\1one")
         assert (first.taken, second.taken) == ([b"\0\0\0\1one"], [])
-        waiting.take(b"\0\0\0\1two")
+        waiting.receive(b"\0\0\0\1two")
         assert failures == ["answered correlation id 1 where 2 (Produce v9) was next"]
-        assert waiting.end() == [second]
-        waiting.take(b"\0\0\0\2two")
+        assert waiting.drain() == [second]
+        waiting.receive(b"\0\0\0\2two")
         assert failures[1:] == ["answered what nobody asked (correlation id 2)"]
 
     with_waiting(do)
 
 
 def test_what_waits_by_nature_is_given_its_time() -> None:
-    async def do(waiting: Waiting, failures: list[str]) -> None:
-        waiting.begin(Noting(patience_s=3600))
-        waiting._look()
+    async def do(waiting: InFlightRequests, failures: list[str]) -> None:
+        waiting.add(Noting(patience_s=3600))
+        waiting._check_timeout()
         assert not failures
-        waiting.take(b"\0\0\0\1")
-        waiting.begin(Noting())
-        waiting._look()
+        waiting.receive(b"\0\0\0\1")
+        waiting.add(Noting())
+        waiting._check_timeout()
         assert failures == ["did not answer Produce v9 in 0 s"]
 
     with_waiting(do, timeout_s=0)
 
 
 def test_who_has_less_time_is_looked_after_sooner() -> None:
-    async def do(waiting: Waiting, failures: list[str]) -> None:
+    async def do(waiting: InFlightRequests, failures: list[str]) -> None:
         loop = asyncio.get_running_loop()
 
         def look_in_s() -> float:
-            assert waiting._watch is not None
-            return waiting._watch.when() - loop.time()
+            assert waiting._timer is not None
+            return waiting._timer.when() - loop.time()
 
-        waiting.begin(Noting(patience_s=50))
+        waiting.add(Noting(patience_s=50))
         assert 50 < look_in_s() <= 59
-        waiting.begin(Noting(correlation_id=2))
+        waiting.add(Noting(correlation_id=2))
         assert 50 < look_in_s() <= 59
-        waiting.take(b"\0\0\0\1")
+        waiting.receive(b"\0\0\0\1")
         assert look_in_s() <= 9
-        waiting.take(b"\0\0\0\2")
-        waiting.begin(Noting(patience_s=50))
+        waiting.receive(b"\0\0\0\2")
+        waiting.add(Noting(patience_s=50))
         assert look_in_s() <= 9  # and then anew
-        waiting._look()
+        waiting._check_timeout()
         assert 50 < look_in_s() <= 59
         assert not failures
 

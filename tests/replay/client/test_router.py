@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from dissector.protocol.api import Api
 from dissector.protocol.apis import KEYS, NAMES, all_apis, api
 from replay.client.broker_metadata import Broker, Leader, Topic
-from replay.client.cluster import Cluster, Coordinated
+from replay.client.cluster import Cluster, CoordinatorType
 from replay.client.fan_in import merge
-from replay.client.router import WAYS, Way, route, way_of
+from replay.client.router import DESTINATIONS, Destination, destination_of, route
 from replay.fields.field_layout import Role
 from replay.fields.roles import walk
 from tests.replay.support.scripted import filled
@@ -34,7 +34,7 @@ class Known(Cluster):
             topic.leaders[partition] = Leader(node, 0)
             self._names[topic_id(name)] = name
 
-    async def coordinator(self, kind: Coordinated, key: str) -> int | None:
+    async def coordinator(self, kind: CoordinatorType, key: str) -> int | None:
         return {"a": 1, "b": 2, "c": 3}.get(key[:1])
 
 
@@ -221,16 +221,16 @@ def test_configurations_of_brokers_are_asked_of_them() -> None:
 
 
 def test_every_api_has_a_way_at_every_version() -> None:
-    named = [name for names in WAYS.values() for name in names.split()]
+    named = [name for names in DESTINATIONS.values() for name in names.split()]
     assert len(set(named)) == len(named)
     assert set(named) <= set(NAMES.values())
-    assert way_of(KEYS["Metadata"]) is Way.HOME
-    assert way_of(999) is Way.HOME
+    assert destination_of(KEYS["Metadata"]) is Destination.HOME
+    assert destination_of(999) is Destination.HOME
     for each in all_apis():
         for version in each.request.versions:
             body = filled(each.request.fields, version, {})
             ((node, got),) = asyncio.run(route(each.key, version, body, Known(), 2))
-            assert node == (3 if way_of(each.key) is Way.CONTROLLER else 2)
+            assert node == (3 if destination_of(each.key) is Destination.CONTROLLER else 2)
             assert got is body
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.errors import ReplayError
-from replay.client.transport import Connection, connect, written
+from replay.client.transport import FrameProtocol, connect, format_address
 
 
 class Transport(asyncio.Transport):
@@ -37,11 +37,11 @@ class Transport(asyncio.Transport):
 
 def made(
     max_frame_bytes: int = 1000,
-) -> tuple[Connection, Transport, list[bytes], list[tuple[str, str]]]:
+) -> tuple[FrameProtocol, Transport, list[bytes], list[tuple[str, str]]]:
     frames: list[bytes] = []
     losses: list[tuple[str, str]] = []
     lost = lambda what, advice: losses.append((what, advice))  # noqa: E731
-    connection = Connection(frames.append, lost, max_frame_bytes)
+    connection = FrameProtocol(frames.append, lost, max_frame_bytes)
     transport = Transport()
     connection.connection_made(transport)
     return connection, transport, frames, losses
@@ -104,12 +104,12 @@ def test_who_has_said_all_still_hears() -> None:
     async def main() -> None:
         connection, transport, frames, _ = made()
         connection.send(b"last")
-        connection.end()
+        connection.write_eof()
         connection.data_received(b"\0\0\0\4more")
         assert (transport.writes, transport.end) == ([b"\0\0\0\4last", b""], "")
         assert frames == [b"more"]
         transport.close()
-        connection.end()
+        connection.write_eof()
         assert len(transport.writes) == 2
 
     asyncio.run(main())
@@ -138,9 +138,9 @@ def test_a_loss_is_told_once(error: Exception | None, said: str) -> None:
 def test_room_is_waited_for() -> None:
     async def main() -> None:
         connection, _, _, _ = made()
-        await connection.room()
+        await connection.drain()
         connection.pause_writing()
-        waiting = asyncio.create_task(connection.room())
+        waiting = asyncio.create_task(connection.drain())
         await asyncio.sleep(0)
         assert not waiting.done()
         connection.resume_writing()
@@ -153,7 +153,7 @@ def test_room_is_not_waited_for_where_nobody_takes() -> None:
     async def main() -> None:
         connection, _, _, _ = made()
         connection.pause_writing()
-        waiting = asyncio.create_task(connection.room())
+        waiting = asyncio.create_task(connection.drain())
         await asyncio.sleep(0)
         connection.connection_lost(None)
         await waiting
@@ -171,5 +171,5 @@ def test_a_name_that_is_none() -> None:
 
 
 def test_addresses_are_written() -> None:
-    assert written("a", 1) == "a:1"
-    assert written("fd00::1", 9092) == "[fd00::1]:9092"
+    assert format_address("a", 1) == "a:1"
+    assert format_address("fd00::1", 9092) == "[fd00::1]:9092"

@@ -11,9 +11,9 @@ import pytest
 from dissector.protocol.embedded.membership.assignors import StickyUserData
 from dissector.protocol.embedded.membership.consumer_protocol import ConsumerProtocolSubscription
 from dissector.protocol.records import Record, new_batch
-from replay.compare.step_verdict import compare
-from replay.mapping.id_map import World
-from replay.mapping.resource_names import Names
+from replay.compare.step_verdict import compare_outcome
+from replay.mapping.id_map import IdMap
+from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Difference, Verdict
 from tests.replay.support.compared import fetched, found, produced
 from tests.replay.support.outcomes import outcome
@@ -43,14 +43,14 @@ def test_an_offset_that_nothing_translates_differs() -> None:
 
 
 def test_offsets_are_translated() -> None:
-    world = World()
+    world = IdMap()
     world.offsets.learn("orders", 0, captured=5, live=100, count=1)
     live = produced(base_offset=100)
     assert found("Produce", 7, produced(base_offset=5), live, world) == (Verdict.SAME, [])
 
 
 def test_the_first_offset_of_a_log_whose_first_records_are_not_captured() -> None:
-    world = World()
+    world = IdMap()
     world.offsets.learn("orders", 0, captured=8, live=0, count=2)
     world.offsets.learn("orders", 0, captured=0, live=0)  # a position: where both logs begin
     for offset in (0, 8):
@@ -61,7 +61,7 @@ def test_the_first_offset_of_a_log_whose_first_records_are_not_captured() -> Non
 
 
 def test_names_are_turned_back() -> None:
-    world = World(names=Names({"orders": "bills"}))
+    world = IdMap(names=NameMap({"orders": "bills"}))
     live = produced(topic="bills")
     assert found("Produce", 7, produced(), live, world) == (Verdict.SAME, [])
 
@@ -70,7 +70,7 @@ def test_another_error_hides_what_follows_from_it() -> None:
     live = produced(error_code=3, base_offset=-1)
     made = outcome("Produce", 7, produced(base_offset=5), live)
     path = "responses[orders].partition_responses[0].error_code"
-    assert compare(made, World()) == (
+    assert compare_outcome(made, IdMap()) == (
         Verdict.ERROR_CHANGED,
         [Difference(path, 0, 3, is_error=True)],
     )
@@ -95,7 +95,7 @@ def test_arrays_are_aligned_by_their_keys() -> None:
 
 def test_topics_by_id_are_topics_by_name() -> None:
     here, there = UUID(int=7), UUID(int=8)
-    world = World()
+    world = IdMap()
     world.captured_topics.learn({here: "orders"})
     world.live_topics.learn({there: "orders"})
     partition = {"index": 0, "error_code": 3}
@@ -158,10 +158,10 @@ def test_records_that_lack_between_others_are_told() -> None:
 
 
 def test_records_that_are_given_twice_are_told() -> None:
-    world = World()
+    world = IdMap()
     log = world.offsets.log("orders", 0)
-    log.append(0, 0, 1, step=0)
-    log.append(1, 2, 1, step=1)  # another has taken the place between
+    log.learn_appended(0, 0, 1, step=0)
+    log.learn_appended(1, 2, 1, step=1)  # another has taken the place between
     captured = fetched(_batch("a") + _batch("b", base_offset=1))
     live = (_batch(text, base_offset=at) for at, text in enumerate("aab"))
     verdict, ((where, *_),) = found("Fetch", 11, captured, fetched(b"".join(live)), world)
@@ -200,28 +200,28 @@ def test_records_lie_below_the_high_watermark() -> None:
     outcome_ = found("Fetch", 11, captured, live)
     assert outcome_ == (Verdict.DIFFERS, [(f"{path}.high_watermark", 7, 4)])
     live = fetched(records, last_stable_offset=0)
-    world = World()
+    world = IdMap()
     assert found("Fetch", 11, captured, live, world)[0] is Verdict.DIFFERS
-    world.ended = 1  # its marker may be on the way
+    world.ended_transactions = 1  # its marker may be on the way
     assert found("Fetch", 11, captured, live, world)[0] is not Verdict.DIFFERS
 
 
 def test_records_are_found_by_translated_offsets() -> None:
-    world = World()
+    world = IdMap()
     world.offsets.learn("orders", 0, captured=0, live=50, count=2)
     captured, live = fetched(_batch("a", "b")), fetched(_batch("a", "b", base_offset=50))
     assert found("Fetch", 11, captured, live, world) == (Verdict.SAME, [])
 
 
 def test_records_that_do_not_come_are_owed() -> None:
-    world = World()
+    world = IdMap()
     told = found("Fetch", 11, fetched(_batch("a", "b")), fetched(None), world)
     assert told == (Verdict.EQUIVALENT, [])
-    (account,) = world.readers.owing()
-    assert (account.log, list(account.owed)) == (("orders", 0), [(0, 2)])
+    (account,) = world.readers.with_missing()
+    assert (account.log, list(account.missing)) == (("orders", 0), [(0, 2)])
     assert found("Fetch", 11, fetched(None), fetched(_batch("a")), world)[0] is Verdict.EQUIVALENT
-    (account,) = world.readers.owing()
-    assert list(account.owed) == [(1, 2)]
+    (account,) = world.readers.with_missing()
+    assert list(account.missing) == [(1, 2)]
 
 
 def test_members_with_other_ids_stand_in_their_order() -> None:
@@ -246,8 +246,8 @@ def test_what_an_assignor_keeps_is_compared_by_meaning() -> None:
         named = {"protocol_type": "consumer", "protocol_name": "sticky", "leader": "m"}
         return named | {"member_id": "m", "generation_id": generation, "members": [member]}
 
-    world = World()
-    world.members.learn_turn("g", "m", 1, 4)
+    world = IdMap()
+    world.members.learn_generation("g", "m", 1, 4)
     asked = {"group_id": "g", "member_id": "m"}
     assert found("JoinGroup", 7, joined(1, 0), joined(4, 0), world, asked=asked)[0] is Verdict.SAME
     verdict, differences = found("JoinGroup", 7, joined(1, 0), joined(4, 2), world, asked=asked)
@@ -256,7 +256,7 @@ def test_what_an_assignor_keeps_is_compared_by_meaning() -> None:
 
 
 def test_a_batch_whose_offsets_go_back_when_they_are_translated() -> None:
-    world = World()
+    world = IdMap()
     world.offsets.learn("orders", 0, 10, 0, 1)
     world.offsets.learn("orders", 0, 3, 5, 1)
     live = new_batch([Record(offset_delta=at, value=b"x") for at in range(6)], producer_id=-1)

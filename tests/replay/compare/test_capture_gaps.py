@@ -9,34 +9,34 @@ import pytest
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import decode_response
 from replay.compare.capture_gaps import follow_from_gap
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import Difference
-from replay.model.step import Captured
+from replay.model.step import CapturedExchange
 from tests.frames import request, response
 
 LIST, COMMITTED, FETCH = KEYS["ListOffsets"], KEYS["OffsetFetch"], KEYS["Fetch"]
 DIFFERS = Difference("topics[t].partitions[0].offset", 6, 3)
 
 
-def asked() -> Captured:
+def asked() -> CapturedExchange:
     topics = [{"name": "t", "partitions": [{"partition_index": 0, "timestamp": -1}]}]
     at = {"partition_index": 0, "error_code": 0, "offset": 6, "timestamp": -1}
     told = [{"name": "t", "partitions": [at]}]
     frames = request(LIST, 1, 1, topics=topics)[4:], response(LIST, 1, 1, topics=told)[4:]
-    return Captured(0, "", "", LIST, 1, 1, None, *frames, True, 0, 1)
+    return CapturedExchange(0, "", "", LIST, 1, 1, None, *frames, True, 0, 1)
 
 
-def follows(world: World, *differences: Difference) -> bool:
+def follows(world: IdMap, *differences: Difference) -> bool:
     return of(asked(), world, *differences)
 
 
-def of(captured: Captured, world: World, *differences: Difference) -> bool:
+def of(captured: CapturedExchange, world: IdMap, *differences: Difference) -> bool:
     assert captured.response is not None
     answered = decode_response(captured.response, captured.api_key, captured.api_version)
     return follow_from_gap(captured, answered, differences, world)
 
 
-def committed(version: int) -> Captured:
+def committed(version: int) -> CapturedExchange:
     """An answer to OffsetFetch: the group has committed 2."""
     partition = {"partition_index": 0, "committed_offset": 2, "metadata": "", "error_code": 0}
     topics = [{"name": "t", "partitions": [partition]}]
@@ -50,26 +50,26 @@ def committed(version: int) -> Captured:
         request(COMMITTED, version, 1, **asks)[4:],
         response(COMMITTED, version, 1, **told)[4:],
     )
-    return Captured(0, "", "", COMMITTED, version, 1, None, *frames, True, 0, 1)
+    return CapturedExchange(0, "", "", COMMITTED, version, 1, None, *frames, True, 0, 1)
 
 
 @pytest.mark.parametrize(("version", "path"), [(5, ""), (8, "groups[g].")])
 def test_an_offset_that_was_committed_before_the_capture(version: int, path: str) -> None:
-    world = World()
+    world = IdMap()
     world.is_partial = True
     world.offsets.learn("t", 0, 0, 0, 6)
     differs = Difference(f"{path}topics[t].partitions[0].committed_offset", 2, -1)
     assert of(committed(version), world, differs)
-    world.committed.add(("g", "t", 0))
+    world.committed_offsets.add(("g", "t", 0))
     assert not of(committed(version), world, differs)
 
 
 @pytest.mark.parametrize(("error", "expected"), [(1, True), (6, False)])
 def test_a_session_tells_of_a_position_beyond_the_log(error: int, expected: bool) -> None:
-    world = World()
+    world = IdMap()
     world.is_partial = True
     frames = request(FETCH, 11, 1)[4:], response(FETCH, 11, 1, responses=[])[4:]
-    captured = Captured(0, "", "", FETCH, 11, 1, None, *frames, True, 0, 1)
+    captured = CapturedExchange(0, "", "", FETCH, 11, 1, None, *frames, True, 0, 1)
     partition = {"partition_index": 0, "error_code": error}
     of_topic = Difference("responses[t]", None, {"topic": "t", "partitions": [partition]})
     of_partition = Difference("responses[t].partitions[0]", None, partition)
@@ -79,30 +79,30 @@ def test_a_session_tells_of_a_position_beyond_the_log(error: int, expected: bool
 
 @pytest.mark.parametrize(("is_partial", "expected"), [(True, True), (False, False)])
 def test_a_position_of_which_nothing_is_known(is_partial: bool, expected: bool) -> None:
-    world = World()
+    world = IdMap()
     world.is_partial = is_partial
     assert follows(world, DIFFERS) is expected
 
 
 def test_a_position_behind_a_record_that_both_have() -> None:
-    world = World()
+    world = IdMap()
     world.is_partial = True
     world.offsets.learn("t", 0, 0, 0, 6)
     assert not follows(world, DIFFERS)
 
 
 def test_another_partition_has_another_reason() -> None:
-    world = World()
+    world = IdMap()
     world.is_partial = True
     other = Difference("topics[t].partitions[1].offset", 6, 3)
     assert not follows(world, DIFFERS, other)
 
 
 def test_ends_that_were_guessed() -> None:
-    world = World()
+    world = IdMap()
     world.is_partial = True
     world.offsets.learn("t", 0, 0, 0, 9)
     marker = Difference("responses[t].partitions[0].records[6].control", "ABORT", "COMMIT")
     assert not follows(world, marker)
-    world.guessed_ends = 1
+    world.synthesised_commits = 1
     assert follows(world, marker)

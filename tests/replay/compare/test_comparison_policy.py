@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from replay.compare.step_verdict import compare
-from replay.mapping.id_map import World
+from replay.compare.step_verdict import compare_outcome
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import Verdict
 from tests.replay.support.compared import fetched, found, produced
 from tests.replay.support.outcomes import outcome
@@ -70,11 +70,11 @@ def test_topics_that_were_made_for_the_replay_are_there_sooner() -> None:
     lacking, there = ({"topics": [{"name": "orders", "error_code": e}]} for e in (3, 0))
     asked = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": False}
     made = outcome("Metadata", 5, lacking, there, asked=asked)
-    assert compare(made, World(), made={"orders"}) == (Verdict.EQUIVALENT, [])
-    assert compare(made, World(), made={"bills"})[0] is Verdict.ERROR_CHANGED
+    assert compare_outcome(made, IdMap(), created_topics={"orders"}) == (Verdict.EQUIVALENT, [])
+    assert compare_outcome(made, IdMap(), created_topics={"bills"})[0] is Verdict.ERROR_CHANGED
     created, exists = ({"topics": [{"name": "orders", "error_code": e}]} for e in (0, 36))
     made = outcome("CreateTopics", 2, created, exists)
-    assert compare(made, World(), made={"orders"}) == (Verdict.EQUIVALENT, [])
+    assert compare_outcome(made, IdMap(), created_topics={"orders"}) == (Verdict.EQUIVALENT, [])
 
 
 @pytest.mark.parametrize("allowed", [True, False])
@@ -83,8 +83,8 @@ def test_topics_that_a_request_creates_may_be_there_sooner(allowed: bool) -> Non
     asked = {"topics": [{"name": "orders"}], "allow_auto_topic_creation": allowed}
     made = outcome("Metadata", 5, lacking, there, asked=asked)
     expected = Verdict.EQUIVALENT if allowed else Verdict.ERROR_CHANGED
-    assert compare(made, World(), shown={"orders"})[0] is expected
-    assert compare(made, World(), shown={"bills"})[0] is Verdict.ERROR_CHANGED
+    assert compare_outcome(made, IdMap(), captured_topics={"orders"})[0] is expected
+    assert compare_outcome(made, IdMap(), captured_topics={"bills"})[0] is Verdict.ERROR_CHANGED
 
 
 def test_replicas_may_lie_in_other_directories() -> None:
@@ -102,7 +102,7 @@ def _within(*partitions: dict[str, Any], session_id: int = 7) -> dict[str, Any]:
 
 
 def test_answers_within_a_fetch_session_tell_what_is_new() -> None:
-    world = World()
+    world = IdMap()
     still, moved = {"partition_index": 0}, {"partition_index": 1, "high_watermark": 9}
     broken = {"partition_index": 1, "error_code": 3}
     more = found("Fetch", 11, _within(still), _within(still, moved), world)
@@ -162,10 +162,10 @@ def test_a_log_may_end_behind_the_end_of_a_transaction_already() -> None:
         partition = {"partition_index": 0, "offset": offset}
         return {"topics": [{"name": "orders", "partitions": [partition]}]}
 
-    world = World()
+    world = IdMap()
     world.offsets.learn("orders", 0, 0, 0, 8)
     assert found("ListOffsets", 3, ends(8), ends(9), world)[0] is Verdict.DIFFERS
-    world.ended = 1
+    world.ended_transactions = 1
     assert found("ListOffsets", 3, ends(8), ends(9), world)[0] is Verdict.EQUIVALENT
     assert found("ListOffsets", 3, ends(7), ends(8), world)[0] is Verdict.DIFFERS
 

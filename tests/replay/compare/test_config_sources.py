@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replay.compare.config_sources import has_default
+from replay.compare.config_sources import is_default_setting
 
 
 @pytest.mark.parametrize(
@@ -22,5 +22,5 @@ from replay.compare.config_sources import has_default
     ],
 )
 def test_defaults(one: dict[str, object], other: dict[str, object], is_default: bool) -> None:
-    assert has_default(one, other) is is_default
-    assert has_default(other, one) is is_default
+    assert is_default_setting(one, other) is is_default
+    assert is_default_setting(other, one) is is_default

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from dissector.protocol.apis import KEYS, all_apis, api
 from dissector.protocol.schema import Schema
-from replay.compare.body_diff import Bodies
-from replay.compare.comparison_policy import COMPARED
-from replay.compare.fast_compare import alike
+from replay.compare.body_diff import BodyDiff
+from replay.compare.comparison_policy import COMPARED_ROLES
+from replay.compare.fast_compare import are_equal
 from replay.fields.field_layout import Scope
-from replay.fields.roles import plan
-from replay.mapping.id_map import World
-from replay.mapping.resource_names import Names
+from replay.fields.roles import layout_of
+from replay.mapping.id_map import IdMap
+from replay.mapping.resource_names import NameMap
 from tests.examples import examples
 from tests.replay.support.scripted import filled
 from tests.strategies import values
@@ -34,12 +34,12 @@ def _schema(name: str) -> Schema:
     return found.response
 
 
-def _alike(captured: Any, live: Any, world: World) -> bool:
-    return alike(_schema("Produce"), 12, captured, live, Scope(), world)
+def _alike(captured: Any, live: Any, world: IdMap) -> bool:
+    return are_equal(_schema("Produce"), 12, captured, live, Scope(), world)
 
 
 def test_offsets_are_the_same_where_they_stand_for_the_same() -> None:
-    world = World()
+    world = IdMap()
     world.offsets.learn("t", 1, 5, 8, 1)
     assert _alike(_produced(base_offset=5), _produced(base_offset=8), world)
     assert not _alike(_produced(base_offset=5), _produced(base_offset=5), world)
@@ -47,7 +47,7 @@ def test_offsets_are_the_same_where_they_stand_for_the_same() -> None:
 
 
 def test_errors_names_and_numbers_of_elements_count() -> None:
-    world = World(names=Names(prefix="p-"))
+    world = IdMap(names=NameMap(prefix="p-"))
     captured, live = _produced(), _produced()
     live.responses[0].name = "q-t"
     assert not _alike(captured, live, world)
@@ -66,10 +66,10 @@ def test_what_is_alike_has_no_differences(data: st.DataObject) -> None:
     version = data.draw(st.sampled_from(list(schema.versions)))
     captured = data.draw(values(schema, version, unknown=False))
     live = data.draw(st.just(captured) | values(schema, version, unknown=False))
-    world = World(names=data.draw(st.sampled_from([Names(), Names(prefix="p-")])))
-    assume(alike(schema, version, captured, live, Scope(), world))
-    bodies = Bodies(world)
-    node = plan(schema, version, COMPARED)
+    world = IdMap(names=data.draw(st.sampled_from([NameMap(), NameMap(prefix="p-")])))
+    assume(are_equal(schema, version, captured, live, Scope(), world))
+    bodies = BodyDiff(world)
+    node = layout_of(schema, version, COMPARED_ROLES)
     bodies.compare((node, node), captured, live, Scope())
     assert bodies.differences == []
-    assert not bodies.is_otherwise
+    assert not bodies.is_equivalent

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dissector.errors import UsageError
-from replay.compare.ignore_rules import Noise, general
+from replay.compare.ignore_rules import Noise, field_pattern
 
 PATH = "responses[a.b].partitions[0].log_start_offset"
 
@@ -49,9 +49,9 @@ def test_does_not_cover(pattern: str) -> None:
 
 
 def test_a_general_path_covers_what_it_came_from() -> None:
-    assert general("Fetch", PATH) == "Fetch.responses[*].partitions[*].log_start_offset"
-    assert Noise([general("Fetch", PATH)]).covers("Fetch", PATH)
-    assert general("Fetch", "") == "Fetch: no answer"
+    assert field_pattern("Fetch", PATH) == "Fetch.responses[*].partitions[*].log_start_offset"
+    assert Noise([field_pattern("Fetch", PATH)]).covers("Fetch", PATH)
+    assert field_pattern("Fetch", "") == "Fetch: no answer"
 
 
 @pytest.mark.parametrize("pattern", ["Fitch.responses", "responses[*].x", "", "."])

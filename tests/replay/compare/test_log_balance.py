@@ -10,9 +10,9 @@ from typing import Any
 from dissector.protocol.messages import Message
 from replay.client.broker_metadata import NO_ID
 from replay.client.cluster import Cluster
-from replay.compare.log_balance import Balance, LeftOpen, balance, not_balanced
-from replay.mapping.id_map import World
-from replay.mapping.reader_accounts import Given
+from replay.compare.log_balance import Balance, UnbalancedLog, balance, not_balanced
+from replay.mapping.id_map import IdMap
+from replay.mapping.reader_accounts import ReturnedRecords
 from replay.model.offset_ranges import Range, Ranges
 from tests.replay.support.produced import batches
 from tests.replay.support.scripted import Answer, scripted
@@ -56,7 +56,7 @@ class Log:
         return {"responses": [{"topic": "orders", "partitions": [found]}]}
 
 
-def balanced(world: World, log: Log) -> Balance:
+def balanced(world: IdMap, log: Log) -> Balance:
     async def main() -> Balance:
         answers = {"Metadata": log.metadata, "ListOffsets": log.list_offsets, "Fetch": log.fetch}
         async with scripted(answers) as broker:
@@ -70,17 +70,17 @@ def balanced(world: World, log: Log) -> Balance:
     return asyncio.run(main())
 
 
-def wrote(*rows: tuple[int, int, int]) -> World:
+def wrote(*rows: tuple[int, int, int]) -> IdMap:
     """Captured offset, live offset and count of each request."""
-    world = World()
+    world = IdMap()
     for step, row in enumerate(rows):
-        world.offsets.log(*ORDERS).append(*row, step)
+        world.offsets.log(*ORDERS).learn_appended(*row, step)
     return world
 
 
-def gave(world: World, step: int, captured: Range, live: Range, bound: int = 0) -> World:
-    given = Given(*ORDERS, Ranges([captured]), Ranges([live]), bound)
-    world.readers.note(READER, step, given)
+def gave(world: IdMap, step: int, captured: Range, live: Range, bound: int = 0) -> IdMap:
+    given = ReturnedRecords(*ORDERS, Ranges([captured]), Ranges([live]), bound)
+    world.readers.record(READER, step, given)
     return world
 
 
@@ -140,7 +140,7 @@ def test_what_another_poll_brings_does_not_lack() -> None:
 
 def test_a_log_whose_end_is_not_told_is_left_open() -> None:
     found = balanced(wrote((0, 0, 5)), Log(range(5), end_error=29))
-    assert found == Balance([], [LeftOpen(*ORDERS, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")])
+    assert found == Balance([], [UnbalancedLog(*ORDERS, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")])
 
 
 def test_a_log_whose_records_are_not_given_is_left_open() -> None:
@@ -151,8 +151,8 @@ def test_a_log_whose_records_are_not_given_is_left_open() -> None:
 
 
 def test_a_topic_that_is_gone_is_left_open() -> None:
-    world = World()
-    world.offsets.log("gone", 0).append(0, 0, 5, 0)
+    world = IdMap()
+    world.offsets.log("gone", 0).learn_appended(0, 0, 5, 0)
     (left,) = balanced(world, Log()).left_open
     assert left[:2] == ("gone", 0)
     assert left.why.startswith("the target has no such topic")
@@ -160,7 +160,7 @@ def test_a_topic_that_is_gone_is_left_open() -> None:
 
 def test_all_is_left_open_where_the_pass_ended_early() -> None:
     world = gave(wrote((0, 0, 10)), 7, Range(0, 10), Range(0, 6))
-    world.readers.note(READER, 8, Given("audit", 1, Ranges([Range(0, 1)]), Ranges()))
+    world.readers.record(READER, 8, ReturnedRecords("audit", 1, Ranges([Range(0, 1)]), Ranges()))
     found = not_balanced(world)
     assert not found.findings
     assert [each[:2] for each in found.left_open] == [("audit", 1), ORDERS]

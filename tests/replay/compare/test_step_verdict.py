@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dissector.protocol.apis import all_apis
 from dissector.protocol.embedded.sasl_tokens import MASK
 from replay.compare.ignore_rules import Noise
-from replay.compare.step_verdict import FAILING, compare
-from replay.mapping.id_map import World
+from replay.compare.step_verdict import FAILING_VERDICTS, compare_outcome
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import Outcome, Verdict
 from tests.replay.support.compared import found, produced
 from tests.replay.support.outcomes import outcome
@@ -22,8 +22,8 @@ from tests.strategies import values
 def test_a_rebalance_that_is_told_sooner_is_no_difference() -> None:
     for is_next, verdict in [(True, Verdict.EQUIVALENT), (False, Verdict.ERROR_CHANGED)]:
         made = outcome("Heartbeat", 3, {}, {"error_code": 27})
-        made.step.is_unsettled = is_next
-        assert compare(made, World())[0] is verdict
+        made.step.is_before_rebalance = is_next
+        assert compare_outcome(made, IdMap())[0] is verdict
 
 
 @pytest.mark.parametrize(("error", "verdict"), [(0, Verdict.SAME), (27, Verdict.EQUIVALENT)])
@@ -33,19 +33,19 @@ def test_a_commit_may_be_told_of_a_rebalance_sooner(error: int, verdict: Verdict
         for each in (0, error)
     )
     made = outcome("OffsetCommit", 3, captured, live)
-    made.step.is_unsettled = True
-    assert compare(made, World())[0] is verdict
+    made.step.is_before_rebalance = True
+    assert compare_outcome(made, IdMap())[0] is verdict
 
 
 def test_partitions_that_are_given_sooner_are_no_difference() -> None:
     name, some = "ConsumerGroupHeartbeat", {"topic_partitions": [{"partitions": [0]}]}
     for is_later, verdict in [(True, Verdict.EQUIVALENT), (False, Verdict.DIFFERS)]:
         made = outcome(name, 0, {"member_epoch": 1}, {"member_epoch": 1, "assignment": some})
-        made.step.is_unassigned = is_later
-        assert compare(made, World())[0] is verdict
+        made.step.is_before_assignment = is_later
+        assert compare_outcome(made, IdMap())[0] is verdict
     refused = outcome(name, 0, {"member_epoch": 1}, {"error_code": 16})
-    refused.step.is_unassigned = True
-    assert compare(refused, World())[0] is Verdict.ERROR_CHANGED
+    refused.step.is_before_assignment = True
+    assert compare_outcome(refused, IdMap())[0] is Verdict.ERROR_CHANGED
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_session_that_is_not_asked_for_is_not_given(
 ) -> None:
     made = outcome("Fetch", 11, {"session_id": 5}, {"session_id": given})
     made.parts[0].request.session_epoch = epoch
-    assert compare(made, World())[0] is verdict
+    assert compare_outcome(made, IdMap())[0] is verdict
 
 
 def heartbeat(*tasks: tuple[str, list[int]], status: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -131,13 +131,13 @@ def test_secrets_are_not_shown() -> None:
         return {"results": [{"resource_type": 2, "resource_name": "t", "configs": [config]}]}
 
     made = outcome("DescribeConfigs", 1, described("old"), described("new"))
-    assert compare(made, World()) == (Verdict.SAME, [])
-    verdict, differences = compare(made, World(), show_secrets=True)
+    assert compare_outcome(made, IdMap()) == (Verdict.SAME, [])
+    verdict, differences = compare_outcome(made, IdMap(), show_secrets=True)
     assert verdict is Verdict.DIFFERS
     assert [each.replayed for each in differences] == ["new"]
     lost = outcome("DescribeConfigs", 1, described("old"), {"results": []})
-    assert MASK in str(compare(lost, World())[1])
-    assert "old" not in str(compare(lost, World())[1])
+    assert MASK in str(compare_outcome(lost, IdMap())[1])
+    assert "old" not in str(compare_outcome(lost, IdMap())[1])
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,13 @@ def test_answers_that_are_not_there(
     verdict: Verdict,
 ) -> None:
     made: Outcome = outcome("Produce", 7, captured, live, **more)
-    assert compare(made, World()) == (verdict, [])
+    assert compare_outcome(made, IdMap()) == (verdict, [])
 
 
 def test_a_step_that_was_left_out_is_not_missed() -> None:
     made = outcome("Produce", 7, produced(), None, parts=[])
     made.step.left_out = "telemetry"
-    assert compare(made, World()) == (Verdict.LEFT_OUT, [])
+    assert compare_outcome(made, IdMap()) == (Verdict.LEFT_OUT, [])
 
 
 def test_noise_does_not_count() -> None:
@@ -176,7 +176,7 @@ def test_noise_does_not_count() -> None:
 
 
 def test_failing_verdicts() -> None:
-    assert {Verdict.DIFFERS, Verdict.ERROR_CHANGED, Verdict.MISSING} == FAILING
+    assert {Verdict.DIFFERS, Verdict.ERROR_CHANGED, Verdict.MISSING} == FAILING_VERDICTS
 
 
 @given(st.data())
@@ -187,4 +187,4 @@ def test_an_answer_is_as_itself(data: st.DataObject) -> None:
         return
     body = data.draw(values(known.response, version, unknown=False))
     made = outcome(known.name, version, body, body)
-    assert compare(made, World()) == (Verdict.SAME, [])
+    assert compare_outcome(made, IdMap()) == (Verdict.SAME, [])

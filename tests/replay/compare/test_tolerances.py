@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from dissector.protocol.apis import KEYS, api
-from replay.compare.tolerances import are_as_many, have_failed, is_given, says_nothing
-from replay.fields.field_layout import Branch, Node, Role
-from replay.fields.roles import plan
+from replay.compare.tolerances import (
+    have_equal_task_counts,
+    have_same_error,
+    is_assigned,
+    is_null_for_empty,
+)
+from replay.fields.field_layout import Role, StructField, StructLayout
+from replay.fields.roles import layout_of
 
 
 @pytest.mark.parametrize(
@@ -24,34 +29,34 @@ from replay.fields.roles import plan
     ],
 )
 def test_whether_a_broker_gave_a_value(role: Role, value: Any, expected: bool) -> None:
-    assert is_given(role, value) is expected
+    assert is_assigned(role, value) is expected
 
 
 def test_tasks_are_counted_together() -> None:
     one = [{"partitions": [0, 1]}, {"partitions": [2]}]
-    assert are_as_many(one, [{"partitions": [5, 6, 7]}])
-    assert not are_as_many(one, [])
-    assert are_as_many(None, one)
+    assert have_equal_task_counts(one, [{"partitions": [5, 6, 7]}])
+    assert not have_equal_task_counts(one, [])
+    assert have_equal_task_counts(None, one)
 
 
-def partition() -> Node:
+def partition() -> StructLayout:
     produce = api(KEYS["Produce"])
     assert produce is not None
-    node = plan(produce.response, 7)
+    node = layout_of(produce.response, 7)
     for _ in range(2):
-        node = next(each.node for each in node.members if isinstance(each, Branch))
+        node = next(each.layout for each in node.members if isinstance(each, StructField))
     return node
 
 
 @pytest.mark.parametrize(("one", "other", "expected"), [(3, 3, True), (3, 4, False), (0, 0, False)])
 def test_both_have_failed_alike(one: int, other: int, expected: bool) -> None:
-    assert have_failed(partition(), {"error_code": one}, {"error_code": other}) is expected
+    assert have_same_error(partition(), {"error_code": one}, {"error_code": other}) is expected
 
 
 def test_null_and_empty_say_nothing_where_one_version_knows_no_null() -> None:
     metadata = api(KEYS["Metadata"])
     assert metadata is not None
     topics = next(each for each in metadata.request.fields if each.name == "topics")
-    assert says_nothing(topics, (0, 1), [], None)
-    assert not says_nothing(topics, (1, 2), [], None)
-    assert not says_nothing(topics, (0, 1), ["a"], None)
+    assert is_null_for_empty(topics, (0, 1), [], None)
+    assert not is_null_for_empty(topics, (1, 2), [], None)
+    assert not is_null_for_empty(topics, (0, 1), ["a"], None)

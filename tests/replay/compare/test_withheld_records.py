@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from replay.compare.step_verdict import compare
-from replay.mapping.id_map import World
-from replay.mapping.reader_accounts import Account
+from replay.compare.step_verdict import compare_outcome
+from replay.mapping.id_map import IdMap
+from replay.mapping.reader_accounts import ReaderAccount
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.produced import batches
 
@@ -24,17 +24,17 @@ def fetched(records: bytes, high: int = 4, stable: int = -1) -> dict[str, Any]:
     return {"responses": [{"topic": "orders", "partitions": [partition]}]}
 
 
-def account(live: dict[str, Any], max_bytes: int = 1 << 20) -> Account:
+def account(live: dict[str, Any], max_bytes: int = 1 << 20) -> ReaderAccount:
     """What a reader of four records is owed after an answer."""
-    world = World()
+    world = IdMap()
     asked = {"max_bytes": max_bytes}
-    compare(outcome("Fetch", 11, fetched(batches(0, 1, 2, 3)), live, asked=asked), world)
-    (found,) = world.readers.owing()
+    compare_outcome(outcome("Fetch", 11, fetched(batches(0, 1, 2, 3)), live, asked=asked), world)
+    (found,) = world.readers.with_missing()
     return found
 
 
-def lacks(found: Account) -> list[str]:
-    return [str(each) for poll in found.polls for each in poll.lacks]
+def lacks(found: ReaderAccount) -> list[str]:
+    return [str(each) for poll in found.polls for each in poll.missing]
 
 
 @pytest.mark.parametrize(

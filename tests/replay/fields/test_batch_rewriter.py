@@ -15,15 +15,15 @@ from dissector.protocol.records import (
     parse_records,
 )
 from replay.fields.batch_rewriter import (
+    MatchedRun,
     Producer,
-    Same,
+    batch_headers,
     count_records,
-    pieces,
+    match_records,
     rewrite_batches,
-    same_records,
-    upgraded,
+    to_record_batch,
 )
-from replay.model.refusal import Refused
+from replay.model.refusal import RewriteError
 
 
 def _batch(values: list[bytes], base: int = 0, codec: str = "none", producer: int = -1) -> bytes:
@@ -42,28 +42,28 @@ def _set(values: list[bytes], codec: str = "none", magic: int = 1) -> bytes:
 
 def test_pieces_are_batches_and_a_rest() -> None:
     first, second = _batch([b"a", b"b"], 7, producer=3), _batch([b"c"], 9)
-    one, two, rest = pieces(first + second + b"odd")
-    assert (one.start, one.end, one.producer, one.records) == (
+    one, two, rest = batch_headers(first + second + b"odd")
+    assert (one.start, one.end, one.producer, one.record_count) == (
         0,
         len(first),
         Producer(3, -1, -1),
         2,
     )
-    assert (two.offset, two.span, two.end) == (9, 1, len(first + second))
+    assert (two.base_offset, two.offset_count, two.end) == (9, 1, len(first + second))
     assert (rest.producer, rest.end) == (None, len(first + second) + 3)
-    assert list(pieces(b"")) == []
+    assert list(batch_headers(b"")) == []
 
 
 @given(st.binary(max_size=200))
 def test_bytes_of_any_kind_come_through(data: bytes) -> None:
     assert rewrite_batches(data, lambda old, _: old) == data
-    assert b"".join(data[p.start : p.end] for p in pieces(data)) == data
+    assert b"".join(data[p.start : p.end] for p in batch_headers(data)) == data
     count_records(data)
-    same_records(data, data)
+    match_records(data, data)
 
 
 def test_a_number_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(Refused, match="does not fit"):
+    with pytest.raises(RewriteError, match="does not fit"):
         rewrite_batches(_batch([b"a"], producer=3), lambda *_: Producer(4, 1 << 20, 0))
 
 
@@ -77,7 +77,7 @@ def test_records_are_counted_in_every_format() -> None:
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_message_sets_become_batches(magic: int, codec: str) -> None:
-    (batch,) = parse_records(upgraded(_set([b"a", b"b"], codec, magic)))
+    (batch,) = parse_records(to_record_batch(_set([b"a", b"b"], codec, magic)))
     assert isinstance(batch, RecordBatch)
     assert batch.crc_ok
     assert batch.codec == codec
@@ -86,31 +86,31 @@ def test_message_sets_become_batches(magic: int, codec: str) -> None:
 
 
 def test_there_is_one_batch_whatever_there_was() -> None:
-    (batch,) = parse_records(upgraded(_set([b"a"]) + _set([b"b"], "gzip") + _set([b"c"])))
+    (batch,) = parse_records(to_record_batch(_set([b"a"]) + _set([b"b"], "gzip") + _set([b"c"])))
     assert isinstance(batch, RecordBatch)
     assert batch.codec == "gzip"
     assert [record.value for record in batch.records] == [b"a", b"b", b"c"]
 
 
 def test_what_can_not_be_read_can_not_become_batches() -> None:
-    with pytest.raises(Refused):
-        upgraded(b"odd")
+    with pytest.raises(RewriteError):
+        to_record_batch(b"odd")
     data = _batch([b"a"])
-    assert upgraded(data) == data
+    assert to_record_batch(data) == data
 
 
 def test_equal_batches_are_the_same_without_a_look_inside() -> None:
     captured = _batch([b"a", b"b"], 10, "gzip") + _batch([b"c"], 12)
     live = _batch([b"a", b"b"], 0, "gzip") + _batch([b"c"], 5)
-    assert same_records(captured, live) == [Same(10, 0, 2), Same(12, 5, 1)]
-    assert same_records(captured, None) == same_records(b"", live) == []
+    assert match_records(captured, live) == [MatchedRun(10, 0, 2), MatchedRun(12, 5, 1)]
+    assert match_records(captured, None) == match_records(b"", live) == []
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4"])
 def test_records_are_the_same_in_other_batches_too(codec: str) -> None:
     captured = _batch([b"a"], 10) + _batch([b"b"], 11) + _batch([b"c"], 12)
     live = _batch([b"x", b"a", b"b"], 0, codec) + _batch([b"y", b"c"], 3)
-    assert same_records(captured, live) == [Same(10, 1, 2), Same(12, 4, 1)]
+    assert match_records(captured, live) == [MatchedRun(10, 1, 2), MatchedRun(12, 4, 1)]
 
 
 @given(st.lists(st.sampled_from([b"a", b"b", b"c"])), st.lists(st.sampled_from([b"a", b"b"])))
@@ -118,7 +118,7 @@ def test_what_is_the_same_is_the_same_and_in_order(ours: list[bytes], theirs: li
     captured = b"".join(_batch([value], 10 + i) for i, value in enumerate(ours))
     live = _batch(theirs, 100) if theirs else b""
     last = (-1, -1)
-    for same in same_records(captured, live):
+    for same in match_records(captured, live):
         assert (same.captured, same.live) > last
         assert same.captured > last[0]
         assert same.live > last[1]

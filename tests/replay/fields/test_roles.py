@@ -28,8 +28,8 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
 )
 from dissector.protocol.schema import Schema
 from replay.fields import role_table
-from replay.fields.field_layout import Leaf, Node, Place, Role
-from replay.fields.roles import plan, title, walk
+from replay.fields.field_layout import FieldValue, Role, StructLayout, ValueField
+from replay.fields.roles import layout_of, path_prefix, walk
 from tests.strategies import values
 
 SCHEMAS = [
@@ -44,19 +44,19 @@ SCHEMAS = [
 TABLE = Path(__file__).parents[1] / "roles.txt"
 
 
-def _leaves(node: Node, path: str) -> Iterator[tuple[str, Leaf]]:
+def _leaves(node: StructLayout, path: str) -> Iterator[tuple[str, ValueField]]:
     for member in node.members:
         at = f"{path}.{member.name}"
-        if isinstance(member, Leaf):
+        if isinstance(member, ValueField):
             yield at, member
         else:
-            yield from _leaves(member.node, at)
+            yield from _leaves(member.layout, at)
 
 
-def _all_leaves() -> Iterator[tuple[str, Leaf]]:
+def _all_leaves() -> Iterator[tuple[str, ValueField]]:
     for schema in SCHEMAS:
         for version in schema.versions:
-            yield from _leaves(plan(schema, version), title(schema))
+            yield from _leaves(layout_of(schema, version), path_prefix(schema))
 
 
 def test_the_table_of_roles_is_as_somebody_read_it(request: pytest.FixtureRequest) -> None:
@@ -84,23 +84,23 @@ def test_every_role_is_some_field_s() -> None:
 
 def test_every_entry_of_the_table_is_some_field_s() -> None:
     paths = {path for path, _ in _all_leaves()}
-    for place in role_table.PLACES:
+    for place in role_table.ROLE_BY_PATH:
         assert any(path == place or path.endswith(f".{place}") for path in paths), place
     names = {leaf.name for _, leaf in _all_leaves()}
-    listed = {name for names in role_table.NAMES.values() for name in names.split()}
+    listed = {name for names in role_table.NAMES_BY_ROLE.values() for name in names.split()}
     assert listed <= names
     assert set(role_table.KEY_NAMES) <= names
 
 
 def test_a_name_is_listed_once() -> None:
-    names = [name for names in role_table.NAMES.values() for name in names.split()]
+    names = [name for names in role_table.NAMES_BY_ROLE.values() for name in names.split()]
     assert len(names) == len(set(names))
 
 
 def test_what_has_an_entity_has_its_role() -> None:
     for path, leaf in _all_leaves():
-        if leaf.field.entity and path not in role_table.PLACES:
-            assert leaf.role == role_table.ENTITIES[leaf.field.entity], path
+        if leaf.field.entity and path not in role_table.ROLE_BY_PATH:
+            assert leaf.role == role_table.ROLE_BY_ENTITY[leaf.field.entity], path
 
 
 def _schema(name: str, kind: str = "request") -> Schema:
@@ -109,7 +109,9 @@ def _schema(name: str, kind: str = "request") -> Schema:
     return found.request if kind == "request" else found.response
 
 
-def _places(name: str, version: int, body: dict[str, Any], kind: str = "request") -> list[Place]:
+def _places(
+    name: str, version: int, body: dict[str, Any], kind: str = "request"
+) -> list[FieldValue]:
     return list(walk(_schema(name, kind), version, body))
 
 
@@ -127,7 +129,7 @@ def test_a_place_knows_what_encloses_it() -> None:
         ("topics[0].partitions[0].fetch_offset", 9, "a", 3),
         ("topics[1].partitions[0].fetch_offset", 8, "b", 4),
     ]
-    offsets[1].put(80)
+    offsets[1].replace(80)
     assert body["topics"][1]["partitions"][0]["fetch_offset"] == 80
 
 
@@ -135,7 +137,7 @@ def test_elements_of_plain_arrays_are_places() -> None:
     body = Container(groups=["x", "y"], include_authorized_operations=False)
     first, second, _ = _places("DescribeGroups", 5, body)
     assert (first.path, second.path) == ("groups[0]", "groups[1]")
-    second.put("z")
+    second.replace("z")
     assert body.groups == ["x", "z"]
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.apis import KEYS, all_apis, api
 from replay.fields.field_layout import Role, Scope
-from replay.fields.roles import values, walk
+from replay.fields.roles import value_walk, walk
 from tests.examples import examples
 from tests.frames import body
 from tests.strategies import values as bodies
@@ -24,7 +24,7 @@ def test_values_are_those_of_the_places(data: st.DataObject) -> None:
     version = data.draw(st.sampled_from(list(schema.versions)))
     drawn = data.draw(bodies(schema, version, unknown=False))
     places = walk(schema, version, drawn, ROLES)
-    assert list(values(schema, version, ROLES)(drawn)) == [p.value for p in places if p.value]
+    assert list(value_walk(schema, version, ROLES)(drawn)) == [p.value for p in places if p.value]
 
 
 def test_scopes_keep_what_was_there_before_it_was_replaced() -> None:
@@ -41,7 +41,7 @@ def test_scopes_keep_what_was_there_before_it_was_replaced() -> None:
         scope = place.scope
         seen.append((place.path, place.role, scope.group, scope.topic, scope.partition))
         if place.role is not Role.OFFSET:
-            place.put("new")
+            place.replace("new")
     assert seen == [
         ("group_id", Role.GROUP, "g", None, None),
         ("topics[0].name", Role.TOPIC, "g", "t", None),

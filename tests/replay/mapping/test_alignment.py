@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from dissector.protocol.api import Api
 from dissector.protocol.apis import KEYS, all_apis, api
-from replay.fields.field_layout import Branch, Node, Scope
-from replay.fields.roles import plan
-from replay.mapping.alignment import align, pairs
-from replay.mapping.id_map import World
-from replay.mapping.resource_names import Names
+from replay.fields.field_layout import Scope, StructField, StructLayout
+from replay.fields.roles import layout_of
+from replay.mapping.alignment import align, compile_pairs
+from replay.mapping.id_map import IdMap
+from replay.mapping.resource_names import NameMap
 from tests.examples import examples
 from tests.replay.support.worlds import topology, uuid
 from tests.strategies import values
@@ -25,14 +25,16 @@ def _api(name: str) -> Api:
     return found
 
 
-def _node(name: str, version: int, array: str) -> Node:
-    members = plan(_api(name).response, version).members
-    return next(each.node for each in members if isinstance(each, Branch) and each.name == array)
+def _node(name: str, version: int, array: str) -> StructLayout:
+    members = layout_of(_api(name).response, version).members
+    return next(
+        each.layout for each in members if isinstance(each, StructField) and each.name == array
+    )
 
 
 def test_elements_are_paired_by_their_keys() -> None:
     node = _node("DescribeGroups", 5, "groups")
-    world = World(names=Names(prefix="p-"))
+    world = IdMap(names=NameMap(prefix="p-"))
     captured = [{"group_id": "a"}, {"group_id": "b"}, {"group_id": "gone"}]
     live = [{"group_id": "p-b"}, {"group_id": "p-new"}, {"group_id": "p-a"}]
     assert align(node, captured, node, live, Scope(), world) == [
@@ -45,8 +47,8 @@ def test_elements_are_paired_by_their_keys() -> None:
 
 def test_members_are_paired_by_the_ids_that_they_got() -> None:
     groups = _node("DescribeGroups", 5, "groups").members
-    node = next(each.node for each in groups if isinstance(each, Branch))
-    world = World()
+    node = next(each.layout for each in groups if isinstance(each, StructField))
+    world = IdMap()
     world.members.learn("g", "m-1", "x-1")
     world.members.learn("g", "m-2", "a-2")
     captured = [{"member_id": "m-1"}, {"member_id": "m-2"}]
@@ -55,7 +57,7 @@ def test_members_are_paired_by_the_ids_that_they_got() -> None:
 
 
 def test_topics_are_paired_across_versions_that_name_them_otherwise() -> None:
-    world = World(topology({"p-t": 70, "p-u": 80}), Names(prefix="p-"))
+    world = IdMap(topology({"p-t": 70, "p-u": 80}), NameMap(prefix="p-"))
     world.captured_topics.learn({uuid(7): "t"})
     by_id, by_name = _node("Fetch", 13, "responses"), _node("Fetch", 12, "responses")
     captured = [{"topic": "t"}, {"topic": "u"}]
@@ -70,12 +72,12 @@ def test_topics_are_paired_across_versions_that_name_them_otherwise() -> None:
 def test_directories_are_paired_by_place() -> None:
     node = _node("DescribeLogDirs", 4, "results")
     captured, live = ([{"log_dir": path} for path in paths] for paths in (["/a", "/b"], ["/c"]))
-    world = World()
+    world = IdMap()
     assert align(node, captured, node, live, Scope(), world) == [(0, 0), (1, None)]
 
 
 def test_equal_keys_are_paired_in_order_and_no_keys_by_place() -> None:
-    world = World()
+    world = IdMap()
     node = _node("ListGroups", 3, "groups")
     same = [{"group_id": "a"}, {"group_id": "a"}]
     assert align(node, same, node, same[:1], Scope(), world) == [(0, 0), (1, None)]
@@ -93,8 +95,8 @@ def test_a_body_beside_itself_is_paired_with_itself(data: st.DataObject) -> None
     schema = data.draw(st.sampled_from(APIS)).response
     version = data.draw(st.sampled_from(list(schema.versions)))
     body = data.draw(values(schema, version, unknown=False))
-    node = plan(schema, version)
-    for ours, theirs in pairs(node, node)(body, body, Scope(), Scope(), World()):
+    node = layout_of(schema, version)
+    for ours, theirs in compile_pairs(node, node)(body, body, Scope(), Scope(), IdMap()):
         assert ours.role is theirs.role
         assert ours.value is not None
         assert repr(ours.value) == repr(theirs.value)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from replay.mapping.appended_ranges import MOST_STRETCHES, Appended
+from replay.mapping.appended_ranges import MAX_STRETCHES, AppendedRecords
 from replay.model.offset_ranges import Range
 
 Rows = list[tuple[int, int, int]]
 
 
-def appended(*rows: tuple[int, int, int]) -> Appended:
+def appended(*rows: tuple[int, int, int]) -> AppendedRecords:
     """Captured offset, live offset and count of each request, in the order of steps."""
-    out = Appended()
+    out = AppendedRecords()
     for step, (captured, live, count) in enumerate(rows):
         out.add(captured, live, count, step)
     return out
@@ -39,9 +39,9 @@ def test_answers_that_were_swapped() -> None:
 
 def test_more_than_was_written() -> None:
     found = appended((0, 0, 5), (5, 10, 5), (12, 17, 5))
-    (extra,) = found.extra()
-    assert (extra.behind.step, extra.live, extra.expected) == (1, Range(5, 10), 0)
-    (extra,) = appended((0, 0, 5), (6, 8, 5)).extra()  # a marker in the capture
+    (extra,) = found.excess()
+    assert (extra.stretch.step, extra.live, extra.expected) == (1, Range(5, 10), 0)
+    (extra,) = appended((0, 0, 5), (6, 8, 5)).excess()  # a marker in the capture
     assert (extra.live, extra.expected) == (Range(5, 8), 1)
 
 
@@ -52,10 +52,10 @@ def test_what_nobody_wrote() -> None:
     assert found.is_unwritten(0, 5)  # no room for them before the first
     assert not appended((10, 12, 5)).is_unwritten(0, 5)  # they may have been there before
     assert not found.is_unwritten(14, 16)
-    found.unsure = 1
+    found.unconfirmed = 1
     assert not found.is_unwritten(15, 20)
 
 
 def test_no_more_is_kept_than_so_much() -> None:
-    found = appended(*((2 * at, 3 * at, 1) for at in range(MOST_STRETCHES + 1)))
-    assert sum(1 for _ in found) == MOST_STRETCHES // 2 + 1
+    found = appended(*((2 * at, 3 * at, 1) for at in range(MAX_STRETCHES + 1)))
+    assert sum(1 for _ in found) == MAX_STRETCHES // 2 + 1

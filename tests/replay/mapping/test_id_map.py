@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replay.fields.field_layout import Role, Scope
-from replay.mapping.broker_map import Brokers
-from replay.mapping.id_map import GIVEN, World
-from replay.mapping.resource_names import Names
-from replay.mapping.to_captured import ToCaptured
-from replay.mapping.to_live import ToLive
-from replay.model.refusal import Refused
+from replay.mapping.broker_map import BrokerMap
+from replay.mapping.id_map import OPAQUE_ROLES, IdMap
+from replay.mapping.resource_names import NameMap
+from replay.mapping.to_captured import CapturedMapping
+from replay.mapping.to_live import LiveMapping
+from replay.model.refusal import RewriteError
 from tests.replay.support.worlds import topology, uuid
 
 SCOPE = Scope(
@@ -22,17 +22,17 @@ SCOPE = Scope(
 )
 
 
-def _world() -> World:
-    world = World(topology({"p-t": 70}, nodes=2), Names(prefix="p-"))
+def _world() -> IdMap:
+    world = IdMap(topology({"p-t": 70}, nodes=2), NameMap(prefix="p-"))
     world.captured_topics.learn({uuid(7): "t"})
     world.producers.learn((9, 2), (90, 0))
     world.producers.sequence((9, 2), "t", 0, 40)
     world.members.learn("g", "m", "live")
-    world.members.learn_turn("g", "m", 5, 1)
+    world.members.learn_generation("g", "m", 5, 1)
     world.offsets.learn("t", 0, 100, 0, 10)
     world.learn_epoch("t", 0, 3, 0)
-    for role in GIVEN:
-        world.give(role, 11, 12)
+    for role in OPAQUE_ROLES:
+        world.learn_opaque(role, 11, 12)
     world.brokers.live(17)
     return world
 
@@ -56,7 +56,7 @@ def _world() -> World:
         (Role.MEMBER, "m", "live"),
         (Role.GENERATION, 5, 1),
         (Role.MEMBER_EPOCH, 5, 1),
-        *((role, 11, 12) for role in sorted(GIVEN)),
+        *((role, 11, 12) for role in sorted(OPAQUE_ROLES)),
         (Role.PLAIN, 1, 1),
         (Role.TOPIC, None, None),
         (Role.TOPIC_ID, uuid(0), uuid(0)),
@@ -96,7 +96,7 @@ def test_share_partitions_are_found_by_group_and_topic() -> None:
 
 
 def test_every_way_there_has_a_way_back() -> None:
-    ways = [{role for role in Role if hasattr(way, role)} for way in (ToLive, ToCaptured)]
+    ways = [{role for role in Role if hasattr(way, role)} for way in (LiveMapping, CapturedMapping)]
     assert ways[0] <= ways[1]
 
 
@@ -115,44 +115,44 @@ def test_a_scope_with_an_id_knows_its_topic() -> None:
 
 def test_unknown_producers_are_refused_but_without_a_target() -> None:
     scope = Scope(producer_id=8, producer_epoch=0)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RewriteError) as caught:
         _world().live(Role.PRODUCER_ID, 8, scope)
     assert (caught.value.role, caught.value.value) == (Role.PRODUCER_ID, (8, 0))
-    assert World().live(Role.PRODUCER_ID, 8, scope) == (8, "")
+    assert IdMap().live(Role.PRODUCER_ID, 8, scope) == (8, "")
     assert _world().live(Role.PRODUCER_ID, -1, scope) == (-1, "")
 
 
 def test_names_are_looked_at_only_where_they_change() -> None:
-    assert Role.TOPIC not in World().roles
+    assert Role.TOPIC not in IdMap().roles
     assert Role.TOPIC in _world().roles
-    assert Role.OFFSET in World().roles
+    assert Role.OFFSET in IdMap().roles
 
 
 @given(st.lists(st.integers(0, 30), unique=True, max_size=3))
 def test_brokers_stand_for_one_while_there_are_enough(nodes: list[int]) -> None:
-    brokers = Brokers(topology({}, nodes=3))
+    brokers = BrokerMap(topology({}, nodes=3))
     live = [brokers.live(node) for node in nodes]
     assert all(node == there for node, there in zip(nodes, live, strict=True) if node < 3)
     others = [there for node, there in zip(nodes, live, strict=True) if node >= 3]
     assert len(set(others)) == len(others)
     assert [brokers.live(node) for node in nodes] == live
     assert brokers.live(-1) == -1
-    assert Brokers(None).live(40) == 40
+    assert BrokerMap(None).live(40) == 40
 
 
 def test_who_is_nobody_in_the_capture_is_nobody_on_the_target() -> None:
-    brokers = Brokers(topology({}, nodes=2))
-    brokers.know([1, 7])
+    brokers = BrokerMap(topology({}, nodes=2))
+    brokers.set_captured_ids([1, 7])
     assert [brokers.live(node) for node in (1, 7, 0, 99)] == [1, 0, 1000, 99]
 
 
 def test_only_ends_of_transactions_may_lie_between_offsets_that_mean_the_same() -> None:
-    world = World(topology({}))
+    world = IdMap(topology({}))
     scope = Scope(topic="t", partition=0)
     world.offsets.learn("t", 0, 0, 0, 8)
     world.offsets.learn("t", 0, 9, 9, 1)
     assert not world.are_markers(scope, 8, 9)
-    world.ended = 1
+    world.ended_transactions = 1
     assert world.are_markers(scope, 8, 9)
     assert not world.are_markers(scope, 7, 8)
     assert not world.are_markers(scope, 9, 10)

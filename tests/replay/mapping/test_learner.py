@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.protocol.records import Record, new_batch
-from replay.fields.field_layout import SCOPED, Role, Scope
-from replay.mapping.id_map import World
+from replay.fields.field_layout import SCOPE_FIELDS, Role, Scope
+from replay.mapping.id_map import IdMap
 from replay.mapping.learner import learn
 from replay.mapping.request_rewriter import rewrite
-from replay.mapping.resource_names import Names
+from replay.mapping.resource_names import NameMap
 from tests.replay.support.worlds import request, response, step, topology, uuid, whole
 
 
 def _learn(
-    world: World,
+    world: IdMap,
     name: str,
     version: int,
     sent: Mapping[str, Any],
@@ -76,7 +76,7 @@ def _produce(topics: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
 
 
 def test_answers_to_produce_tell_where_records_lie() -> None:
-    world = World(topology({}), Names(prefix="p-"))
+    world = IdMap(topology({}), NameMap(prefix="p-"))
     sent = _produce({"p-a": (0, 3), "p-b": (1, 2)})
     live = _produced({"p-b": (1, 5), "p-a": (0, 7)})
     _learn(world, "Produce", 8, sent, _produced({"a": (0, 100), "b": (1, 200)}), live)
@@ -87,14 +87,14 @@ def test_answers_to_produce_tell_where_records_lie() -> None:
 
 
 def test_errors_tell_nothing() -> None:
-    world = World(topology({}))
+    world = IdMap(topology({}))
     sent = _produce({"a": (0, 3)})
     _learn(world, "Produce", 8, sent, _produced({"a": (0, 1)}), _produced({"a": (0, -1)}, 3))
     assert world.offsets.live("a", 0, 1) == (1, "kept")
 
 
 def test_topics_by_id_are_the_topics_by_name() -> None:
-    world = World(topology({"a": ord("a")}))
+    world = IdMap(topology({"a": ord("a")}))
     world.captured_topics.learn({uuid(ord("a")): "a"})
     sent, answer = _produce({"a": (0, 3)}), _produced({"a": (0, 4)})
     _learn(world, "Produce", 8, sent, _produced({"a": (0, 50)}), answer, 13)
@@ -116,7 +116,7 @@ FETCH = {"max_wait_ms": 1, "min_bytes": 1, "topics": [], "forgotten_topics_data"
 
 
 def test_answers_to_fetch_tell_which_record_is_which() -> None:
-    world = World(topology({}))
+    world = IdMap(topology({}))
     captured = _fetched(_batch([b"a", b"b", b"c"], 100))
     _learn(world, "Fetch", 11, FETCH, captured, _fetched(_batch([b"b", b"c"], 7)))
     assert world.offsets.live("a", 0, 102) == (8, "translated")
@@ -129,11 +129,11 @@ def test_positions_count_where_no_records_are_known() -> None:
         partition["leader_epoch"] = 3 if offset == 100 else 0
         return {"topics": [{"name": "a", "partitions": [partition]}]}
 
-    world = World(topology({}))
+    world = IdMap(topology({}))
     sent = {"replica_id": -1, "isolation_level": 0, "topics": []}
     _learn(world, "ListOffsets", 5, sent, listed(100), listed(20))
     assert world.offsets.live("a", 0, 100) == (20, "translated")
-    assert world.epochs == {("a", 0, 3): 0}
+    assert world.leader_epochs == {("a", 0, 3): 0}
     world.offsets.learn("a", 0, 90, 90, 20)
     _learn(world, "ListOffsets", 5, sent, listed(100), listed(20))
     assert world.offsets.live("a", 0, 100) == (100, "translated")
@@ -151,7 +151,7 @@ def _joined(member: str, generation: int, error: int = 0) -> dict[str, Any]:
 
 
 def test_a_member_gets_its_id_and_generation() -> None:
-    world = World(topology({}), Names(prefix="p-"))
+    world = IdMap(topology({}), NameMap(prefix="p-"))
     join = {
         "group_id": "p-g",
         "session_timeout_ms": 1,
@@ -178,7 +178,7 @@ def test_a_member_of_the_new_protocol_gets_its_epoch() -> None:
             "assignment": None,
         }
 
-    world = World(topology({}))
+    world = IdMap(topology({}))
     beat: dict[str, Any] = {"group_id": "g", "member_id": "m", "member_epoch": 0}
     beat |= {"subscribed_topic_names": None, "subscribed_topic_regex": None}
     beat |= {"server_assignor": None, "topic_partitions": None}
@@ -200,7 +200,7 @@ END = {"transactional_id": "x", "producer_id": 70, "producer_epoch": 4, "committ
 
 
 def test_producers_are_given_by_init_and_go_on_after_the_end_of_a_transaction() -> None:
-    world = World(topology({}))
+    world = IdMap(topology({}))
     _learn(world, "InitProducerId", 4, INIT, _init(9, 2), _init(70, 4))
     assert world.producers.live(9, 2) == (70, 4)
     _learn(world, "EndTxn", 5, END, _init(9, 3), _init(70, 5))
@@ -208,7 +208,7 @@ def test_producers_are_given_by_init_and_go_on_after_the_end_of_a_transaction() 
 
 
 def test_a_target_that_does_not_bump_epochs_goes_on_with_the_one_it_has() -> None:
-    world = World(topology({}))
+    world = IdMap(topology({}))
     _learn(world, "InitProducerId", 4, INIT, _init(9, 2), _init(70, 4))
     _learn(world, "EndTxn", 5, END, _init(9, 3), {"error_code": 0}, 3)
     assert world.producers.live(9, 3) == (70, 4)
@@ -219,7 +219,7 @@ def test_topic_ids_are_learned_on_both_sides() -> None:
         topic = {"error_code": 0, "name": name, "topic_id": uuid(number), "partitions": []}
         return {"brokers": [], "controller_id": 0, "topics": [topic]}
 
-    world = World(topology({}), Names(prefix="p-"))
+    world = IdMap(topology({}), NameMap(prefix="p-"))
     sent = {"topics": None, "allow_auto_topic_creation": False}
     _learn(world, "Metadata", 12, sent, described("t", 7), described("p-t", 70))
     scope = Scope()
@@ -228,7 +228,7 @@ def test_topic_ids_are_learned_on_both_sides() -> None:
 
 
 def test_sessions_and_tokens_are_handed_back() -> None:
-    world = World(topology({}))
+    world = IdMap(topology({}))
     captured = {"session_id": 5, "responses": []}
     _learn(world, "Fetch", 11, FETCH, captured, {"session_id": 6, "responses": []})
     assert rewrite(request("Fetch", 11, {**FETCH, "session_id": 5}), 11, world).body.session_id == 6
@@ -239,7 +239,7 @@ def test_directories_are_those_of_the_target() -> None:
     def told(*paths: str) -> dict[str, Any]:
         return {"results": [{"log_dir": path, "topics": []} for path in paths]}
 
-    world = World(topology({}))
+    world = IdMap(topology({}))
     _learn(world, "DescribeLogDirs", 1, {"topics": None}, told("/a", "/b"), told("/x", "/y"))
     moved = {"dirs": [{"path": "/b", "topics": []}, {"path": "/elsewhere", "topics": []}]}
     sent = rewrite(request("AlterReplicaLogDirs", 1, moved), 1, world).body
@@ -247,7 +247,7 @@ def test_directories_are_those_of_the_target() -> None:
 
 
 def test_without_a_captured_answer_only_names_are_learned() -> None:
-    world = World(topology({}))
+    world = IdMap(topology({}))
     live = whole("Produce", 8, _produced({"a": (0, 1)}), "response")
     learn(step("Produce", 8), whole("Produce", 8, _produce({"a": (0, 1)})), None, live, 8, world)
     assert world.offsets.live("a", 0, 1) == (1, "kept")
@@ -261,7 +261,7 @@ def test_without_a_captured_answer_only_names_are_learned() -> None:
 def test_what_was_learned_is_the_same_there_and_back(
     ours: int, theirs: int, epochs: tuple[int, int]
 ) -> None:
-    world = World(topology({}), Names(prefix="p-"))
+    world = IdMap(topology({}), NameMap(prefix="p-"))
     _learn(world, "InitProducerId", 4, INIT, _init(ours, epochs[0]), _init(theirs, epochs[1]))
     sent = _produce({"p-a": (0, 3)})
     _learn(world, "Produce", 8, sent, _produced({"a": (0, ours)}), _produced({"p-a": (0, theirs)}))
@@ -276,12 +276,12 @@ def test_what_was_learned_is_the_same_there_and_back(
         assert world.captured(role, live, scope) == captured
     there = Scope(topic="p-a", partition=0, producer_id=theirs, producer_epoch=epochs[1])
     back = world.captured_scope(there)
-    assert all(getattr(back, name) == getattr(scope, name) for name in SCOPED)
+    assert all(getattr(back, name) == getattr(scope, name) for name in SCOPE_FIELDS)
 
 
 def test_ends_of_transactions_are_counted() -> None:
-    world = World(topology({}))
+    world = IdMap(topology({}))
     sent = {"transactional_id": "t", "producer_id": 9, "producer_epoch": 0}
     _learn(world, "EndTxn", 3, sent, {}, {"error_code": 51})
     _learn(world, "EndTxn", 3, sent, {}, {})
-    assert world.ended == 1
+    assert world.ended_transactions == 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from replay.mapping import member_ids as members_module
-from replay.mapping.member_ids import Members
+from replay.mapping.member_ids import MemberMap
 
 
 def test_ids_go_both_ways_and_are_of_a_group() -> None:
-    members = Members()
+    members = MemberMap()
     members.learn("g", "m", "live")
     assert members.live("g", "m") == "live"
     assert members.captured("g", "live") == "m"
@@ -18,7 +18,7 @@ def test_ids_go_both_ways_and_are_of_a_group() -> None:
 
 
 def test_no_id_is_none() -> None:
-    members = Members()
+    members = MemberMap()
     members.learn("g", "", "live")
     members.learn("g", "m", "")
     assert members.live("g", "") == ""
@@ -26,44 +26,48 @@ def test_no_id_is_none() -> None:
 
 
 def test_turns_go_both_ways() -> None:
-    members = Members()
-    members.learn_turn("g", "m", 4, 1)
-    members.learn_turn("g", "m", 5, 3)
-    assert [members.turn("g", "m", turn) for turn in (4, 5)] == [1, 3]
-    assert [members.captured_turn("g", "m", turn) for turn in (1, 3)] == [4, 5]
+    members = MemberMap()
+    members.learn_generation("g", "m", 4, 1)
+    members.learn_generation("g", "m", 5, 3)
+    assert [members.live_generation("g", "m", turn) for turn in (4, 5)] == [1, 3]
+    assert [members.captured_generation("g", "m", turn) for turn in (1, 3)] == [4, 5]
 
 
 def test_a_turn_that_nobody_told_is_the_newest() -> None:
-    members = Members()
-    members.learn_turn("g", "m", 4, 1)
-    members.learn_turn("g", "m", 5, 3)
-    assert members.turn("g", "m", 9) == 3
-    assert members.turn("g", "somebody", 4) == 1
-    assert members.turn("elsewhere", "m", 4) == 4
+    members = MemberMap()
+    members.learn_generation("g", "m", 4, 1)
+    members.learn_generation("g", "m", 5, 3)
+    assert members.live_generation("g", "m", 9) == 3
+    assert members.live_generation("g", "somebody", 4) == 1
+    assert members.live_generation("elsewhere", "m", 4) == 4
 
 
 @pytest.mark.parametrize("turn", [0, -1, -2])
 def test_joining_and_leaving_are_no_turns(turn: int) -> None:
-    members = Members()
-    members.learn_turn("g", "m", turn, 7)
-    members.learn_turn("g", "m", 4, 1)
-    assert members.turn("g", "m", turn) == members.captured_turn("g", "m", turn) == turn
+    members = MemberMap()
+    members.learn_generation("g", "m", turn, 7)
+    members.learn_generation("g", "m", 4, 1)
+    assert (
+        members.live_generation("g", "m", turn)
+        == members.captured_generation("g", "m", turn)
+        == turn
+    )
 
 
 def test_old_turns_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(members_module, "MOST_TURNS", 3)
-    members = Members()
+    members = MemberMap()
     for turn in range(1, 9):
-        members.learn_turn("g", "m", turn, 10 * turn)
-    assert members.turn("g", "m", 8) == 80
-    assert len(members._turns["g", "m"].known) == 3
+        members.learn_generation("g", "m", turn, 10 * turn)
+    assert members.live_generation("g", "m", 8) == 80
+    assert len(members._live_generations["g", "m"].known) == 3
 
 
 def test_a_join_without_a_captured_answer_leads_to_the_next_generation() -> None:
-    members = Members()
-    members.learn_next_turn("g", "m", 9)
-    assert members.turn("g", "m", 3) == 3
-    members.learn_turn("g", "m", 2, 7)
-    members.learn_next_turn("g", "m", 9)
-    assert [members.turn("g", "m", turn) for turn in (2, 3, 5)] == [7, 9, 9]
-    assert members.captured_turn("g", "m", 9) == 3
+    members = MemberMap()
+    members.learn_next_generation("g", "m", 9)
+    assert members.live_generation("g", "m", 3) == 3
+    members.learn_generation("g", "m", 2, 7)
+    members.learn_next_generation("g", "m", 9)
+    assert [members.live_generation("g", "m", turn) for turn in (2, 3, 5)] == [7, 9, 9]
+    assert members.captured_generation("g", "m", 9) == 3

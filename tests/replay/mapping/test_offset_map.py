@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replay.mapping import offset_map as offsets_module
-from replay.mapping.offset_map import NEVER, Offsets
+from replay.mapping.offset_map import NO_OFFSET, OffsetMap
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 9)), max_size=8))
 def test_what_was_learned_goes_both_ways(steps: list[tuple[int, int, int]]) -> None:
-    offsets = Offsets()
+    offsets = OffsetMap()
     captured = live = 0
     known: list[tuple[int, int]] = []
     for gap, live_gap, count in steps:
@@ -23,12 +23,12 @@ def test_what_was_learned_goes_both_ways(steps: list[tuple[int, int, int]]) -> N
     for ours, theirs in known:
         assert offsets.live("t", 0, ours) == (theirs, "translated")
         assert offsets.captured("t", 0, theirs) == ours
-        assert offsets.knows("t", 0, ours)
+        assert offsets.is_mapped("t", 0, ours)
 
 
 @given(st.permutations(list(range(6))))
 def test_the_order_of_learning_does_not_matter(order: list[int]) -> None:
-    offsets = Offsets()
+    offsets = OffsetMap()
     for block in order:
         offsets.learn("t", 0, 10 * block, 1000 + 20 * block, 10)
     for block in range(6):
@@ -37,7 +37,7 @@ def test_the_order_of_learning_does_not_matter(order: list[int]) -> None:
 
 
 def test_what_follows_on_both_sides_is_one_stretch() -> None:
-    offsets = Offsets()
+    offsets = OffsetMap()
     for at in range(100):
         offsets.learn("t", 0, at, 50 + at, 1)
     offsets.learn("t", 0, 40, 90, 1)
@@ -46,29 +46,29 @@ def test_what_follows_on_both_sides_is_one_stretch() -> None:
 
 
 def test_between_stretches_is_counted() -> None:
-    offsets = Offsets()
+    offsets = OffsetMap()
     offsets.learn("t", 0, 10, 0, 5)
     assert offsets.live("t", 0, 15) == (5, "translated")
     assert offsets.live("t", 0, 17) == (7, "counted")
-    assert not offsets.knows("t", 0, 17)
+    assert not offsets.is_mapped("t", 0, 17)
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("kept", 3), ("earliest", 20), ("latest", 90)])
 def test_a_policy_decides_where_nothing_is_known(
     policy: offsets_module.Policy, expected: int
 ) -> None:
-    offsets = Offsets(policy)
+    offsets = OffsetMap(policy)
     assert offsets.live("t", 0, 3) == (3, "kept")
-    offsets.know("t", 0, 20, 90)
+    offsets.set_bounds("t", 0, 20, 90)
     assert offsets.live("t", 0, 3) == (expected, policy)
     offsets.learn("t", 0, 100, 50, 1)
     assert offsets.live("t", 0, 3) == (expected, policy)
     assert offsets.live("t", 0, 60) == (10, "counted")
 
 
-@pytest.mark.parametrize("offset", [-1, -2, NEVER])
+@pytest.mark.parametrize("offset", [-1, -2, NO_OFFSET])
 def test_what_is_no_offset_is_no_offset(offset: int) -> None:
-    offsets = Offsets()
+    offsets = OffsetMap()
     offsets.learn("t", 0, offset, 3, 1)
     offsets.learn("t", 0, 3, offset, 1)
     offsets.learn("t", 0, 3, 9, 1)
@@ -77,7 +77,7 @@ def test_what_is_no_offset_is_no_offset(offset: int) -> None:
 
 
 def test_a_better_position_replaces_one_at_the_same_place() -> None:
-    offsets = Offsets()
+    offsets = OffsetMap()
     offsets.learn("t", 0, 10, 5)
     offsets.learn("t", 0, 10, 10, 3)
     assert offsets.live("t", 0, 11) == (11, "translated")
@@ -85,7 +85,7 @@ def test_a_better_position_replaces_one_at_the_same_place() -> None:
 
 @given(st.permutations(list(range(8))))
 def test_neighbours_are_joined_whoever_comes_first(order: list[int]) -> None:
-    offsets = Offsets()
+    offsets = OffsetMap()
     for at in order:
         offsets.learn("t", 0, at, 50 + at, 1)
     assert offsets._logs["t", 0].live.starts == [0]
@@ -93,7 +93,7 @@ def test_neighbours_are_joined_whoever_comes_first(order: list[int]) -> None:
 
 
 def test_records_prove_a_position_wrong() -> None:
-    offsets = Offsets()
+    offsets = OffsetMap()
     offsets.learn("t", 0, 100, 20)
     offsets.learn("t", 0, 90, 90, 20)
     assert offsets.live("t", 0, 100) == (100, "translated")
@@ -102,7 +102,7 @@ def test_records_prove_a_position_wrong() -> None:
 
 def test_the_oldest_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offsets_module, "MOST_STRETCHES", 10)
-    offsets = Offsets()
+    offsets = OffsetMap()
     for at in range(0, 100, 2):
         offsets.learn("t", 0, at, 2 * at, 1)
     assert len(offsets._logs["t", 0].live.starts) <= 10
@@ -116,7 +116,7 @@ runs = st.tuples(
 
 @given(st.lists(runs, max_size=6))
 def test_records_in_a_row_may_be_learned_at_once(learned: list[tuple[int, int, list[int]]]) -> None:
-    one_by_one, at_once = Offsets(), Offsets()
+    one_by_one, at_once = OffsetMap(), OffsetMap()
     for captured, live, counts in learned:
         is_last = at_once.log("t", 0).ends_before(captured, live)
         if is_last:
@@ -132,7 +132,7 @@ def test_records_in_a_row_may_be_learned_at_once(learned: list[tuple[int, int, l
 
 
 def test_a_mere_position_takes_nothing_from_where_records_are() -> None:
-    offsets = Offsets()
+    offsets = OffsetMap()
     offsets.learn("t", 0, 3, 0, 3)
     offsets.learn("t", 0, 0, 0)
     assert [offsets.captured("t", 0, live) for live in range(4)] == [3, 4, 5, 6]

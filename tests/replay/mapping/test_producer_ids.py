@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.mapping.producer_ids import Producers
+from replay.mapping.producer_ids import ProducerMap
 from replay.plan.sequence_gaps import SEQUENCES
 
 IDS = st.integers(0, 2**63 - 1)
@@ -14,7 +14,7 @@ EPOCHS = st.integers(0, 2**15 - 1)
 
 @given(st.lists(st.tuples(IDS, EPOCHS, IDS, EPOCHS), unique_by=(lambda t: t[:2], lambda t: t[2:])))
 def test_producers_go_both_ways(known: list[tuple[int, int, int, int]]) -> None:
-    producers = Producers()
+    producers = ProducerMap()
     for producer_id, epoch, live_id, live_epoch in known:
         producers.learn((producer_id, epoch), (live_id, live_epoch))
     for producer_id, epoch, live_id, live_epoch in known:
@@ -23,7 +23,7 @@ def test_producers_go_both_ways(known: list[tuple[int, int, int, int]]) -> None:
 
 
 def test_an_epoch_that_the_client_counted_is_counted() -> None:
-    producers = Producers()
+    producers = ProducerMap()
     producers.learn((9, 3), (70, 0))
     assert producers.live(9, 5) == (70, 2)
     assert producers.live(9, None) == (70, 0)
@@ -33,7 +33,7 @@ def test_an_epoch_that_the_client_counted_is_counted() -> None:
 
 
 def test_nobody_is_nobody() -> None:
-    producers = Producers()
+    producers = ProducerMap()
     producers.learn((-1, -1), (5, 0))
     producers.learn((5, 0), (-1, -1))
     assert producers.live(-1, -1) is None
@@ -45,7 +45,7 @@ def test_nobody_is_nobody() -> None:
     steps=st.lists(st.integers(0, 2**31 - 1), max_size=6),
 )
 def test_sequences_go_both_ways_around_the_wrap(first: int, steps: list[int]) -> None:
-    producers = Producers()
+    producers = ProducerMap()
     assert producers.sequence((9, 0), "t", 0, first) == 0
     for step in steps:
         sequence = (first + step) % 2**31
@@ -55,11 +55,11 @@ def test_sequences_go_both_ways_around_the_wrap(first: int, steps: list[int]) ->
 
 
 def test_an_epoch_of_the_target_that_stands_for_several_goes_on() -> None:
-    producers = Producers()
+    producers = ProducerMap()
     producers.learn((9, 0), (70, 0))
     for sequence, records in ((0, 3), (3, 2), (0, 3)):  # the first one is tried again
         live = producers.sequence((9, 0), "t", 0, sequence)
-        producers.wrote((70, 0), "t", 0, live, records)
+        producers.record_written((70, 0), "t", 0, live, records)
     producers.learn((9, 1), (70, 0))
     assert [producers.sequence((9, 1), "t", 0, each) for each in (0, 4)] == [5, 9]
     assert producers.captured_sequence((9, 1), "t", 0, 9) == 4
@@ -69,16 +69,16 @@ def test_an_epoch_of_the_target_that_stands_for_several_goes_on() -> None:
 
 
 def test_sequences_go_on_around_the_wrap() -> None:
-    producers = Producers()
+    producers = ProducerMap()
     producers.learn((9, 0), (70, 0))
     for sequence in (SEQUENCES // 2 - 2, SEQUENCES - 4):
-        producers.wrote((70, 0), "t", 0, sequence, 1)
-    producers.wrote((70, 0), "t", 0, SEQUENCES - 1, 2)
+        producers.record_written((70, 0), "t", 0, sequence, 1)
+    producers.record_written((70, 0), "t", 0, SEQUENCES - 1, 2)
     assert producers.sequence((9, 0), "t", 0, 0) == 1
 
 
 def test_each_epoch_and_partition_begins_with_0() -> None:
-    producers = Producers()
+    producers = ProducerMap()
     for epoch, partition in ((0, 0), (0, 1), (1, 0)):
         assert producers.sequence((9, epoch), "t", partition, 40) == 0
     assert producers.sequence((9, 0), "t", 0, -1) == -1

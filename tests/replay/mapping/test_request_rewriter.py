@@ -23,15 +23,15 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
 )
 from dissector.protocol.messages import Message
 from dissector.protocol.records import Record, RecordBatch, new_batch, parse_records
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.mapping.request_rewriter import Rewritten, rewrite
-from replay.mapping.resource_names import Names
+from replay.mapping.resource_names import NameMap
 from replay.model.outcome import Change
 from tests.replay.support.worlds import request, topology, uuid
 from tests.strategies import values
 
 APIS = all_apis()
-PREFIXED = Names(topic_map={"old": "new"}, prefix="p-")
+PREFIXED = NameMap(topic_map={"old": "new"}, prefix="p-")
 
 
 @pytest.mark.parametrize("found", APIS, ids=lambda found: found.name)
@@ -44,8 +44,8 @@ def test_in_a_world_without_a_target_nothing_changes(found: Any) -> None:
         frame = codec.build(data.draw(values(found.request, version)))
         body = codec.parse(frame)
         message = Message("request", frame, len(frame), found.key, version, body=body)
-        out = rewrite(message, version, World())
-        assert not out.refused
+        out = rewrite(message, version, IdMap())
+        assert not out.refusal
         assert codec.build(out.body) == frame
         assert all(change.captured == change.sent and change.why for change in out.changes)
 
@@ -59,7 +59,7 @@ def _produce(version: int, records: bytes, **names: Any) -> Message:
 
 
 def _records(out: Rewritten) -> bytes:
-    assert not out.refused
+    assert not out.refusal
     records: bytes = out.body.topic_data[0].partition_data[0].records
     return records
 
@@ -80,7 +80,7 @@ def _batch(sequence: int, codec: str = "none", values: tuple[bytes, ...] = (b"v"
 def test_batches_get_another_producer_and_keep_their_payload(
     sequences: list[int], codec: str, content: list[bytes], live: tuple[int, int]
 ) -> None:
-    world = World(topology({"t": 7}))
+    world = IdMap(topology({"t": 7}))
     world.producers.learn((9, 2), live)
     data = b"".join(_batch(sequence, codec, tuple(content)) for sequence in sequences)
     new = _records(rewrite(_produce(9, data, name="t"), 9, world))
@@ -99,7 +99,7 @@ def test_batches_get_another_producer_and_keep_their_payload(
 
 
 def test_sequences_begin_with_0_in_each_partition_and_a_retry_stays_one() -> None:
-    world = World(topology({"t": 7}))
+    world = IdMap(topology({"t": 7}))
     world.producers.learn((9, 2), (70, 0))
     sent = []
     for sequence in (100, 101, 101, 102):
@@ -114,20 +114,20 @@ def test_sequences_begin_with_0_in_each_partition_and_a_retry_stays_one() -> Non
 
 
 def test_a_producer_of_before_the_capture_is_refused_with_what_is_missing() -> None:
-    out = rewrite(_produce(9, _batch(3), name="t"), 9, World(topology({"t": 7})))
-    assert "producer 9" in out.refused
+    out = rewrite(_produce(9, _batch(3), name="t"), 9, IdMap(topology({"t": 7})))
+    assert "producer 9" in out.refusal
     assert out.unknown == ("producer_id", (9, 2))
 
 
 def test_records_without_a_producer_stay_as_they_are() -> None:
     data = new_batch([Record(0, 0, 0, None, b"v", (), 0, 0)]).to_bytes()
-    assert _records(rewrite(_produce(9, data, name="t"), 9, World(topology({"t": 7})))) == data
+    assert _records(rewrite(_produce(9, data, name="t"), 9, IdMap(topology({"t": 7})))) == data
     legacy = bytes(40)
-    assert _records(rewrite(_produce(9, legacy, name="t"), 9, World(topology({"t": 7})))) == legacy
+    assert _records(rewrite(_produce(9, legacy, name="t"), 9, IdMap(topology({"t": 7})))) == legacy
 
 
 def test_topic_ids_go_by_their_names() -> None:
-    world = World(topology({"p-t": 70}), Names(prefix="p-"))
+    world = IdMap(topology({"p-t": 70}), NameMap(prefix="p-"))
     world.captured_topics.learn({uuid(7): "t"})
     out = rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world)
     assert out.body.topic_data[0].topic_id == uuid(70)
@@ -135,25 +135,25 @@ def test_topic_ids_go_by_their_names() -> None:
 
 
 def test_a_topic_id_that_nothing_names_is_refused_and_one_without_a_topic_is_told() -> None:
-    world = World(topology({"other": 70}))
-    assert "nowhere names" in rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world).refused
+    world = IdMap(topology({"other": 70}))
+    assert "nowhere names" in rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world).refusal
     world.captured_topics.learn({uuid(7): "t"})
     out = rewrite(_produce(13, b"", topic_id=uuid(7)), 13, world)
     assert [change.why for change in out.changes if change.role == "topic_id"] == ["unknown"]
 
 
 def test_versions_with_names_become_versions_with_ids_and_back() -> None:
-    world = World(topology({"p-t": 70}), Names(prefix="p-"))
+    world = IdMap(topology({"p-t": 70}), NameMap(prefix="p-"))
     out = rewrite(_produce(9, b"", name="t"), 13, world)
     assert out.body.topic_data[0].topic_id == uuid(70)
     world.captured_topics.learn({uuid(7): "t"})
     out = rewrite(_produce(13, b"", topic_id=uuid(7)), 9, world)
     assert out.body.topic_data[0].name == "p-t"
-    assert "nothing names" in rewrite(_produce(13, b"", topic_id=uuid(8)), 9, world).refused
+    assert "nothing names" in rewrite(_produce(13, b"", topic_id=uuid(8)), 9, world).refusal
 
 
 def test_names_change() -> None:
-    world = World(topology({}), PREFIXED)
+    world = IdMap(topology({}), PREFIXED)
     out = rewrite(_produce(9, b"", name="old"), 9, world)
     assert (out.body.transactional_id, out.body.topic_data[0].name) == ("p-tx", "new")
     assert {change.path for change in out.changes} == {"transactional_id", "topic_data[0].name"}
@@ -170,7 +170,7 @@ def test_coordinators_are_found_by_their_new_names(
     version: int, body: dict[str, Any], path: str, expected: Any
 ) -> None:
     message = request("FindCoordinator", version, body)
-    assert rewrite(message, version, World(topology({}), PREFIXED)).body[path] == expected
+    assert rewrite(message, version, IdMap(topology({}), PREFIXED)).body[path] == expected
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_coordinators_are_found_by_their_new_names(
 def test_resources_are_named_by_their_kind(kind: int, old: str, new: str) -> None:
     resource = {"resource_type": kind, "resource_name": old, "configuration_keys": None}
     body = {"resources": [resource], "include_synonyms": False, "include_documentation": False}
-    out = rewrite(request("DescribeConfigs", 4, body), 4, World(topology({}), PREFIXED))
+    out = rewrite(request("DescribeConfigs", 4, body), 4, IdMap(topology({}), PREFIXED))
     assert out.body.resources[0].resource_name == new
 
 
@@ -204,9 +204,9 @@ def _join(version: int, protocol_type: str = "consumer") -> Message:
 
 
 def test_subscriptions_inside_name_the_topics_of_the_target() -> None:
-    world = World(topology({}), PREFIXED)
+    world = IdMap(topology({}), PREFIXED)
     world.members.learn("g", "m-1", "m-2")
-    world.members.learn_turn("g", "m-1", 4, 1)
+    world.members.learn_generation("g", "m-1", 4, 1)
     body = rewrite(_join(5), 5, world).body
     metadata = body.protocols[0].metadata
     subscription = ConsumerProtocolSubscription.codec(3).parse(metadata[2:])
@@ -219,7 +219,7 @@ def test_subscriptions_inside_name_the_topics_of_the_target() -> None:
 def test_bytes_of_other_protocols_are_left_alone() -> None:
     before = _join(5).body
     assert before is not None
-    after = rewrite(_join(5, "sr"), 5, World(topology({}), PREFIXED)).body
+    after = rewrite(_join(5, "sr"), 5, IdMap(topology({}), PREFIXED)).body
     assert after.protocols == before.protocols
 
 
@@ -232,7 +232,7 @@ def test_assignments_inside_name_the_topics_of_the_target() -> None:
         "member_id": "m",
         "assignments": [{"member_id": "m", "assignment": data}],
     }
-    world = World(topology({}), PREFIXED)
+    world = IdMap(topology({}), PREFIXED)
     world.members.learn("g", "m", "live")
     out = rewrite(request("SyncGroup", 3, body), 3, world).body
     assert out.assignments[0].member_id == "live"
@@ -258,7 +258,7 @@ def test_fetches_are_translated_and_what_was_guessed_is_told() -> None:
         "topics": [{"topic": "t", "partitions": partitions}],
         "forgotten_topics_data": [],
     }
-    world = World(topology({"t": 7}, epoch=5))
+    world = IdMap(topology({"t": 7}, epoch=5))
     world.offsets.learn("t", 0, 90, 0, 20)
     out = rewrite(request("Fetch", 12, body), 12, world)
     first, second = out.body.topics[0].partitions
@@ -269,14 +269,14 @@ def test_fetches_are_translated_and_what_was_guessed_is_told() -> None:
 
 
 def test_what_could_not_be_read_is_refused() -> None:
-    assert rewrite(Message("request", b"", 0, 0, 99), 9, World()).refused
+    assert rewrite(Message("request", b"", 0, 0, 99), 9, IdMap()).refusal
 
 
-def _in_generation(old: int, new: int) -> World:
+def _in_generation(old: int, new: int) -> IdMap:
     """Return a world in which the member `m` of the group `g` is in another generation."""
-    world = World(topology({}), Names(prefix="p-"))
+    world = IdMap(topology({}), NameMap(prefix="p-"))
     world.members.learn("g", "m", "live-m")
-    world.members.learn_turn("g", "m", old, new)
+    world.members.learn_generation("g", "m", old, new)
     return world
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.mapping.resource_names import NO_ID, Names, TopicIds, share_key
-from replay.model.kafka_enums import INTERNAL
+from replay.mapping.resource_names import NO_ID, NameMap, TopicIds, share_key
+from replay.model.kafka_enums import INTERNAL_TOPICS
 from tests.replay.support.worlds import topology, uuid
 
 WORDS = st.text("abz.-_", min_size=1, max_size=5)
@@ -22,38 +22,38 @@ WORDS = st.text("abz.-_", min_size=1, max_size=5)
     copy=st.integers(0, 2),
 )
 def test_names_go_both_ways(name: str, pairs: dict[str, str], prefix: str, copy: int) -> None:
-    names = Names(pairs, prefix, copy)
-    assert names.captured_other(names.other(name)) == name
+    names = NameMap(pairs, prefix, copy)
+    assert names.unprefixed(names.prefixed(name)) == name
     live = names.topic(name)
     others = [old for old in [*pairs, name] if old != name and names.topic(old) == live]
     if not others:
         assert names.captured_topic(live) == name
     if copy:
-        assert live != Names(pairs, prefix).topic(name)
+        assert live != NameMap(pairs, prefix).topic(name)
 
 
-@pytest.mark.parametrize("name", ["", "*", *sorted(INTERNAL)])
+@pytest.mark.parametrize("name", ["", "*", *sorted(INTERNAL_TOPICS)])
 def test_what_is_nobody_s_name_stays(name: str) -> None:
-    names = Names({}, "p-", 1)
+    names = NameMap({}, "p-", 1)
     assert names.topic(name) == names.captured_topic(name) == name
 
 
 def test_names_change_only_where_somebody_wants_it() -> None:
-    assert not Names().changes
-    assert Names({"a": "b"}).changes
-    assert Names(copy=1).changes
+    assert not NameMap().has_changes
+    assert NameMap({"a": "b"}).has_changes
+    assert NameMap(copy=1).has_changes
 
 
 @pytest.mark.parametrize("pattern", ["a.*", "^a.*", "a|b", ""])
 def test_patterns_match_the_new_names(pattern: str) -> None:
-    names = Names({}, "p.", 2)
+    names = NameMap({}, "p.", 2)
     new = names.pattern(pattern)
     assert names.captured_pattern(new) == pattern
     for name in ("a", "ab", "b", "c"):
         assert bool(re.fullmatch(pattern, name)) == bool(
             pattern and re.fullmatch(new, names.topic(name))
         )
-    assert Names().pattern(pattern) == pattern
+    assert NameMap().pattern(pattern) == pattern
 
 
 def test_ids_are_known_from_messages_and_from_the_target() -> None:

@@ -14,9 +14,14 @@ from dissector.protocol.schema import Schema
 from replay.fields.field_layout import Role
 from replay.mapping import version_table
 from replay.mapping.resource_names import TopicIds
-from replay.mapping.version_converter import convert, is_by_id, nearest, negotiated
+from replay.mapping.version_converter import (
+    choose_version,
+    convert,
+    names_topics_by_id,
+    nearest_version,
+)
 from replay.model.outcome import Change
-from replay.model.refusal import Refused
+from replay.model.refusal import RewriteError
 from tests.replay.support.worlds import uuid, whole
 from tests.strategies import values
 
@@ -26,11 +31,11 @@ def test_versions_are_negotiated() -> None:
     assert beat is not None
     assert versions is not None
     assert produce is not None
-    assert negotiated(beat, 3, {beat.key: (0, 2)}) == 2
-    assert negotiated(beat, 3, {}) is None
-    assert negotiated(versions, 3, {versions.key: (0, 2)}) == 3
-    assert negotiated(produce, 0, {produce.key: (0, 11)}) == 0
-    assert negotiated(produce, 0, {produce.key: (0, 12)}) == 3
+    assert choose_version(beat, 3, {beat.key: (0, 2)}) == 2
+    assert choose_version(beat, 3, {}) is None
+    assert choose_version(versions, 3, {versions.key: (0, 2)}) == 3
+    assert choose_version(produce, 0, {produce.key: (0, 11)}) == 0
+    assert choose_version(produce, 0, {produce.key: (0, 12)}) == 3
 
 
 def _schema(name: str) -> Schema:
@@ -60,13 +65,15 @@ def _converted(
     [(5, 0, 18, 5), (5, 7, 9, 7), (5, 0, 3, 3), (5, 30, 40, None), (5, 4, 2, None)],
 )
 def test_the_nearest_version(captured: int, low: int, high: int, expected: int | None) -> None:
-    assert nearest(_schema("Fetch"), captured, low, high) == expected
+    assert nearest_version(_schema("Fetch"), captured, low, high) == expected
 
 
 def test_which_versions_name_topics_by_id() -> None:
-    assert [v for v in _schema("Produce").versions if is_by_id(_schema("Produce"), v)] == [13]
-    assert not any(is_by_id(_schema("Metadata"), v) for v in _schema("Metadata").versions)
-    assert is_by_id(_schema("OffsetCommit"), 10)
+    assert [
+        v for v in _schema("Produce").versions if names_topics_by_id(_schema("Produce"), v)
+    ] == [13]
+    assert not any(names_topics_by_id(_schema("Metadata"), v) for v in _schema("Metadata").versions)
+    assert names_topics_by_id(_schema("OffsetCommit"), 10)
 
 
 SEVERAL = [found for found in all_apis() if len(list(found.request.versions)) > 1]
@@ -86,7 +93,7 @@ def test_whatever_is_converted_can_be_built_or_is_refused(found: Any) -> None:
         body = codec.parse(codec.build(data.draw(values(schema, old, unknown=False))))
         try:
             out = convert(schema, body, old, new, _topics(), [])
-        except Refused:
+        except RewriteError:
             return
         schema.codec(new).build(out)
 
@@ -106,15 +113,15 @@ def _produce(**topic: Any) -> dict[str, Any]:
 def test_names_become_ids_and_ids_names() -> None:
     assert _converted("Produce", 9, 13, _produce(name="t")).topic_data[0].topic_id == uuid(7)
     assert _converted("Produce", 13, 9, _produce(topic_id=uuid(7))).topic_data[0].name == "t"
-    with pytest.raises(Refused, match="'u' has no id"):
+    with pytest.raises(RewriteError, match="'u' has no id"):
         _converted("Produce", 9, 13, _produce(name="u"))
-    with pytest.raises(Refused, match="nothing names"):
+    with pytest.raises(RewriteError, match="nothing names"):
         _converted("Produce", 13, 9, _produce(topic_id=uuid(8)))
 
 
 def test_a_value_that_must_not_be_lost_is_refused_and_a_default_is_not() -> None:
     body = {"topics": None, "allow_auto_topic_creation": False}
-    with pytest.raises(Refused, match="allow_auto_topic_creation = False would be lost"):
+    with pytest.raises(RewriteError, match="allow_auto_topic_creation = False would be lost"):
         _converted("Metadata", 4, 1, body)
     assert _converted("Metadata", 4, 1, {**body, "allow_auto_topic_creation": True}).topics is None
     fetch = {
@@ -151,7 +158,7 @@ def test_an_empty_pattern_may_be_lost() -> None:
     body |= {"rebalance_timeout_ms": -1, "server_assignor": None, "topic_partitions": None}
     assert _converted(name, 1, 0, {**body, "subscribed_topic_regex": ""}, changes).group_id == "g"
     assert changes == [Change("subscribed_topic_regex", "topic_pattern", "", None, "dropped")]
-    with pytest.raises(Refused, match="would be lost"):
+    with pytest.raises(RewriteError, match="would be lost"):
         _converted(name, 1, 0, {**body, "subscribed_topic_regex": "a.*"})
 
 
@@ -159,7 +166,7 @@ def test_all_topics_are_asked_for_as_the_version_says_it() -> None:
     assert _converted("Metadata", 0, 9, {"topics": []}).topics is None
     everything = {"topics": None, "allow_auto_topic_creation": True}
     assert _converted("Metadata", 4, 0, everything).topics == []
-    with pytest.raises(Refused, match="ask for all"):
+    with pytest.raises(RewriteError, match="ask for all"):
         _converted("Metadata", 1, 0, {"topics": []})
 
 
@@ -183,10 +190,10 @@ def test_fields_become_the_element_of_an_array_and_back() -> None:
 def test_several_elements_or_more_than_the_fields_can_say_are_refused() -> None:
     group = {"group_id": "g", "topics": None, "member_id": None, "member_epoch": -1}
     body = {"groups": [group, group], "require_stable": False}
-    with pytest.raises(Refused, match="2 elements"):
+    with pytest.raises(RewriteError, match="2 elements"):
         _converted("OffsetFetch", 9, 7, body)
     member = {"member_id": "m", "group_instance_id": "i", "reason": "because"}
-    with pytest.raises(Refused, match=r"members\.group_instance_id"):
+    with pytest.raises(RewriteError, match=r"members\.group_instance_id"):
         _converted("LeaveGroup", 5, 2, {"group_id": "g", "members": [member]})
 
 
@@ -233,7 +240,7 @@ def test_old_messages_become_batches_but_batches_no_old_messages() -> None:
     forms = "message set", "record batch"
     assert changes == [Change(path, Role.RECORDS, *forms, "re-encoded")]
     body["topic_data"][0]["partition_data"][0]["records"] = records
-    with pytest.raises(Refused, match="not known there"):
+    with pytest.raises(RewriteError, match="not known there"):
         _converted("Produce", 9, 2, body)
 
 

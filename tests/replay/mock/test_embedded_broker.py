@@ -13,7 +13,7 @@ from dissector.errors import ReplayError
 from dissector.protocol.apis import KEYS
 from dissector.protocol.records import Record, new_batch
 from replay import Plan, replay
-from replay.client.broker_connection import Link
+from replay.client.broker_connection import BrokerConnection
 from replay.client.cluster import Cluster
 from replay.mock.embedded_broker import Embedded
 
@@ -30,10 +30,10 @@ JOINS = {
 }
 
 
-def with_link(do: Callable[[Link], Awaitable[None]]) -> None:
+def with_link(do: Callable[[BrokerConnection], Awaitable[None]]) -> None:
     async def main(address: str) -> None:
         host, _, port = address.rpartition(":")
-        link = await Link.open(host, int(port), timeout_s=20)
+        link = await BrokerConnection.open(host, int(port), timeout_s=20)
         try:
             await do(link)
         finally:
@@ -63,7 +63,7 @@ def test_its_brokers_are_where_it_says() -> None:
 def test_answers_of_the_front_keep_their_place_among_those_of_the_mock() -> None:
     metadata = {"topics": None, "allow_auto_topic_creation": False}
 
-    async def do(link: Link) -> None:
+    async def do(link: BrokerConnection) -> None:
         asked = [
             link.send(*each)
             for each in (
@@ -74,7 +74,7 @@ def test_answers_of_the_front_keep_their_place_among_those_of_the_mock() -> None
                 (KEYS["Metadata"], 4, metadata),
             )
         ]
-        answers = [await each.answer() for each in asked]
+        answers = [await each.response() for each in asked]
         assert [answer.get("error_code") for answer in answers if answer] == [
             None,
             79,
@@ -88,9 +88,12 @@ def test_answers_of_the_front_keep_their_place_among_those_of_the_mock() -> None
 
 @pytest.mark.parametrize("version", [2, 5, 7])
 def test_it_can_be_produced_to_in_any_version_and_without_an_answer(version: int) -> None:
-    async def do(link: Link) -> None:
-        assert await link.ask(KEYS["Produce"], version, produce(acks=0), due=False) is None
-        answer = await link.ask(KEYS["Produce"], version, produce(acks=1))
+    async def do(link: BrokerConnection) -> None:
+        assert (
+            await link.request(KEYS["Produce"], version, produce(acks=0), expects_response=False)
+            is None
+        )
+        answer = await link.request(KEYS["Produce"], version, produce(acks=1))
         assert answer is not None
         (partition,) = answer.responses[0].partition_responses
         assert (partition.error_code, partition.base_offset) == (0, 1)
@@ -103,16 +106,16 @@ def test_who_asks_for_no_answer_and_leaves_has_said_it() -> None:
     asked = {"replica_id": -1, "topics": [{"name": "orders", "partitions": [partition]}]}
 
     async def main(port: int) -> None:
-        staying = await Link.open("127.0.0.1", port, timeout_s=20)
+        staying = await BrokerConnection.open("127.0.0.1", port, timeout_s=20)
         for _ in range(20):
-            leaving = await Link.open("127.0.0.1", port, timeout_s=20)
+            leaving = await BrokerConnection.open("127.0.0.1", port, timeout_s=20)
             for _ in range(5):
-                await leaving.ask(KEYS["Produce"], 7, produce(acks=0), due=False)
+                await leaving.request(KEYS["Produce"], 7, produce(acks=0), expects_response=False)
             leaving.close()
         async with asyncio.timeout(20):
             told = None
             while told is None or told.topics[0].partitions[0].offset < 100:
-                told = await staying.ask(KEYS["ListOffsets"], 1, asked)
+                told = await staying.request(KEYS["ListOffsets"], 1, asked)
         staying.close()
 
     with Embedded(topics={"orders": 1}) as embedded:
@@ -120,9 +123,9 @@ def test_who_asks_for_no_answer_and_leaves_has_said_it() -> None:
 
 
 def test_all_offsets_of_a_group_may_be_asked_for() -> None:
-    async def do(link: Link) -> None:
+    async def do(link: BrokerConnection) -> None:
         body = {"group_id": "g", "topics": None, "require_stable": False}
-        answer = await link.ask(KEYS["OffsetFetch"], 6, body)
+        answer = await link.request(KEYS["OffsetFetch"], 6, body)
         assert answer is not None
         assert (answer.error_code, answer.topics) == (0, [])
 
@@ -139,7 +142,7 @@ def test_no_heartbeat_ends_the_process() -> None:
         "topic_partitions": [],
     }
 
-    async def do(link: Link) -> None:
+    async def do(link: BrokerConnection) -> None:
         epoch = 0
         for member, names, pattern, error in (
             ("", ["orders"], None, 42),
@@ -149,7 +152,7 @@ def test_no_heartbeat_ends_the_process() -> None:
         ):
             of_member = {"member_id": member, "member_epoch": epoch}
             asks = {"subscribed_topic_names": names, "subscribed_topic_regex": pattern}
-            answer = await link.ask(KEYS["ConsumerGroupHeartbeat"], 1, beats | of_member | asks)
+            answer = await link.request(KEYS["ConsumerGroupHeartbeat"], 1, beats | of_member | asks)
             assert answer is not None
             assert answer.error_code == error
             epoch = answer.member_epoch
@@ -161,9 +164,9 @@ def test_no_heartbeat_ends_the_process() -> None:
 def test_a_member_leaves_in_any_version(version: int) -> None:
     member = {"member_id": "m", "group_instance_id": None, "reason": None}
 
-    async def do(link: Link) -> None:
+    async def do(link: BrokerConnection) -> None:
         body = {"group_id": "g", "member_id": "m", "members": [member]}
-        answer = await link.ask(KEYS["LeaveGroup"], version, body)
+        answer = await link.request(KEYS["LeaveGroup"], version, body)
         assert answer is not None
         assert answer.error_code == 69
         assert [each.member_id for each in answer.get("members", [])] == ["m"] * (version > 2)
@@ -181,9 +184,9 @@ def test_groups_speak_flexible_versions_too(name: str) -> None:
         "assignments": [],
     }
 
-    async def do(link: Link) -> None:
+    async def do(link: BrokerConnection) -> None:
         body, error = (JOINS, 79) if name == "JoinGroup" else (syncs, 69)
-        answer = await link.ask(KEYS[name], link.versions[KEYS[name]][1], body)
+        answer = await link.request(KEYS[name], link.versions[KEYS[name]][1], body)
         assert answer is not None
         assert answer.error_code == error
 

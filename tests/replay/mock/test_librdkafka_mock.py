@@ -70,7 +70,7 @@ def test_errors_are_answered_in_their_order() -> None:
         mock.fail_next(KEYS["FindCoordinator"], 15, 53)
         link = await cluster.open(1)
         body = {"key": "readers", "key_type": 0}
-        answers = [await link.ask(KEYS["FindCoordinator"], 2, body) for _ in range(3)]
+        answers = [await link.request(KEYS["FindCoordinator"], 2, body) for _ in range(3)]
         assert [answer.error_code for answer in answers if answer] == [15, 53, 0]
         link.close()
 

@@ -30,7 +30,7 @@ def test_they_are_a_set(changes: list[tuple[bool, Range]], asked: Range) -> None
     made = list(found)
     assert all(one.end < other.start for one, other in itertools.pairwise(made))
     assert found.size == len(expected)
-    inside, outside = Ranges(found.within(*asked)), Ranges(found.lacks(*asked))
+    inside, outside = Ranges(found.within(*asked)), Ranges(found.missing(*asked))
     assert offsets(inside) == expected & set(range(*asked))
     assert offsets(outside) == set(range(*asked)) - expected
 

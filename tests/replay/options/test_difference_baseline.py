@@ -8,7 +8,7 @@ import pytest
 
 from dissector.errors import UsageError
 from replay.model.outcome import Outcome, Verdict
-from replay.options.difference_baseline import Accepted, accepted_lines
+from replay.options.difference_baseline import DifferenceBaseline, accepted_lines
 from replay.options.pass_criteria import Criteria
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import created, made, outcomes
@@ -18,7 +18,7 @@ _, DIFFERS, ERROR, MISSING = outcomes()[:4]
 
 def _accepting(file: Path, *of: Outcome, upgrade: bool = False) -> Criteria:
     file.write_text("\n".join(accepted_lines(made(*of).acceptable())))
-    return Criteria(accepted=Accepted.read(file, upgrade))
+    return Criteria(accepted=DifferenceBaseline.read(file, upgrade))
 
 
 def test_what_is_accepted_is_the_field_and_both_errors(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_what_is_accepted_and_not_found_is_told(tmp_path: Path) -> None:
 
 
 def test_an_upgrade_brings_apis_and_changed_defaults() -> None:
-    criteria = Criteria(accepted=Accepted(upgrade=True))
+    criteria = Criteria(accepted=DifferenceBaseline(upgrade=True))
     offered = [{"api_key": 0, "min_version": 0, "max_version": most} for most in (9, 13)]
     apis = [{"api_keys": [each]} for each in offered]
     brought = [
@@ -98,7 +98,7 @@ def test_each_setting_is_accepted_by_its_name(tmp_path: Path) -> None:
 
 
 def test_an_upgrade_is_not_in_the_file(tmp_path: Path) -> None:
-    criteria = Criteria(accepted=Accepted(upgrade=True))
+    criteria = Criteria(accepted=DifferenceBaseline(upgrade=True))
     changed = outcome("CreateTopics", 5, created("1"), created("2"))
     (place,) = made(changed, DIFFERS, criteria=criteria).acceptable()
     assert place.pattern.startswith("Produce.")
@@ -106,7 +106,7 @@ def test_an_upgrade_is_not_in_the_file(tmp_path: Path) -> None:
 
 def test_a_file_that_can_not_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="can not be read"):
-        Accepted.read(tmp_path / "nowhere")
+        DifferenceBaseline.read(tmp_path / "nowhere")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="no UTF-8"):
-        Accepted.read(tmp_path / "binary")
+        DifferenceBaseline.read(tmp_path / "binary")

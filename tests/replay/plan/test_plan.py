@@ -130,9 +130,9 @@ def test_steps_lack_what_is_left_out(tmp_path: Path) -> None:
     exchange(talk, *beat(3))
     path = saved(tmp_path, wire)
     with Plan.of(path) as plan:
-        assert [step.lacks for step in plan] == [set(), {"CreateAcls"}, set()]
+        assert [step.missing_prerequisites for step in plan] == [set(), {"CreateAcls"}, set()]
     with Plan.of(path, allow=["CreateAcls"]) as plan:
-        assert not any(step.lacks for step in plan)
+        assert not any(step.missing_prerequisites for step in plan)
 
 
 def test_connections_between_brokers_are_left_out_as_a_whole(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_shipped_captures_can_be_planned(path: Path) -> None:
         for step in plan:
             assert all(each < step.number for each in step.after)
             if not step.left_out:
-                assert step.captured.asked().body is not None
+                assert step.captured.request_message().body is not None
                 assert all(plan.is_sent(each) for each in step.after)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replay.mapping.producer_ids import Producers
+from replay.mapping.producer_ids import ProducerMap
 from replay.plan.sequence_gaps import SEQUENCES, Holes, HolesSeen
 
 KEY = 9, 0, "t", 0
@@ -59,12 +59,12 @@ def test_the_target_gets_the_sequence_that_it_expects() -> None:
     holes = Holes(0, 0)
     for sequence in (0, 3, 7):
         holes.note(sequence, 2)
-    producers = Producers()
+    producers = ProducerMap()
     producers.learn((9, 0), (70, 0))
     producers.holes = {KEY: holes}
     ages = []
     for sequence, expected in ((0, 0), (3, 2), (4, 3), (7, 4), (3, 2)):
         assert producers.sequence((9, 0), "t", 0, sequence) == expected
         assert producers.captured_sequence((9, 0), "t", 0, expected) == sequence
-        ages.append(producers.age)
+        ages.append(producers.revision)
     assert len(set(ages)) == 4, "what was written ahead with another distance is not used"

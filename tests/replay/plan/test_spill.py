@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.model.step import Captured
+from replay.model.step import CapturedExchange
 from replay.plan.spill import Spool
 
 captured = st.builds(
-    Captured,
+    CapturedExchange,
     connection=st.integers(0, 5),
     client=st.just("c:1"),
     broker=st.just("b:2"),
@@ -26,7 +26,7 @@ captured = st.builds(
 
 
 @given(st.lists(captured, max_size=8))
-def test_exchanges_come_back(exchanges: list[Captured]) -> None:
+def test_exchanges_come_back(exchanges: list[CapturedExchange]) -> None:
     spool = Spool()
     assert [spool.add(each) for each in exchanges] == list(range(len(exchanges)))
     for number in reversed(range(len(exchanges))):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replay.options.difference_baseline import Accepted
+from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
 from replay.report.headline import about_rows, verdict_line
 from replay.report.text_report import text_lines
@@ -18,7 +18,7 @@ def test_verdicts() -> None:
     )
     tolerant = made(outcomes()[1], criteria=Criteria.of(["missing"]))
     assert verdict_line(tolerant).endswith("captured, none in a way that --fail-on names")
-    accepted = made(every_kind()[9], criteria=Criteria(accepted=Accepted([ACCEPTED])))
+    accepted = made(every_kind()[9], criteria=Criteria(accepted=DifferenceBaseline([ACCEPTED])))
     assert accepted.passed
     assert "but for accepted differences in 1 answer" in verdict_line(accepted)
     assert verdict_line(made(outcomes()[1])) == (

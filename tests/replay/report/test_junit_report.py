@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from replay.compare.log_balance import LeftOpen
+from replay.compare.log_balance import UnbalancedLog
 from replay.options.pass_criteria import Criteria
 from replay.report.junit_report import junit_lines
 from replay.report.report import Report
@@ -63,7 +63,7 @@ def test_what_is_accepted_fails_no_case_and_latencies_do() -> None:
 def test_a_log_that_could_not_be_balanced_is_skipped_or_fails() -> None:
     assert "balance of records" in _names(_suite(full()), "skipped")
     report = made(outcomes()[0], criteria=Criteria.of(["unbalanced"]))
-    report.left_open = [LeftOpen("orders", 0, "ListOffsets: why")]
+    report.left_open = [UnbalancedLog("orders", 0, "ListOffsets: why")]
     suite = _suite(report)
     assert _names(suite, "failure") == ["balance of records"]
     assert suite.get("failures") == "1"

@@ -8,7 +8,7 @@ import pytest
 
 from dissector.protocol.apis import KEYS
 from replay.model.plan_source import Source
-from replay.options.target_settings import Setting
+from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.provenance import About, release_of
 from tests.frames import request, response
@@ -44,7 +44,7 @@ def test_clients_are_known_also_where_a_filter_leaves_their_greeting_out(tmp_pat
         asked = request(beat, 3, 2, group_id="g", member_id="m")
         exchange(talk, asked, response(beat, 3, 2))
     with Plan.of(saved(tmp_path, wire), filter="api == Heartbeat") as plan:
-        row = About.of(plan, Setting("mock", prefix="x-")).row()
+        row = About.of(plan, TargetSettings("mock", prefix="x-")).row()
     assert row["clients"] == [
         {"software": "shark 1.2", "connections": 2},
         {"software": "s" * 100, "connections": 1},

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from replay.model.outcome import Change, Difference, Verdict
-from replay.options.difference_baseline import Accepted
+from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
-from replay.options.play_options import Manner
+from replay.options.play_options import PlayOptions
 from replay.report.counters import OTHER, Reasons
 from tests.replay.support.outcomes import outcome
 from tests.replay.support.reports import NOT_THERE, every_kind, full, made, outcomes, produced
@@ -50,17 +50,17 @@ def test_differences_are_told_with_their_requests() -> None:
 
 
 def _differing(number: int):  # type: ignore[no-untyped-def]
-    from replay.compare.step_verdict import compare
-    from replay.mapping.id_map import World
+    from replay.compare.step_verdict import compare_outcome
+    from replay.mapping.id_map import IdMap
 
     differing = outcome("Produce", 7, produced(), produced(base_offset=5), number=number)
-    return differing, *compare(differing, World())
+    return differing, *compare_outcome(differing, IdMap())
 
 
 def test_what_may_follow_from_what_was_left_out_is_told() -> None:
     lacking = outcomes()
     for each in lacking:
-        each.step.lacks = frozenset({"IncrementalAlterConfigs", "AlterConfigs"})
+        each.step.missing_prerequisites = frozenset({"IncrementalAlterConfigs", "AlterConfigs"})
     report = made(*lacking)
     assert report.lacking == report.failing == report.summary()["lacking"] == 3
     (named,) = {tuple(row["lacks"]) for row in report.differences()}
@@ -149,7 +149,7 @@ def test_captured_is_sent_and_left_out_and_never_reached() -> None:
 
 
 def test_passes_count_each() -> None:
-    manner = Manner(loop=3)
+    manner = PlayOptions(loop=3)
     assert made(outcomes()[0], captured=20, manner=manner).summary()["never_reached"] == 59
 
 
@@ -175,7 +175,7 @@ def test_the_end_of_a_pass_may_show_that_an_answer_differs() -> None:
     ]
     (row,) = report.api_rows()
     assert (row["same"], row["differs"]) == (0, 2)
-    accepting = made(same, criteria=Criteria(accepted=Accepted(["Produce.lost"])))
+    accepting = made(same, criteria=Criteria(accepted=DifferenceBaseline(["Produce.lost"])))
     accepting.revise(same.step, 0, Difference("lost", "a record", None))
     assert accepting.verdicts[Verdict.ACCEPTED] == 1
     assert accepting.passed

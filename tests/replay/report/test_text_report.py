@@ -33,13 +33,15 @@ def test_text_says_the_verdict_first() -> None:
 
 def test_what_may_follow_from_what_was_left_out() -> None:
     lacking = outcomes()[1]
-    lacking.step.lacks = frozenset({"CreateAcls"})
+    lacking.step.missing_prerequisites = frozenset({"CreateAcls"})
     lines = list(text_lines(made(lacking)))
     assert "lacking   1 of those that fail may follow from what was left out" in lines
     (heading,) = (line for line in lines if line.startswith("  step 1:"))
     assert heading.endswith("; may follow from CreateAcls, left out")
     assert not any("left out" in line for line in text_lines(made()) if "step" in line)
-    lacking.step.lacks = frozenset(f"AlterConfigs of \x07{each}" for each in "abcde")
+    lacking.step.missing_prerequisites = frozenset(
+        f"AlterConfigs of \x07{each}" for each in "abcde"
+    )
     (heading,) = (line for line in text_lines(made(lacking)) if line.startswith("  step 1:"))
     assert heading.isprintable()
     assert heading.endswith("d and 1 more, left out")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replay.options.play_options import Manner
-from replay.options.target_settings import Setting
+from replay.options.play_options import PlayOptions
+from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.run.dry_run import offered, rehearse
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 
 
-def _lines(capture: str, setting: Setting) -> list[str]:
+def _lines(capture: str, setting: TargetSettings) -> list[str]:
     with Plan.of(CAPTURES / capture) as plan:
         return list(rehearse(plan, setting))
 
 
 def test_says_whom_a_request_goes_to_and_what_changes() -> None:
-    lines = _lines("demo.pcap", Setting("", prefix="x-"))
+    lines = _lines("demo.pcap", TargetSettings("", prefix="x-"))
     (produce, *_) = [line for line in lines if "Produce" in line]
     assert produce.endswith("-> leader of x-demo.orders-0; topic demo.orders -> x-demo.orders")
     (sync, *_) = [line for line in lines if "SyncGroup" in line]
@@ -30,20 +30,20 @@ def test_says_whom_a_request_goes_to_and_what_changes() -> None:
 
 
 def test_says_what_is_left_out_and_why() -> None:
-    lines = _lines("kafka4-librdkafka-admin.pcap", Setting(""))
+    lines = _lines("kafka4-librdkafka-admin.pcap", TargetSettings(""))
     (deleted, *_) = [line for line in lines if "DeleteTopics" in line]
     assert deleted.endswith("left out: destroys or reconfigures, and is not allowed")
     assert any(line.endswith("  destroys or reconfigures, and is not allowed") for line in lines)
 
 
 def test_ends_where_the_replay_would() -> None:
-    lines = _lines("demo.pcap", Setting("", manner=Manner(limit=3)))
+    lines = _lines("demo.pcap", TargetSettings("", play_options=PlayOptions(limit=3)))
     assert lines.index("") == 3
 
 
 def test_says_what_the_target_is_and_takes() -> None:
     with Plan.of(CAPTURES / "demo.pcap") as plan:
-        lines = list(offered(plan, Setting("mock")))
+        lines = list(offered(plan, TargetSettings("mock")))
     assert lines[0] == "brokers of mock"
     assert lines[1].startswith("  1  127.0.0.1:")
     newest = [line for line in lines if line.startswith("  ApiVersions v4")]

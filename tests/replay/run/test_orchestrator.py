@@ -8,8 +8,8 @@ from pathlib import Path
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from replay.options.pacing import Pace
-from replay.options.play_options import Manner
-from replay.options.target_settings import Setting
+from replay.options.play_options import PlayOptions
+from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
 from replay.report.report import Report
 from replay.run.orchestrator import _drive, drive
@@ -26,8 +26,8 @@ def at_script(path: str, answers: Answers, timeout_s: float = 60) -> Report:
         ports: list[int] = []
         async with scripted({**alone(ports), **answers}) as broker:
             ports.append(broker.port)
-            setting = Setting(
-                f"127.0.0.1:{broker.port}", manner=Manner(Pace(0), timeout_s=timeout_s)
+            setting = TargetSettings(
+                f"127.0.0.1:{broker.port}", play_options=PlayOptions(Pace(0), timeout_s=timeout_s)
             )
             with Plan.of(path) as plan:
                 return await _drive(plan, setting, [setting.to], None)
@@ -50,7 +50,7 @@ def test_what_is_left_behind_is_in_the_report(tmp_path: Path) -> None:
 
 def at_mock(path: str, chosen: str | None = None) -> Report:
     with Plan.of(path, filter=chosen) as plan:
-        return drive(plan, Setting("mock"))
+        return drive(plan, TargetSettings("mock"))
 
 
 def test_who_sends_nothing_has_not_passed(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
 from replay.client import broker_connection, transport
 from replay.client.cluster import Cluster
-from replay.mapping.id_map import World
-from replay.mapping.resource_names import Names
+from replay.mapping.id_map import IdMap
+from replay.mapping.resource_names import NameMap
 from replay.mock.librdkafka_mock import Mock
 from replay.model.outcome import Outcome
 from replay.options.pacing import SECOND_NS, Pace
-from replay.options.play_options import Manner
+from replay.options.play_options import PlayOptions
 from replay.plan.plan import Plan
 from replay.run.pass_context import AHEAD_NS
 from replay.run.player import STOPPED
@@ -34,7 +34,7 @@ from tests.replay.support.seen import Seen
 
 Watch = Callable[[Run, Outcome], None]
 
-FAST = Manner(Pace(0), timeout_s=60)
+FAST = PlayOptions(Pace(0), timeout_s=60)
 HEARTBEAT = KEYS["Heartbeat"]
 
 
@@ -52,7 +52,7 @@ class Played:
 async def play(
     plan: Plan,
     addresses: list[str],
-    manner: Manner = FAST,
+    manner: PlayOptions = FAST,
     each: Watch = lambda run, outcome: None,
 ) -> Played:
     cluster = await Cluster.connect(addresses, timeout_s=manner.timeout_s)
@@ -62,7 +62,9 @@ async def play(
             played.outcomes.append(outcome)
             each(run, outcome)
 
-        run = Run(plan, cluster, lambda copy: World(cluster, Names(copy=copy)), Seen(take), manner)
+        run = Run(
+            plan, cluster, lambda copy: IdMap(cluster, NameMap(copy=copy)), Seen(take), manner
+        )
         played = Played(run=run)
         async with asyncio.timeout(60):
             await run.play()
@@ -76,9 +78,9 @@ def answer(outcome: Outcome) -> Container:
     return outcome.response
 
 
-def at_mock(name: str, manner: Manner = FAST, brokers: int = 1, **options: Any) -> Played:
+def at_mock(name: str, manner: PlayOptions = FAST, brokers: int = 1, **options: Any) -> Played:
     with Plan.of(SHIPPED / name, **options) as plan:
-        names = [Names(copy=copy) for copy in range(manner.loop)]
+        names = [NameMap(copy=copy) for copy in range(manner.loop)]
         topics = {each.topic(name): count for each in names for name, count in plan.topics.items()}
         with Mock(brokers, topics) as mock:
             return asyncio.run(play(plan, mock.addresses, manner))
@@ -116,7 +118,7 @@ def test_producers_get_ids_of_the_target() -> None:
 
 
 def test_groups_that_the_broker_assigns() -> None:
-    played = at_mock("librdkafka-group-848.pcap", Manner(Pace(0), timeout_s=10))
+    played = at_mock("librdkafka-group-848.pcap", PlayOptions(Pace(0), timeout_s=10))
     assert not played.failures
     beats = [each for each in played.outcomes if each.step.captured.api == "ConsumerGroupHeartbeat"]
     assert {each.response.error_code for each in beats if each.response} == {0}
@@ -124,7 +126,7 @@ def test_groups_that_the_broker_assigns() -> None:
 
 def test_passes_have_names_of_their_own() -> None:
     chosen = "api == Produce or api == ApiVersions or api == Metadata"
-    played = at_mock("librdkafka-acks.pcap", Manner(Pace(0), loop=3), filter=chosen)
+    played = at_mock("librdkafka-acks.pcap", PlayOptions(Pace(0), loop=3), filter=chosen)
     assert {each.copy for each in played.outcomes} == {0, 1, 2}
     named = {
         (each.copy, topic.name)
@@ -139,7 +141,7 @@ def test_passes_have_names_of_their_own() -> None:
 
 
 def test_a_limit_counts_what_is_sent() -> None:
-    played = at_mock("librdkafka-consume-assigned.pcap", Manner(Pace(0), limit=7))
+    played = at_mock("librdkafka-consume-assigned.pcap", PlayOptions(Pace(0), limit=7))
     assert [each.step.number for each in sorted(played.outcomes, key=lambda o: o.step.number)] == [
         0,
         1,
@@ -153,7 +155,7 @@ def test_a_limit_counts_what_is_sent() -> None:
 
 def test_it_may_be_stopped() -> None:
     async def main() -> Played:
-        slowly = Manner(Pace(0.001))
+        slowly = PlayOptions(Pace(0.001))
         with (
             Plan.of(SHIPPED / "librdkafka-consume-assigned.pcap") as plan,
             Mock(1, plan.topics) as mock,
@@ -165,12 +167,12 @@ def test_it_may_be_stopped() -> None:
 
 
 def test_it_takes_no_longer_than_allowed() -> None:
-    manner = Manner(Pace(0.001), duration_s=0.2)
+    manner = PlayOptions(Pace(0.001), duration_s=0.2)
     assert len(at_mock("librdkafka-consume-assigned.pcap", manner).outcomes) < 27
 
 
 def test_the_time_runs_from_when_the_first_request_is_due() -> None:
-    manner = Manner(Pace(0.001), duration_s=AHEAD_NS / SECOND_NS / 2)
+    manner = PlayOptions(Pace(0.001), duration_s=AHEAD_NS / SECOND_NS / 2)
     assert at_mock("librdkafka-consume-assigned.pcap", manner).outcomes
 
 
@@ -199,7 +201,7 @@ def test_what_is_under_way_when_it_ends_has_its_outcome(tmp_path: Path) -> None:
 
 
 def at_script(
-    path: str, answers: Answers, manner: Manner = FAST, each: Watch = lambda run, outcome: None
+    path: str, answers: Answers, manner: PlayOptions = FAST, each: Watch = lambda run, outcome: None
 ) -> Played:
     """Play at one broker, which leads all and coordinates all."""
 
@@ -310,7 +312,7 @@ def test_sessions_live_while_time_is_stretched(tmp_path: Path) -> None:
     exchange(talk, asked, response(HEARTBEAT, 3, 2))
     joined = {"generation_id": 5, "protocol_name": "", "leader": "live", "member_id": "live"}
     answers: Answers = {"JoinGroup": lambda _: joined, "Heartbeat": lambda _: beat(0)}
-    played = at_script(saved(tmp_path, wire), answers, Manner(Pace(0.01), timeout_s=60))
+    played = at_script(saved(tmp_path, wire), answers, PlayOptions(Pace(0.01), timeout_s=60))
     assert not played.failures
     _, *beats, last = played.asked
     assert beats
@@ -328,7 +330,7 @@ def test_a_broker_that_hangs_up_is_told_and_the_rest_is_played(tmp_path: Path) -
 
 
 def test_a_broker_that_says_nothing_ends_no_run(tmp_path: Path) -> None:
-    manner = Manner(Pace(0), timeout_s=0.1)
+    manner = PlayOptions(Pace(0), timeout_s=0.1)
     played = at_script(beats(tmp_path, 0), {"Heartbeat": lambda _: None}, manner)
     assert "did not answer Heartbeat" in played.failures[0]
 

@@ -12,13 +12,13 @@ import pytest
 
 from dissector.protocol.apis import KEYS
 from dissector.protocol.messages import Message
-from replay.client.broker_connection import Link
-from replay.client.pending_request import Asked
+from replay.client.broker_connection import BrokerConnection
+from replay.client.pending_request import PendingRequest
 from replay.options.pacing import Pace
-from replay.options.play_options import Manner
-from replay.options.target_settings import Setting
+from replay.options.play_options import PlayOptions
+from replay.options.target_settings import TargetSettings
 from replay.plan.plan import Plan
-from replay.public import AS_FAST_AS_ANSWERED
+from replay.public import AS_FAST_AS_POSSIBLE
 from replay.report.report import Report
 from replay.run.orchestrator import _drive
 from replay.run.runner import Run
@@ -76,14 +76,14 @@ def script(turn: Turn) -> Answers:
 
 
 def played(
-    path: str, turn: Turn, timeout_s: float = 5, pace: Pace = AS_FAST_AS_ANSWERED
+    path: str, turn: Turn, timeout_s: float = 5, pace: Pace = AS_FAST_AS_POSSIBLE
 ) -> tuple[Report, list[Any]]:
     async def main() -> tuple[Report, list[Any]]:
         ports: list[int] = []
         async with scripted({**alone(ports), **script(turn)}) as broker:
             ports.append(broker.port)
-            manner = Manner(pace, timeout_s=timeout_s)
-            setting = Setting(f"127.0.0.1:{broker.port}", manner=manner)
+            manner = PlayOptions(pace, timeout_s=timeout_s)
+            setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=manner)
             with Plan.of(path) as plan:
                 report = await _drive(plan, setting, [setting.to], None)
             bodies = [each.frame[8:] for each in broker.asked if each.api_key == PRODUCE]
@@ -202,13 +202,13 @@ def test_so_many_bytes_are_sent_together_and_no_more(
     tmp_path: Path, traced: Counter[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    really = Link.trace
+    really = BrokerConnection.send_batch
 
-    def trace(its: Link, asked: Asked, count: int, data: bytes) -> None:
+    def trace(its: BrokerConnection, asked: PendingRequest, count: int, data: bytes) -> None:
         sizes.append(count)
         really(its, asked, count, data)
 
-    monkeypatch.setattr(Link, "trace", trace)
+    monkeypatch.setattr(BrokerConnection, "trace", trace)
     path = capture(tmp_path)
     report, _ = played(path, lambda number: 0)
     assert report.passed
@@ -246,7 +246,7 @@ def test_what_is_under_way_when_it_ends_has_its_outcome(
         answers = script(lambda number: None if number >= 20 else 0)
         async with scripted({**alone(ports), **answers}) as broker:
             ports.append(broker.port)
-            setting = Setting(f"127.0.0.1:{broker.port}", manner=Manner(Pace(0)))
+            setting = TargetSettings(f"127.0.0.1:{broker.port}", play_options=PlayOptions(Pace(0)))
             with Plan.of(capture(tmp_path)) as plan:
                 return await _drive(plan, setting, [setting.to], stop)
 

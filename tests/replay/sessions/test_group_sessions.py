@@ -8,8 +8,8 @@ from typing import Any, cast
 from construct import Container
 
 from dissector.protocol.messages import Message
-from replay.mapping.id_map import World
-from replay.model.step import Captured, Step
+from replay.mapping.id_map import IdMap
+from replay.model.step import CapturedExchange, Step
 from replay.plan.group_order import Shown
 from replay.plan.plan import Plan
 from replay.sessions.group_sessions import Groups
@@ -35,7 +35,7 @@ def groups(leader: str) -> Groups:
         step=lambda number: SimpleNamespace(captured=captured),
         groups=Shown(),
     )
-    world = World(topology({}))
+    world = IdMap(topology({}))
     for name in ("one", "two"):
         world.members.learn("g", name, f"live-{name}")
     found = Groups(cast(Plan, plan), world)
@@ -45,7 +45,7 @@ def groups(leader: str) -> Groups:
         asked=lambda: request("JoinGroup", 5, {"group_id": "g"}),
         answered=lambda: None,
     )
-    found.answered(Step(0, cast(Captured, joins)), answer, never)
+    found.answered(Step(0, cast(CapturedExchange, joins)), answer, never)
     return found
 
 

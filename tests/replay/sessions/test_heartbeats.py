@@ -14,8 +14,8 @@ from construct import Container
 from dissector.errors import ReplayError
 from dissector.protocol.error_codes import error_code
 from replay.client.cluster import Cluster
-from replay.mapping.id_map import World
-from replay.mapping.resource_names import Names
+from replay.mapping.id_map import IdMap
+from replay.mapping.resource_names import NameMap
 from replay.model.step import Step
 from replay.plan.group_order import has_partitions
 from replay.sessions.heartbeats import Heartbeats
@@ -64,10 +64,10 @@ class Asked:
                 await self._more.wait()
 
 
-def world() -> World:
-    found = World(topology({}), Names(prefix="x-"))
+def world() -> IdMap:
+    found = IdMap(topology({}), NameMap(prefix="x-"))
     found.members.learn("g", "captured", "m")
-    found.members.learn_turn("g", "captured", 4, 1)
+    found.members.learn_generation("g", "captured", 4, 1)
     return found
 
 
@@ -92,7 +92,7 @@ def said(beats: Heartbeats, name: str, at_ms: int = 0, **answer: Any) -> Contain
     return told
 
 
-Play = Callable[[Heartbeats, Asked, World], Awaitable[None]]
+Play = Callable[[Heartbeats, Asked, IdMap], Awaitable[None]]
 Rebalances = Callable[[str, str], Awaitable[bool]]
 
 
@@ -116,7 +116,7 @@ def run(play: Play, *answers: Any, rebalances: Rebalances = goes_on) -> Asked:
 
 
 def test_a_member_that_is_silent_is_spoken_for() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats)
         await target.until(3)
 
@@ -134,7 +134,7 @@ def test_a_member_that_is_silent_is_spoken_for() -> None:
 
 @pytest.mark.parametrize("error", ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"])
 def test_one_that_is_out_is_not(error: str) -> None:
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats)
         await target.until(1)
         await asyncio.gather(*beats._tasks)
@@ -151,7 +151,7 @@ def test_a_rebalance_that_only_we_are_told_of_is_passed_on(is_member: bool) -> N
         told.append((group, member))
         return is_member
 
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats)
         await target.until(1)
         await asyncio.gather(*beats._tasks)
@@ -162,7 +162,7 @@ def test_a_rebalance_that_only_we_are_told_of_is_passed_on(is_member: bool) -> N
 
 
 def test_a_coordinator_that_moved_is_looked_for() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats)
         await target.until(3)
 
@@ -171,7 +171,7 @@ def test_a_coordinator_that_moved_is_looked_for() -> None:
 
 
 def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats)
         (member,) = beats._members.values()
         beats.sent("SyncGroup", whole("SyncGroup", 1, {"group_id": "x-g", "member_id": "m"}))
@@ -186,7 +186,7 @@ def test_nobody_speaks_for_a_member_while_it_speaks_itself_or_when_it_has_left()
 
 
 def test_members_of_a_group_may_be_urged_to_speak() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats, session_ms=60_000)
         beats.urge({"others"})
         assert not beats._tasks
@@ -209,7 +209,7 @@ def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
         assert member.timer is not None
         return member.timer.when() - asyncio.get_running_loop().time()
 
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats, session_ms=600_000)
         elsewhere = whole("JoinGroup", 5, {"group_id": "x-h"})
         beats.sent("JoinGroup", elsewhere)
@@ -227,7 +227,7 @@ def test_members_are_spoken_for_soon_while_another_waits_to_join() -> None:
 
 
 def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats, at_ms=100)
         (member,) = beats._members.values()
         beats.awaits(0, 102 * MS)
@@ -242,7 +242,7 @@ def test_a_member_that_the_capture_lets_go_is_let_go() -> None:
 
 
 def test_a_member_that_its_own_connection_keeps_waiting_too_long_is_let_go() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         joined(beats)
         (member,) = beats._members.values()
         beats.awaits(0, SOON_MS * MS)
@@ -257,11 +257,11 @@ def test_what_only_we_are_told_the_member_is_told_later() -> None:
     name = "ConsumerGroupHeartbeat"
     told: list[Container] = []
 
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=1)
         await target.until(1)
         await asyncio.gather(*beats._tasks)
-        assert known.members.turn("g", "captured", 4) == 2
+        assert known.members.live_generation("g", "captured", 4) == 2
         for assignment in (None, ASSIGNED, ASSIGNED):
             before = response(name, 1, {"assignment": assignment})
             body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
@@ -280,7 +280,7 @@ def test_what_is_told_sooner_than_captured_the_member_is_told_later_too() -> Non
     some = {"topic_partitions": [{"topic_id": UUID(int=1), "partitions": [0]}]}
     told: list[Container] = []
 
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         steps = [(None, some, True), (ASSIGNED, None, True), (some, None, False)]
         for before, now, is_unassigned in steps:
             body = whole(name, 1, {"group_id": "x-g", "member_id": "m", "member_epoch": 2})
@@ -294,7 +294,7 @@ def test_what_is_told_sooner_than_captured_the_member_is_told_later_too() -> Non
 
 
 def test_who_leaves_by_its_epoch_has_left() -> None:
-    async def play(beats: Heartbeats, target: Asked, known: World) -> None:
+    async def play(beats: Heartbeats, target: Asked, known: IdMap) -> None:
         name = "ConsumerGroupHeartbeat"
         said(beats, name, member_id="m", member_epoch=1, heartbeat_interval_ms=60_000)
         body = {"group_id": "x-g", "member_id": "m", "member_epoch": -1}

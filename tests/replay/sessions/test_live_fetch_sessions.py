@@ -9,9 +9,9 @@ from construct import Container
 from dissector.protocol.apis import KEYS
 from replay.client.broker_metadata import Leader, Topology
 from replay.client.cluster import Cluster
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import Change
-from replay.model.step import Captured, Step
+from replay.model.step import CapturedExchange, Step
 from replay.sessions.live_fetch_sessions import Sessions, Use
 from tests.frames import response as frame
 from tests.replay.support.worlds import request, topology, whole
@@ -34,7 +34,7 @@ def fetch(session: int, epoch: int, *partitions: int, forgotten: tuple[int, ...]
 
 def step(given: int) -> Step:
     answer = frame(FETCH, V, 1, session_id=given)[4:]
-    return Step(0, Captured(0, "c:1", "b:1", FETCH, V, 1, None, b"", answer, True, 0, 0))
+    return Step(0, CapturedExchange(0, "c:1", "b:1", FETCH, V, 1, None, b"", answer, True, 0, 0))
 
 
 class Client:
@@ -42,7 +42,7 @@ class Client:
 
     def __init__(self, target: Topology) -> None:
         self.target = target
-        self.sessions = Sessions(cast(Cluster, target), World(target))
+        self.sessions = Sessions(cast(Cluster, target), IdMap(target))
 
     def ask(
         self, message: Any, given: int = 0, error: int = 0, live: int = LIVE, nodes: int = 1

@@ -9,7 +9,7 @@ from typing import Any
 from dissector.protocol.apis import KEYS
 from dissector.protocol.error_codes import error_code
 from dissector.protocol.messages import Message
-from replay.options.play_options import Manner
+from replay.options.play_options import PlayOptions
 from tests.frames import request
 from tests.packets import Wire
 from tests.replay.run.test_runner import Played, at_script
@@ -18,7 +18,7 @@ from tests.replay.support.captures import exchange, saved
 
 PRODUCE = KEYS["Produce"]
 UNKNOWN = error_code("UNKNOWN_TOPIC_OR_PARTITION")
-SOON = Manner(timeout_s=0.3)
+SOON = PlayOptions(timeout_s=0.3)
 
 
 def writing(folder: Path, times: int, talks: int = 1) -> str:

@@ -76,7 +76,7 @@ def test_where_each_part_was_written_is_learned(tmp_path: Path) -> None:
     assert found.run.world is not None
     offsets = found.run.world.offsets
     assert [offsets.log("orders", at).appended.live_end for at in range(2)] == [71, 81]
-    assert not offsets.log("orders", 0).appended.unsure
+    assert not offsets.log("orders", 0).appended.unconfirmed
 
 
 def test_what_was_refused_whole_is_asked_again_whole(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dissector.protocol.apis import KEYS
 from dissector.protocol.records.layout import CONTROL
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.sessions.retry_policy import Again, is_in_vain, why_again
 from tests.replay.support.produced import batches
 from tests.replay.support.worlds import response, whole
@@ -17,7 +17,7 @@ from tests.replay.support.worlds import response, whole
 
 def why(api: str, version: int, captured: dict[str, Any], live: dict[str, Any]) -> Again | None:
     answer = whole(api, version, live, "response")
-    return why_again(KEYS[api], response(api, version, captured), answer, version, World())
+    return why_again(KEYS[api], response(api, version, captured), answer, version, IdMap())
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_assignments_that_are_not_there_yet() -> None:
 
 def test_where_nothing_was_captured_all_is_well() -> None:
     answer = whole("Heartbeat", 3, {"error_code": 16}, "response")
-    assert why_again(KEYS["Heartbeat"], None, answer, 3, World()) is None
+    assert why_again(KEYS["Heartbeat"], None, answer, 3, IdMap()) is None
 
 
 @pytest.mark.parametrize(

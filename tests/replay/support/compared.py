@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from replay.compare.ignore_rules import Noise
-from replay.compare.step_verdict import compare
-from replay.mapping.id_map import World
+from replay.compare.step_verdict import compare_outcome
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import Verdict
 from replay.plan.read_write_sets import Thing
 from tests.replay.support.outcomes import outcome
@@ -18,7 +18,7 @@ def found(
     version: int,
     captured: dict[str, Any],
     live: dict[str, Any],
-    world: World | None = None,
+    world: IdMap | None = None,
     noise: Noise | None = None,
     overlaps: Mapping[Thing, bool] | None = None,
     **more: Any,
@@ -26,7 +26,7 @@ def found(
     """Return the verdict on two answers, and the differences as path and both values."""
     made = outcome(name, version, captured, live, **more)
     made.step.overlaps = overlaps or {}
-    verdict, differences = compare(made, world or World(), noise)
+    verdict, differences = compare_outcome(made, world or IdMap(), noise)
     return verdict, [(each.path, each.captured, each.replayed) for each in differences]
 
 

@@ -10,8 +10,8 @@ from construct import Container
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import decode_response
 from dissector.protocol.schema import Field
-from replay.model.outcome import Outcome, Part
-from replay.model.step import Captured, Step
+from replay.model.outcome import Outcome, RequestPart
+from replay.model.step import CapturedExchange, Step
 from tests import frames
 
 Body = Mapping[str, Any]
@@ -38,7 +38,7 @@ def outcome(
     assert found is not None
     step = Step(
         number,
-        Captured(
+        CapturedExchange(
             connection=3,
             client="10.0.0.1:5000",
             broker="10.0.0.2:9092",
@@ -50,7 +50,7 @@ def outcome(
                 key, version, 7, "tester", **filled(found.request.fields, version, asked or {})
             )[4:],
             response=None if captured is None else _answer(key, version, captured),
-            is_due=is_due,
+            expects_response=is_due,
             request_time_ns=0,
             response_time_ns=None if captured is None else 2 * MS,
         ),
@@ -59,7 +59,7 @@ def outcome(
     if live is not None:
         frame = _answer(key, live_version, live)
         response = decode_response(frame, key, live_version).body
-    part = Part(1, live_version, Container(), response)
+    part = RequestPart(1, live_version, Container(), response)
     given = {"parts": [part], "latency_ns": MS, **more}
     return Outcome(step, version=live_version, response=response, **given)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.records import Record, build_records, new_batch
-from replay.model.step import Captured
+from replay.model.step import CapturedExchange
 from replay.plan.plan import Plan
 from replay.templates.step_arrays import Arrays
 from tests import frames
@@ -100,7 +100,7 @@ def plan_of(exchanges: Sequence[tuple[bytes, bytes]], shapes: Sequence[int] = ()
     for number, (request, answer) in enumerate(exchanges):
         version = int.from_bytes(request[2:4], "big")
         ends = 0, "c:1", "b:2", PRODUCE, version, number, "tester"
-        captured = Captured(*ends, request, answer, True, number, number)
+        captured = CapturedExchange(*ends, request, answer, True, number, number)
         plan._spool.add(captured, shapes[number] if shapes else 0)
         plan.cause_ends.append(0)
     return plan

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from replay.compare.ignore_rules import Noise
-from replay.compare.log_balance import LeftOpen
-from replay.compare.step_verdict import compare
-from replay.mapping.id_map import World
+from replay.compare.log_balance import UnbalancedLog
+from replay.compare.step_verdict import compare_outcome
+from replay.mapping.id_map import IdMap
 from replay.model.outcome import Change, Difference, Outcome, Verdict
-from replay.options.difference_baseline import Accepted
+from replay.options.difference_baseline import DifferenceBaseline
 from replay.options.pass_criteria import Criteria
-from replay.options.target_settings import Setting
+from replay.options.target_settings import TargetSettings
 from replay.plan.completeness import Completeness
 from replay.plan.plan import Plan
 from replay.report.report import Report
@@ -68,13 +68,14 @@ STALE = "Fetch.responses[*]"
 def full() -> Report:
     """A report with something in each of its sections."""
     criteria = Criteria.of(
-        ["differs,error", "missing", "latency:max>0.5ms"], Accepted([ACCEPTED, STALE], True)
+        ["differs,error", "missing", "latency:max>0.5ms"],
+        DifferenceBaseline([ACCEPTED, STALE], True),
     )
     report = made(*every_kind(), noise=Noise(["Fetch"]), criteria=criteria)
     lacking = Difference("responses[orders].partition_responses[0].base_offset", 3, 4)
     gapped = outcome("Produce", 7, produced(), produced(), number=11)
     report.add(gapped, Verdict.INCOMPLETE, [lacking])
-    report.left_open = [LeftOpen("orders", 0, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")]
+    report.left_open = [UnbalancedLog("orders", 0, "ListOffsets: TOPIC_AUTHORIZATION_FAILED")]
     report.about.learn_target("c-1", {"metadata.version": 27}, 3, False)
     return report
 
@@ -105,9 +106,9 @@ def made(
     noise = noise or Noise()
     plan = _Sized()
     plan.connections[3] = Completeness(3, "c:1", "b:1", requests=4, unanswered=1)
-    report = Report(plan, Setting("target:9092", noise=noise, **setting))
+    report = Report(plan, TargetSettings("target:9092", noise=noise, **setting))
     for each in of or outcomes():
-        report.add(each, *compare(each, World(), noise))
+        report.add(each, *compare_outcome(each, IdMap(), noise))
     plan.size = captured
     report.elapsed_ns = 2_000_000_000
     report.ended = ended

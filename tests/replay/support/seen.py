@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replay.mapping.id_map import World
-from replay.model.outcome import Alike, Difference, Outcome, Verdict
+from replay.mapping.id_map import IdMap
+from replay.model.outcome import BatchedOutcome, Difference, Outcome, Verdict
 
 
 @dataclass
@@ -15,11 +15,11 @@ class Seen:
 
     each: Callable[[Outcome], None]
 
-    def outcome(self, outcome: Outcome, world: World) -> Verdict:
+    def outcome(self, outcome: Outcome, world: IdMap) -> Verdict:
         self.each(outcome)
         return Verdict.EQUIVALENT
 
-    def alike(self, alike: Alike) -> None:
+    def alike(self, alike: BatchedOutcome) -> None:
         raise AssertionError(alike)
 
     def afterwards(self, number: int, copy: int, difference: Difference) -> None:

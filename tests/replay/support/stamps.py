@@ -6,7 +6,7 @@ import numpy as np
 
 from dissector.protocol.messages import decode_request
 from replay.fields.batch_rewriter import PRODUCER_ROLES
-from replay.mapping.producer_ids import Producers
+from replay.mapping.producer_ids import ProducerMap
 from replay.plan.request_shapes import Request, request_of
 from replay.templates.request_writer import Stamp, Written
 from replay.templates.step_arrays import Arrays
@@ -41,10 +41,10 @@ def write(
     first: int = 0,
     correlation_id: int = 7,
     now_ns: int = 0,
-    known: Producers | None = None,
+    known: ProducerMap | None = None,
 ) -> Written | None:
     steps = np.arange(len(arrays.places), dtype=np.int32)
-    return made.write(arrays, steps, first, correlation_id, now_ns, known or Producers())
+    return made.write(arrays, steps, first, correlation_id, now_ns, known or ProducerMap())
 
 
 def count(found: Written | None) -> int:

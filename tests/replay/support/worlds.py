@@ -12,7 +12,7 @@ from dissector.protocol.apis import KEYS, api
 from dissector.protocol.messages import Message
 from dissector.protocol.schema import Field
 from replay.client.broker_metadata import Broker, Leader, Topic, Topology
-from replay.model.step import Captured, Step
+from replay.model.step import CapturedExchange, Step
 
 
 def uuid(number: int) -> UUID:
@@ -62,7 +62,7 @@ def response(name: str, version: int, body: Mapping[str, Any]) -> Message:
 
 
 def step(name: str, version: int) -> Step:
-    captured = Captured(0, "c:1", "b:1", KEYS[name], version, 1, None, b"", b"", True, 0, 0)
+    captured = CapturedExchange(0, "c:1", "b:1", KEYS[name], version, 1, None, b"", b"", True, 0, 0)
     return Step(0, captured)
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from replay.model.outcome import Alike
+from replay.model.outcome import BatchedOutcome
 from replay.templates import batched_report as unreported_module
 from replay.templates.batched_report import GIVEN_UP, Unreported
 from replay.templates.request_kernel import CHANGED, COUNT, LAG, LATENCY, PER_HOLE, STEP
@@ -32,7 +32,7 @@ def told(first: int, changed: tuple[int, ...]) -> Any:
 
 def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unreported_module, "_AT_ONCE", 4)
-    reports: list[Alike] = []
+    reports: list[BatchedOutcome] = []
     waiting = Unreported(reports.append)
     waiting.add(told(0, (0, 0, 0)), 3, stencil())
     assert not reports
@@ -40,21 +40,21 @@ def test_all_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting.add(told(5, (0,)), 1, stencil())
     waiting.flush()
     waiting.flush()
-    assert [each.numbers.tolist() for each in reports] == [[0, 1, 2, 3, 4], [5]]
+    assert [each.step_numbers.tolist() for each in reports] == [[0, 1, 2, 3, 4], [5]]
     assert [each.lags_ns.tolist() for each in reports] == [[5] * 5, [5]]
     assert [each.latencies_ns.tolist() for each in reports] == [[7] * 5, [7]]
     assert [each.changes for each in reports] == [{("topic", "prefix"): n} for n in (10, 2)]
 
 
 def test_what_was_given_up_is_reported_by_others() -> None:
-    reports: list[Alike] = []
+    reports: list[BatchedOutcome] = []
     waiting = Unreported(reports.append)
     rows = told(0, (1, 5, 4))
     rows[1, LATENCY] = GIVEN_UP
     waiting.add(rows, 2, stencil(frozenset({"producer_id", "sequence"})))
     waiting.flush()
     (report,) = reports
-    assert report.numbers.tolist() == [0, 2]
+    assert report.step_numbers.tolist() == [0, 2]
     assert report.changes == {
         ("topic", "prefix"): 4,
         ("producer_id", ""): 1,

@@ -8,7 +8,7 @@ import pytest
 
 from dissector.protocol.messages import decode_request
 from dissector.protocol.records import parse_records
-from replay.mapping.producer_ids import Producers
+from replay.mapping.producer_ids import ProducerMap
 from replay.templates import request_writer as stamp_module
 from replay.templates.request_writer import Written
 from tests.replay.support.modes import MODES, run_as
@@ -46,7 +46,7 @@ def producers_of(found: Written | None) -> list[tuple[int, int, int]]:
 
 
 def test_producers_take_turns() -> None:
-    known = Producers()
+    known = ProducerMap()
     known.learn((4, 2), (9, 0))
     known.learn((5, 0), (8, 1))
     frames = asked((4, 2, 100), (4, 2, 101), (5, 0, 7), (4, 2, 2**31 - 1), (4, 3, 0))
@@ -61,7 +61,7 @@ def test_producers_take_turns() -> None:
 
 @pytest.mark.parametrize("size", [0, 700, 800, 5000])
 def test_crcs_follow_in_batches_of_any_size(size: int) -> None:
-    known = Producers()
+    known = ProducerMap()
     known.learn((4, 2), (9, 0))
     frames = asked((4, 2, 100), (4, 2, 101), value=b"v" * size)
     arrays = arrays_of([(each, b"") for each in frames])
@@ -69,7 +69,7 @@ def test_crcs_follow_in_batches_of_any_size(size: int) -> None:
 
 
 def test_who_writes_without_sequences_keeps_to_that() -> None:
-    known = Producers()
+    known = ProducerMap()
     known.learn((4, 2), (9, 0))
     frames = asked((4, 2, -1), (4, 2, 5))
     made, arrays = stamp(frames[0]), arrays_of([(each, b"") for each in frames])
@@ -78,7 +78,7 @@ def test_who_writes_without_sequences_keeps_to_that() -> None:
 
 
 def test_what_the_general_way_must_do() -> None:
-    known = Producers()
+    known = ProducerMap()
     frames = asked((4, 2, 100))
     arrays = arrays_of([(frames[0], b"")])
     assert write(stamp(frames[0]), arrays, known=known) is None

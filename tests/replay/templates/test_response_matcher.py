@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.messages import decode_response
 from replay.client.pending_request import LAST_CORRELATION_ID, next_id
-from replay.mapping.offset_map import Log
+from replay.mapping.offset_map import PartitionOffsets
 from replay.plan.request_shapes import Answer, answer_of
 from replay.templates import response_matcher as match_module
 from replay.templates.request_kernel import COUNT, LATENCY, PER_HOLE, STEP
@@ -50,7 +50,7 @@ def shape(frame: bytes, version: int) -> Answer:
     return found
 
 
-class Learned(Log):
+class Learned(PartitionOffsets):
     """Notes what it learns."""
 
     def __init__(self, is_last: bool) -> None:

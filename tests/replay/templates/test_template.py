@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.protocol.messages import decode_request, decode_response
-from replay.client.pending_request import shape_of as written_as
+from replay.client.pending_request import codecs_of as written_as
 from replay.fields.batch_rewriter import PRODUCER_ROLES
-from replay.mapping.id_map import World
+from replay.mapping.id_map import IdMap
 from replay.mapping.request_rewriter import Rewritten, rewrite
-from replay.mapping.resource_names import Names
-from replay.model.outcome import Outcome, Part
-from replay.model.step import Captured, Step
+from replay.mapping.resource_names import NameMap
+from replay.model.outcome import Outcome, RequestPart
+from replay.model.step import CapturedExchange, Step
 from replay.plan.request_shapes import shape_of
 from replay.templates import request_writer as stamp_module
 from replay.templates import response_matcher as match_module
@@ -39,8 +39,8 @@ def mode(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def world(names: Names) -> World:
-    known = World(topology({name: number for name, number in ID_OF.items() if number > 10}), names)
+def world(names: NameMap) -> IdMap:
+    known = IdMap(topology({name: number for name, number in ID_OF.items() if number > 10}), names)
     known.captured_topics.learn({uuid(ID_OF[name]): name for name in ("orders", "audit")})
     known.producers.learn((4, 2), (9, 0))
     return known
@@ -50,19 +50,21 @@ def header(version: int) -> bytes:
     return HEADER + b"\0" * (version >= 9)
 
 
-def general(frame: bytes, version: int, known: World) -> tuple[Rewritten, bytes]:
+def general(frame: bytes, version: int, known: IdMap) -> tuple[Rewritten, bytes]:
     out = rewrite(decode_request(frame), version, known)
-    assert not out.refused
+    assert not out.refusal
     return out, header(version) + written_as(PRODUCE, version).request.build(out.body)
 
 
-def stencil(frame: bytes, answer: bytes, version: int, known: World, live: bytes) -> Stencil | None:
+def stencil(frame: bytes, answer: bytes, version: int, known: IdMap, live: bytes) -> Stencil | None:
     asked_, told_ = decode_request(frame), decode_response(answer, PRODUCE, version)
     shape = shape_of(asked_, told_)
     assert shape is not None
     out, _ = general(frame, version, known)
-    captured = Captured(0, "c", "b", PRODUCE, version, 0, "tester", frame, answer, True, 0, 0)
-    parts = [Part(1, version, out.body)]
+    captured = CapturedExchange(
+        0, "c", "b", PRODUCE, version, 0, "tester", frame, answer, True, 0, 0
+    )
+    parts = [RequestPart(1, version, out.body)]
     outcome = Outcome(Step(0, captured), parts=parts, version=version, changes=out.changes)
     return stencil_of(0, shape, outcome, header(version), live, 3, known)
 
@@ -80,7 +82,9 @@ producers = st.tuples(st.just(4), st.just(2), st.integers(0, 2**31 - 1))
 def test_its_bytes_are_those_of_the_general_way(
     data: st.DataObject, version: int, at: list[tuple[str, int]]
 ) -> None:
-    names = data.draw(st.sampled_from([Names(prefix="p-"), Names({"orders": "p-orders"}, "p-")]))
+    names = data.draw(
+        st.sampled_from([NameMap(prefix="p-"), NameMap({"orders": "p-orders"}, "p-")])
+    )
     known, more = world(names), data.draw(st.sampled_from([{}, {"transactional_id": "t"}]))
 
     def drawn() -> list[Written]:
@@ -136,7 +140,7 @@ def replaced_by(row: list[int]) -> Counter[tuple[str, str]]:
 
 def test_it_knows_whom_to_ask_and_what_answers_look_like() -> None:
     request, captured = asked(9, [Written("orders", 1)]), told(9, [("orders", 1, 0)])
-    known = world(Names(prefix="p-"))
+    known = world(NameMap(prefix="p-"))
     made = stencil(request, captured, 9, known, told(9, [("p-orders", 1, 40)]))
     assert made is not None
     assert (made.node, made.age, made.version, made.patience_s) == (1, 3, 9, 0.1)
@@ -151,7 +155,7 @@ def test_it_knows_whom_to_ask_and_what_answers_look_like() -> None:
 
 def test_what_is_no_model() -> None:
     request, captured = asked(13, [Written("orders", 1)]), told(13, [("orders", 1, 0)])
-    known = world(Names(prefix="p-"))
+    known = world(NameMap(prefix="p-"))
     assert stencil(request, captured, 13, known, told(13, [("p-orders", 1, 0)])) is not None
     refused = told(13, [("p-orders", 1, 0)], error_code=3)
     assert stencil(request, captured, 13, known, refused) is None
@@ -164,7 +168,7 @@ def test_partitions_of_answers_may_stand_in_another_order(version: int) -> None:
     at = [("orders", 1), ("audit", 0)]
     request = asked(version, [Written(*place, [b"v"] * 2) for place in at])
     captured = told(version, [("orders", 1, 10), ("audit", 0, 20)])
-    known = world(Names(prefix="p-"))
+    known = world(NameMap(prefix="p-"))
     known.live_topics.learn({uuid(ID_OF[name]): name for name in ("p-orders", "p-audit")})
     turned = [("p-audit", 0, 60), ("p-orders", 1, 50)]
     made = stencil(request, captured, version, known, told(version, turned))
@@ -180,7 +184,7 @@ def test_partitions_of_answers_may_stand_in_another_order(version: int) -> None:
 
 def test_a_time_that_is_set_once_and_once_not_is_noticed() -> None:
     request, captured = asked(9, [Written("orders", 1)]), told(9, [("orders", 1, 0)], **NO_TIME)
-    known = world(Names(prefix="p-"))
+    known = world(NameMap(prefix="p-"))
     made = stencil(request, captured, 9, known, told(9, [("p-orders", 1, 40)], **NO_TIME))
     assert made is not None
     for more, taken in ((NO_TIME, 1), ({"log_append_time_ms": 5}, 0)):

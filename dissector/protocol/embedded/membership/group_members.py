@@ -23,7 +23,7 @@ from dissector.protocol.embedded.membership.consumer_protocol import (
 )
 from dissector.protocol.embedded.reading import Embedded, read_versioned
 
-Part = Literal["metadata", "assignment"]
+MemberField = Literal["metadata", "assignment"]
 """What a member tells when it joins, or what it is given."""
 
 _PROTOCOLS = {
@@ -39,7 +39,11 @@ _PROTOCOLS = {
 
 
 def read_member(
-    path: str, data: bytes, part: Part, protocol_type: str | None, protocol: str | None = None
+    path: str,
+    data: bytes,
+    part: MemberField,
+    protocol_type: str | None,
+    protocol: str | None = None,
 ) -> Embedded | None:
     """
     Read what a member wrote.
@@ -69,7 +73,7 @@ def read_member(
     return found
 
 
-def _read_as(path: str, data: bytes, part: Part, protocol_type: str) -> Embedded:
+def _read_as(path: str, data: bytes, part: MemberField, protocol_type: str) -> Embedded:
     name, schema = _PROTOCOLS[protocol_type][part]
     found = read_versioned(path, name, schema, data, forward=True)
     allocation = found.value.get("allocation") if found.value is not None else None

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from dissector.protocol.embedded.secrecy.settings import is_sensitive
 
-_LONGEST = 1024
+_MAX_CACHED_BYTES = 1024
 
 _CREDENTIAL = re.compile(
     rb"""
@@ -27,7 +27,7 @@ _CREDENTIAL = re.compile(
     re.VERBOSE,
 )
 
-_REFUSED = re.compile(
+_REJECTED_SETTING = re.compile(
     rb"nvalid\s{1,4}value\s.{0,4096}?\sfor\s{1,4}configuration\s{1,4}([\w.-]+)", re.DOTALL
 )
 """Kafka's words for a value that a setting can't have; the group is the name."""
@@ -40,17 +40,18 @@ def holds_credential(value: str | bytes) -> bool:
     `may_hold_credential` in `dissector.engine.facts.credential_kernel` finds at least as much.
     """
     data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
-    return _short(data) if len(data) <= _LONGEST else _holds(data)
+    return _cached_search(data) if len(data) <= _MAX_CACHED_BYTES else _search(data)
 
 
 @lru_cache(maxsize=4096)
-def _short(data: bytes) -> bool:
-    return _holds(data)
+def _cached_search(data: bytes) -> bool:
+    return _search(data)
 
 
-def _holds(data: bytes) -> bool:
+def _search(data: bytes) -> bool:
     if _CREDENTIAL.search(data):
         return True
     return any(
-        is_sensitive(name.decode("utf-8", "replace").rstrip(".")) for name in _REFUSED.findall(data)
+        is_sensitive(name.decode("utf-8", "replace").rstrip("."))
+        for name in _REJECTED_SETTING.findall(data)
     )

@@ -34,7 +34,9 @@ def is_sensitive(name: object, *, marked: bool = False) -> bool:
         return True
     plain = name.strip().lower()
     inner = _LISTENER.sub("", plain, count=1)
-    if inner in HARMLESS or (inner != plain and inner.partition(".")[2] in HARMLESS):
+    if inner in NON_SECRET_SETTINGS or (
+        inner != plain and inner.partition(".")[2] in NON_SECRET_SETTINGS
+    ):
         return False
     return not marked or suggests_secret(plain)
 
@@ -215,5 +217,5 @@ zookeeper.ssl.keystore.type zookeeper.ssl.ocsp.enable zookeeper.ssl.protocol
 zookeeper.ssl.truststore.location zookeeper.ssl.truststore.type
 """
 
-HARMLESS = frozenset(_NAMES.split())
+NON_SECRET_SETTINGS = frozenset(_NAMES.split())
 """Kafka's own settings that hold no secret."""

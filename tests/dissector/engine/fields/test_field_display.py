@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dissector.engine.fields import field_display
 from dissector.engine.fields.field_display import Looks
-from dissector.protocol.program import Programs
+from dissector.protocol.program import ProgramTable
 
 
 def test_looks_grow_with_the_programs() -> None:
-    programs, looks = Programs(), Looks(show_secrets=False)
+    programs, looks = ProgramTable(), Looks(show_secrets=False)
     for key, kind in ((0, "request"), (36, "request"), (32, "response"), (36, "request")):
         programs.start(key, 2 if key == 36 else 4, kind)  # type: ignore[arg-type]
-        grown, anew = looks.of(programs.places), Looks(show_secrets=False).of(programs.places)
-        assert len(grown.kinds) == len(programs.places)
+        grown, anew = (
+            looks.of(programs.field_refs),
+            Looks(show_secrets=False).of(programs.field_refs),
+        )
+        assert len(grown.kinds) == len(programs.field_refs)
         for name in ("kinds", "sizes", "roles"):
             assert getattr(grown, name).tolist() == getattr(anew, name).tolist()
     assert field_display.SECRET in looks.kinds
     assert looks.roles.any()
-    assert field_display.SECRET not in Looks(show_secrets=True).of(programs.places).kinds
+    assert field_display.SECRET not in Looks(show_secrets=True).of(programs.field_refs).kinds

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dissector.engine.tape import tape, tape_interpreter
 from dissector.protocol.api import Api
 from dissector.protocol.messages import Message, decode_request, decode_response
-from dissector.protocol.program import UNKNOWN_TAG, Place, Programs, programs
+from dissector.protocol.program import UNKNOWN_TAG, FieldRef, ProgramTable, programs
 from dissector.protocol.spans import Span, spans
 from tests.frames import request, response
 from tests.sources import VERSIONS, Source, Version, every_api, go_through, sources, versions
@@ -49,7 +49,7 @@ def pieces_of(frames: list[tuple[bytes, int]], room: int, compiled: bool) -> lis
 
 
 def every() -> np.ndarray:
-    return np.ones(len(programs().places), np.uint8)
+    return np.ones(len(programs().field_refs), np.uint8)
 
 
 def expected(message: Message) -> list[tuple[str, str, int, Any]]:
@@ -108,7 +108,7 @@ def rows_of(read_tape: tape.Tape, message: int, start: int) -> list[tuple[str, s
     at = np.flatnonzero(read_tape.message == message)
     out = []
     for row in at.tolist():
-        place = programs().places[read_tape.field[row]]
+        place = programs().field_refs[read_tape.field[row]]
         part = "body" if place is None or place.key >= 0 else "header"
         path = "unknown" if place is None else place.path
         out.append((part, path, int(read_tape.start[row]) - start, int(read_tape.value[row])))
@@ -189,8 +189,8 @@ def test_only_what_is_wanted_is_written() -> None:
     step = programs().start(0, 9, "request")
     topic = {"name": "orders", "partition_data": [{"index": 3, "records": b"xyz"}]}
     frame = _frame(0, "request", 9, {"acks": -1, "topic_data": [topic, topic]}, 1)
-    wanted = np.zeros(len(programs().places), np.uint8)
-    wanted[programs().numbers(0, "request")["topic_data.name"]] = 1
+    wanted = np.zeros(len(programs().field_refs), np.uint8)
+    wanted[programs().field_numbers(0, "request")["topic_data.name"]] = 1
     result = read([(frame, step), (frame, step)], wanted)
     texts = [
         (int(m), (frame * 2)[s : s + n])
@@ -253,13 +253,13 @@ def test_no_room_for_a_message_that_breaks() -> None:
 
 
 def test_declarations_are_no_deeper_than_the_stack() -> None:
-    table = Programs()
+    table = ProgramTable()
     deepest = 0
     for key, kind, version, _ in VERSIONS:
         table.start(key, version, kind)
-    for place in table.places:
+    for place in table.field_refs:
         if place is not None:
             deepest = max(deepest, place.path.count(".") + 1)
     assert 2 * deepest < tape.DEPTH
-    assert isinstance(table.places[1], Place)
-    assert table.places[UNKNOWN_TAG] is None
+    assert isinstance(table.field_refs[1], FieldRef)
+    assert table.field_refs[UNKNOWN_TAG] is None

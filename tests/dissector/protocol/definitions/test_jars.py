@@ -15,8 +15,8 @@ from dissector.protocol import apis
 from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis
 from dissector.protocol.context import using
-from dissector.protocol.definitions.apis import overlaid_api
-from dissector.protocol.embedded.own_topics import _TOPICS, _kinds_of
+from dissector.protocol.definitions.apis import overlay_api
+from dissector.protocol.embedded.own_topics import _TOPICS, _record_types
 from tests import frames, packets
 
 MAVEN = Path.home() / ".m2/repository/org/apache/kafka"
@@ -57,7 +57,7 @@ def test_a_release_that_is_declared_changes_nothing(version: str) -> None:
         assert [each is known for each, known in zip(all_apis(), built_in, strict=True)] == [
             True for _ in built_in
         ]
-        assert [_kinds_of(topic).keys() - kinds.keys() for topic, kinds in _TOPICS.items()] == [
+        assert [_record_types(topic).keys() - kinds.keys() for topic, kinds in _TOPICS.items()] == [
             set() for _ in _TOPICS
         ]
 
@@ -74,7 +74,7 @@ def test_the_older_release_and_the_newer_over_it_decode_as_we_do(tmp_path: Path)
 
     def of_older(key: int) -> Api | None:
         if key not in declared:
-            found = overlaid_api(older, key, None)
+            found = overlay_api(older, key, None)
             declared[key] = found and replace(found, sources={})
         return declared[key]
 

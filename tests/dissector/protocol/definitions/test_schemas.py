@@ -10,7 +10,7 @@ import pytest
 
 from dissector.protocol.apis import all_apis, api, api_keys, api_name, source_of
 from dissector.protocol.context import current, using
-from dissector.protocol.definitions.embedded import schema_over
+from dissector.protocol.definitions.embedded import overlay_embedded
 from dissector.protocol.definitions.schemas import Schemas
 from dissector.protocol.embedded.membership.consumer_protocol import ConsumerProtocolSubscription
 from dissector.protocol.embedded.own_topics import decode_record
@@ -33,7 +33,7 @@ def test_a_key_that_is_not_built_in(tmp_path: Path) -> None:
         found = api(600)
         assert found is not None
         assert (found.name, api_name(600), api_keys()["VendorPing"]) == ("VendorPing",) * 2 + (600,)
-        assert found.request.known == "0-1"
+        assert found.request.versions_text == "0-1"
         assert source_of(600, "response", 1) == "vendor"
         assert all_apis()[-1] is found
     assert (current(), api(600), api_name(600)) == (None, None, "api 600")
@@ -48,7 +48,7 @@ def test_fields_whose_names_suggest_a_secret_are_masked(tmp_path: Path) -> None:
     with using(Schemas.of(written(tmp_path, request, spec("VendorResponse", 700, "response")))):
         found = api(700)
         assert found is not None
-        secret = {path for path, each in found.request.lines(0) if each.secret}
+        secret = {path for path, each in found.request.iter_fields(0) if each.secret}
     assert secret == {"DbPassword", "Tokens", "Inner.AuthBlob"}
 
 
@@ -60,10 +60,10 @@ def test_what_is_secret_in_a_declaration_stays_so(tmp_path: Path) -> None:
     with using(Schemas.of(written(tmp_path, request, response))):
         found = api(36)
         assert found is not None
-        secret = [path for path, each in found.request.lines(3) if each.secret]
+        secret = [path for path, each in found.request.iter_fields(3) if each.secret]
         assert secret == ["AuthBytes"]
-        assert found.request.lines(2) is not None
-        assert [path for path, each in found.request.lines(2)] == ["AuthBytes"]
+        assert found.request.iter_fields(2) is not None
+        assert [path for path, each in found.request.iter_fields(2)] == ["AuthBytes"]
 
 
 def test_a_field_that_was_only_renamed_keeps_our_name(tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_fields_that_changed_places_are_another_message(tmp_path: Path) -> None:
         assert found is not None
         assert found.sources == {("request", 0): "fork"}
         names = ["MemberId", "GenerationId", "GroupId"]
-        assert [path for path, _ in found.request.lines(0)] == names
-        assert [path for path, _ in found.request.lines(1)] == names[::-1]
+        assert [path for path, _ in found.request.iter_fields(0)] == names
+        assert [path for path, _ in found.request.iter_fields(1)] == names[::-1]
 
 
 def test_another_api_of_the_same_key_takes_its_place(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_another_api_of_the_same_key_takes_its_place(tmp_path: Path) -> None:
     with using(Schemas.of(written(tmp_path, request, response))):
         found = api(12)
         assert found is not None
-        assert (found.name, found.request.known) == ("Mine", "0")
+        assert (found.name, found.request.versions_text) == ("Mine", "0")
 
 
 def test_a_later_source_holds(tmp_path: Path) -> None:
@@ -104,7 +104,11 @@ def test_a_later_source_holds(tmp_path: Path) -> None:
         assert found is not None
         sources = [found.sources["response", version] for version in (0, 1, 2)]
         assert sources == ["first", "second", "second"]
-        assert [len(list(found.response.lines(version))) for version in (0, 1, 2)] == [2, 1, 1]
+        assert [len(list(found.response.iter_fields(version))) for version in (0, 1, 2)] == [
+            2,
+            1,
+            1,
+        ]
 
 
 @pytest.mark.parametrize(
@@ -161,10 +165,10 @@ def test_what_is_embedded_in_messages(tmp_path: Path) -> None:
         flexibleVersions="none",
     )
     with using(Schemas.of(written(tmp_path / "trunk", newer))):
-        over = schema_over("ConsumerProtocolSubscription", ConsumerProtocolSubscription)
+        over = overlay_embedded("ConsumerProtocolSubscription", ConsumerProtocolSubscription)
     assert over.sources == {4: "trunk"}
-    assert over.schema.known == "0-4"
-    assert [path for path, _ in over.schema.lines(4)] == ["Topics", "Extra"]
+    assert over.schema.versions_text == "0-4"
+    assert [path for path, _ in over.schema.iter_fields(4)] == ["Topics", "Extra"]
 
 
 def test_records_that_are_not_built_in(tmp_path: Path) -> None:

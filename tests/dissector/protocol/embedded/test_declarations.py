@@ -143,7 +143,7 @@ def test_declarations_agree_with_the_facts(shared: Path) -> None:
         for version in of_facts:
             got = [
                 (path, field.type, version in field.null, field.tag)
-                for path, field in schema.lines(version)
+                for path, field in schema.iter_fields(version)
                 if path not in NEWER_FIELDS.get(message["name"], ())
             ]
             assert got == _expected(message, version), f"{message['name']} v{version}"
@@ -157,7 +157,7 @@ def test_defaults_agree_with_the_facts(shared: Path) -> None:
         schema = SCHEMAS.get(message["name"])
         if schema is None:
             continue
-        declared = {path: f for v in schema.versions for path, f in schema.lines(v)}
+        declared = {path: f for v in schema.versions for path, f in schema.iter_fields(v)}
         for fact in message["fields"]:
             field = declared[fact["path"]]
             assert field.entity == fact.get("entity", "")

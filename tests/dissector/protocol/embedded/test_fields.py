@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
-from dissector.protocol.embedded.fields import _READERS, decode_field, embedded
+from dissector.protocol.embedded.fields import _READERS, decode_field, read_embedded
 from dissector.protocol.embedded.principal import DefaultPrincipalData
 from dissector.protocol.embedded.reading import Embedded
 from dissector.protocol.headers import request_header_version
@@ -80,23 +80,23 @@ def seen(found: list[Embedded]) -> list[tuple[str, str, Any]]:
 def test_join_group(version: int) -> None:
     asked = join_request(version)
     assert not asked.problems
-    assert seen(embedded(asked)) == [
+    assert seen(read_embedded(asked)) == [
         ("protocols[0].metadata", "ConsumerProtocolSubscription", TOPICS),
         ("protocols[1].metadata", "ConsumerProtocolSubscription", TOPICS),
     ]
     answered = join_response(version)
-    assert seen(embedded(answered)) == [
+    assert seen(read_embedded(answered)) == [
         ("members[0].metadata", "ConsumerProtocolSubscription", TOPICS)
     ]
 
 
 def test_the_request_tells_the_protocol_type_that_the_response_lacks() -> None:
     answered = join_response(2, SUBSCRIPTION + b"x")
-    assert embedded(answered) == []
-    (found,) = embedded(answered, request=join_request(2))
+    assert read_embedded(answered) == []
+    (found,) = read_embedded(answered, request=join_request(2))
     assert found.value == TOPICS
     assert len(found.problems) == 1
-    assert embedded(answered, request=join_request(2, "sr")) == []
+    assert read_embedded(answered, request=join_request(2, "sr")) == []
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -112,13 +112,13 @@ def test_sync_group(version: int) -> None:
             "assignments": [{"member_id": "m", "assignment": ASSIGNMENT}],
         },
     )
-    assert seen(embedded(asked)) == [
+    assert seen(read_embedded(asked)) == [
         ("assignments[0].assignment", "ConsumerProtocolAssignment", ASSIGNED)
     ]
     answered = response(14, version, {"error_code": 0, "assignment": ASSIGNMENT})
-    assert seen(embedded(answered)) == [("assignment", "ConsumerProtocolAssignment", ASSIGNED)]
+    assert seen(read_embedded(answered)) == [("assignment", "ConsumerProtocolAssignment", ASSIGNED)]
     refused = response(14, version, {"error_code": 27, "assignment": b""})
-    assert embedded(refused) == []
+    assert read_embedded(refused) == []
 
 
 @pytest.mark.parametrize("version", range(7))
@@ -141,7 +141,7 @@ def test_describe_groups(version: int) -> None:
             ]
         },
     )
-    assert seen(embedded(answered)) == [
+    assert seen(read_embedded(answered)) == [
         ("groups[1].members[0].member_metadata", "ConsumerProtocolSubscription", TOPICS),
         ("groups[1].members[0].member_assignment", "ConsumerProtocolAssignment", ASSIGNED),
     ]
@@ -157,12 +157,12 @@ def test_an_envelope_holds_a_request_its_principal_and_its_address() -> None:
     principal = b"\0\0" + DefaultPrincipalData.codec(0).build(who)
     inner = request_frame(20, 1, {"topic_names": ["t"], "timeout_ms": 5})
     asked = envelope(inner, principal)
-    assert seen(embedded(asked)) == [
+    assert seen(read_embedded(asked)) == [
         ("request_data", "DeleteTopics request", {"topic_names": ["t"], "timeout_ms": 5}),
         ("request_principal", "DefaultPrincipalData", who),
         ("client_host_address", "IP address", {"address": "10.0.0.1"}),
     ]
-    wrapped = embedded(asked)[0]
+    wrapped = read_embedded(asked)[0]
     assert wrapped.message is not None
     assert wrapped.message.correlation_id == 7
     assert wrapped.spans().value == wrapped.value  # type: ignore[union-attr]
@@ -172,15 +172,15 @@ def test_an_envelopes_response_needs_its_request() -> None:
     asked = envelope(request_frame(20, 1, {"topic_names": ["t"], "timeout_ms": 5}))
     inner = response_frame(20, 1, {"responses": [{"name": "t", "error_code": 3}]})
     answered = response(58, 0, {"response_data": inner, "error_code": 0})
-    (found,) = embedded(answered, request=asked)
+    (found,) = read_embedded(answered, request=asked)
     assert found.name == "DeleteTopics response"
     assert found.value == {
         "throttle_time_ms": 0,
         "responses": [{"name": "t", "error_code": 3}],
     }
-    (nameless,) = embedded(answered)
+    (nameless,) = read_embedded(answered)
     assert (nameless.name, nameless.value) == ("unknown response", None)
-    assert embedded(response(58, 0, {"response_data": None, "error_code": 1})) == []
+    assert read_embedded(response(58, 0, {"response_data": None, "error_code": 1})) == []
 
 
 def test_envelopes_do_not_nest() -> None:
@@ -188,7 +188,7 @@ def test_envelopes_do_not_nest() -> None:
     for _ in range(2000):
         body = {"request_data": frame, "request_principal": None, "client_host_address": b""}
         frame = request_frame(58, 0, body)
-    (found,) = embedded(decode_request(frame))
+    (found,) = read_embedded(decode_request(frame))
     assert found.name == "Envelope request"
     assert found.inner == []
     assert found.problems[-1].what == "an Envelope inside an Envelope is not read further"
@@ -197,12 +197,12 @@ def test_envelopes_do_not_nest() -> None:
 @pytest.mark.parametrize("version", range(3))
 def test_sasl_tokens_do_not_tell_the_password(version: int) -> None:
     asked = request(36, version, {"auth_bytes": b"\0alice\0open-sesame"})
-    (found,) = embedded(asked, mechanism="PLAIN")
+    (found,) = read_embedded(asked, mechanism="PLAIN")
     assert found.value is not None
     assert (found.name, found.value.user) == ("SASL token", "alice")
     assert "open-sesame" not in repr(found)
     answered = response(36, version, {"error_code": 0, "error_message": None, "auth_bytes": b""})
-    (found,) = embedded(answered, mechanism="PLAIN")
+    (found,) = read_embedded(answered, mechanism="PLAIN")
     assert found.value == {
         "mechanism": "PLAIN",
         "user": None,
@@ -213,7 +213,7 @@ def test_sasl_tokens_do_not_tell_the_password(version: int) -> None:
 
 def test_one_field_alone_is_read_as_all_are() -> None:
     asked = join_request(9)
-    for each in embedded(asked):
+    for each in read_embedded(asked):
         assert decode_field(asked, each.path, each.data) == each
     assert decode_field(asked, "group_id", b"x") is None
     assert decode_field(Message("response", b"", 0), "assignment", b"x") is None
@@ -237,7 +237,7 @@ def test_any_body_can_be_read(key: int, kind: Kind, data: st.DataObject) -> None
     version = data.draw(st.sampled_from(list(schema.versions)))
     body = data.draw(values(schema, version))
     make = request if kind == "request" else response
-    for found in embedded(make(key, version, body)):
+    for found in read_embedded(make(key, version, body)):
         tree = found.spans()
         if tree is not None and found.message is None:
             assert bool(tree.problem) == (found.value is None)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dissector.protocol.apis import all_apis, api
-from dissector.protocol.embedded.fields import embedded
+from dissector.protocol.embedded.fields import read_embedded
 from dissector.protocol.embedded.log_records.cluster_metadata import (
     ConfigRecord,
     UserScramCredentialRecord,
@@ -224,7 +224,7 @@ def test_an_envelopes_response_with_a_secret() -> None:
 
 
 def test_what_is_embedded_is_masked_too() -> None:
-    (data, _) = embedded(envelope(request_frame(51, 0, scram())))
+    (data, _) = read_embedded(envelope(request_frame(51, 0, scram())))
     hidden = mask_embedded(data)
     assert data.value is not None
     assert data.value.upsertions[0].salt == SECRET
@@ -232,12 +232,14 @@ def test_what_is_embedded_is_masked_too() -> None:
     assert hidden.value.upsertions[0].salt == MASK
     assert (hidden.data, hidden.message) == (b"", None)
     assert TEXT not in repr(hidden)
-    (token,) = embedded(request(36, 1, {"auth_bytes": b"\0alice\0" + SECRET}))
+    (token,) = read_embedded(request(36, 1, {"auth_bytes": b"\0alice\0" + SECRET}))
     assert mask_embedded(token).data == b""
     assert mask_embedded(token).value == token.value
-    (harmless, _) = embedded(envelope(request_frame(20, 1, {"topic_names": [], "timeout_ms": 5})))
+    (harmless, _) = read_embedded(
+        envelope(request_frame(20, 1, {"topic_names": [], "timeout_ms": 5}))
+    )
     assert mask_embedded(harmless).data == harmless.data
-    (unknown, _) = embedded(envelope(b"\x7f\0" + bytes(8) + SECRET))
+    (unknown, _) = read_embedded(envelope(b"\x7f\0" + bytes(8) + SECRET))
     assert mask_embedded(unknown).data == b""
     assert mask_embedded(unknown).message is None
 

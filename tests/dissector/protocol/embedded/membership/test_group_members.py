@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.protocol.apis import api
-from dissector.protocol.embedded.fields import embedded
+from dissector.protocol.embedded.fields import read_embedded
 from dissector.protocol.embedded.membership.consumer_protocol import ConsumerProtocolSubscription
-from dissector.protocol.embedded.membership.group_members import Part, read_member
+from dissector.protocol.embedded.membership.group_members import MemberField, read_member
 from dissector.protocol.messages import Message
 
 SUBSCRIPTION_V0 = bytes.fromhex("0000 00000001 0001 74 ffffffff")
@@ -70,7 +70,12 @@ KNOWN = [
 @pytest.mark.parametrize("guessed", [False, True])
 @pytest.mark.parametrize(("protocol_type", "part", "data", "name", "value"), KNOWN)
 def test_known(
-    protocol_type: str, part: Part, data: bytes, name: str, value: dict[str, object], guessed: bool
+    protocol_type: str,
+    part: MemberField,
+    data: bytes,
+    name: str,
+    value: dict[str, object],
+    guessed: bool,
 ) -> None:
     found = read_member("m", data, part, None if guessed else protocol_type)
     assert found is not None
@@ -137,7 +142,7 @@ def test_other_protocols_are_left_alone() -> None:
     part=st.sampled_from(["metadata", "assignment"]),
     protocol_type=st.sampled_from([None, "consumer", "connect"]),
 )
-def test_hostile_bytes(data: bytes, part: Part, protocol_type: str | None) -> None:
+def test_hostile_bytes(data: bytes, part: MemberField, protocol_type: str | None) -> None:
     found = read_member("m", data, part, protocol_type)
     if found is not None and found.value is None:
         assert found.problems
@@ -205,7 +210,7 @@ def test_real_bytes(shared: Path, name: str, path: str, value: dict[str, object]
     schema = api(vector["api_key"]).schema(vector["kind"])  # type: ignore[union-attr]
     body = schema.codec(vector["api_version"]).parse(bytes.fromhex(vector["hex"]))
     message = Message(vector["kind"], b"", 0, vector["api_key"], vector["api_version"], body=body)
-    (found,) = embedded(message)
+    (found,) = read_embedded(message)
     assert found.path == path
     assert found.version == 1
     assert found.value is not None
