@@ -1,8 +1,8 @@
 """
-The README's table of APIs and their versions, made from the declarations.
+The table of APIs and their versions in docs/apis.md, made from the declarations.
 
     python -m tools.api_table            prints it
-    python -m tools.api_table --write    puts it into the README, between the marks
+    python -m tools.api_table --write    puts it into docs/apis.md, between the marks
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "apis.md"
 BEGIN, END = "<!-- apis -->\n", "<!-- /apis -->"
 
 
@@ -46,7 +46,7 @@ def written_into(text: str) -> str:
 
 def main(arguments: list[str]) -> None:
     if arguments == ["--write"]:
-        README.write_text(written_into(README.read_text()))
+        PAGE.write_text(written_into(PAGE.read_text()))
     elif arguments:
         raise SystemExit("python -m tools.api_table [--write]")
     else:
