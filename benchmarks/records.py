@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.timing import Row, call_us
 from dissector.engine.records.batch_scanner import find_batches
 from dissector.engine.records.batch_table import HEADER_BYTES, Bytes, Ints
-from dissector.engine.records.decompressor import payloads
-from dissector.engine.records.record_decoder import read
+from dissector.engine.records.decompressor import iter_payloads
+from dissector.engine.records.record_decoder import read_records
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 
 BATCH_BYTES = 16_384
@@ -84,7 +84,10 @@ def _columns(data: Bytes, starts: Ints, lengths: Ints) -> int:
     whole = np.zeros(len(starts), np.bool_)
     found = find_batches(data, held, starts, lengths, whole, message_sets=True)
     unit = np.arange(len(found))
-    return sum(len(read(data, held, found, each)) for each in payloads(data, held, found, unit))
+    return sum(
+        len(read_records(data, held, found, each))
+        for each in iter_payloads(data, held, found, unit)
+    )
 
 
 def _decompress(codec: str, batches: list[bytes]) -> None:

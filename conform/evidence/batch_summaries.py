@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from dissector.engine.records import record_decoder
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import BASE_OFFSET, LEFT, RIGHT, Batches
-from dissector.engine.records.decompressor import payloads
-from dissector.engine.records.record_locator import record_fields
-from dissector.engine.records.record_windows import MOST_RECORDS, ODD_BELOW
+from dissector.engine.records.batch_table import BASE_OFFSET, UNDECIDED, VALID, Batches
+from dissector.engine.records.decompressor import iter_payloads
+from dissector.engine.records.record_locator import locate_records
+from dissector.engine.records.record_windows import MIN_COLUMN_VALUE, PART_RECORDS
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.protocol.carried import ReadRecords, read_field
 from dissector.protocol.records import Batch, Record, RecordBatch, parse_records
@@ -119,7 +119,7 @@ class BatchSummaries:
     """
 
     def __init__(self, table: Exchanges) -> None:
-        fields = record_fields(table)
+        fields = locate_records(table)
         total = int(fields.length.sum())
         self._rows: deque[tuple[int, int, int, int]] = deque()
         self._summaries: list[list[int]] = []
@@ -130,7 +130,7 @@ class BatchSummaries:
         )
         told = _summarize(table, found)
         numbers = np.arange(len(fields.row))
-        plain = found.state == RIGHT
+        plain = found.state == VALID
         begin = np.searchsorted(found.field, numbers)
         end = np.searchsorted(found.field, numbers, "right")
         columns = fields.row, fields.length, np.where(plain, begin, -1), end
@@ -183,17 +183,17 @@ def _summarize(table: Exchanges, found: Batches) -> Ints:
     """Return the columns of all batches; fields with values that no column can hold become LEFT."""
     told = np.zeros((4, len(found)), np.int64)
     told[_DENSE] = told[_ASCENDING] = 1
-    for these in payloads(table.data, table.carry_over, found, found.field, MOST_RECORDS):
-        records = record_decoder.read(table.data, table.carry_over, found, these)
+    for these in iter_payloads(table.data, table.carry_over, found, found.field, PART_RECORDS):
+        records = record_decoder.read_records(table.data, table.carry_over, found, these)
         if not len(records):
             continue
         first = np.flatnonzero(np.diff(records.batch, prepend=-1))
         batch = records.batch[first]
         offset = records.table[record_decoder.OFFSET]
         timestamp = records.table[record_decoder.TIMESTAMP]
-        found.state[found.field[records.batch[(offset < ODD_BELOW) | (timestamp < ODD_BELOW)]]] = (
-            LEFT
-        )
+        found.state[
+            found.field[records.batch[(offset < MIN_COLUMN_VALUE) | (timestamp < MIN_COLUMN_VALUE)]]
+        ] = UNDECIDED
         delta = offset - found.column(BASE_OFFSET)[records.batch]
         last = np.append(first[1:], len(delta)) - 1
         told[_LAST, batch] = delta[last]

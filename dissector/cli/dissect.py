@@ -23,10 +23,10 @@ from dissector.filter import UnknownName, resolve, values_of
 from dissector.filter.names import Name
 from dissector.protocol.embedded.masking import secret_ranges
 from dissector.view.json.body import body_json
-from dissector.view.text.detail_tree import tree
+from dissector.view.text.detail_tree import detail_tree
 from dissector.view.text.escape import escaped
 from dissector.view.text.hexdump import hexdump
-from dissector.view.text.summary_line import Seen, message_line
+from dissector.view.text.summary_line import MessageSummary, message_line
 from dissector.view.text.value_text import json_text
 
 FORMATS = ("text", "ndjson", "fields", "parquet")
@@ -118,7 +118,7 @@ def _json_parts(source: options.Source, show_secrets: bool) -> Iterator[TablePar
         else:
             window = ObjectWindow(list(each))
         if early:
-            window.packets[window.shown_by(early), REQUEST] = NONE
+            window.packets[window.already_shown(early), REQUEST] = NONE
         yield from rows(waiting.add(window, window.packets))
         requests = ObjectWindow(list(early.to_show(source.in_flight())))
         yield from rows(waiting.add(requests, requests.packets))
@@ -146,7 +146,7 @@ def _text_lines(
         yield message_line(_seen(each), source.begin_ns)
         if verbose:
             request = each.exchange.request if each.message.kind == "response" else None
-            yield from tree(
+            yield from detail_tree(
                 each.message,
                 request=request,
                 topic_name=each.exchange.known_topic,
@@ -167,12 +167,12 @@ def _masked_ranges(each: OrderedMessage, show_secrets: bool) -> list[tuple[int, 
     return secret_ranges(each.message, request)
 
 
-def _seen(each: OrderedMessage) -> Seen:
+def _seen(each: OrderedMessage) -> MessageSummary:
     exchange, message = each.exchange, each.message
     ends = exchange.client, exchange.broker
     asked = message.kind == "request"
     notes = {"no_response": "no response is due", "unanswered": "unanswered", "orphan": "orphan"}
-    return Seen(
+    return MessageSummary(
         message=message,
         packet=each.packet,
         time_ns=each.time_ns,

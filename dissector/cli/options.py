@@ -33,7 +33,7 @@ from dissector.view.text.escape import escaped
 if TYPE_CHECKING:
     from polars import DataFrame
 
-    from dissector.engine.fields.window_query import Selection
+    from dissector.engine.fields.window_query import WindowQuery
     from dissector.filter import Filter
 
 Captures = Annotated[
@@ -194,7 +194,7 @@ class Source:
         return map(self._passing, self.each_window(gleaning=True))
 
     def _passing(
-        self, window: Window, chosen: tuple[Selection, Ints] | None = None
+        self, window: Window, chosen: tuple[WindowQuery, Ints] | None = None
     ) -> Iterator[Exchange]:
         chosen = chosen or self._chosen(window)
         if chosen is None:
@@ -210,7 +210,7 @@ class Source:
             return
         for window in windows:
             chosen = self._chosen(window)
-            columns = chosen[0].rows(chosen[1]) if chosen else None
+            columns = chosen[0].select(chosen[1]) if chosen else None
             yield columns or (exchange.row() for exchange in self._passing(window))
 
     def tables(self) -> Iterator[tuple[Exchanges, Columns] | Iterator[Exchange]]:
@@ -219,7 +219,7 @@ class Source:
             chosen = self._chosen(window)
             columns = self.capture.columns_of(window) if self._is_bulk(window) else None
             if chosen is not None:
-                yield window.exchanges.rows(chosen[1]), chosen[0].rows(chosen[1])
+                yield window.exchanges.rows(chosen[1]), chosen[0].select(chosen[1])
             elif columns is not None:
                 yield window.exchanges, columns
             else:
@@ -244,9 +244,9 @@ class Source:
 
     def field_frames(self, show_secrets: bool) -> Iterator[DataFrame]:
         """Yield the fields of all messages as tables."""
-        from dissector.engine.fields.field_reader import Fields
+        from dissector.engine.fields.field_reader import FieldReader
 
-        fields = Fields(self.capture, show_secrets)
+        fields = FieldReader(self.capture, show_secrets)
         for window in self.each_window(gleaning=self.filter is not None):
             table, chosen = window.exchanges, self._chosen(window)
             if chosen is not None:
@@ -257,13 +257,13 @@ class Source:
             yield from fields.frames(table)
             del window, table  # their memory, while the next one is waited for
 
-    def _chosen(self, window: Window) -> tuple[Selection, Ints] | None:
+    def _chosen(self, window: Window) -> tuple[WindowQuery, Ints] | None:
         """Return what passes of a window; None without a filter, or for few, better asked each."""
         if self.filter is None or not is_bulk_worthwhile(window.exchanges):
             return None
-        from dissector.engine.fields.window_query import Selection
+        from dissector.engine.fields.window_query import WindowQuery
 
-        selection = Selection(self.capture, window)
+        selection = WindowQuery(self.capture, window)
         return selection, self.filter.passing(selection)
 
     def windows(self) -> Iterator[Iterator[Exchange]]:
@@ -349,8 +349,8 @@ def source(
         from dissector.filter import parse
 
         chosen = parse(filter_text, records=records)
-        if chosen.of_records:
-            chosen, of_records = chosen.of_exchanges(), chosen
+        if chosen.uses_record_columns:
+            chosen, of_records = chosen.exchange_filter(), chosen
     options = Options(
         ports=frozenset(ports or ()),
         max_frame_bytes=max_frame_bytes,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dissector.filter.evaluate import Predicate, Row, predicate
-from dissector.filter.grammar import node_of
+from dissector.filter.grammar import parse_node
 from dissector.filter.masks import Rows, Table, rows_passing
 from dissector.filter.names import BodyPath
 from dissector.filter.nodes import Node, body_paths
-from dissector.filter.of_records import is_of_records, of_exchanges
+from dissector.filter.of_records import exchange_node, tests_record_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +26,16 @@ class Filter:
     text: str
     node: Node
     paths: tuple[BodyPath, ...]
-    _holds: Predicate = field(repr=False, compare=False)
+    _predicate: Predicate = field(repr=False, compare=False)
 
     @property
-    def of_records(self) -> bool:
+    def uses_record_columns(self) -> bool:
         """Whether it looks at anything that one record has and another of its exchange has not."""
-        return is_of_records(self.node)
+        return tests_record_columns(self.node)
 
-    def of_exchanges(self) -> Filter:
+    def exchange_filter(self) -> Filter:
         """Return what an exchange passes of which any record may pass."""
-        return _filter(self.text, of_exchanges(self.node))
+        return _make_filter(self.text, exchange_node(self.node))
 
     @property
     def needs_bodies(self) -> bool:
@@ -44,7 +44,7 @@ class Filter:
 
     def matches(self, row: Row) -> bool:
         """Tell whether a row passes."""
-        return self._holds(row)
+        return self._predicate(row)
 
     def passing(self, table: Table) -> Rows:
         """Return the numbers of the rows of a table that pass: those that `matches` says."""
@@ -63,8 +63,8 @@ def parse(text: str, *, records: bool = False) -> Filter:
         FilterError: It is none, names what does not exist, or compares what can't be compared; with
             the place in the text.
     """
-    return _filter(text, node_of(text, records=records))
+    return _make_filter(text, parse_node(text, records=records))
 
 
-def _filter(text: str, node: Node) -> Filter:
+def _make_filter(text: str, node: Node) -> Filter:
     return Filter(text, node, tuple(body_paths(node)), predicate(node))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from dissector.filter.kinds import Kind
-from dissector.filter.literals import Literal, compiled
+from dissector.filter.literals import Literal, compile_pattern
 from dissector.filter.names import BodyPath, Column, Name, Source
 from dissector.filter.nodes import (
     Always,
@@ -28,8 +28,8 @@ from dissector.filter.nodes import (
     Or,
     Range,
     Test,
+    as_any_tests,
     body_paths,
-    of_any_value,
 )
 
 
@@ -63,8 +63,8 @@ def predicate(node: Node) -> Predicate:
         case Always():
             return lambda _: True
         case Leaf():
-            plain = of_any_value(node)
-            return _leaf(node) if plain is node else predicate(plain)
+            plain = as_any_tests(node)
+            return _leaf_predicate(node) if plain is node else predicate(plain)
         case Not(part):
             inner = predicate(part)
             return lambda row: not inner(row)
@@ -81,7 +81,7 @@ def cheap_first(parts: Iterable[Node]) -> list[Node]:
     return sorted(parts, key=lambda part: bool(body_paths(part)))
 
 
-def _leaf(leaf: Leaf) -> Predicate:
+def _leaf_predicate(leaf: Leaf) -> Predicate:
     test = value_test(leaf.test, leaf.name.kinds)
     exists = isinstance(leaf.test, Exists)
 
@@ -100,13 +100,13 @@ def _values(row: Row, source: Source, exists: bool) -> Iterable[object]:
     return column_values(row.column(source.name), source, exists)
 
 
-def column_values(found: object, source: Column, exists: bool) -> Iterable[object]:
-    """Return the values that a test is asked about where a column holds `found`."""
-    if source.part is not None and isinstance(found, list):
-        return [each[source.part] for each in found]
-    if isinstance(found, list | tuple):
-        return found or ([source.empty] if source.empty and not exists else [])
-    return [_port(found) if source.port else found]
+def column_values(value: object, source: Column, exists: bool) -> Iterable[object]:
+    """Return the values that a test is asked about where a column holds `value`."""
+    if source.part is not None and isinstance(value, list):
+        return [each[source.part] for each in value]
+    if isinstance(value, list | tuple):
+        return value or ([source.empty] if source.empty and not exists else [])
+    return [_port(value) if source.port else value]
 
 
 def values_of(row: Row, name: Name) -> list[object]:
@@ -143,18 +143,22 @@ def value_test(test: Test, kinds: Iterable[Kind]) -> _ValueTest:
         case Compare(op, literal) if literal.is_null:
             return (lambda raw: raw is None) if op == "==" else (lambda raw: raw is not None)
         case Compare(op, literal):
-            return _typed(kinds, lambda kind: _comparison(kind, op, literal))
+            return _typed_test(kinds, lambda kind: _comparison_test(kind, op, literal))
         case OneOf(items):
-            tests = [_item(item, kinds) for item in items]
+            tests = [_item_test(item, kinds) for item in items]
             return lambda raw: any(each(raw) for each in tests)
         case Contains(Literal(text)):
-            return _typed(kinds, lambda kind: _searching(kind, lambda v: kind.contains(v, text)))
+            return _typed_test(
+                kinds, lambda kind: _search_test(kind, lambda v: kind.contains(v, text))
+            )
         case Matches(Literal(pattern)):
-            search = compiled(pattern).search
-            return _typed(kinds, lambda kind: _searching(kind, lambda v: search(kind.text(v))))
+            search = compile_pattern(pattern).search
+            return _typed_test(
+                kinds, lambda kind: _search_test(kind, lambda v: search(kind.text(v)))
+            )
 
 
-def _item(item: Literal | Range, kinds: Iterable[Kind]) -> _ValueTest:
+def _item_test(item: Literal | Range, kinds: Iterable[Kind]) -> _ValueTest:
     if isinstance(item, Literal):
         return value_test(Compare("==", item), kinds)
     low = value_test(Compare(">=", item.low), kinds)
@@ -162,7 +166,7 @@ def _item(item: Literal | Range, kinds: Iterable[Kind]) -> _ValueTest:
     return lambda raw: low(raw) and high(raw)
 
 
-def _typed(kinds: Iterable[Kind], make: Callable[[Kind], _TypedTest | None]) -> _ValueTest:
+def _typed_test(kinds: Iterable[Kind], make: Callable[[Kind], _TypedTest | None]) -> _ValueTest:
     """Return a test that takes a value for the first kind it is of; no kind, no match."""
     tests = [(kind, test) for kind in kinds if (test := make(kind)) is not None]
 
@@ -176,10 +180,10 @@ def _typed(kinds: Iterable[Kind], make: Callable[[Kind], _TypedTest | None]) -> 
     return holds
 
 
-def _comparison(kind: Kind, op: str, literal: Literal) -> _TypedTest | None:
+def _comparison_test(kind: Kind, op: str, literal: Literal) -> _TypedTest | None:
     """Return the comparison, or None where the literal or the operator means nothing."""
     try:
-        wanted = kind.read(literal)
+        wanted = kind.parse(literal)
     except ValueError:
         return None
     if op == "==":
@@ -190,5 +194,5 @@ def _comparison(kind: Kind, op: str, literal: Literal) -> _TypedTest | None:
     return (lambda value: compare(value, wanted)) if kind.ordered else None
 
 
-def _searching(kind: Kind, test: _TypedTest) -> _TypedTest | None:
+def _search_test(kind: Kind, test: _TypedTest) -> _TypedTest | None:
     return test if kind.searchable else None

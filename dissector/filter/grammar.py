@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 
 from dissector.errors import FilterError
-from dissector.filter.literals import Literal, compiled
+from dissector.filter.literals import Literal, compile_pattern
 from dissector.filter.names import Name, UnknownName, resolve
 from dissector.filter.nodes import (
     Always,
@@ -43,7 +43,7 @@ MAX_DEPTH = 50
 
 _ORDERING = ("<", "<=", ">", ">=")
 _COMPARING = ("==", "!=", "===", "!==", *_ORDERING)
-_WORDS = {
+_OPERATOR_WORDS = {
     **dict(zip(("eq", "ne", "all_eq", "any_ne", "lt", "le", "gt", "ge"), _COMPARING, strict=True)),
     "and": "&&",
     "or": "||",
@@ -63,7 +63,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE = re.compile(r"""\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([nrt"'\\]))""")
-_LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
+_ESCAPED_CHARACTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,27 +73,30 @@ class _Token:
     kind: str
     text: str
     at: int
-    shown: str
+    source: str
 
 
-def _unescaped(inner: str) -> str:
+def _unescape(inner: str) -> str:
     r"""Resolve escapes; an unknown one stays as it is, so that `"\d+"` can be written."""
     return _ESCAPE.sub(
-        lambda m: chr(int(m[1] or m[2], 16)) if m[1] or m[2] else _LETTERS.get(m[3], m[3]), inner
+        lambda m: (
+            chr(int(m[1] or m[2], 16)) if m[1] or m[2] else _ESCAPED_CHARACTERS.get(m[3], m[3])
+        ),
+        inner,
     )
 
 
-def node_of(text: str, *, records: bool = False) -> Node:
+def parse_node(text: str, *, records: bool = False) -> Node:
     """
     Read a filter; `records`: of rows that are records.
 
     Raises:
         FilterError: It is none; with the place.
     """
-    return _Reader(text, records).filter()
+    return _Parser(text, records).parse_filter()
 
 
-class _Reader:
+class _Parser:
     """Recursive descent over the tokens, to a depth that is far from Python's own limit."""
 
     def __init__(self, text: str, records: bool) -> None:
@@ -101,54 +104,54 @@ class _Reader:
         self.records = records
         self.depth = 0
         if len(text) > MAX_LENGTH:
-            raise self.wrong(f"it has more than {MAX_LENGTH:,} characters", MAX_LENGTH)
-        self.tokens = self.read_tokens()
+            raise self.error_at(f"it has more than {MAX_LENGTH:,} characters", MAX_LENGTH)
+        self.tokens = self.tokenize()
         self.index = 0
 
-    def wrong(self, what: str, at: int) -> FilterError:
+    def error_at(self, message: str, at: int) -> FilterError:
         """Return the error; in the filter a space stands for what a terminal would obey."""
         one_line = "".join(c if c.isprintable() else " " for c in self.text)
         # What quotes the filter has no columns to keep, so it shows which character that is.
-        quoted = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in what)
+        quoted = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
         return FilterError(one_line, quoted, at)
 
-    def read_tokens(self) -> list[_Token]:
+    def tokenize(self) -> list[_Token]:
         tokens: list[_Token] = []
         at = 0
         while not tokens or tokens[-1].kind != "end":
             found = _TOKEN.match(self.text, at)
             if found is None:
-                raise self.no_token(at)
+                raise self.token_error(at)
             kind = str(found.lastgroup)
             shown = found[kind]
-            word = _WORDS.get(shown.lower()) if kind == "word" else None
+            word = _OPERATOR_WORDS.get(shown.lower()) if kind == "word" else None
             if word is not None:
                 kind, content = "sign", word
             else:
-                content = _unescaped(shown[1:-1]) if kind == "text" else shown
+                content = _unescape(shown[1:-1]) if kind == "text" else shown
             tokens.append(_Token(kind, content, found.end() - len(shown), shown))
             at = found.end()
         return tokens
 
-    def no_token(self, at: int) -> FilterError:
+    def token_error(self, at: int) -> FilterError:
         at += len(self.text[at:]) - len(self.text[at:].lstrip())
         match self.text[at]:
             case '"' | "'":
-                return self.wrong("the quote is never closed", at)
+                return self.error_at("the quote is never closed", at)
             case "=":
-                return self.wrong("'=' compares nothing; write ==", at)
+                return self.error_at("'=' compares nothing; write ==", at)
             case character:
-                return self.wrong(
+                return self.error_at(
                     f"{character!r} means nothing here; texts with it need quotes", at
                 )
 
     @property
-    def here(self) -> _Token:
+    def current(self) -> _Token:
         return self.tokens[self.index]
 
     def accept(self, *signs: str) -> _Token | None:
         """Take the next token if it is one of these signs."""
-        token = self.here
+        token = self.current
         if token.kind != "sign" or token.text not in signs:
             return None
         self.index += 1
@@ -156,131 +159,133 @@ class _Reader:
 
     def expect(self, sign: str) -> None:
         if not self.accept(sign):
-            raise self.wrong(f"{sign!r} is missing", self.here.at)
+            raise self.error_at(f"{sign!r} is missing", self.current.at)
 
-    def filter(self) -> Node:
-        if self.here.kind == "end":
-            raise self.wrong("it is empty", 0)
-        node = self.any_of()
-        if self.here.kind == "end":
+    def parse_filter(self) -> Node:
+        if self.current.kind == "end":
+            raise self.error_at("it is empty", 0)
+        node = self.parse_or()
+        if self.current.kind == "end":
             return node
-        if self.here.text == ")":
-            raise self.wrong("this ')' closes nothing", self.here.at)
-        raise self.wrong(f"'and' or 'or' is missing before {self.here.shown[:60]}", self.here.at)
+        if self.current.text == ")":
+            raise self.error_at("this ')' closes nothing", self.current.at)
+        raise self.error_at(
+            f"'and' or 'or' is missing before {self.current.source[:60]}", self.current.at
+        )
 
-    def any_of(self) -> Node:
-        parts = [self.all_of()]
+    def parse_or(self) -> Node:
+        parts = [self.parse_and()]
         while self.accept("||"):
-            parts.append(self.all_of())
+            parts.append(self.parse_and())
         return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
-    def all_of(self) -> Node:
-        parts = [self.one()]
+    def parse_and(self) -> Node:
+        parts = [self.parse_not()]
         while self.accept("&&"):
-            parts.append(self.one())
+            parts.append(self.parse_not())
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
-    def one(self) -> Node:
+    def parse_not(self) -> Node:
         nots = 0
         while sign := self.accept("!"):
             nots += 1
-            self.deeper(sign)
+            self.descend(sign)
         if sign := self.accept("("):
-            self.deeper(sign)
-            node = self.any_of()
+            self.descend(sign)
+            node = self.parse_or()
             self.expect(")")
             self.depth -= 1
         else:
-            node = self.test()
+            node = self.parse_leaf()
         self.depth -= nots
         for _ in range(nots):
             node = Not(node)
         return node
 
-    def deeper(self, sign: _Token) -> None:
+    def descend(self, sign: _Token) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.wrong(f"more than {MAX_DEPTH} levels of parentheses and 'not'", sign.at)
+            raise self.error_at(f"more than {MAX_DEPTH} levels of parentheses and 'not'", sign.at)
 
-    def test(self) -> Node:
-        token = self.here
+    def parse_leaf(self) -> Node:
+        token = self.current
         if token.kind != "word":
-            what = "the filter ends here" if token.kind == "end" else f"this is {token.shown[:60]}"
-            raise self.wrong(f"a name is wanted, {what}", token.at)
+            what = "the filter ends here" if token.kind == "end" else f"this is {token.source[:60]}"
+            raise self.error_at(f"a name is wanted, {what}", token.at)
         self.index += 1
         if token.text == "kafka":
             return Always()
         try:
             name = resolve(token.text, records=self.records)
         except UnknownName as error:
-            raise self.wrong(str(error), token.at + error.offset) from None
-        return Leaf(name, self.test_on(name))
+            raise self.error_at(str(error), token.at + error.offset) from None
+        return Leaf(name, self.parse_test(name))
 
-    def test_on(self, name: Name) -> Test:
+    def parse_test(self, name: Name) -> Test:
         if sign := self.accept("contains", "matches"):
             if not any(kind.searchable for kind in name.kinds):
-                raise self.wrong(f"{name} is {name.kinds[0].title}, not text", sign.at)
+                raise self.error_at(f"{name} is {name.kinds[0].title}, not text", sign.at)
             if sign.text == "contains":
-                return Contains(self.literal())
-            return Matches(self.pattern())
+                return Contains(self.parse_literal())
+            return Matches(self.parse_pattern())
         if self.accept("in"):
-            return self.one_of(name)
+            return self.parse_set(name)
         if sign := self.accept(*_COMPARING):
             ordering = sign.text in _ORDERING
             if ordering:
                 self.check_order(name, sign)
-            return Compare(sign.text, self.value(name, null=not ordering))
+            return Compare(sign.text, self.parse_value(name, null=not ordering))
         return Exists()
 
     def check_order(self, name: Name, sign: _Token) -> None:
         if not any(kind.ordered for kind in name.kinds):
-            raise self.wrong(f"{name} is {name.kinds[0].title} and has no order", sign.at)
+            raise self.error_at(f"{name} is {name.kinds[0].title} and has no order", sign.at)
 
-    def one_of(self, name: Name) -> OneOf:
+    def parse_set(self, name: Name) -> OneOf:
         self.expect("{")
         items: list[Literal | Range] = []
         while not items or not self.accept("}"):
             if items:
                 self.accept(",")
-            low = self.value(name, null=True)
+            low = self.parse_value(name, null=True)
             if sign := self.accept(".."):
                 self.check_order(name, sign)
-                items.append(Range(low, self.value(name, null=False)))
+                items.append(Range(low, self.parse_value(name, null=False)))
             else:
                 items.append(low)
         return OneOf(tuple(items))
 
-    def literal(self) -> Literal:
-        token = self.here
+    def parse_literal(self) -> Literal:
+        token = self.current
         if token.kind not in ("text", "word"):
-            what = "the filter ends here" if token.kind == "end" else f"this is {token.shown[:60]}"
-            raise self.wrong(f"a value is wanted, {what}", token.at)
+            what = "the filter ends here" if token.kind == "end" else f"this is {token.source[:60]}"
+            raise self.error_at(f"a value is wanted, {what}", token.at)
         self.index += 1
         return Literal(token.text, token.kind == "text")
 
-    def value(self, name: Name, *, null: bool) -> Literal:
+    def parse_value(self, name: Name, *, null: bool) -> Literal:
         """Take a literal that a name can be compared with."""
-        at = self.here.at
-        literal = self.literal()
+        at = self.current.at
+        literal = self.parse_literal()
         if literal.is_null:
             if not null:
-                raise self.wrong("null has no order", at)
+                raise self.error_at("null has no order", at)
             return literal
         reason = ""
         for kind in name.kinds:
             try:
-                kind.read(literal)
+                kind.parse(literal)
             except ValueError as error:
                 reason = reason or f"{name}: {error}"
             else:
                 return literal
-        raise self.wrong(reason, at)
+        raise self.error_at(reason, at)
 
-    def pattern(self) -> Literal:
-        at = self.here.at
-        literal = self.literal()
+    def parse_pattern(self) -> Literal:
+        at = self.current.at
+        literal = self.parse_literal()
         try:
-            compiled(literal.text)
+            compile_pattern(literal.text)
         except ValueError as error:
-            raise self.wrong(str(error), at) from None
+            raise self.error_at(str(error), at) from None
         return literal

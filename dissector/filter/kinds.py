@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 from uuid import UUID
 
-from dissector.filter.literals import Literal, near
+from dissector.filter.literals import Literal, suggestion
 from dissector.protocol.apis import api_keys
 from dissector.protocol.error_codes import ERRORS, error_code, error_name
 
@@ -39,7 +39,7 @@ class Kind:
     ordered = True
     searchable = True
 
-    def read(self, literal: Literal) -> Any:
+    def parse(self, literal: Literal) -> Any:
         """
         Return what a literal means.
 
@@ -65,7 +65,7 @@ class Kind:
         return str(value)
 
 
-def _number(literal: Literal) -> int | float | None:
+def _parse_number(literal: Literal) -> int | float | None:
     if literal.quoted:
         return None
     if _INTEGER.fullmatch(literal.text):
@@ -77,8 +77,8 @@ class _Number(Kind):
     title = "a number"
     searchable = False
 
-    def read(self, literal: Literal) -> Any:
-        number = _number(literal)
+    def parse(self, literal: Literal) -> Any:
+        number = _parse_number(literal)
         if number is None:
             raise ValueError(f"{literal} is not a number")
         return number
@@ -92,9 +92,9 @@ class _ApiKey(_Number):
 
     title = "an API key"
 
-    def read(self, literal: Literal) -> Any:
-        number = _number(literal)
-        return api_keys()[_api(literal)] if number is None else number
+    def parse(self, literal: Literal) -> Any:
+        number = _parse_number(literal)
+        return api_keys()[_parse_api(literal)] if number is None else number
 
 
 class _Api(Kind):
@@ -103,22 +103,22 @@ class _Api(Kind):
     title = "the name of an API"
     ordered = False
 
-    def read(self, literal: Literal) -> Any:
-        return literal.text if _UNNAMED_API.fullmatch(literal.text) else _api(literal)
+    def parse(self, literal: Literal) -> Any:
+        return literal.text if _UNNAMED_API.fullmatch(literal.text) else _parse_api(literal)
 
 
-def _api(literal: Literal) -> str:
+def _parse_api(literal: Literal) -> str:
     for name in api_keys():
         if name.lower() == literal.text.lower():
             return name
-    raise ValueError(f"no API is called {literal}{near(literal.text, api_keys())}")
+    raise ValueError(f"no API is called {literal}{suggestion(literal.text, api_keys())}")
 
 
 class _Status(Kind):
     title = "a status"
     ordered = False
 
-    def read(self, literal: Literal) -> Any:
+    def parse(self, literal: Literal) -> Any:
         if literal.text not in STATUSES:
             raise ValueError(f"{literal} is not a status ({', '.join(STATUSES)})")
         return literal.text
@@ -129,32 +129,32 @@ class _Error(Kind):
 
     title = "an error"
 
-    def read(self, literal: Literal) -> Any:
-        number = _number(literal)
-        code = _error(literal.text.upper()) if number is None else number
+    def parse(self, literal: Literal) -> Any:
+        number = _parse_number(literal)
+        code = _parse_error(literal.text.upper()) if number is None else number
         if code is None:
             names = [name for name, _ in ERRORS.values()]
-            raise ValueError(f"no error is called {literal}{near(literal.text, names)}")
+            raise ValueError(f"no error is called {literal}{suggestion(literal.text, names)}")
         return code
 
     def value(self, raw: object) -> Any:
-        return _error(raw) if isinstance(raw, str) else number.value(raw)
+        return _parse_error(raw) if isinstance(raw, str) else number.value(raw)
 
     def text(self, value: Any) -> str:
         return error_name(value)
 
 
-def _error(name: str) -> int | None:
+def _parse_error(name: str) -> int | None:
     unnamed = _UNNAMED_ERROR.fullmatch(name)
     return int(unnamed[1]) if unnamed else error_code(name)
 
 
-class _Truth(Kind):
+class _Boolean(Kind):
     title = "true or false"
     ordered = False
     searchable = False
 
-    def read(self, literal: Literal) -> Any:
+    def parse(self, literal: Literal) -> Any:
         if literal.quoted or literal.text not in ("true", "false", "1", "0"):
             raise ValueError(f"{literal} is neither true nor false")
         return literal.text in ("true", "1")
@@ -173,7 +173,7 @@ class _Uuid(Kind):
     title = "a uuid"
     ordered = False
 
-    def read(self, literal: Literal) -> Any:
+    def parse(self, literal: Literal) -> Any:
         try:
             if len(literal.text) == 22:
                 return UUID(bytes=base64.urlsafe_b64decode(literal.text + "=="))
@@ -185,14 +185,14 @@ class _Uuid(Kind):
         return raw if isinstance(raw, UUID) else None
 
 
-class _Blob(Kind):
+class _Bytes(Kind):
     """Bytes; a literal means its UTF-8, or the bytes that it spells in hex, whichever fits."""
 
     title = "bytes"
     ordered = False
 
-    def read(self, literal: Literal) -> Any:
-        return _spelled(literal.text)
+    def parse(self, literal: Literal) -> Any:
+        return _byte_forms(literal.text)
 
     def value(self, raw: object) -> Any:
         return raw if isinstance(raw, bytes) else None
@@ -201,13 +201,13 @@ class _Blob(Kind):
         return value in wanted
 
     def contains(self, value: Any, wanted: str) -> bool:
-        return any(each in value for each in _spelled(wanted))
+        return any(each in value for each in _byte_forms(wanted))
 
     def text(self, value: Any) -> str:
         return str(value, "utf-8", "surrogateescape")
 
 
-def _spelled(text: str) -> tuple[bytes, ...]:
+def _byte_forms(text: str) -> tuple[bytes, ...]:
     plain = text.encode("utf-8", "surrogatepass")
     try:
         return plain, bytes.fromhex(text.removeprefix("0x"))
@@ -221,7 +221,7 @@ class _Endpoint(Kind):
     title = "an address"
     ordered = False
 
-    def read(self, literal: Literal) -> Any:
+    def parse(self, literal: Literal) -> Any:
         host, port = _host_and_port(literal.text)
         try:
             return ip_network(host, strict=False), port
@@ -259,19 +259,19 @@ class _Struct(Kind):
     ordered = False
     searchable = False
 
-    def read(self, literal: Literal) -> Any:
+    def parse(self, literal: Literal) -> Any:
         raise ValueError(f"{literal} can't be compared with a struct; name one of its fields")
 
     def value(self, raw: object) -> Any:
         return None
 
 
-number, text, truth, uuid, blob, struct = (
+number, text, boolean, uuid, binary, struct = (
     _Number(),
     Kind(),
-    _Truth(),
+    _Boolean(),
     _Uuid(),
-    _Blob(),
+    _Bytes(),
     _Struct(),
 )
 api, api_key, status, error, endpoint = _Api(), _ApiKey(), _Status(), _Error(), _Endpoint()

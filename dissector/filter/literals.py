@@ -25,7 +25,7 @@ class Literal:
         return f'"{_escaped(self.text)}"' if self.quoted else self.text
 
 
-_EXACT = "(?-i)"
+_CASE_SENSITIVE = "(?-i)"
 
 
 def _escaped(text: str) -> str:
@@ -33,7 +33,7 @@ def _escaped(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda m: f"\\x{ord(m[0]):02x}", text)
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     """
     Compile a regular expression; case makes no difference unless it begins with `(?-i)`.
 
@@ -46,14 +46,14 @@ def compiled(pattern: str) -> re.Pattern[str]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # Python itself can only turn the flag off for a group.
-            exact = pattern.startswith(_EXACT)
-            return re.compile(pattern.removeprefix(_EXACT), 0 if exact else re.IGNORECASE)
+            exact = pattern.startswith(_CASE_SENSITIVE)
+            return re.compile(pattern.removeprefix(_CASE_SENSITIVE), 0 if exact else re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from None
 
 
-def near(word: str, known: Collection[str]) -> str:
+def suggestion(word: str, candidates: Collection[str]) -> str:
     """Return `; did you mean this?` where a known word looks like a wrong one, or nothing."""
-    lower = {each.lower(): each for each in known}
+    lower = {each.lower(): each for each in candidates}
     found = difflib.get_close_matches(word[:60].lower(), lower, n=1)
     return f"; did you mean {lower[found[0]]}?" if found else ""

@@ -28,7 +28,7 @@ from dissector.filter.nodes import (
     OneOf,
     Or,
     Test,
-    of_any_value,
+    as_any_tests,
 )
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -40,20 +40,20 @@ class Table(Protocol):
 
     def __len__(self) -> int: ...
 
-    def numbers(self, name: str, rows: Rows) -> tuple[NDArray[Any], Mask] | None:
+    def number_column(self, name: str, rows: Rows) -> tuple[NDArray[Any], Mask] | None:
         """Return the values of a column of numbers, and which are there; None for other columns."""
         ...
 
-    def distinct(self, name: str, rows: Rows) -> tuple[Rows, Sequence[object]]:
+    def distinct_values(self, name: str, rows: Rows) -> tuple[Rows, Sequence[object]]:
         """Return of each row the place of its value among the distinct ones, and these."""
         ...
 
-    def any_at(
+    def any_value_at(
         self,
         path: BodyPath,
         rows: Rows,
         test: Callable[[object], bool],
-        holds: Callable[[Row], bool],
+        matches: Callable[[Row], bool],
     ) -> Mask:
         """
         Tell of each row whether any value at a path of a body passes.
@@ -62,42 +62,48 @@ class Table(Protocol):
             path: The side and the names that lead to the field.
             rows: The rows.
             test: Tells of a value.
-            holds: Tells of a row as an object, where that is what there is.
+            matches: Tells of a row as an object, where that is what there is.
         """
         ...
 
 
 def rows_passing(node: Node, table: Table) -> Rows:
     """Return the numbers of the rows that pass, in order."""
-    return np.flatnonzero(_holds(node, table, np.arange(len(table))))
+    return np.flatnonzero(_mask_of(node, table, np.arange(len(table))))
 
 
-def _holds(node: Node, table: Table, rows: Rows) -> Mask:
+def _mask_of(node: Node, table: Table, rows: Rows) -> Mask:
     """Tell of each of some rows whether it passes."""
     match node:
         case Always():
             return np.ones(len(rows), np.bool_)
         case Leaf():
-            plain = of_any_value(node)
+            plain = as_any_tests(node)
             if plain is not node:
-                return _holds(plain, table, rows)
-            return _until(True, (_source(node, each, table) for each in node.name.sources), rows)
+                return _mask_of(plain, table, rows)
+            return _short_circuit(
+                True, (_source_function(node, each, table) for each in node.name.sources), rows
+            )
         case Not(part):
-            return ~_holds(part, table, rows)
+            return ~_mask_of(part, table, rows)
         case And(parts):
-            return _until(False, (_part(part, table) for part in cheap_first(parts)), rows)
+            return _short_circuit(
+                False, (_node_function(part, table) for part in cheap_first(parts)), rows
+            )
         case Or(parts):
-            return _until(True, (_part(part, table) for part in cheap_first(parts)), rows)
+            return _short_circuit(
+                True, (_node_function(part, table) for part in cheap_first(parts)), rows
+            )
 
 
-_Ask: TypeAlias = Callable[[Rows], Mask]
+_MaskFunction: TypeAlias = Callable[[Rows], Mask]
 
 
-def _until(decisive: bool, asks: Iterable[_Ask], rows: Rows) -> Mask:
+def _short_circuit(decisive: bool, functions: Iterable[_MaskFunction], rows: Rows) -> Mask:
     """Ask one after the other, each only of rows for which none before gave the decisive answer."""
     out = np.full(len(rows), not decisive)
     left = np.arange(len(rows))
-    for ask in asks:
+    for ask in functions:
         if not len(left):
             break
         decided = ask(rows[left]) == decisive
@@ -106,23 +112,25 @@ def _until(decisive: bool, asks: Iterable[_Ask], rows: Rows) -> Mask:
     return out
 
 
-def _part(node: Node, table: Table) -> _Ask:
-    return lambda rows: _holds(node, table, rows)
+def _node_function(node: Node, table: Table) -> _MaskFunction:
+    return lambda rows: _mask_of(node, table, rows)
 
 
-def _source(leaf: Leaf, source: Column | BodyPath, table: Table) -> _Ask:
+def _source_function(leaf: Leaf, source: Column | BodyPath, table: Table) -> _MaskFunction:
     test = value_test(leaf.test, leaf.name.kinds)
     if isinstance(source, BodyPath):
         holds = predicate(leaf)
-        return lambda rows: table.any_at(source, rows, test, holds)
+        return lambda rows: table.any_value_at(source, rows, test, holds)
     exists = isinstance(leaf.test, Exists)
 
     def ask(rows: Rows) -> Mask:
-        numbers = table.numbers(source.name, rows) if leaf.name.kinds == (kinds.number,) else None
-        found = None if numbers is None or source.port else _compared(leaf.test, *numbers)
+        numbers = (
+            table.number_column(source.name, rows) if leaf.name.kinds == (kinds.number,) else None
+        )
+        found = None if numbers is None or source.port else _compare_column(leaf.test, *numbers)
         if found is not None:
             return found
-        places, values = table.distinct(source.name, rows)
+        places, values = table.distinct_values(source.name, rows)
         passes = [
             any(test(value) for value in column_values(each, source, exists)) for each in values
         ]
@@ -142,13 +150,13 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _compared(test: Test, values: NDArray[Any], there: Mask) -> Mask | None:
+def _compare_column(test: Test, values: NDArray[Any], is_present: Mask) -> Mask | None:
     """Return the answers for a column of numbers; None where they have to be asked one by one."""
     match test:
         case Exists():
-            return there
+            return is_present
         case Compare(op, literal):
-            return _comparison(op, literal, values, there)
+            return _compare_values(op, literal, values, is_present)
         case OneOf(items):
             out = np.zeros(len(values), np.bool_)
             for item in items:
@@ -159,7 +167,7 @@ def _compared(test: Test, values: NDArray[Any], there: Mask) -> Mask | None:
                 )
                 inside = np.ones(len(values), np.bool_)
                 for op, literal in bounds:
-                    answer = _comparison(op, literal, values, there)
+                    answer = _compare_values(op, literal, values, is_present)
                     if answer is None:
                         return None
                     inside &= answer
@@ -169,23 +177,25 @@ def _compared(test: Test, values: NDArray[Any], there: Mask) -> Mask | None:
             return None
 
 
-_EXACT = 2**53
+_MAX_EXACT_INTEGER = 2**53
 """Integers up to here are the same as floats."""
 
 
-def _comparison(op: str, literal: Literal, values: NDArray[Any], there: Mask) -> Mask | None:
+def _compare_values(
+    op: str, literal: Literal, values: NDArray[Any], is_present: Mask
+) -> Mask | None:
     if literal.is_null:
-        return ~there if op == "==" else there
+        return ~is_present if op == "==" else is_present
     try:
-        wanted = kinds.number.read(literal)
+        wanted = kinds.number.parse(literal)
     except ValueError:
         return None
     # Python compares integers with floats exactly, numpy does not.
     if isinstance(wanted, float) != (values.dtype.kind == "f") and not (
-        isinstance(wanted, int) and abs(wanted) < _EXACT
+        isinstance(wanted, int) and abs(wanted) < _MAX_EXACT_INTEGER
     ):
         return None
     if isinstance(wanted, int) and not -(2**63) <= wanted < 2**63:
         return None
-    answer: Mask = there & _ORDER[op](values, wanted)
+    answer: Mask = is_present & _ORDER[op](values, wanted)
     return answer

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dissector.filter import kinds
-from dissector.filter.literals import near
+from dissector.filter.literals import suggestion
 from dissector.protocol.api import Kind as Side
 from dissector.protocol.apis import all_apis
 from dissector.protocol.context import per_schemas
@@ -27,14 +27,14 @@ class Column:
         name: The column.
         port: Only the port of the address that it holds.
         empty: What an empty list counts as in a comparison: an exchange without errors has NONE.
-        of_record: Whether it is a column of `records`.
+        is_record_column: Whether it is a column of `records`.
         part: Of headers, the part of each that is meant: `key` or `value`.
     """
 
     name: str
     port: bool = False
     empty: str | None = None
-    of_record: bool = False
+    is_record_column: bool = False
     part: str | None = None
 
 
@@ -74,8 +74,8 @@ class Name:
 class UnknownName(Exception):
     """No such name; `offset` is the place inside it where it goes wrong."""
 
-    def __init__(self, what: str, offset: int = 0) -> None:
-        super().__init__(what)
+    def __init__(self, reason: str, offset: int = 0) -> None:
+        super().__init__(reason)
         self.offset = offset
 
 
@@ -100,7 +100,7 @@ _COLUMNS: dict[str, kinds.Kind] = {
     "problems": kinds.text,
 }
 
-_ALSO = {
+_ALIASES = {
     "error": "errors",
     "topic": "topics",
     "problem": "problems",
@@ -134,25 +134,31 @@ _BODIES = {
     "kafka.required_acks": "request.acks",
     "kafka.throttle_time": "response.throttle_time_ms",
 }
-_KNOWN = (*_COLUMNS, *_ALSO, *_ADDRESSES, *_PORTS, *_BODIES, "kafka.len", "kafka")
+_ALL_NAMES = (*_COLUMNS, *_ALIASES, *_ADDRESSES, *_PORTS, *_BODIES, "kafka.len", "kafka")
 
 
-def _of_record(name: str, part: str | None = None) -> Column:
-    return Column(name, of_record=True, part=part)
+def _record_column(name: str, part: str | None = None) -> Column:
+    return Column(name, is_record_column=True, part=part)
 
 
-_NUMBERS = ("time_ns", "partition", "offset", "timestamp_ms", "magic")
-_PRODUCER = ("producer_id", "producer_epoch", "sequence")
-_OF_RECORDS: dict[str, tuple[Column, kinds.Kind]] = {
-    **{name: (_of_record("topic"), kinds.text) for name in ("topic", "topics", "kafka.topic_name")},
-    **{name: (_of_record("error"), kinds.error) for name in ("error", "errors", "kafka.error")},
-    **{name: (_of_record(name), kinds.number) for name in (*_NUMBERS, *_PRODUCER)},
-    **{name: (_of_record(name), kinds.text) for name in ("topic_id", "codec", "control")},
-    **{name: (_of_record(name), kinds.blob) for name in ("key", "value")},
-    "transactional": (_of_record("transactional"), kinds.truth),
-    "headers": (_of_record("headers", "key"), kinds.text),
-    "headers.key": (_of_record("headers", "key"), kinds.text),
-    "headers.value": (_of_record("headers", "value"), kinds.blob),
+_NUMBER_COLUMNS = ("time_ns", "partition", "offset", "timestamp_ms", "magic")
+_PRODUCER_COLUMNS = ("producer_id", "producer_epoch", "sequence")
+_RECORD_NAMES: dict[str, tuple[Column, kinds.Kind]] = {
+    **{
+        name: (_record_column("topic"), kinds.text)
+        for name in ("topic", "topics", "kafka.topic_name")
+    },
+    **{name: (_record_column("error"), kinds.error) for name in ("error", "errors", "kafka.error")},
+    **{
+        name: (_record_column(name), kinds.number)
+        for name in (*_NUMBER_COLUMNS, *_PRODUCER_COLUMNS)
+    },
+    **{name: (_record_column(name), kinds.text) for name in ("topic_id", "codec", "control")},
+    **{name: (_record_column(name), kinds.binary) for name in ("key", "value")},
+    "transactional": (_record_column("transactional"), kinds.boolean),
+    "headers": (_record_column("headers", "key"), kinds.text),
+    "headers.key": (_record_column("headers", "key"), kinds.text),
+    "headers.value": (_record_column("headers", "value"), kinds.binary),
 }
 """What names stand for where each row is a record, before all others."""
 
@@ -168,10 +174,10 @@ def resolve(text: str, *, records: bool = False) -> Name:
     Raises:
         UnknownName: Nothing is called so.
     """
-    if records and text in _OF_RECORDS:
-        found, kind = _OF_RECORDS[text]
+    if records and text in _RECORD_NAMES:
+        found, kind = _RECORD_NAMES[text]
         return Name(text, (found,), (kind,))
-    column = _ALSO.get(text, text)
+    column = _ALIASES.get(text, text)
     if column in _COLUMNS:
         empty = "NONE" if column == "errors" else None
         return Name(text, (Column(column, empty=empty),), (_COLUMNS[column],))
@@ -182,10 +188,10 @@ def resolve(text: str, *, records: bool = False) -> Name:
         return Name(text, sides, (kinds.number,))
     if text == "kafka.len":
         return Name(text, (Column("request_bytes"), Column("response_bytes")), (kinds.number,))
-    return _body(text, _BODIES.get(text, text))
+    return _body_name(text, _BODIES.get(text, text))
 
 
-def _body(text: str, dotted: str) -> Name:
+def _body_name(text: str, dotted: str) -> Name:
     side, *path = dotted.split(".")
     match side:
         case "request" | "response" if path:
@@ -193,78 +199,78 @@ def _body(text: str, dotted: str) -> Name:
         case "request" | "response":
             raise UnknownName(f"{side} is a body; name a field of it, such as {side}.topics")
         case _:
-            hint = near(text, _KNOWN)
-            if text in _OF_RECORDS:
+            hint = suggestion(text, _ALL_NAMES)
+            if text in _RECORD_NAMES:
                 hint = "; it is a column of the command records"
-            elif ends := _ending("request", text) or _ending("response", text):
+            elif ends := _paths_ending_in("request", text) or _paths_ending_in("response", text):
                 hint = f"; did you mean {min(ends, key=len)}?"
             raise UnknownName(f"nothing is called {text[:60]!r}{hint}")
 
 
 @dataclass(slots=True)
-class _Place:
+class _PathNode:
     """All fields, over all APIs, that one path leads to."""
 
     kinds: dict[kinds.Kind, None] = field(default_factory=dict)
-    below: dict[str, _Place] = field(default_factory=dict)
+    children: dict[str, _PathNode] = field(default_factory=dict)
 
 
 def _kinds_at(side: Side, path: list[str]) -> tuple[kinds.Kind, ...]:
-    place = _places(side)
+    place = _path_tree(side)
     offset = len(side) + 1
     for depth, segment in enumerate(path):
-        below = place.below.get(segment)
+        below = place.children.get(segment)
         if below is None:
             where = ".".join((side, *path[:depth]))
-            raise UnknownName(_no_such_field(side, where, segment, place), offset)
+            raise UnknownName(_unknown_field_message(side, where, segment, place), offset)
         place = below
         offset += len(segment) + 1
     return tuple(place.kinds)
 
 
-def _no_such_field(side: Side, where: str, segment: str, place: _Place) -> str:
-    if not place.below:
+def _unknown_field_message(side: Side, where: str, segment: str, node: _PathNode) -> str:
+    if not node.children:
         return f"{where} has no fields"
     other: Side = "response" if side == "request" else "request"
-    elsewhere = _ending(side, segment) or _ending(other, segment)
-    hint = near(segment, place.below)
+    elsewhere = _paths_ending_in(side, segment) or _paths_ending_in(other, segment)
+    hint = suggestion(segment, node.children)
     if elsewhere:
         hint = f"; did you mean {min(elsewhere, key=len)}?"
     return f"no API has a field {segment[:60]!r} in {where}{hint}"
 
 
-def _ending(side: Side, segment: str) -> list[str]:
+def _paths_ending_in(side: Side, segment: str) -> list[str]:
     """Return the paths that end in a name."""
     found = []
-    waiting: list[tuple[str, _Place]] = [(side, _places(side))]
+    waiting: list[tuple[str, _PathNode]] = [(side, _path_tree(side))]
     while waiting:
         path, place = waiting.pop()
-        found += [f"{path}.{segment}"] if segment in place.below else []
-        waiting += [(f"{path}.{name}", below) for name, below in place.below.items()]
+        found += [f"{path}.{segment}"] if segment in place.children else []
+        waiting += [(f"{path}.{name}", below) for name, below in place.children.items()]
     return found
 
 
 @per_schemas
-def _places(side: Side) -> _Place:
-    root = _Place()
+def _path_tree(side: Side) -> _PathNode:
+    root = _PathNode()
     for found in all_apis():
-        _add(root, found.schema(side).fields)
+        _add_fields(root, found.schema(side).fields)
     return root
 
 
-def _add(place: _Place, fields: tuple[Field, ...]) -> None:
+def _add_fields(node: _PathNode, fields: tuple[Field, ...]) -> None:
     for each in fields:
-        below = place.below.setdefault(each.name, _Place())
+        below = node.children.setdefault(each.name, _PathNode())
         below.kinds[_kind(each)] = None
-        _add(below, each.fields)
+        _add_fields(below, each.fields)
 
 
 _KINDS = {
-    "bool": kinds.truth,
+    "bool": kinds.boolean,
     "string": kinds.text,
     "uuid": kinds.uuid,
-    "bytes": kinds.blob,
-    "records": kinds.blob,
+    "bytes": kinds.binary,
+    "records": kinds.binary,
     "struct": kinds.struct,
 }
 

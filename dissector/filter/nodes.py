@@ -110,7 +110,7 @@ class Not:
     part: Node
 
     def __str__(self) -> str:
-        return f"not {_inside(self.part)}"
+        return f"not {_in_parentheses(self.part)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class And:
     parts: tuple[Node, ...]
 
     def __str__(self) -> str:
-        return " and ".join(map(_inside, self.parts))
+        return " and ".join(map(_in_parentheses, self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +130,13 @@ class Or:
     parts: tuple[Node, ...]
 
     def __str__(self) -> str:
-        return " or ".join(map(_inside, self.parts))
+        return " or ".join(map(_in_parentheses, self.parts))
 
 
 Node: TypeAlias = Always | Leaf | Not | And | Or
 
 
-def _inside(node: Node) -> str:
+def _in_parentheses(node: Node) -> str:
     return f"({node})" if isinstance(node, And | Or) else str(node)
 
 
@@ -152,7 +152,7 @@ def leaves(node: Node) -> Iterator[Leaf]:
                 yield from leaves(part)
 
 
-def of_any_value(leaf: Leaf) -> Node:
+def as_any_tests(leaf: Leaf) -> Node:
     """Return the same test out of leaves that hold where any value passes."""
     match leaf.test:
         case Compare("!=", literal):

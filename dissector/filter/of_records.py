@@ -17,27 +17,27 @@ from dissector.filter.nodes import (
 )
 
 
-def is_of_records(node: Node) -> bool:
+def tests_record_columns(node: Node) -> bool:
     """Return whether a filter looks at a column of records."""
-    return any(map(_is_of_record, leaves(node)))
+    return any(map(_is_record_test, leaves(node)))
 
 
-def of_exchanges(node: Node) -> Node:
+def exchange_node(node: Node) -> Node:
     """Return a filter that holds for every exchange with a record for which this one holds."""
     match node:
-        case Leaf() if _is_of_record(node):
-            return _topics(node)
-        case Not() if is_of_records(node):
+        case Leaf() if _is_record_test(node):
+            return _topic_test(node)
+        case Not() if tests_record_columns(node):
             return Always()
         case And(parts):
-            return And(tuple(map(of_exchanges, parts)))
+            return And(tuple(map(exchange_node, parts)))
         case Or(parts):
-            return Or(tuple(map(of_exchanges, parts)))
+            return Or(tuple(map(exchange_node, parts)))
         case _:
             return node
 
 
-def _topics(leaf: Leaf) -> Node:
+def _topic_test(leaf: Leaf) -> Node:
     """Return the same test of the topics of an exchange, where it is one of topics."""
     (source,) = leaf.name.sources
     if not isinstance(source, Column) or source.name != "topic":
@@ -51,5 +51,7 @@ def _topics(leaf: Leaf) -> Node:
             return Always()
 
 
-def _is_of_record(leaf: Leaf) -> bool:
-    return any(isinstance(source, Column) and source.of_record for source in leaf.name.sources)
+def _is_record_test(leaf: Leaf) -> bool:
+    return any(
+        isinstance(source, Column) and source.is_record_column for source in leaf.name.sources
+    )

@@ -20,7 +20,7 @@ from dissector.capture.columns import Int64s
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange_records import record_rows
-from dissector.engine.fields.field_reader import Fields
+from dissector.engine.fields.field_reader import FieldReader
 from dissector.engine.reading.capture import Capture, Options, Reading, Window
 from dissector.engine.reading.connection_rows import connection_rows
 from dissector.engine.tables.frames import exchange_schema, frame, part_frames, record_schema
@@ -88,7 +88,7 @@ class TableBuilder:
         self._capture.names = self._names
         self.reading = self._capture.reading = Reading([], wanted.options, source=feed)
         self.reading.correlator.is_shard = True
-        self._fields = Fields(self._capture, wanted.show_secrets)
+        self._fields = FieldReader(self._capture, wanted.show_secrets)
         self._packet = 0
         self._told: tuple[Any, ...] = (frozenset(), {})
         self._hit = self._crowded

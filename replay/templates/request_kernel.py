@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.engine.records.checksum import SMALL_BYTES, checksum
+from dissector.engine.records.checksum import SMALL_BYTES, crc_by_table
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.memcpy import copy_bytes
 from replay.client.pending_request import LAST_CORRELATION_ID
@@ -127,7 +127,7 @@ def _fill(
             if changed and end - begin > _LARGE_BYTES:
                 state[LARGE] += 1
             elif changed:
-                put_number(out, batch + CRC_AT, checksum(out, batch + CRC_FROM, to, table), 4)
+                put_number(out, batch + CRC_AT, crc_by_table(out, batch + CRC_FROM, to, table), 4)
         told[row, h * PER_HOLE + COUNT] = number_at(frames, begin + _COUNT_AT, 4)
         told[row, h * PER_HOLE + CHANGED] = changed
         told[row, h * PER_HOLE + BATCH] = batch

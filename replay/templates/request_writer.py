@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dissector.capture.columns import Int64s
-from dissector.engine.records.checksum import checker, crc32c_table
+from dissector.engine.records.checksum import crc32c_function, crc32c_table
 from replay.fields.batch_rewriter import PRODUCER_ROLES
 from replay.mapping.producer_ids import ProducerMap
 from replay.plan.request_shapes import Request
@@ -172,7 +172,7 @@ class Stamp:
 
 def _put_crcs(out: Bytes, told: Int64s) -> None:
     """Put into batches in which something was replaced the CRC that they then have."""
-    view, crc32c = out.data, checker(sys.maxsize)
+    view, crc32c = out.data, crc32c_function(sys.maxsize)
     for row in told.tolist():
         for at in range(0, len(row) - COUNT, PER_HOLE):
             if row[at + CHANGED]:

@@ -12,16 +12,16 @@ from dissector import open_capture
 from dissector.engine.correlation.exchange_rows import to_exchange_table
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
-from dissector.engine.fields.field_predicates import any_value
-from dissector.engine.fields.field_reader import Fields
+from dissector.engine.fields.field_predicates import matches_any_value
+from dissector.engine.fields.field_reader import FieldReader
 from dissector.filter import parse
 from dissector.protocol.api import Api
 from dissector.protocol.apis import KEYS, api
 from dissector.protocol.embedded.masking import carries_secrets
 from dissector.protocol.messages import decode_request, decode_response
 from dissector.protocol.records import Record, build_records, new_batch
-from dissector.view.text.detail_tree import tree
-from dissector.view.text.summary_line import Seen, message_line
+from dissector.view.text.detail_tree import detail_tree
+from dissector.view.text.summary_line import MessageSummary, message_line
 from tests.dissector.engine.exchanges.test_exchange_facts import (
     ANSWERED,
     by_codecs,
@@ -103,7 +103,7 @@ def test_all_paths_say_the_same(found: Api) -> None:
             same(
                 *(
                     whole(kind(capture_of(table), show_secrets), table)
-                    for kind in (Fields, ByCodecs)
+                    for kind in (FieldReader, ByCodecs)
                 )
             )
             bulk.check([row(ANSWERED, asked, told)], show_secrets)
@@ -121,7 +121,7 @@ def test_versions_far_beyond_the_newest() -> None:
         table = to_exchange_table([row(ANSWERED, of_version(asked, version), told)])
         assert by_columns(table) == by_codecs(table)
         at = np.arange(1)
-        answers = any_value(table, "response", ("controller_id",), at, lambda raw: raw == 5)
+        answers = matches_any_value(table, "response", ("controller_id",), at, lambda raw: raw == 5)
         assert answers.unknown.all(), "the codecs are to be asked"
         assert exchange_of(table).body("response") is not None
 
@@ -186,9 +186,9 @@ def test_a_refused_version_of_api_versions_shows_what_is_offered() -> None:
 
 def test_line_and_tree_show_the_version_of_the_bytes() -> None:
     message = decode_request(of_version(request(METADATA, 13, 1), 14)[4:] + b"\7")
-    line = message_line(Seen(message, 1, 0, 0, "a", "b"), 0)
+    line = message_line(MessageSummary(message, 1, 0, 0, "a", "b"), 0)
     assert "Metadata v14 request" in line
-    lines = tree(message)
+    lines = detail_tree(message)
     assert lines[0].startswith("Metadata v14 request")
     assert any("left over: 1 byte 07" in each for each in lines)
     assert lines[-1].endswith("known: 0-13): assumed to be like version 13")
@@ -203,7 +203,7 @@ def test_bodies_that_may_hold_secrets_are_masked_whole(show_secrets: bool) -> No
     asked = of_version(request(CREATE_TOPICS, 7, 1, topics=[_topic("hunter2")]), 8)
     rows = [row(ANSWERED, asked, response(CREATE_TOPICS, 7, 1))]
     ((text, _),) = bulk.check(rows, show_secrets)
-    shown = "".join(tree(decode_request(asked[4:]), show_secrets=show_secrets))
+    shown = "".join(detail_tree(decode_request(asked[4:]), show_secrets=show_secrets))
     assert ("hunter2" in (text or ""), "hunter2" in shown) == (show_secrets, show_secrets)
     assert exchange_of(to_exchange_table(rows)).topics == []
 

@@ -32,7 +32,7 @@ from dissector.engine.facts.topic_table import (
     name_defining_rows,
     resolve_in_order,
 )
-from dissector.engine.records.batch_validation import wrong_fields
+from dissector.engine.records.batch_validation import invalid_fields
 from dissector.engine.tables.exchange_table import NONE, Exchanges
 from dissector.protocol.context import current
 from dissector.protocol.error_codes import error_name
@@ -107,7 +107,7 @@ def read_topic_names(table: Exchanges) -> dict[UUID, str]:
 def _leave_wrong_records(table: Exchanges, facts: WindowFacts) -> None:
     """Leave to the codecs the exchanges with records that something is wrong with."""
     rows, start, length, may_be_cut = np.ascontiguousarray(facts.fields.T)
-    wrong = wrong_fields(table.data, table.carry_over, start, length, may_be_cut.astype(np.bool_))
+    wrong = invalid_fields(table.data, table.carry_over, start, length, may_be_cut.astype(np.bool_))
     facts.state[rows[wrong]] = NEEDS_CODEC
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.records.produce_results import MOST_OFFSET
+from dissector.engine.records.produce_results import MAX_OFFSET
 from dissector.protocol.carried import records_fields
 from dissector.protocol.error_codes import error_name
 from dissector.protocol.facts import NO_ID
@@ -84,6 +84,6 @@ def _produce_answers(
         for each in topic["partition_responses"] or ():
             base, code = each["base_offset"], each["error_code"]
             where = topic.get("name"), topic.get("topic_id"), each["index"]
-            is_written = code == 0 and 0 <= base < MOST_OFFSET
+            is_written = code == 0 and 0 <= base < MAX_OFFSET
             answers.setdefault(where, (base if is_written else None, error_name(code)))
     return answers

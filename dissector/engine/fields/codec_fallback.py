@@ -14,8 +14,8 @@ from uuid import UUID
 import numpy as np
 
 from dissector.engine.exchanges.exchange import Exchange
-from dissector.engine.fields.field_columns import NOT_THERE, FieldColumns, set_texts
-from dissector.engine.fields.field_frame import Names
+from dissector.engine.fields.field_columns import ABSENT, FieldColumns, set_texts
+from dissector.engine.fields.field_frame import FieldNames
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.tape import NO_ITEM
@@ -52,86 +52,88 @@ class FieldRow(NamedTuple):
     problem: str | None = None
 
 
-def message_rows(exchange: Exchange, message: Message, show_secrets: bool) -> list[FieldRow]:
+def field_rows(exchange: Exchange, message: Message, show_secrets: bool) -> list[FieldRow]:
     """Return the rows of one message of an exchange."""
     if exchange.is_token:
         text = message.frame.hex() if show_secrets else MASK
         return [FieldRow("token", "bytes", offset=0, length=len(message.frame), text=text)]
     request = exchange.request if message.kind == "response" else None
-    rows = _Rows([] if show_secrets else secret_ranges(message, request))
+    rows = _SpanWalker([] if show_secrets else secret_ranges(message, request))
     schema, version = message.header
     header = spans(schema, version, message.frame)
-    rows.struct(header, "header.", 0, NO_ITEM)
+    rows.add_struct(header, "header.", 0, NO_ITEM)
     if message.schema is not None and not header.problem:
         body = spans(message.schema, message.api_version or 0, message.frame, message.body_start)
-        rows.struct(body, "", 0, NO_ITEM)
-    return rows.out + [_problem(each.path, each.what, each.position) for each in message.problems]
+        rows.add_struct(body, "", 0, NO_ITEM)
+    return rows.rows + [
+        _problem_row(each.path, each.what, each.position) for each in message.problems
+    ]
 
 
 _INDEX = re.compile(r"\[\d+\]")
 
 
-def _problem(path: str, what: str, position: int | None) -> FieldRow:
+def _problem_row(path: str, reason: str, position: int | None) -> FieldRow:
     inside = _INDEX.sub("", path).partition(".")[2]
-    return FieldRow(inside, offset=position, problem=what)
+    return FieldRow(inside, offset=position, problem=reason)
 
 
 @dataclass(slots=True)
-class _Rows:
+class _SpanWalker:
     """
     Walks spans in wire order.
 
     Attributes:
-        hidden: Ranges of the frame that are secret.
-        out: The rows.
-        items: How many items of arrays there were.
+        secret_ranges: Ranges of the frame that are secret.
+        rows: The rows.
+        item_count: How many items of arrays there were.
     """
 
-    hidden: list[tuple[int, int]]
-    out: list[FieldRow] = field(default_factory=list)
-    items: int = 0
+    secret_ranges: list[tuple[int, int]]
+    rows: list[FieldRow] = field(default_factory=list)
+    item_count: int = 0
 
-    def struct(self, span: Span, prefix: str, item: int, around: int) -> None:
+    def add_struct(self, span: Span, prefix: str, item: int, around: int) -> None:
         """Take the fields of a struct."""
         for child in span.children:
             path = prefix + child.name
             declared = child.declared
             if declared is None:
-                self.leaf(child, path, "bytes", item, around)
+                self.add_field(child, path, "bytes", item, around)
             elif declared.type == "struct" and (child.children or child.value is not None):
-                self.struct(child, f"{path}.", item, around)
+                self.add_struct(child, f"{path}.", item, around)
             elif declared.type.startswith("[]"):
-                self.array(child, path, declared.type, item, around)
+                self.add_array(child, path, declared.type, item, around)
             else:
-                self.leaf(child, path, declared.type, item, around)
+                self.add_field(child, path, declared.type, item, around)
 
-    def array(self, span: Span, path: str, word: str, item: int, around: int) -> None:
+    def add_array(self, span: Span, path: str, word: str, item: int, around: int) -> None:
         """Take an array: its count, then its items."""
         if not span.problem:
             count = None if span.value is None else len(span.value)
             first = span.children[0].start if span.children else span.end
-            self.out.append(FieldRow(path, word, item, around, first, value=count))
+            self.rows.append(FieldRow(path, word, item, around, first, value=count))
         for child in span.children:
-            self.items += 1
+            self.item_count += 1
             if word == "[]struct":
-                self.struct(child, f"{path}.", self.items, item)
+                self.add_struct(child, f"{path}.", self.item_count, item)
             else:
-                self.leaf(child, f"{path}[]", word[2:], self.items, item)
+                self.add_field(child, f"{path}[]", word[2:], self.item_count, item)
 
-    def leaf(self, span: Span, path: str, word: str, item: int, around: int) -> None:
+    def add_field(self, span: Span, path: str, word: str, item: int, around: int) -> None:
         """Take a field that has no fields."""
         if span.problem:
             return
-        offset, length, value, text = _content(span, word)
-        if length is not None and word != "records" and self._hides(span):
+        offset, length, value, text = _span_content(span, word)
+        if length is not None and word != "records" and self._is_secret(span):
             value, text = None, MASK
-        self.out.append(FieldRow(path, word, item, around, offset, length, value, text))
+        self.rows.append(FieldRow(path, word, item, around, offset, length, value, text))
 
-    def _hides(self, span: Span) -> bool:
-        return any(start < span.end and span.start < end for start, end in self.hidden)
+    def _is_secret(self, span: Span) -> bool:
+        return any(start < span.end and span.start < end for start, end in self.secret_ranges)
 
 
-def _content(span: Span, word: str) -> tuple[int, int | None, int | None, str | None]:
+def _span_content(span: Span, word: str) -> tuple[int, int | None, int | None, str | None]:
     """Return offset, length, value and text."""
     value: Any = span.value
     match value:
@@ -151,7 +153,7 @@ def _content(span: Span, word: str) -> tuple[int, int | None, int | None, str | 
             return span.start, span.end - span.start, int(value), None
 
 
-def columns_of_rest(rows: list[tuple[int, FieldRow]], names: Names) -> FieldColumns:
+def fallback_columns(rows: list[tuple[int, FieldRow]], names: FieldNames) -> FieldColumns:
     """
     Return rows as columns.
 
@@ -166,17 +168,17 @@ def columns_of_rest(rows: list[tuple[int, FieldRow]], names: Names) -> FieldColu
     set_texts(text, np.arange(len(new)), [row.text for row in new])
     return FieldColumns(
         message=np.array([message for message, _ in rows], np.int32),
-        name=np.array([names.number(row.path, row.type) for row in new], np.int32),
+        name=np.array([names.number_of(row.path, row.type) for row in new], np.int32),
         item=np.array([row.item for row in new], np.int32),
         around=np.array([row.around for row in new], np.int32),
-        offset=np.array([_or(row.offset, NOT_THERE) for row in new], np.int32),
-        length=np.array([_or(row.length, NOT_THERE) for row in new], np.int32),
-        value=np.array([_or(row.value, 0) for row in new], np.int64),
-        valued=np.array([row.value is not None for row in new], np.uint8),
+        offset=np.array([_value_or(row.offset, ABSENT) for row in new], np.int32),
+        length=np.array([_value_or(row.length, ABSENT) for row in new], np.int32),
+        value=np.array([_value_or(row.value, 0) for row in new], np.int64),
+        has_value=np.array([row.value is not None for row in new], np.uint8),
         text=text,
-        problem=np.array([names.problem(row.problem) for row in new], np.uint32),
+        problem=np.array([names.add_problem(row.problem) for row in new], np.uint32),
     )
 
 
-def _or(value: int | None, nothing: int) -> int:
+def _value_or(value: int | None, nothing: int) -> int:
     return nothing if value is None else value

@@ -23,9 +23,9 @@ from dissector.engine.fields.field_display import (
     SECRET,
     TEXT,
     UUID,
-    Looks,
+    FieldDisplay,
 )
-from dissector.engine.fields.field_masking import credentials, secret_values
+from dissector.engine.fields.field_masking import credential_rows, secret_value_rows
 from dissector.engine.tables.column_types import SliceBuffers, Slices
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Ints
 from dissector.engine.tables.frames import escape_invalid_utf8
@@ -35,9 +35,9 @@ from dissector.protocol.embedded.sasl_tokens import MASK
 
 Int32s: TypeAlias = NDArray[np.int32]
 
-_UUID_LETTERS = 36
+_UUID_CHARS = 36
 
-NOT_THERE = -1
+ABSENT = -1
 """A length that is null."""
 
 
@@ -53,8 +53,8 @@ class FieldColumns:
         around: Likewise.
         offset: Where the content begins in its frame; NOT_THERE for a problem without a place.
         length: Bytes of the content; NOT_THERE for null and for arrays.
-        value: The number, where `valued`.
-        valued: Whether there is one.
+        value: The number, where `has_value`.
+        has_value: Whether there is one.
         text: The text; null where there is none.
         problem: Number of the problem; 0 for none.
     """
@@ -66,12 +66,14 @@ class FieldColumns:
     offset: Int32s
     length: Int32s
     value: Ints
-    valued: NDArray[np.uint8]
+    has_value: NDArray[np.uint8]
     text: Slices
     problem: NDArray[np.uint32]
 
 
-def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -> FieldColumns:
+def tape_columns(
+    table: Exchanges, tape: Tape, frame_starts: Ints, display: FieldDisplay
+) -> FieldColumns:
     """
     Return the rows of a tape as columns.
 
@@ -79,7 +81,7 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
         table: What the messages are of.
         tape: Their fields.
         frame_starts: Where each message begins.
-        looks: How they are shown.
+        display: How they are shown.
     """
     count = len(tape)
     offset, length = np.empty(count, np.int32), np.empty(count, np.int32)
@@ -87,10 +89,10 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
     text_start, text_length = np.empty(count, np.int64), np.empty(count, np.int64)
     made, odd = np.empty(count, np.int64), np.empty(count, np.int64)
     # With secrets shown there are none to look for.
-    suspects = np.empty(0 if looks.show_secrets else count, np.int64)
+    suspects = np.empty(0 if display.show_secrets else count, np.int64)
     found = np.zeros(4, np.int64)
     arena_at = len(table.data) + len(table.carry_over)
-    _lay(
+    _fill_columns(
         table.data,
         table.carry_over,
         arena_at,
@@ -99,8 +101,8 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
         tape.start,
         tape.value,
         frame_starts,
-        looks.kinds,
-        looks.sizes,
+        display.kinds,
+        display.sizes,
         offset,
         length,
         valued,
@@ -112,10 +114,10 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
         found,
         work=count * 2,
     )
-    made, odd = made[: int(found[_MADE])], odd[: int(found[_ODD])]
-    arena = np.empty(int(found[_FILLED]), np.uint8)
+    made, odd = made[: int(found[_HEX_ROWS])], odd[: int(found[_PYTHON_ROWS])]
+    arena = np.empty(int(found[_ARENA_BYTES]), np.uint8)
     arena[: len(MASK)] = np.frombuffer(MASK.encode(), np.uint8)
-    _fill(
+    _render_hex(
         table.data,
         table.carry_over,
         arena_at,
@@ -128,11 +130,11 @@ def columns_of(table: Exchanges, tape: Tape, frame_starts: Ints, looks: Looks) -
         work=len(arena) + len(made),
     )
     text = Slices(text_start, text_length, SliceBuffers(table.data, table.carry_over, arena))
-    set_texts(text, odd, [_odd_text(table, tape, looks.kinds, row) for row in odd.tolist()])
-    if not looks.show_secrets:
+    set_texts(text, odd, [_decode_text(table, tape, display.kinds, row) for row in odd.tolist()])
+    if not display.show_secrets:
         suspects = suspects[: int(found[_SUSPECTS])]
         secret = np.concatenate(
-            (secret_values(table, tape, looks.roles), credentials(table, tape, suspects))
+            (secret_value_rows(table, tape, display.roles), credential_rows(table, tape, suspects))
         )
         text_start[secret], text_length[secret] = arena_at, len(MASK)
     return FieldColumns(
@@ -165,7 +167,7 @@ def set_texts(column: Slices, rows: Ints, texts: list[str | None]) -> None:
     column.buffers = SliceBuffers(buffers.data, buffers.carry_over, arena)
 
 
-def _odd_text(table: Exchanges, tape: Tape, kinds: NDArray[np.uint8], row: int) -> str:
+def _decode_text(table: Exchanges, tape: Tape, kinds: NDArray[np.uint8], row: int) -> str:
     """Return the text of a field that the loop can't make."""
     content = table.bytes_at(int(tape.start[row]), int(tape.value[row]))
     if kinds[tape.field[row]] == FLOAT:
@@ -173,17 +175,17 @@ def _odd_text(table: Exchanges, tape: Tape, kinds: NDArray[np.uint8], row: int) 
     return content.decode("utf-8", "surrogateescape")
 
 
-_MADE, _ODD, _FILLED, _SUSPECTS = range(4)
+_HEX_ROWS, _PYTHON_ROWS, _ARENA_BYTES, _SUSPECTS = range(4)
 """
 What the loop finds: rows whose text is made by a loop, by Python; bytes of the arena; rows that may
 hold a credential.
 """
 
-_MASK_LETTERS = len(MASK)
+_MASK_CHARS = len(MASK)
 
 
 @Kernel
-def _lay(
+def _fill_columns(
     data: Any,
     held: Any,
     arena_at: int,
@@ -209,13 +211,13 @@ def _lay(
     odd_count = 0
     suspect_count = 0
     beyond = arena_at - len(held)
-    filled = _MASK_LETTERS
+    filled = _MASK_CHARS
     for row in range(len(fields)):
         field = fields[row]
         kind = kinds[field]
         at = starts[row]
         value = values[row]
-        length = NOT_THERE
+        length = ABSENT
         there = 0
         text_at = NONE
         text_length = 0
@@ -229,7 +231,7 @@ def _lay(
             length = value
             if kind == SECRET:
                 text_at = arena_at
-                text_length = _MASK_LETTERS
+                text_length = _MASK_CHARS
             elif kind == TEXT:
                 # Of ASCII only: eight letters are looked at by their highest bits in any order.
                 seen = 0
@@ -251,7 +253,7 @@ def _lay(
                 odd_count += 1
             elif kind != OPAQUE:
                 text_at = arena_at + filled
-                text_length = _UUID_LETTERS if kind == UUID else 2 * value
+                text_length = _UUID_CHARS if kind == UUID else 2 * value
                 filled += text_length
                 made[made_count] = row
                 made_count += 1
@@ -268,14 +270,14 @@ def _lay(
         valued[row] = there
         text_starts[row] = text_at
         text_lengths[row] = text_length
-    found[_MADE] = made_count
-    found[_ODD] = odd_count
-    found[_FILLED] = filled
+    found[_HEX_ROWS] = made_count
+    found[_PYTHON_ROWS] = odd_count
+    found[_ARENA_BYTES] = filled
     found[_SUSPECTS] = suspect_count
 
 
 @Kernel
-def _fill(
+def _render_hex(
     data: Any,
     held: Any,
     arena_at: int,

@@ -25,25 +25,25 @@ _KINDS = {
 _SIZES = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4}
 
 
-def word_of(place: FieldRef | None) -> str:
+def field_type(ref: FieldRef | None) -> str:
     """Return Kafka's word for the type of a field; for an element of an array, that of it."""
-    if place is None:
+    if ref is None:
         return ""
-    word = place.declared.type
-    return word.removeprefix("[]") if place.path.endswith(".[]") else word
+    word = ref.declared.type
+    return word.removeprefix("[]") if ref.path.endswith(".[]") else word
 
 
-def _kind(place: FieldRef | None, show_secrets: bool) -> int:
-    if place is None:
+def _display_kind(ref: FieldRef | None, show_secrets: bool) -> int:
+    if ref is None:
         return OPAQUE
-    word = word_of(place)
-    if place.declared.secret and not show_secrets and not word.startswith("[]"):
+    word = field_type(ref)
+    if ref.declared.secret and not show_secrets and not word.startswith("[]"):
         return SECRET
     return COUNT if word.startswith("[]") else _KINDS.get(word, NUMBER)
 
 
 @dataclass(slots=True)
-class Looks:
+class FieldDisplay:
     """
     What decides how each field is shown, by its number; programs only ever add fields.
 
@@ -59,11 +59,11 @@ class Looks:
     sizes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     roles: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
 
-    def of(self, places: list[FieldRef | None]) -> Looks:
+    def update(self, field_refs: list[FieldRef | None]) -> FieldDisplay:
         """Return the looks of what the numbers of fields stand for by now."""
-        new = places[len(self.kinds) :]
-        kinds = np.array([_kind(each, self.show_secrets) for each in new], np.uint8)
-        sizes = np.array([_SIZES.get(word_of(each), 0) for each in new], np.int64)
+        new = field_refs[len(self.kinds) :]
+        kinds = np.array([_display_kind(each, self.show_secrets) for each in new], np.uint8)
+        sizes = np.array([_SIZES.get(field_type(each), 0) for each in new], np.int64)
         self.kinds = np.concatenate([self.kinds, kinds])
         self.sizes = np.concatenate([self.sizes, sizes])
         self.roles = np.concatenate([self.roles, roles_of(new)])

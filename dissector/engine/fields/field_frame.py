@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dissector.engine.fields.field_columns import NOT_THERE, FieldColumns, Int32s
+from dissector.engine.fields.field_columns import ABSENT, FieldColumns, Int32s
 from dissector.engine.tables.arrow import integers_series, text_series
 from dissector.engine.tables.column_types import Coded
 from dissector.engine.tables.exchange_table import NONE, Ints
@@ -35,7 +35,7 @@ def field_schema() -> dict[str, Any]:
     from a partition to its topic. `offset` and `length` say where the content lies in the frame.
     `value` is the number, of booleans 0 or 1, of arrays the count. `text` is the text; of bytes
     hex, of uuids the canonical form; of what `records` hold nothing. Null has neither. A row with a
-    `problem` says what does not fit, and where.
+    `add_problem` says what does not fit, and where.
     """
     import polars as pl
 
@@ -63,7 +63,7 @@ def field_schema() -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Messages:
+class MessageColumns:
     """
     The messages of a window, in order.
 
@@ -72,7 +72,7 @@ class Messages:
         row: Of its exchange in the window.
         side: 0 for a request, 1 for a response.
         start: Where the frame begins.
-        there: How many bytes of it are there.
+        captured_bytes: How many bytes of it are there.
         size: How many it has.
         packet: The packet that completed it.
         time_ns: When that was captured.
@@ -87,7 +87,7 @@ class Messages:
     row: Ints
     side: Ints
     start: Ints
-    there: Ints
+    captured_bytes: Ints
     size: Ints
     packet: Ints
     time_ns: Ints
@@ -100,41 +100,41 @@ class Messages:
     def __len__(self) -> int:
         return len(self.row)
 
-    def part(self, some: slice) -> Messages:
+    def select(self, rows: slice) -> MessageColumns:
         """Return some of the messages, which share memory with these."""
-        return Messages(*(_part(getattr(self, each.name), some) for each in fields(self)))
+        return MessageColumns(*(_select(getattr(self, each.name), rows) for each in fields(self)))
 
 
-def _part(column: Any, some: slice) -> Any:
+def _select(column: Any, rows: slice) -> Any:
     if isinstance(column, Coded):
-        return Coded(column.codes[some], column.values)
-    return column[some]
+        return Coded(column.codes[rows], column.values)
+    return column[rows]
 
 
 @dataclass(slots=True)
-class Names:
+class FieldNames:
     """
     Paths and types of fields, by number; more are added for what no declaration names.
 
     Attributes:
-        all: Pairs of path and type.
+        paths_and_types: Pairs of path and type.
         problems: Texts of problems, by number; 0 is none.
     """
 
-    all: list[tuple[str, str]]
+    paths_and_types: list[tuple[str, str]]
     problems: list[str | None] = field(default_factory=lambda: [None])
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def number(self, path: str, word: str) -> int:
+    def number_of(self, path: str, word: str) -> int:
         """Return the number of a path and type."""
         if not self._numbers:
-            self._numbers = {each: number for number, each in enumerate(self.all)}
+            self._numbers = {each: number for number, each in enumerate(self.paths_and_types)}
         if (path, word) not in self._numbers:
-            self._numbers[path, word] = len(self.all)
-            self.all.append((path, word))
+            self._numbers[path, word] = len(self.paths_and_types)
+            self.paths_and_types.append((path, word))
         return self._numbers[path, word]
 
-    def problem(self, text: str | None) -> int:
+    def add_problem(self, text: str | None) -> int:
         """Return the number of a problem."""
         if text is None:
             return 0
@@ -142,11 +142,13 @@ class Names:
         return len(self.problems) - 1
 
 
-_MOST_PIECES = 100
+_MAX_CHUNKS = 100
 """Pieces that a table may lie in; more of them cost more than a copy."""
 
 
-def field_frame(messages: Messages, columns: FieldColumns, names: Names) -> polars.DataFrame:
+def field_frame(
+    messages: MessageColumns, columns: FieldColumns, names: FieldNames
+) -> polars.DataFrame:
     """Return the fields of a window as a table with the columns of `field_schema`."""
     import polars as pl
 
@@ -158,7 +160,7 @@ def field_frame(messages: Messages, columns: FieldColumns, names: Names) -> pola
         nothing = len(column.values)
         codes = np.where(column.codes == NONE, nothing, column.codes).astype(np.uint32)
         places = pl.Series(values=np.repeat(codes, counts))
-        return _words((*column.values, None)).gather(places)
+        return _categories((*column.values, None)).gather(places)
 
     def repeated(column: Ints, type_name: str = "int64") -> polars.Series:
         values = np.repeat(column.astype(type_name), counts)
@@ -176,13 +178,13 @@ def field_frame(messages: Messages, columns: FieldColumns, names: Names) -> pola
         coded(messages.api),
         repeated(messages.api_version, "int16"),
         repeated(messages.correlation_id, "int32"),
-        _words(tuple(path or None for path, _ in names.all)).gather(name),
-        _words(tuple(kind or None for _, kind in names.all)).gather(name),
+        _categories(tuple(path or None for path, _ in names.paths_and_types)).gather(name),
+        _categories(tuple(kind or None for _, kind in names.paths_and_types)).gather(name),
         integers_series(columns.item, None),
         integers_series(columns.around, columns.around != NO_ITEM),
-        integers_series(columns.offset, columns.offset != NOT_THERE),
-        integers_series(columns.length, columns.length != NOT_THERE),
-        integers_series(columns.value, columns.valued.view(np.bool_)),
+        integers_series(columns.offset, columns.offset != ABSENT),
+        integers_series(columns.length, columns.length != ABSENT),
+        integers_series(columns.value, columns.has_value.view(np.bool_)),
         text_series(columns.text),
         problem.gather(pl.Series(values=columns.problem)),
     )
@@ -190,14 +192,14 @@ def field_frame(messages: Messages, columns: FieldColumns, names: Names) -> pola
 
 
 @lru_cache(maxsize=16)
-def _words(values: tuple[str | None, ...]) -> polars.Series:
+def _categories(values: tuple[str | None, ...]) -> polars.Series:
     """Return words as a column; they are often the same for one window after the other."""
     import polars as pl
 
     return pl.Series(values=[*map(escape_invalid_utf8, values)], dtype=pl.Categorical())
 
 
-def spliced(
+def merge_frames(
     one: polars.DataFrame, one_messages: Int32s, other: polars.DataFrame, other_messages: Int32s
 ) -> polars.DataFrame:
     """
@@ -219,4 +221,4 @@ def spliced(
     for place, begin, end in zip(places.tolist(), begins.tolist(), ends, strict=True):
         pieces += [one[at:place], other[begin:end]]
         at = place
-    return pl.concat([*pieces, one[at:]], rechunk=len(pieces) > _MOST_PIECES)
+    return pl.concat([*pieces, one[at:]], rechunk=len(pieces) > _MAX_CHUNKS)

@@ -23,18 +23,18 @@ from dissector.protocol.embedded.secrecy.settings import PASSWORD_TYPE, is_sensi
 from dissector.protocol.program import FieldRef
 from dissector.protocol.schema import Field
 
-_NOTHING, _NAME, _MARKED_NAME, _MARK, _TYPE, _VALUE = range(6)
+_NO_ROLE, _NAME, _FLAGGED_NAME, _SENSITIVE_FLAG, _TYPE, _VALUE = range(6)
 """What a field is of a setting; the name of a marked one need not be known to Kafka."""
 
-_ROLES = {"is_sensitive": _MARK, "config_type": _TYPE, "value": _VALUE}
+_ROLES = {"is_sensitive": _SENSITIVE_FLAG, "config_type": _TYPE, "value": _VALUE}
 
 
-def roles_of(places: list[FieldRef | None]) -> NDArray[np.uint8]:
+def roles_of(field_refs: list[FieldRef | None]) -> NDArray[np.uint8]:
     """Return for each field what it is of a setting."""
-    return np.array([_role(each) for each in places], np.uint8)
+    return np.array([_role(each) for each in field_refs], np.uint8)
 
 
-def secret_values(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) -> Ints:
+def secret_value_rows(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) -> Ints:
     """
     Return the rows of a tape that hold secret values of settings.
 
@@ -49,14 +49,14 @@ def secret_values(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) -> Int
     role = roles[tape.field[rows]]
     message = tape.message[rows].astype(np.int64) << 32
     entry, outer = message | tape.item[rows], message | tape.around[rows]
-    names = np.flatnonzero((role == _NAME) | (role == _MARKED_NAME))
+    names = np.flatnonzero((role == _NAME) | (role == _FLAGGED_NAME))
     by_name = [
         _is_sensitive(_content(table, tape, row), is_marked)
         for row, is_marked in zip(
-            rows[names].tolist(), (role[names] == _MARKED_NAME).tolist(), strict=True
+            rows[names].tolist(), (role[names] == _FLAGGED_NAME).tolist(), strict=True
         )
     ]
-    marked = (role == _MARK) & (tape.value[rows] != 0)
+    marked = (role == _SENSITIVE_FLAG) & (tape.value[rows] != 0)
     marked |= (role == _TYPE) & (tape.value[rows] == PASSWORD_TYPE)
     found = np.concatenate((entry[names[np.array(by_name, np.bool_)]], entry[marked]))
     inside = entry[names[np.isin(outer[names], found)]]
@@ -68,7 +68,7 @@ def secret_values(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) -> Int
     return out
 
 
-def credentials(table: Exchanges, tape: Tape, rows: Ints) -> Ints:
+def credential_rows(table: Exchanges, tape: Tape, rows: Ints) -> Ints:
     """Return those of some rows, texts or bytes, that hold a credential."""
     found = [holds_credential(_content(table, tape, row)) for row in rows.tolist()]
     out: Ints = rows[np.array(found, np.bool_)]
@@ -80,34 +80,34 @@ def _content(table: Exchanges, tape: Tape, row: int) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def _is_sensitive(name: bytes, marked: bool) -> bool:
-    return is_sensitive(name.decode("utf-8", "surrogateescape"), marked=marked)
+def _is_sensitive(name: bytes, is_flagged: bool) -> bool:
+    return is_sensitive(name.decode("utf-8", "surrogateescape"), marked=is_flagged)
 
 
-def _role(place: FieldRef | None) -> int:
-    if place is None or place.key < 0:
-        return _NOTHING
-    around, _, name = place.path.rpartition(".")
-    named, is_marked = _settings(place.key, place.kind).get(around, ("", False))
+def _role(ref: FieldRef | None) -> int:
+    if ref is None or ref.key < 0:
+        return _NO_ROLE
+    around, _, name = ref.path.rpartition(".")
+    named, is_marked = _setting_arrays(ref.key, ref.kind).get(around, ("", False))
     if not named:
-        return _NOTHING
-    return (_MARKED_NAME if is_marked else _NAME) if name == named else _ROLES.get(name, _NOTHING)
+        return _NO_ROLE
+    return (_FLAGGED_NAME if is_marked else _NAME) if name == named else _ROLES.get(name, _NO_ROLE)
 
 
 @per_schemas
-def _settings(key: int, kind: Kind) -> dict[str, tuple[str, bool]]:
+def _setting_arrays(key: int, kind: Kind) -> dict[str, tuple[str, bool]]:
     """Return by the path of each array of settings: the field of the name; is there a mark."""
     found = api(key)
-    return dict(_settings_below(found.schema(kind).fields, "", False)) if found else {}
+    return dict(_find_setting_arrays(found.schema(kind).fields, "", False)) if found else {}
 
 
-def _settings_below(
-    fields: tuple[Field, ...], path: str, marked: bool
+def _find_setting_arrays(
+    fields: tuple[Field, ...], path: str, is_flagged: bool
 ) -> Iterator[tuple[str, tuple[str, bool]]]:
     name = setting_name(fields)
     if name is not None:
-        marked |= name == "key" or any(each.name == "is_sensitive" for each in fields)
-        yield path, (name, marked)
+        is_flagged |= name == "key" or any(each.name == "is_sensitive" for each in fields)
+        yield path, (name, is_flagged)
     for each in fields:
         inner = f"{path}.{each.name}".removeprefix(".")
-        yield from _settings_below(each.fields, inner, marked or name is not None)
+        yield from _find_setting_arrays(each.fields, inner, is_flagged or name is not None)

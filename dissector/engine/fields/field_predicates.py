@@ -33,12 +33,12 @@ from dissector.protocol.schema import Field
 Mask: TypeAlias = NDArray[np.bool_]
 Test: TypeAlias = Callable[[object], bool]
 
-_NOWHERE, _ON_TAPE, _ELSEWHERE = range(3)
+_ABSENT, _ON_TAPE, _IN_CODECS = range(3)
 """Where the values of a field are: there are none; on the tape; only the codecs tell."""
 
 
 @dataclass(slots=True)
-class Answers:
+class PredicateResult:
     """
     What a test says of the values at a path.
 
@@ -51,9 +51,9 @@ class Answers:
     unknown: Mask
 
 
-def any_value(
+def matches_any_value(
     table: Exchanges, side: Kind, path: tuple[str, ...], rows: Ints, test: Test
-) -> Answers:
+) -> PredicateResult:
     """
     Ask a test about the values at a path of bodies.
 
@@ -67,7 +67,7 @@ def any_value(
     frames = table.request if side == "request" else table.response
     start, there = frames.start[rows], frames.captured_bytes[rows]
     whole = (start != NONE) & (there == frames.size[rows]) & ~table.token[rows]
-    out = Answers(np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_))
+    out = PredicateResult(np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_))
     if side == "response":
         # Where a version of ApiVersions is refused, the answer is v0 or something else.
         told = whole & (table.api_key[rows] == API_VERSIONS) & (there >= 6)
@@ -79,8 +79,8 @@ def any_value(
     for kind in distinct_kinds(kinds):
         key, version = divmod(kind, VERSIONS)
         these = kinds == kind
-        where = _where(key, version, side, path)
-        if where == _ELSEWHERE:
+        where = _value_source(key, version, side, path)
+        if where == _IN_CODECS:
             out.unknown |= these
         elif where == _ON_TAPE:
             steps[these] = programs().start(key, version, side)
@@ -88,12 +88,12 @@ def any_value(
     if not len(asked):
         return out
     places = programs().field_refs
-    wanted = np.array([_is_at(each, side, path) for each in places], np.uint8)
+    wanted = np.array([_is_field_at(each, side, path) for each in places], np.uint8)
     begin = start[asked]
     read = tape.read(
         table.data, table.carry_over, begin, begin + there[asked], steps[asked], programs(), wanted
     )
-    hits = read.message[_passing(table, read, places, test)]
+    hits = read.message[_passing_rows(table, read, places, test)]
     out.passes[asked[hits]] = True
     unread = asked[read.state != tape.FITS]
     out.passes[unread] = False
@@ -102,56 +102,56 @@ def any_value(
 
 
 @per_schemas
-def _where(key: int, version: int, side: Kind, path: tuple[str, ...]) -> int:
+def _value_source(key: int, version: int, side: Kind, path: tuple[str, ...]) -> int:
     """Return where the values at a path are in one version of a message."""
     found = api(key)
     schema = found.schema(side) if found else None
     if schema is None or schema.closest_version(version) is None:
-        return _NOWHERE
+        return _ABSENT
     if version not in schema.versions:
-        return _ELSEWHERE  # the codecs tell whether it fits the newest known one
+        return _IN_CODECS  # the codecs tell whether it fits the newest known one
     fields: Sequence[Field] = schema.fields
     for name in path:
         here = [each for each in fields if each.name == name and version in each.versions]
         if not here:
-            return _NOWHERE
+            return _ABSENT
         (field,) = here
         if field.tag is not None:
-            return _ELSEWHERE
+            return _IN_CODECS
         fields = field.fields
-    return _ELSEWHERE if field.type == "struct" else _ON_TAPE
+    return _IN_CODECS if field.type == "struct" else _ON_TAPE
 
 
-def _is_at(place: FieldRef | None, side: Kind, path: tuple[str, ...]) -> bool:
-    if place is None or place.key < 0 or place.kind != side:
+def _is_field_at(ref: FieldRef | None, side: Kind, path: tuple[str, ...]) -> bool:
+    if ref is None or ref.key < 0 or ref.kind != side:
         return False
-    return place.path.removesuffix(".[]") == ".".join(path)
+    return ref.path.removesuffix(".[]") == ".".join(path)
 
 
-def _passing(
-    table: Exchanges, read: tape.Tape, places: list[FieldRef | None], test: Test
+def _passing_rows(
+    table: Exchanges, read: tape.Tape, field_refs: list[FieldRef | None], test: Test
 ) -> NDArray[np.int64]:
     """Return the rows of a tape whose values pass."""
     out = np.zeros(len(read), np.bool_)
     for number in np.flatnonzero(np.bincount(read.field)).tolist():
-        place = places[number]
+        place = field_refs[number]
         assert place is not None
         rows = np.flatnonzero(read.field == number)
-        out[rows] = _answers(table, read, rows, _word(place), test)
+        out[rows] = _test_rows(table, read, rows, _type_name(place), test)
     return np.flatnonzero(out)
 
 
-def _word(place: FieldRef) -> str:
-    word = place.declared.type
-    return word.removeprefix("[]") if place.path.endswith(".[]") else word
+def _type_name(ref: FieldRef) -> str:
+    word = ref.declared.type
+    return word.removeprefix("[]") if ref.path.endswith(".[]") else word
 
 
-def _answers(table: Exchanges, read: tape.Tape, rows: Ints, word: str, test: Test) -> Mask:
+def _test_rows(table: Exchanges, read: tape.Tape, rows: Ints, type_name: str, test: Test) -> Mask:
     """Return what a test says of rows of one type."""
     values = read.value[rows]
-    if word in _CONTENTS:
+    if type_name in _DECODERS:
         known: dict[bytes | None, bool] = {}
-        convert = _CONTENTS[word]
+        convert = _DECODERS[type_name]
         answers = []
         for start, length in zip(read.start[rows].tolist(), values.tolist(), strict=True):
             content = None if length < 0 else table.bytes_at(start, length)
@@ -160,31 +160,33 @@ def _answers(table: Exchanges, read: tape.Tape, rows: Ints, word: str, test: Tes
             answers.append(known[content])
         return np.array(answers, np.bool_)
     places, distinct_values = distinct(values)
-    return np.array([_tested(word, each, test) for each in distinct_values.tolist()])[places]
+    return np.array([_test_number(type_name, each, test) for each in distinct_values.tolist()])[
+        places
+    ]
 
 
-def _tested(word: str, value: int, test: Test) -> bool:
+def _test_number(type_name: str, value: int, test: Test) -> bool:
     """Return what a test says of a number, or of an array of that count."""
-    if word.startswith("[]"):
+    if type_name.startswith("[]"):
         # Of plain values each has a row of its own; of structs the first stands for all.
         if value < 0:
             return test(None)
-        return word == "[]struct" and value > 0 and test({})
-    return test(BOOLEANS[value] if word == "bool" else value)
+        return type_name == "[]struct" and value > 0 and test({})
+    return test(BOOLEANS[value] if type_name == "bool" else value)
 
 
-def _text(content: bytes) -> str:
+def _decode_text(content: bytes) -> str:
     return content.decode("utf-8", "surrogateescape")
 
 
-def _float(content: bytes) -> float:
+def _decode_float(content: bytes) -> float:
     return float(np.frombuffer(content, ">f8")[0])
 
 
-_CONTENTS: dict[str, Callable[[bytes], Any]] = {
-    "string": _text,
+_DECODERS: dict[str, Callable[[bytes], Any]] = {
+    "string": _decode_text,
     "bytes": bytes,
     "records": bytes,
     "uuid": lambda content: UUID(bytes=content),
-    "float64": _float,
+    "float64": _decode_float,
 }

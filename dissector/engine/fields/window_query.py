@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.exchanges.exchange_columns import exchange_columns, with_names
-from dissector.engine.fields.field_predicates import any_value
+from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.tables.column_types import (
     Coded,
     Column,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Mask: TypeAlias = NDArray[np.bool_]
 
 
-class Path(Protocol):
+class FieldPath(Protocol):
     """A field of a body: side and names."""
 
     @property
@@ -42,7 +42,7 @@ class Path(Protocol):
         ...
 
 
-class Selection:
+class WindowQuery:
     """
     The exchanges of a window, of which some are wanted.
 
@@ -56,16 +56,19 @@ class Selection:
         self._reading = capture.reading
         self._names = capture.names
         self._window = window
-        self._known = capture.known_of(window)
+        self._summaries = capture.known_of(window)
         columns = exchange_columns(
-            window.exchanges, self._known, capture.reading.files_of, capture.reading.endpoints_of
+            window.exchanges,
+            self._summaries,
+            capture.reading.files_of,
+            capture.reading.endpoints_of,
         )
         self.columns: Columns = with_names(columns, capture.names)
 
     def __len__(self) -> int:
         return len(self._window.exchanges)
 
-    def numbers(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
+    def number_column(self, name: str, rows: Ints) -> tuple[NDArray[Any], Mask] | None:
         """Return the values of a column of numbers, and which are there; None for other columns."""
         match self.columns[name]:
             case Integers(values):
@@ -77,7 +80,7 @@ class Selection:
             case _:
                 return None
 
-    def distinct(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
+    def distinct_values(self, name: str, rows: Ints) -> tuple[Ints, Sequence[object]]:
         """Return of each row the place of its value among the distinct ones, and these."""
         column = self.columns[name]
         match column:
@@ -90,30 +93,30 @@ class Selection:
             case _:
                 return np.arange(len(rows)), [column.value(row) for row in rows.tolist()]
 
-    def any_at(
+    def any_value_at(
         self,
-        path: Path,
+        path: FieldPath,
         rows: Ints,
         test: Callable[[object], bool],
-        holds: Callable[[Exchange], bool],
+        matches: Callable[[Exchange], bool],
     ) -> Mask:
         """Tell of each row whether any value at a path of a body passes; see `filter.Table`."""
-        answers = any_value(self._window.exchanges, path.kind, path.path, rows, test)
+        answers = matches_any_value(self._window.exchanges, path.kind, path.path, rows, test)
         unknown = np.flatnonzero(answers.unknown)
         for at, row in zip(unknown.tolist(), rows[unknown].tolist(), strict=True):
-            answers.passes[at] = holds(self.exchange(row))
+            answers.passes[at] = matches(self.exchange(row))
         return answers.passes
 
     def exchange(self, row: int) -> Exchange:
         """Return an exchange as an object."""
-        return self._reading.exchange(self._window.exchanges, row, self._names, self._known)
+        return self._reading.exchange(self._window.exchanges, row, self._names, self._summaries)
 
-    def rows(self, rows: Ints) -> Columns:
+    def select(self, rows: Ints) -> Columns:
         """Return the columns of some rows."""
-        return {name: _rows_of(column, rows) for name, column in self.columns.items()}
+        return {name: _select_rows(column, rows) for name, column in self.columns.items()}
 
 
-def _rows_of(column: Column, rows: Ints) -> Column:
+def _select_rows(column: Column, rows: Ints) -> Column:
     match column:
         case Coded(codes, values):
             return Coded(codes[rows], values)

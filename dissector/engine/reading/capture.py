@@ -154,12 +154,12 @@ class Capture:
             self.names.learn(read_topic_names(table))
         for part in record_parts(table, self.names, is_apart):
             between = []
-            for row in part.asked.tolist():
+            for row in part.object_rows.tolist():
                 exchange = self.reading.exchange(table, row, self.names)
                 exchange.learn()
                 between.append(list(rows(exchange)))
             if part.columns:
-                yield tables.MixedRows(part.columns, part.at.tolist(), between)
+                yield tables.MixedRows(part.columns, part.insert_at.tolist(), between)
             else:
                 yield from between
 

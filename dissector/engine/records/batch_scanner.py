@@ -20,22 +20,22 @@ from dissector.engine.records.batch_table import (
     BASE_OFFSET,
     BASE_SEQUENCE,
     BASE_TIMESTAMP,
-    BEGIN,
-    COLUMNS,
+    COLUMN_COUNT,
     COUNT,
     CRC,
     END,
     FIELD,
     HEADER_BYTES,
-    LEAST_RECORD,
-    LEFT,
+    INVALID,
     MAGIC,
     MAX_TIMESTAMP,
+    MIN_RECORD_BYTES,
+    PAYLOAD_START,
     PRODUCER_EPOCH,
     PRODUCER_ID,
-    RIGHT,
     START,
-    WRONG,
+    UNDECIDED,
+    VALID,
     Batches,
     Bools,
     Bytes,
@@ -43,11 +43,11 @@ from dissector.engine.records.batch_table import (
 )
 from dissector.engine.records.checksum import (
     SMALL_BYTES,
-    checker,
-    checksum,
     crc32_table,
+    crc32c_function,
     crc32c_of,
     crc32c_table,
+    crc_by_table,
 )
 from dissector.engine.tape.number_kernels import signed
 from dissector.kernel import Kernel, device_function
@@ -66,35 +66,35 @@ from dissector.protocol.records.layout import (
 from dissector.protocol.records.limits import DEFAULT
 
 MAX_RECORDS = DEFAULT.max_records
-WRAPPED_MESSAGES = 3_000_000
+MAX_WRAPPED_MESSAGES = 3_000_000
 """More than the wrappers of a field can hold in `payloads.UNIT_BYTES`."""
 
-LARGE_BYTES = 2048
+LIBRARY_MIN_BYTES = 2048
 """From here on a call of a library costs less than what it is faster than our loop."""
 
 _SIZE_0, _SIZE_1 = MESSAGE_0.size, MESSAGE_1.size
 _LAST_CODEC = max(CODECS)
 
 
-def most_records(size: Ints) -> Ints:
+def max_records(field_bytes: Ints) -> Ints:
     """Return how many records fields of these sizes may have, as `Limits.records_of` does."""
-    few = DEFAULT.free_records + DEFAULT.records_a_byte * size
-    many = DEFAULT.many_records + size // DEFAULT.bytes_a_record
+    few = DEFAULT.free_records + DEFAULT.records_a_byte * field_bytes
+    many = DEFAULT.many_records + field_bytes // DEFAULT.bytes_a_record
     most: Ints = np.minimum(np.minimum(few, many), DEFAULT.max_records)
     return most
 
 
-def most_bytes(size: Ints) -> Ints:
+def max_bytes(field_bytes: Ints) -> Ints:
     """Return how many bytes fields of these sizes may give, as `Limits.bytes_of` does."""
-    small = np.minimum(DEFAULT.field_ratio * size, DEFAULT.field_ratio_bytes)
-    large = np.maximum(small, DEFAULT.large_field_ratio * size)
+    small = np.minimum(DEFAULT.field_ratio * field_bytes, DEFAULT.field_ratio_bytes)
+    large = np.maximum(small, DEFAULT.large_field_ratio * field_bytes)
     most: Ints = np.clip(large, DEFAULT.field_bytes, DEFAULT.max_decompressed_bytes)
     return most
 
 
 def find_batches(
     data: Bytes,
-    held: Bytes,
+    carry_over: Bytes,
     start: Ints,
     length: Ints,
     may_be_cut: Bools,
@@ -108,7 +108,7 @@ def find_batches(
 
     Args:
         data: The bytes of a window.
-        held: More bytes; their addresses go on where those of `data` end.
+        carry_over: More bytes; their addresses go on where those of `data` end.
         start: Address of each field's content.
         length: Its bytes; a null field has none.
         may_be_cut: Whether the last batch may be cut off.
@@ -121,11 +121,11 @@ def find_batches(
     room = len(start) + total // 256 + 16
     work = len(start) * 4 + total // 64
     cut = np.ascontiguousarray(may_be_cut).view(np.uint8)
-    fields, least = (data, held, start, length, cut, state), 0 if message_sets else 2
-    most = np.minimum(most_records(length), MAX_RECORDS)
+    fields, least = (data, carry_over, start, length, cut, state), 0 if message_sets else 2
+    most = np.minimum(max_records(length), MAX_RECORDS)
     while int(done[0]) < len(start):
-        out = np.empty((COLUMNS, room), np.int64)
-        _find(*fields, out, room, most, MAX_RECORDS, least, done, work=work)
+        out = np.empty((COLUMN_COUNT, room), np.int64)
+        _scan_fields(*fields, out, room, most, MAX_RECORDS, least, done, work=work)
         parts.append(out[:, : int(done[1])])
         # A field that finds too little room begins anew in the next piece, with more.
         room = room if done[1] else room * 4
@@ -134,31 +134,33 @@ def find_batches(
     is_filled = len(parts) == 1 and rows * 8 > room
     table = out if is_filled else np.concatenate([*parts, _NO_BATCHES], axis=1)
     found = Batches(table, rows, length, state)
-    small = (found.end - found.begin < SMALL_BYTES) | (found.magic < 2)
-    verify(data, held, found, np.flatnonzero(small))
+    small = (found.end - found.payload_start < SMALL_BYTES) | (found.magic < 2)
+    verify_crcs(data, carry_over, found, np.flatnonzero(small))
     return found
 
 
-def verify(data: Bytes, held: Bytes, found: Batches, these: Ints) -> None:
+def verify_crcs(data: Bytes, carry_over: Bytes, batches: Batches, chosen: Ints) -> None:
     """Check the CRCs of some batches; the fields in which one is wrong lose their state."""
-    size = found.end[these] - found.start[these]
-    tables, work = (found.state, crc32c_table(), crc32_table()), int(size.sum()) // 8
-    if _verify.ready(data, held, found.table, these, *tables, work=work):
-        is_small = size < LARGE_BYTES
-        _verify(data, held, found.table, these[is_small], *tables, work=work)
-        these = these[~is_small]
-    here, there, beyond = data.data, held.data, len(data)
-    crc32c = checker(work * 8)
-    columns = found.field, found.start, found.end, found.column(CRC), found.magic
-    for field, at, end, crc, magic in zip(*(each[these].tolist() for each in columns), strict=True):
+    size = batches.end[chosen] - batches.start[chosen]
+    tables, work = (batches.state, crc32c_table(), crc32_table()), int(size.sum()) // 8
+    if _verify_kernel.ready(data, carry_over, batches.table, chosen, *tables, work=work):
+        is_small = size < LIBRARY_MIN_BYTES
+        _verify_kernel(data, carry_over, batches.table, chosen[is_small], *tables, work=work)
+        chosen = chosen[~is_small]
+    here, there, beyond = data.data, carry_over.data, len(data)
+    crc32c = crc32c_function(work * 8)
+    columns = batches.field, batches.start, batches.end, batches.column(CRC), batches.magic
+    for field, at, end, crc, magic in zip(
+        *(each[chosen].tolist() for each in columns), strict=True
+    ):
         begin = at + (MESSAGE_CRC_FROM if magic < 2 else BATCH_CRC_FROM)
         piece = here[begin:end] if at < beyond else there[begin - beyond : end - beyond]
         if crc != (zlib.crc32(piece) if magic < 2 else crc32c(piece)):
-            found.state[field] = WRONG
+            batches.state[field] = INVALID
 
 
 @Kernel
-def _verify(
+def _verify_kernel(
     data: Any, held: Any, table: Any, batches: Any, state: Any, crc32cs: Any, crc32s: Any
 ) -> None:
     """Do the same, without libraries."""
@@ -171,18 +173,18 @@ def _verify(
             source = held
             at, end = at - beyond, end - beyond
         if table[MAGIC, batch] < 2:
-            crc = checksum(source, at + MESSAGE_CRC_FROM, end, crc32s)
+            crc = crc_by_table(source, at + MESSAGE_CRC_FROM, end, crc32s)
         else:
             crc = crc32c_of(source, at + BATCH_CRC_FROM, end, crc32cs)
         if crc != table[CRC, batch]:
-            state[table[FIELD, batch]] = WRONG
+            state[table[FIELD, batch]] = INVALID
 
 
-_NO_BATCHES = np.empty((COLUMNS, 0), np.int64)
+_NO_BATCHES = np.empty((COLUMN_COUNT, 0), np.int64)
 
 
 @device_function
-def _size_at(source: Any, at: int, end: int) -> int:
+def _read_length(source: Any, at: int, end: int) -> int:
     """Read the length of a key or value: -1 is null, -2 if it does not fit."""
     if end - at < 4:
         return -2
@@ -191,28 +193,28 @@ def _size_at(source: Any, at: int, end: int) -> int:
 
 
 @device_function
-def message_parts(source: Any, at: int, end: int) -> tuple[int, int, int, int]:
+def key_and_value(source: Any, at: int, end: int) -> tuple[int, int, int, int]:
     """Return where key and value of a message are, and how long; -2 if they do not fill it."""
     key = at + (_SIZE_1 if source[at + MAGIC_AT] else _SIZE_0) + 4
-    key_length = _size_at(source, key - 4, end)
+    key_length = _read_length(source, key - 4, end)
     if key_length < -1:
         return key, -2, key, -2
     value = key + max(key_length, 0) + 4
-    length = _size_at(source, value - 4, end)
+    length = _read_length(source, value - 4, end)
     if value + max(length, 0) != end:
         length = -2
     return key, key_length, value, length
 
 
 @device_function
-def _message(
+def _add_message(
     source: Any, at: int, stop: int, base: int, field: int, out: Any, row: int
 ) -> tuple[int, int]:
     """Write the row of a message; return 1 if it is right, and 1 if it is a wrapper."""
     magic = 0 | source[at + MAGIC_AT]
     attributes = 0 | source[at + MAGIC_AT + 1]
     codec = attributes & CODEC_MASK
-    _, _, value, length = message_parts(source, at, stop)
+    _, _, value, length = key_and_value(source, at, stop)
     packed = 1 if codec and length >= 0 else 0
     if length < -1 or (packed and (length == 0 or codec > _LAST_CODEC)):
         return 0, packed
@@ -230,12 +232,12 @@ def _message(
     out[BASE_SEQUENCE, row] = -1
     out[COUNT, row] = 1 - packed
     out[MAGIC, row] = magic
-    out[BEGIN, row] = base + (value if packed else at)
+    out[PAYLOAD_START, row] = base + (value if packed else at)
     return 1, packed
 
 
 @device_function
-def _find_field(
+def _scan_field(
     source: Any,
     at: int,
     end: int,
@@ -260,35 +262,37 @@ def _find_field(
     while at < end:
         length = signed(source, at + 8, 4) if end - at >= LENGTH_END else end - at
         if length + LENGTH_END > end - at:
-            return row, RIGHT if may_be_cut else WRONG
+            return row, VALID if may_be_cut else INVALID
         if length < MIN_MESSAGE_SIZE:
-            return row, WRONG
+            return row, INVALID
         magic = 0 | source[at + MAGIC_AT]
         if magic < least:
-            return row, LEFT
+            return row, UNDECIDED
         stop = at + LENGTH_END + length
         if magic < 2 and row < room and length >= MIN_MESSAGE_SIZE + 8 * magic:
-            right, is_wrapper = _message(source, at, stop, base, field, out, row)
+            right, is_wrapper = _add_message(source, at, stop, base, field, out, row)
             if not right:
-                return row, WRONG
+                return row, INVALID
             wrapped |= is_wrapper
             records += 1
-            if records > most or records + wrapped * WRAPPED_MESSAGES > most_wrapped:
-                return row, LEFT
+            if records > most or records + wrapped * MAX_WRAPPED_MESSAGES > most_wrapped:
+                return row, UNDECIDED
             row += 1
             at = stop
             continue
         if row >= room:
-            return -1, RIGHT
+            return -1, VALID
         if magic != 2 or length < MIN_BATCH_LENGTH:
-            return row, WRONG
+            return row, INVALID
         attributes = signed(source, at + 21, 2)
         count = signed(source, at + 57, 4)
-        if count < 0 or (attributes & 7 == 0 and count * LEAST_RECORD > stop - at - HEADER_BYTES):
-            return row, WRONG
+        if count < 0 or (
+            attributes & 7 == 0 and count * MIN_RECORD_BYTES > stop - at - HEADER_BYTES
+        ):
+            return row, INVALID
         records += count + 1
-        if records > most or records + wrapped * WRAPPED_MESSAGES > most_wrapped:
-            return row, LEFT
+        if records > most or records + wrapped * MAX_WRAPPED_MESSAGES > most_wrapped:
+            return row, UNDECIDED
         out[FIELD, row] = field
         out[START, row] = base + at
         out[END, row] = base + stop
@@ -303,14 +307,14 @@ def _find_field(
         out[BASE_SEQUENCE, row] = signed(source, at + 53, 4)
         out[COUNT, row] = count
         out[MAGIC, row] = 2
-        out[BEGIN, row] = base + at + HEADER_BYTES
+        out[PAYLOAD_START, row] = base + at + HEADER_BYTES
         row += 1
         at = stop
-    return row, RIGHT
+    return row, VALID
 
 
 @Kernel
-def _find(
+def _scan_fields(
     data: Any,
     held: Any,
     start: Any,
@@ -335,7 +339,7 @@ def _find(
             if at >= beyond:
                 source, base = held, beyond
             at -= base
-            found = _find_field(
+            found = _scan_field(
                 source,
                 at,
                 at + size,

@@ -14,11 +14,11 @@ Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
 Bools: TypeAlias = NDArray[np.bool_]
 
-RIGHT, WRONG, LEFT = range(3)
+VALID, INVALID, UNDECIDED = range(3)
 """What is known of a field: nothing is wrong so far; something is; only Python can tell."""
 
 HEADER_BYTES = BATCH.size
-LEAST_RECORD = 7
+MIN_RECORD_BYTES = 7
 """Bytes of a record without key, value and headers."""
 (
     FIELD,
@@ -34,9 +34,9 @@ LEAST_RECORD = 7
     BASE_SEQUENCE,
     COUNT,
     MAGIC,
-    BEGIN,
+    PAYLOAD_START,
 ) = range(14)
-COLUMNS = 14
+COLUMN_COUNT = 14
 
 
 class Batches:
@@ -45,7 +45,7 @@ class Batches:
 
     Attributes:
         table: The columns, one a row of this array, by the numbers above; there may be room behind.
-        size: Bytes of each field.
+        field_bytes: Bytes of each field.
         state: Of each field: RIGHT, WRONG or LEFT. Only of a RIGHT one all batches are here.
         field: Number of the field.
         start: Address of the batch: in `data`, or, from its end on, in `held`.
@@ -53,11 +53,12 @@ class Batches:
         attributes: Codec, timestamp type, transactional, control: see `layout`.
         count: Its number of records; not known of wrappers until they are decompressed.
         magic: 0, 1 or 2.
-        begin: Address of its payload: the records, the value of a wrapper, or a whole message.
+        payload_start: Address of its payload: the records, the value of a wrapper, or a whole
+            message.
     """
 
     def __init__(self, table: NDArray[np.int64], rows: int, size: Ints, state: Bytes) -> None:
-        self.table, self.size, self.state = table, size, state
+        self.table, self.field_bytes, self.state = table, size, state
         self._rows = rows
         self.field: Ints = self.column(FIELD)
         self.start: Ints = self.column(START)
@@ -65,7 +66,7 @@ class Batches:
         self.attributes: Ints = self.column(ATTRIBUTES)
         self.count: Ints = self.column(COUNT)
         self.magic: Ints = self.column(MAGIC)
-        self.begin: Ints = self.column(BEGIN)
+        self.payload_start: Ints = self.column(PAYLOAD_START)
 
     def column(self, number: int) -> Ints:
         """Return a column by its number."""
@@ -74,14 +75,16 @@ class Batches:
     @property
     def is_wrapper(self) -> Bools:
         """Tell which are messages that hold others."""
-        wraps: Bools = (self.magic < 2) & (self.begin > self.start)
+        wraps: Bools = (self.magic < 2) & (self.payload_start > self.start)
         return wraps
 
     @property
-    def is_packed(self) -> Bools:
+    def is_compressed(self) -> Bools:
         """Tell which have a payload that is to be decompressed."""
         packed: Bools = self.attributes & CODEC_MASK != 0
-        there = np.where(self.magic < 2, self.begin > self.start, self.begin < self.end)
+        there = np.where(
+            self.magic < 2, self.payload_start > self.start, self.payload_start < self.end
+        )
         packed &= there | (self.magic == 2) & (self.count > 0)
         return packed
 

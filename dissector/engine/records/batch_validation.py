@@ -15,34 +15,40 @@ from numpy.typing import NDArray
 
 from dissector.engine.records import record_decoder
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import LEFT, WRONG
-from dissector.engine.records.decompressor import payloads
+from dissector.engine.records.batch_table import INVALID, UNDECIDED
+from dissector.engine.records.decompressor import iter_payloads
 
 Ints: TypeAlias = NDArray[np.int64]
 Bytes: TypeAlias = NDArray[np.uint8]
 Bools: TypeAlias = NDArray[np.bool_]
 
 
-def wrong_fields(data: Bytes, held: Bytes, start: Ints, length: Ints, may_be_cut: Bools) -> Bools:
+def invalid_fields(
+    data: Bytes, carry_over: Bytes, start: Ints, length: Ints, may_be_cut: Bools
+) -> Bools:
     """
     Tell in which `records` fields the Python reader would find any problem.
 
     Args:
         data: The bytes of a window.
-        held: More bytes; their addresses go on where those of `data` end.
+        carry_over: More bytes; their addresses go on where those of `data` end.
         start: Address of each field's content.
         length: Its bytes; a null field has none.
         may_be_cut: Whether the last batch may be cut off.
     """
-    found = find_batches(data, held, start, length, may_be_cut, message_sets=True)
-    for these in payloads(data, held, found, np.arange(len(found))):
-        record_decoder.check(data, held, found, these)
-    wrong: Bools = found.state == WRONG
-    left = np.flatnonzero(found.state == LEFT).tolist()
-    return _asked(left, data, held, start, length, may_be_cut, wrong) if left else wrong
+    found = find_batches(data, carry_over, start, length, may_be_cut, message_sets=True)
+    for these in iter_payloads(data, carry_over, found, np.arange(len(found))):
+        record_decoder.check_records(data, carry_over, found, these)
+    wrong: Bools = found.state == INVALID
+    left = np.flatnonzero(found.state == UNDECIDED).tolist()
+    return (
+        _validate_by_codec(left, data, carry_over, start, length, may_be_cut, wrong)
+        if left
+        else wrong
+    )
 
 
-def _asked(
+def _validate_by_codec(
     left: list[int],
     data: Bytes,
     held: Bytes,

@@ -22,25 +22,25 @@ Ints: TypeAlias = NDArray[np.int64]
 SMALL_BYTES = 400
 """What is smaller is small, and so is a batch of so little: best all done at once."""
 
-_CASTAGNOLI = 0x82F63B78
-_POLYNOMIAL_OF_ZIP = 0xEDB88320
+_CRC32C_POLYNOMIAL = 0x82F63B78
+_CRC32_POLYNOMIAL = 0xEDB88320
 
 
-def checker(total_bytes: int) -> Callable[[memoryview], int]:
+def crc32c_function(total_bytes: int) -> Callable[[memoryview], int]:
     """Return what gives the CRC-32C of a piece, where there is so much to check."""
-    return _own if total_bytes <= _LITTLE_BYTES else _library()
+    return _python_crc32c if total_bytes <= _LIBRARY_MIN_BYTES else _library_crc32c()
 
 
-_LITTLE_BYTES = 32_768
+_LIBRARY_MIN_BYTES = 32_768
 """To check so much in Python is as much work as to import the library."""
 
 
-def _own(piece: memoryview) -> int:
-    return checksum(piece, 0, len(piece), crc32c_table().data)
+def _python_crc32c(piece: memoryview) -> int:
+    return crc_by_table(piece, 0, len(piece), crc32c_table().data)
 
 
 @cache
-def _library() -> Callable[[memoryview], int]:
+def _library_crc32c() -> Callable[[memoryview], int]:
     """Import the library's function, which lets go of the GIL for large pieces."""
     from crc32c import crc32c as function
 
@@ -50,17 +50,17 @@ def _library() -> Callable[[memoryview], int]:
 
 @cache
 def crc32c_table() -> Ints:
-    """Return the table with which `checksum` gives the CRC-32C."""
-    return _table(_CASTAGNOLI)
+    """Return the table with which `crc_by_table` gives the CRC-32C."""
+    return _lookup_tables(_CRC32C_POLYNOMIAL)
 
 
 @cache
 def crc32_table() -> Ints:
-    """Return the table with which `checksum` gives the CRC-32 of zip files."""
-    return _table(_POLYNOMIAL_OF_ZIP)
+    """Return the table with which `crc_by_table` gives the CRC-32 of zip files."""
+    return _lookup_tables(_CRC32_POLYNOMIAL)
 
 
-def _table(polynomial: int) -> Ints:
+def _lookup_tables(polynomial: int) -> Ints:
     """Return eight tables of 256: what a byte adds that 0 to 7 others follow."""
     table = np.zeros(8 * 256, np.int64)
     for byte in range(256):
@@ -75,13 +75,13 @@ def _table(polynomial: int) -> Ints:
 
 
 @device_function
-def checksum(source: Any, at: int, end: int, table: Any) -> int:
+def crc_by_table(source: Any, at: int, end: int, table: Any) -> int:
     """Return the CRC of one piece, of the kind that the table is for."""
     crc = 0xFFFFFFFF
     while at + 8 <= end:
         crc = update_crc_by_table(crc, source, at, table)
         at += 8
-    return _ended(crc, source, at, end, table)
+    return _finish(crc, source, at, end, table)
 
 
 @device_function
@@ -91,11 +91,11 @@ def crc32c_of(source: Any, at: int, end: int, table: Any) -> int:
     while at + 8 <= end:
         crc = update_crc(crc, source, at, table)
         at += 8
-    return _ended(crc, source, at, end, table)
+    return _finish(crc, source, at, end, table)
 
 
 @device_function
-def _ended(crc: int, source: Any, at: int, end: int, table: Any) -> int:
+def _finish(crc: int, source: Any, at: int, end: int, table: Any) -> int:
     """Take the last bytes one by one."""
     while at < end:
         crc = table[(crc ^ source[at]) & 255] ^ crc >> 8

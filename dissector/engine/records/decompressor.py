@@ -14,29 +14,29 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.records.batch_scanner import most_bytes, most_records
+from dissector.engine.records.batch_scanner import max_bytes, max_records
 from dissector.engine.records.batch_table import (
     ATTRIBUTES,
     COUNT,
     CRC,
     FIELD,
     HEADER_BYTES,
-    LEAST_RECORD,
-    LEFT,
+    INVALID,
     MAGIC,
-    RIGHT,
-    WRONG,
+    MIN_RECORD_BYTES,
+    UNDECIDED,
+    VALID,
     Batches,
 )
 from dissector.engine.records.checksum import (
     SMALL_BYTES,
-    checker,
     crc32_table,
+    crc32c_function,
     crc32c_of,
     crc32c_table,
 )
-from dissector.engine.records.inline_codecs import LZ4, SMALL_PAYLOAD_BYTES, ZSTD, unpack_small
-from dissector.engine.records.native_libraries import libraries
+from dissector.engine.records.inline_codecs import LZ4, SMALL_PAYLOAD_BYTES, ZSTD, decompress_inline
+from dissector.engine.records.native_libraries import library_addresses
 from dissector.kernel import Kernel, device_function
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.protocol.records.layout import BATCH_CRC_FROM, LENGTH_END, MIN_MESSAGE_SIZE
@@ -54,10 +54,10 @@ _CRC_BYTES = HEADER_BYTES - BATCH_CRC_FROM
 ARENA_BYTES = 4 * MIB
 """From here on an arena is full: what was just written is still near the processor when read."""
 
-LEAST_MESSAGE = LENGTH_END + MIN_MESSAGE_SIZE
+MIN_MESSAGE_BYTES = LENGTH_END + MIN_MESSAGE_SIZE
 """Bytes of a message of magic 0 without key and value."""
 
-KEPT_BYTES = 3 * ARENA_BYTES
+MAX_REUSED_BYTES = 3 * ARENA_BYTES
 """An arena of which no more was written to is kept for the next window."""
 
 UNIT_BYTES = 64 * MIB
@@ -71,23 +71,23 @@ class Payloads:
 
     Attributes:
         batch: Numbers of the batches.
-        begin: Address of each one's records: in `data`, then `held`, then `arena`.
+        start: Address of each one's records: in `data`, then `carry_over`, then `arena`.
         end: Address behind them.
         arena: What was compressed.
     """
 
     batch: Ints
-    begin: Ints
+    start: Ints
     end: Ints
     arena: Bytes
 
-    def part(self, chosen: slice | Bools) -> Payloads:
+    def select(self, chosen: slice | Bools) -> Payloads:
         """Return those of some of the batches."""
-        return Payloads(self.batch[chosen], self.begin[chosen], self.end[chosen], self.arena)
+        return Payloads(self.batch[chosen], self.start[chosen], self.end[chosen], self.arena)
 
 
-def payloads(
-    data: Bytes, held: Bytes, found: Batches, unit: Ints, most_records: int | None = None
+def iter_payloads(
+    data: Bytes, carry_over: Bytes, batches: Batches, unit: Ints, portion_records: int | None = None
 ) -> Iterator[Payloads]:
     """
     Yield the records of all batches of right fields; fields that prove otherwise lose that state.
@@ -97,52 +97,55 @@ def payloads(
 
     Args:
         data: The bytes of a window.
-        held: More bytes.
-        found: The batches.
+        carry_over: More bytes.
+        batches: The batches.
         unit: Of each batch the number of what it belongs to (ascending): units are not torn apart.
-        most_records: About how many records to yield at a time.
+        portion_records: About how many records to yield at a time.
     """
-    batch = np.flatnonzero(found.state[found.field] == RIGHT)
+    batch = np.flatnonzero(batches.state[batches.field] == VALID)
     unit = unit[batch]
-    arena = take_arena()
-    begin, end = found.begin[batch], found.end[batch]
+    arena = acquire_arena()
+    begin, end = batches.payload_start[batch], batches.end[batch]
     these = Payloads(batch, begin, end, arena)
-    packed = found.is_packed[batch]
-    opener = _Opener(data, held, found, these)
+    packed = batches.is_compressed[batch]
+    opener = _Decompressor(data, carry_over, batches, these)
     begins, ends = begin.data, end.data
-    beyond = len(data) + len(held)
+    beyond = len(data) + len(carry_over)
     highest = 0
-    for first, last in _turns(unit, found.count[batch], most_records):
+    for first, last in _portions(unit, batches.count[batch], portion_records):
         while True:
-            turn, low = opener.open_small(unit, packed, first, last)
+            turn, low = opener.decompress_small(unit, packed, first, last)
             used, last_unit, room = low, -1, arena.data
             places = np.flatnonzero(packed[first:turn] & (begin[first:turn] < beyond)) + first
             for at, owner, each in zip(
-                places.tolist(), unit[places].tolist(), opener.rows(batch[places]), strict=True
+                places.tolist(),
+                unit[places].tolist(),
+                opener.batch_rows(batch[places]),
+                strict=True,
             ):
                 if owner != last_unit:
                     last_unit = owner
                     if used - low >= ARENA_BYTES:
                         stop = int(np.searchsorted(unit, owner))
-                        yield these.part(slice(first, stop))
+                        yield these.select(slice(first, stop))
                         first, used, highest = stop, low, max(highest, used)
                     room = arena.data[: used + UNIT_BYTES]
-                stop = opener.open(each, room, used)
+                stop = opener.decompress(each, room, used)
                 begins[at], ends[at] = beyond + used, beyond + stop
                 used = stop
             highest = max(highest, used)
-            yield these.part(slice(first, turn))
+            yield these.select(slice(first, turn))
             first = turn
             if first == last:
                 break
-    keep_arena(arena, highest)
+    release_arena(arena, highest)
 
 
 _idle_arenas: list[Bytes] = []
 """Arenas that nobody uses: memory that was written to before is quicker than new memory."""
 
 
-def take_arena() -> Bytes:
+def acquire_arena() -> Bytes:
     """Return an arena; memory is taken only where it is written to."""
     try:
         return _idle_arenas.pop()
@@ -150,116 +153,116 @@ def take_arena() -> Bytes:
         return np.empty(3 * ARENA_BYTES + UNIT_BYTES, np.uint8)
 
 
-def keep_arena(arena: Bytes, written: int) -> None:
+def release_arena(arena: Bytes, written: int) -> None:
     """Keep an arena for another time, unless so much of it was written to that it is a burden."""
-    if written <= KEPT_BYTES:
+    if written <= MAX_REUSED_BYTES:
         _idle_arenas.append(arena)
 
 
-def _turns(unit: Ints, count: Ints, most_records: int | None) -> list[tuple[int, int]]:
+def _portions(unit: Ints, count: Ints, portion_records: int | None) -> list[tuple[int, int]]:
     """Return spans of batches with about so many records; each ends where a unit ends."""
-    if most_records is None or not len(unit):
+    if portion_records is None or not len(unit):
         return [(0, len(unit))]
     first = np.flatnonzero(np.diff(unit, prepend=-1))
     before = (np.cumsum(count) - count)[first]
-    begins = first[np.flatnonzero(np.diff(before // most_records, prepend=-1))].tolist()
+    begins = first[np.flatnonzero(np.diff(before // portion_records, prepend=-1))].tolist()
     return list(zip(begins, [*begins[1:], len(unit)], strict=True))
 
 
-_Packed: TypeAlias = tuple[int, int, int, int, int, int, int]
+_CompressedBatch: TypeAlias = tuple[int, int, int, int, int, int, int]
 """A batch: field, magic, address of its payload, of its end, CRC, codec, least that it may hold."""
 
 
-class _Opener:
+class _Decompressor:
     """Checks and decompresses batches, one after the other."""
 
     def __init__(self, data: Bytes, held: Bytes, found: Batches, these: Payloads) -> None:
         self._bytes = data, held
-        self._data, self._held, self._found = data.data, held.data, found
-        self._these = these
-        self._beyond = len(data)
+        self._data, self._carry_over, self._batches = data.data, held.data, found
+        self._payloads = these
+        self._data_bytes = len(data)
         self._state = found.state.data
-        self._given_by_field = np.zeros(len(found.state), np.int64)
-        self._given = self._given_by_field.data
+        self._output_by_field = np.zeros(len(found.state), np.int64)
+        self._output = self._output_by_field.data
         self._budget = Budget(DEFAULT)
-        self._most_by_field = most_bytes(found.size)
-        self._most = self._most_by_field.data
-        self._most_wrapped_by_field = _most_wrapped(found)
-        self._most_wrapped = self._most_wrapped_by_field.data
-        self._unpack = InlineDecompressor().decompress_into
-        self._crc32c = checker(int((these.end - these.begin).sum()))
+        self._max_by_field = max_bytes(found.field_bytes)
+        self._max = self._max_by_field.data
+        self._max_wrapped_by_field = _max_wrapped_bytes(found)
+        self._max_wrapped = self._max_wrapped_by_field.data
+        self._decompress = InlineDecompressor().decompress_into
+        self._crc32c = crc32c_function(int((these.end - these.start).sum()))
         codecs = np.bincount(found.attributes[these.batch] & CODEC_MASK)
         self._codecs = set(np.flatnonzero(codecs).tolist())
 
-    def open_small(self, unit: Ints, packed: Bools, first: int, last: int) -> tuple[int, int]:
+    def decompress_small(self, unit: Ints, packed: Bools, first: int, last: int) -> tuple[int, int]:
         """
         Write the records of batches that a loop can open, if there are many.
 
         Returns:
             At which batch that stopped, where a unit ends; and how much of the arena it took.
         """
-        these = self._these
+        these = self._payloads
         done = np.array([first, 0], np.int64)
-        work = int(np.minimum(these.end - these.begin, SMALL_PAYLOAD_BYTES)[packed].sum()) // 4
+        work = int(np.minimum(these.end - these.start, SMALL_PAYLOAD_BYTES)[packed].sum()) // 4
         arguments = (
-            *(*self._bytes, these.arena, self._found.table, these.batch, these.begin, these.end),
+            *(*self._bytes, these.arena, self._batches.table, these.batch, these.start, these.end),
             *(unit, packed, first, last, ARENA_BYTES),
-            *(self._most_by_field, self._most_wrapped_by_field),
-            *(self._found.state, self._given_by_field, crc32c_table(), crc32_table()),
-            *(libraries(lz4=LZ4 in self._codecs, zstd=ZSTD in self._codecs), done),
+            *(self._max_by_field, self._max_wrapped_by_field),
+            *(self._batches.state, self._output_by_field, crc32c_table(), crc32_table()),
+            *(library_addresses(lz4=LZ4 in self._codecs, zstd=ZSTD in self._codecs), done),
         )
-        if not _open_small.ready(*arguments, work=work):
+        if not _decompress_small.ready(*arguments, work=work):
             return last, 0
-        _open_small(*arguments, work=work)
+        _decompress_small(*arguments, work=work)
         return int(done[0]), int(done[1])
 
-    def rows(self, batch: Ints) -> Iterator[_Packed]:
-        """Return what `open` needs of some batches."""
-        found = self._found
+    def batch_rows(self, batch: Ints) -> Iterator[_CompressedBatch]:
+        """Return what `decompress` needs of some batches."""
+        found = self._batches
         columns = (
             found.field[batch],
             found.magic[batch],
-            found.begin[batch],
+            found.payload_start[batch],
             found.end[batch],
             found.column(CRC)[batch],
             found.attributes[batch] & CODEC_MASK,
-            found.count[batch] * LEAST_RECORD,
+            found.count[batch] * MIN_RECORD_BYTES,
         )
         return zip(*(column.tolist() for column in columns), strict=True)
 
-    def open(self, batch: _Packed, room: memoryview, at: int) -> int:
+    def decompress(self, batch: _CompressedBatch, room: memoryview, at: int) -> int:
         """Write the records of a batch, and return where they end; none if it is not right."""
         field, magic, begin, end, crc, codec, least = batch
-        if self._state[field] != RIGHT:
+        if self._state[field] != VALID:
             return at
         source = self._data
-        if begin >= self._beyond:
-            source, begin, end = self._held, begin - self._beyond, end - self._beyond
+        if begin >= self._data_bytes:
+            source, begin, end = self._carry_over, begin - self._data_bytes, end - self._data_bytes
         checked = end - begin < SMALL_BYTES or magic < 2
         if not checked and self._crc32c(source[begin - _CRC_BYTES : end]) != crc:
-            self._state[field] = WRONG
+            self._state[field] = INVALID
             return at
-        self._budget.output_bytes = self._most[field] - self._given[field]
-        stop = self._unpack(codec, source[begin:end], self._budget, room, at, magic)
+        self._budget.output_bytes = self._max[field] - self._output[field]
+        stop = self._decompress(codec, source[begin:end], self._budget, room, at, magic)
         if stop - at >= least:
-            self._given[field] += stop - at
-            if magic < 2 and self._given[field] > self._most_wrapped[field]:
-                self._state[field] = LEFT
+            self._output[field] += stop - at
+            if magic < 2 and self._output[field] > self._max_wrapped[field]:
+                self._state[field] = UNDECIDED
                 return at
             return stop
-        self._state[field] = LEFT if stop == NO_ROOM else WRONG
+        self._state[field] = UNDECIDED if stop == NO_ROOM else INVALID
         return at
 
 
-def _most_wrapped(found: Batches) -> Ints:
+def _max_wrapped_bytes(found: Batches) -> Ints:
     """Return of each field how many bytes of wrapped messages can't be too many messages."""
     batches = np.bincount(found.field, minlength=len(found.state))
-    most: Ints = (most_records(found.size) - batches) * LEAST_MESSAGE
+    most: Ints = (max_records(found.field_bytes) - batches) * MIN_MESSAGE_BYTES
     return most
 
 
 @device_function
-def _opened(
+def _decompress_batch(
     source: Any,
     begin: int,
     end: int,
@@ -274,7 +277,9 @@ def _opened(
 ) -> int:
     """Write the records of one batch; return their end, NOT_TAKEN, or BAD_CRC."""
     room = len(arena)
-    stop = unpack_small(codec, source, begin, end, magic, gzip_table, arena, to, room, functions)
+    stop = decompress_inline(
+        codec, source, begin, end, magic, gzip_table, arena, to, room, functions
+    )
     # The CRCs of smaller ones are checked already.
     is_checked = end - begin < SMALL_BYTES or magic < 2
     if stop >= 0 and not is_checked and crc32c_of(source, begin - _CRC_BYTES, end, table) != crc:
@@ -283,7 +288,7 @@ def _opened(
 
 
 @Kernel
-def _open_small(
+def _decompress_small(
     data: Any,
     held: Any,
     arena: Any,
@@ -315,7 +320,7 @@ def _open_small(
             break
         batch = batches[i]
         field = table[FIELD, batch]
-        if packed[i] and state[field] == RIGHT and to < 2 * full:
+        if packed[i] and state[field] == VALID and to < 2 * full:
             codec = table[ATTRIBUTES, batch] & CODEC_MASK
             magic, crc = table[MAGIC, batch], table[CRC, batch]
             begin, end = begins[i], ends[i]
@@ -323,19 +328,19 @@ def _open_small(
             if begin >= beyond:
                 source = held
                 begin, end = begin - beyond, end - beyond
-            stop = _opened(
+            stop = _decompress_batch(
                 source, begin, end, codec, magic, crc, crcs, gzip_crcs, functions, arena, to
             )
             if stop == BAD_CRC:
-                state[field] = WRONG
+                state[field] = INVALID
             elif stop >= 0:
-                if stop - to < table[COUNT, batch] * LEAST_RECORD:
-                    state[field] = WRONG
+                if stop - to < table[COUNT, batch] * MIN_RECORD_BYTES:
+                    state[field] = INVALID
                 begins[i] = further + to
                 ends[i] = further + stop
                 given[field] += stop - to
                 if given[field] > most[field] or (magic < 2 and given[field] > most_wrapped[field]):
-                    state[field] = LEFT
+                    state[field] = UNDECIDED
                 to = stop
         i += 1
     done[0] = i

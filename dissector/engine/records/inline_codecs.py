@@ -15,41 +15,49 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.engine.records.inline_gzip import NOT_TAKEN, little, unpack_gzip
-from dissector.engine.records.inline_zstd import unpack_zstd
+from dissector.engine.records.inline_gzip import USE_LIBRARY, decompress_gzip, uint32_le
+from dissector.engine.records.inline_zstd import decompress_zstd
 from dissector.engine.records.native_libraries import LZ4_FUNCTION, ZSTD_CONTEXT, ZSTD_FUNCTION
 from dissector.kernel import device_function
 from dissector.kernel.native_call import call_decompressor
 
-__all__ = ["GZIP", "LZ4", "NOT_TAKEN", "SMALL_PAYLOAD_BYTES", "SNAPPY", "ZSTD", "unpack_small"]
+__all__ = [
+    "GZIP",
+    "LZ4",
+    "SMALL_PAYLOAD_BYTES",
+    "SNAPPY",
+    "USE_LIBRARY",
+    "ZSTD",
+    "decompress_inline",
+]
 
 ZSTD, LZ4, SNAPPY, GZIP = 4, 3, 2, 1
 
 SMALL_PAYLOAD_BYTES = 2048
 """Compressed bytes up to which a payload is small."""
 
-MOST_OUTPUT_BYTES = 1 << 15
+MAX_OUTPUT_BYTES = 1 << 15
 """A block of lz4 may be twice as large; near its end the library is stricter than we are."""
 
-LARGE_OUTPUT_BYTES = 1 << 21
+MAX_LIBRARY_OUTPUT_BYTES = 1 << 21
 """What a library may give for one payload within the loop."""
 
-_STORED = 1 << 31
+_UNCOMPRESSED = 1 << 31
 """Set in the size of a block of lz4 that is not compressed."""
 
-_WORD = 0xFFFFFFFF
+_UINT32_MAX = 0xFFFFFFFF
 _PRIME_1, _PRIME_2, _PRIME_3 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
 _PRIME_4, _PRIME_5 = 0x27D4EB2F, 0x165667B1
 _FRAME_MAGIC = (0x04, 0x22, 0x4D, 0x18)
 _XERIAL_MAGIC = (0x82, 0x53, 0x4E, 0x41, 0x50, 0x50, 0x59, 0x00)
 _XERIAL_HEADER_BYTES = 16
-_LEAST_BEHIND_LITERALS = 8
+_MIN_BYTES_AFTER_LITERALS = 8
 """An lz4 block ends with literals; if others end nearer to its end than this it is wrong."""
-_LEAST_BEHIND_LENGTH = 5
+_MIN_BYTES_AFTER_LENGTH = 5
 
 
 @device_function
-def unpack_small(
+def decompress_inline(
     codec: int,
     source: Any,
     at: int,
@@ -80,61 +88,61 @@ def unpack_small(
         Where the output ends, or NOT_TAKEN.
     """
     if codec == LZ4 and libraries[LZ4_FUNCTION]:
-        room = min(room, to + LARGE_OUTPUT_BYTES)
-        return _lz4(source, at, end, is_checked, out, to, room, libraries[LZ4_FUNCTION])
+        room = min(room, to + MAX_LIBRARY_OUTPUT_BYTES)
+        return _decompress_lz4(source, at, end, is_checked, out, to, room, libraries[LZ4_FUNCTION])
     if codec == ZSTD:
-        room = min(room, to + LARGE_OUTPUT_BYTES)
+        room = min(room, to + MAX_LIBRARY_OUTPUT_BYTES)
         function, context = libraries[ZSTD_FUNCTION], libraries[ZSTD_CONTEXT]
-        return unpack_zstd(function, context, source, at, end, out, to, room)
+        return decompress_zstd(function, context, source, at, end, out, to, room)
     if end - at > SMALL_PAYLOAD_BYTES or at >= end:
-        return NOT_TAKEN
-    room = min(room, to + MOST_OUTPUT_BYTES)
+        return USE_LIBRARY
+    room = min(room, to + MAX_OUTPUT_BYTES)
     if codec == LZ4:
-        return _lz4(source, at, end, is_checked, out, to, room, 0)
+        return _decompress_lz4(source, at, end, is_checked, out, to, room, 0)
     if codec == SNAPPY:
-        return _snappy(source, at, end, out, to, room)
+        return _decompress_snappy(source, at, end, out, to, room)
     if codec == GZIP:
-        return unpack_gzip(source, at, end, crcs, out, to, room)
-    return NOT_TAKEN
+        return decompress_gzip(source, at, end, crcs, out, to, room)
+    return USE_LIBRARY
 
 
 @device_function
-def _lz4(
+def _decompress_lz4(
     source: Any, at: int, end: int, is_checked: int, out: Any, to: int, room: int, library: int
 ) -> int:
     """Read a frame without checksums of its content."""
     if end - at < 15:
-        return NOT_TAKEN
+        return USE_LIBRARY
     for i in range(4):
         if source[at + i] != _FRAME_MAGIC[i]:
-            return NOT_TAKEN
+            return USE_LIBRARY
     flags = 0 | source[at + 4]
     descriptor = 0 | source[at + 5]
     # Version 1; any dependence of blocks, and perhaps the size of the content.
     if flags & 0xD7 != 0x40 or descriptor & 0x8F or descriptor < 0x40:
-        return NOT_TAKEN
+        return USE_LIBRARY
     begin = at + 4
     at += 6
     size = -1
     if flags & 8:
         if end - at < 17:
-            return NOT_TAKEN
-        size = little(source, at)
-        if little(source, at + 4):
-            return NOT_TAKEN
+            return USE_LIBRARY
+        size = uint32_le(source, at)
+        if uint32_le(source, at + 4):
+            return USE_LIBRARY
         at += 8
     if is_checked and _short_xxh32(source, begin, at) >> 8 & 255 != source[at]:
-        return NOT_TAKEN
+        return USE_LIBRARY
     # Blocks that may repeat what is in those before them: only the first can be read alone.
     most_blocks = (end - at) if flags & 0x20 else 1
     most_bytes = 1 << (8 + (descriptor >> 3))
     first, at = to, at + 1
-    to = _lz4_blocks(source, at, end, most_bytes, most_blocks, out, to, room, library)
-    return to if size < 0 or to - first == size else NOT_TAKEN
+    to = _decompress_lz4_blocks(source, at, end, most_bytes, most_blocks, out, to, room, library)
+    return to if size < 0 or to - first == size else USE_LIBRARY
 
 
 @device_function
-def _lz4_blocks(
+def _decompress_lz4_blocks(
     source: Any,
     at: int,
     end: int,
@@ -148,66 +156,66 @@ def _lz4_blocks(
     """Read the blocks of a frame, of so many bytes at most; return where the output ends."""
     blocks = 0
     while end - at >= 8 and blocks < most_blocks:
-        block = little(source, at)
-        size = block & (_STORED - 1)
+        block = uint32_le(source, at)
+        size = block & (_UNCOMPRESSED - 1)
         at += 4
         if size == 0 or size > most_bytes or size > end - at - 4:
-            return NOT_TAKEN
-        if block & _STORED:
-            to = _copied(source, at, size, out, to, room)
+            return USE_LIBRARY
+        if block & _UNCOMPRESSED:
+            to = _copy_literals(source, at, size, out, to, room)
         elif library:
             given = call_decompressor(
                 library, source, at, size, out, to, min(most_bytes, room - to)
             )
-            to = to + given if given > 0 else NOT_TAKEN
+            to = to + given if given > 0 else USE_LIBRARY
         else:
-            to = _lz4_block(source, at, at + size, out, to, room)
+            to = _decompress_lz4_block(source, at, at + size, out, to, room)
         if to < 0:
-            return NOT_TAKEN
+            return USE_LIBRARY
         at += size
         blocks += 1
-    return to if blocks and end - at == 4 and little(source, at) == 0 else NOT_TAKEN
+    return to if blocks and end - at == 4 and uint32_le(source, at) == 0 else USE_LIBRARY
 
 
 @device_function
 def _short_xxh32(source: Any, at: int, end: int) -> int:
     """Return XXH32 with seed 0 of fewer than 16 bytes."""
-    value = (_PRIME_5 + end - at) & _WORD
+    value = (_PRIME_5 + end - at) & _UINT32_MAX
     while at + 4 <= end:
-        value = (value + little(source, at) * _PRIME_3) & _WORD
-        value = ((value << 17 | value >> 15) & _WORD) * _PRIME_4 & _WORD
+        value = (value + uint32_le(source, at) * _PRIME_3) & _UINT32_MAX
+        value = ((value << 17 | value >> 15) & _UINT32_MAX) * _PRIME_4 & _UINT32_MAX
         at += 4
     while at < end:
-        value = (value + source[at] * _PRIME_5) & _WORD
-        value = ((value << 11 | value >> 21) & _WORD) * _PRIME_1 & _WORD
+        value = (value + source[at] * _PRIME_5) & _UINT32_MAX
+        value = ((value << 11 | value >> 21) & _UINT32_MAX) * _PRIME_1 & _UINT32_MAX
         at += 1
-    value = (value ^ value >> 15) * _PRIME_2 & _WORD
-    value = (value ^ value >> 13) * _PRIME_3 & _WORD
+    value = (value ^ value >> 15) * _PRIME_2 & _UINT32_MAX
+    value = (value ^ value >> 13) * _PRIME_3 & _UINT32_MAX
     return value ^ value >> 16
 
 
 @device_function
-def _copied(source: Any, at: int, size: int, out: Any, to: int, room: int) -> int:
+def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, room: int) -> int:
     """Copy bytes, and return where they end."""
     if size > room - to:
-        return NOT_TAKEN
+        return USE_LIBRARY
     for i in range(size):
         out[to + i] = source[at + i]
     return to + size
 
 
 @device_function
-def _repeated(out: Any, first: int, to: int, offset: int, size: int, room: int) -> int:
+def _copy_match(out: Any, first: int, to: int, offset: int, size: int, room: int) -> int:
     """Write again what stands `offset` bytes before, not before `first`; return where it ends."""
     if offset == 0 or offset > to - first or size > room - to:
-        return NOT_TAKEN
+        return USE_LIBRARY
     for i in range(to, to + size):
         out[i] = out[i - offset]
     return to + size
 
 
 @device_function
-def _lz4_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
+def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
     """Read literals and repetitions in turn."""
     first = to
     while at < end:
@@ -217,18 +225,18 @@ def _lz4_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> 
         more = 255 if size == 15 else 0
         while more == 255:
             if at >= end:
-                return NOT_TAKEN
+                return USE_LIBRARY
             more = 0 | source[at]
             size += more
             at += 1
         if size > end - at:
-            return NOT_TAKEN
-        to = _copied(source, at, size, out, to, room)
+            return USE_LIBRARY
+        to = _copy_literals(source, at, size, out, to, room)
         at += size
         if to < 0 or at == end:
             return to
-        if end - at < _LEAST_BEHIND_LITERALS:
-            return NOT_TAKEN
+        if end - at < _MIN_BYTES_AFTER_LITERALS:
+            return USE_LIBRARY
         offset = source[at] | (0 | source[at + 1]) << 8
         at += 2
         size = token & 15
@@ -237,32 +245,32 @@ def _lz4_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> 
             more = 0 | source[at]
             size += more
             at += 1
-            if end - at < _LEAST_BEHIND_LENGTH:
-                return NOT_TAKEN
-        to = _repeated(out, first, to, offset, size + 4, room)
+            if end - at < _MIN_BYTES_AFTER_LENGTH:
+                return USE_LIBRARY
+        to = _copy_match(out, first, to, offset, size + 4, room)
         if to < 0:
             return to
-    return NOT_TAKEN
+    return USE_LIBRARY
 
 
 @device_function
-def _snappy(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
+def _decompress_snappy(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
     """Read blocks in xerial's framing, or just one block."""
     if not _is_xerial(source, at, end):
-        return _snappy_block(source, at, end, out, to, room)
+        return _decompress_snappy_block(source, at, end, out, to, room)
     at += _XERIAL_HEADER_BYTES
     while at < end:
         if end - at < 4 or source[at]:
-            return NOT_TAKEN
+            return USE_LIBRARY
         size = source[at + 1] * 65536 + source[at + 2] * 256 + source[at + 3]
         at += 4
         if size > end - at:
-            return NOT_TAKEN
-        to = _snappy_block(source, at, at + size, out, to, room)
+            return USE_LIBRARY
+        to = _decompress_snappy_block(source, at, at + size, out, to, room)
         if to < 0:
             return to
         at += size
-    return to if at == end else NOT_TAKEN
+    return to if at == end else USE_LIBRARY
 
 
 @device_function
@@ -276,19 +284,19 @@ def _is_xerial(source: Any, at: int, end: int) -> bool:
 
 
 @device_function
-def _snappy_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
+def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
     """Read a block: its size, then literals and repetitions in any order."""
     size = shift = 0
     byte = 128
     while byte >= 128:
         if at >= end or shift > 14:
-            return NOT_TAKEN
+            return USE_LIBRARY
         byte = 0 | source[at]
         size |= (byte & 127) << shift
         shift += 7
         at += 1
     if size == 0 or size > room - to:
-        return NOT_TAKEN
+        return USE_LIBRARY
     first = to
     room = to + size
     while at < end:
@@ -299,29 +307,29 @@ def _snappy_block(source: Any, at: int, end: int, out: Any, to: int, room: int) 
             if size > 60:
                 wide = size - 60
                 if wide > 2 or wide > end - at:
-                    return NOT_TAKEN
+                    return USE_LIBRARY
                 size = source[at] + 1
                 if wide == 2:
                     size += source[at + 1] * 256
                 at += wide
             if size > end - at:
-                return NOT_TAKEN
-            to = _copied(source, at, size, out, to, room)
+                return USE_LIBRARY
+            to = _copy_literals(source, at, size, out, to, room)
             at += size
         elif tag & 3 == 1:
             if at >= end:
-                return NOT_TAKEN
+                return USE_LIBRARY
             offset = tag >> 5 << 8 | source[at]
             at += 1
-            to = _repeated(out, first, to, offset, 4 + (tag >> 2 & 7), room)
+            to = _copy_match(out, first, to, offset, 4 + (tag >> 2 & 7), room)
         elif tag & 3 == 2:
             if end - at < 2:
-                return NOT_TAKEN
+                return USE_LIBRARY
             offset = source[at] | (0 | source[at + 1]) << 8
             at += 2
-            to = _repeated(out, first, to, offset, 1 + (tag >> 2), room)
+            to = _copy_match(out, first, to, offset, 1 + (tag >> 2), room)
         else:
-            return NOT_TAKEN
+            return USE_LIBRARY
         if to < 0:
             return to
-    return to if to == room else NOT_TAKEN
+    return to if to == room else USE_LIBRARY

@@ -10,24 +10,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.engine.records.inline_gzip import NOT_TAKEN
+from dissector.engine.records.inline_gzip import USE_LIBRARY
 from dissector.kernel import device_function
 from dissector.kernel.native_call import call_decompressor_with_context
 
 _MAGIC = (0x28, 0xB5, 0x2F, 0xFD)
-_LEAST_BYTES = 9
+_MIN_BYTES = 9
 _CONTENT_SIZE_BYTES = (0, 2, 4, 8)
 _SINGLE_SEGMENT = 0x20
-_UNUSUAL = 0x0B
+_UNSUPPORTED_FLAGS = 0x0B
 """Flags of a dictionary, and one that is reserved."""
 _HAS_CHECKSUM = 4
-_WIDEST_WINDOW = (23 - 10) << 3
+_MAX_WINDOW_DESCRIPTOR = (23 - 10) << 3
 """The byte that says 8 MiB, which the format asks all decoders to take."""
-_REPEATED = 2
+_RLE_BLOCK = 2
 
 
 @device_function
-def unpack_zstd(
+def decompress_zstd(
     function: int, context: int, source: Any, at: int, end: int, out: Any, to: int, room: int
 ) -> int:
     """
@@ -47,33 +47,33 @@ def unpack_zstd(
         Where the output ends, or NOT_TAKEN.
     """
     if function == 0 or room <= to or not _is_one_frame(source, at, end):
-        return NOT_TAKEN
+        return USE_LIBRARY
     given = call_decompressor_with_context(
         function, context, source, at, end - at, out, to, room - to
     )
-    return to + given if 0 < given <= room - to else NOT_TAKEN
+    return to + given if 0 < given <= room - to else USE_LIBRARY
 
 
 @device_function
 def _is_one_frame(source: Any, at: int, end: int) -> int:
     """Tell whether the bytes are one frame; the library would take more of them too."""
-    if end - at < _LEAST_BYTES:
+    if end - at < _MIN_BYTES:
         return 0
     for i in range(4):
         if source[at + i] != _MAGIC[i]:
             return 0
     flags = 0 | source[at + 4]
-    if flags & _UNUSUAL:
+    if flags & _UNSUPPORTED_FLAGS:
         return 0
     if flags & _SINGLE_SEGMENT:
         at += 5 + max(1, _CONTENT_SIZE_BYTES[flags >> 6])
     else:
-        if source[at + 5] > _WIDEST_WINDOW:
+        if source[at + 5] > _MAX_WINDOW_DESCRIPTOR:
             return 0
         at += 6 + _CONTENT_SIZE_BYTES[flags >> 6]
     last = 0
     while not last and at + 3 <= end:
         head = source[at] + 256 * source[at + 1] + 65536 * source[at + 2]
         last = head & 1
-        at += 3 + (1 if head & 6 == _REPEATED else head >> 3)
+        at += 3 + (1 if head & 6 == _RLE_BLOCK else head >> 3)
     return 1 if last and at + (flags & _HAS_CHECKSUM) == end else 0

@@ -11,21 +11,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from dissector.engine.records.batch_scanner import message_parts
+from dissector.engine.records.batch_scanner import key_and_value
 from dissector.engine.records.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
     BASE_TIMESTAMP,
-    BEGIN,
     COUNT,
     FIELD,
-    LEFT,
+    INVALID,
     MAGIC,
-    RIGHT,
+    PAYLOAD_START,
     START,
-    WRONG,
+    UNDECIDED,
+    VALID,
 )
-from dissector.engine.records.checksum import checksum
+from dissector.engine.records.checksum import crc_by_table
 from dissector.engine.records.record_kernel import (
     HEADERS,
     KEY,
@@ -52,7 +52,7 @@ _TIMESTAMP_AT = MESSAGE_0.size
 
 
 @device_function
-def _count_inside(source: Any, at: int, end: int, table: Any, batch: int) -> int:
+def _count_wrapped(source: Any, at: int, end: int, table: Any, batch: int) -> int:
     """Count the messages of a wrapper, and say where their offsets begin; return what is known."""
     magic = table[MAGIC, batch]
     count = 0
@@ -60,21 +60,21 @@ def _count_inside(source: Any, at: int, end: int, table: Any, batch: int) -> int
     while at < end:
         size = signed(source, at + 8, 4) if end - at >= LENGTH_END else end - at
         if size < MIN_MESSAGE_SIZE or size + LENGTH_END > end - at:
-            return WRONG
+            return INVALID
         if source[at + MAGIC_AT] != magic:
-            return LEFT
+            return UNDECIDED
         if size < MIN_MESSAGE_SIZE + 8 * magic:
-            return WRONG
-        _, _, _, length = message_parts(source, at, at + LENGTH_END + size)
+            return INVALID
+        _, _, _, length = key_and_value(source, at, at + LENGTH_END + size)
         if length < -1:
-            return WRONG
+            return INVALID
         if length >= 0 and source[at + MAGIC_AT + 1] & CODEC_MASK:
-            return LEFT
+            return UNDECIDED
         count += 1
         last = at
         at += LENGTH_END + size
     if count == 0:
-        return WRONG
+        return INVALID
     table[COUNT, batch] = count
     offset = table[BASE_OFFSET, batch]
     table[BASE_OFFSET, batch] = 0
@@ -82,9 +82,9 @@ def _count_inside(source: Any, at: int, end: int, table: Any, batch: int) -> int
     if magic and offset:
         inner = signed(source, last, 8)
         if inner > offset:
-            return WRONG
+            return INVALID
         table[BASE_OFFSET, batch] = wrapped_sum(offset, -inner)
-    return RIGHT
+    return VALID
 
 
 @Kernel
@@ -97,15 +97,15 @@ def count_messages(
     for i in range(len(batches)):
         batch = batches[i]
         field = table[FIELD, batch]
-        packed = table[BEGIN, batch] != table[START, batch]
-        if table[MAGIC, batch] < 2 and packed and state[field] == RIGHT:
+        packed = table[PAYLOAD_START, batch] != table[START, batch]
+        if table[MAGIC, batch] < 2 and packed and state[field] == VALID:
             begin, end = begins[i], ends[i]
             if begin < beyond:
-                found = _count_inside(data, begin, end, table, batch)
+                found = _count_wrapped(data, begin, end, table, batch)
             elif begin < further:
-                found = _count_inside(held, begin - beyond, end - beyond, table, batch)
+                found = _count_wrapped(held, begin - beyond, end - beyond, table, batch)
             else:
-                found = _count_inside(arena, begin - further, end - further, table, batch)
+                found = _count_wrapped(arena, begin - further, end - further, table, batch)
             state[field] = found
 
 
@@ -124,17 +124,17 @@ def _read_messages(
 ) -> int:
     """Read one message, or those of a wrapper; return what is known of their field."""
     magic = table[MAGIC, batch]
-    packed = table[BEGIN, batch] != table[START, batch]
+    packed = table[PAYLOAD_START, batch] != table[START, batch]
     appended = packed and magic and table[ATTRIBUTES, batch] & TIMESTAMP_TYPE
     base_offset = table[BASE_OFFSET, batch]
     while at < end:
         stop = at + LENGTH_END + signed(source, at + 8, 4)
         if packed:
             crc = signed(source, at + LENGTH_END, 4) & 0xFFFFFFFF
-            if checksum(source, at + MESSAGE_CRC_FROM, stop, crcs) != crc:
-                return WRONG
+            if crc_by_table(source, at + MESSAGE_CRC_FROM, stop, crcs) != crc:
+                return INVALID
         if write:
-            key, key_length, value, length = message_parts(source, at, stop)
+            key, key_length, value, length = key_and_value(source, at, stop)
             time = NONE
             if appended:
                 time = table[BASE_TIMESTAMP, batch]
@@ -149,7 +149,7 @@ def _read_messages(
             out[HEADERS, row] = 0
             row += 1
         at = stop
-    return RIGHT
+    return VALID
 
 
 @Kernel
@@ -173,7 +173,7 @@ def read_messages(
     for i in range(len(batches)):
         batch, at, end, row = batches[i], begins[i], ends[i], first[i]
         field = table[FIELD, batch]
-        if table[MAGIC, batch] < 2 and state[field] == RIGHT:
+        if table[MAGIC, batch] < 2 and state[field] == VALID:
             if at < beyond:
                 found = _read_messages(data, at, end, 0, table, batch, crcs, out, row, write)
             elif at < further:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LZ4_FUNCTION, ZSTD_FUNCTION, ZSTD_CONTEXT = range(3)
-"""Where addresses lie in what `libraries` returns; 0: there is none."""
+"""Where addresses lie in what `library_addresses` returns; 0: there is none."""
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -26,7 +26,7 @@ def no_libraries() -> Ints:
     return np.zeros(3, np.int64)
 
 
-def libraries(*, lz4: bool, zstd: bool) -> Ints:
+def library_addresses(*, lz4: bool, zstd: bool) -> Ints:
     """
     Return addresses for a loop that this thread runs.
 
@@ -36,20 +36,23 @@ def libraries(*, lz4: bool, zstd: bool) -> Ints:
     """
     found = no_libraries()
     if lz4:
-        found[LZ4_FUNCTION] = _lz4()
+        found[LZ4_FUNCTION] = _lz4_function()
     if zstd:
-        if not hasattr(_mine, "zstd"):
-            _mine.zstd = _Zstd()
-        found[ZSTD_FUNCTION], found[ZSTD_CONTEXT] = _mine.zstd.function, _mine.zstd.context
+        if not hasattr(_thread_local, "zstd"):
+            _thread_local.zstd = _ZstdContext()
+        found[ZSTD_FUNCTION], found[ZSTD_CONTEXT] = (
+            _thread_local.zstd.function,
+            _thread_local.zstd.context,
+        )
     return found
 
 
-_mine = threading.local()
+_thread_local = threading.local()
 """A context can be used by one thread at a time."""
 
 
 @cache
-def _lz4() -> int:
+def _lz4_function() -> int:
     from lz4.block import _block
 
     library = _load(_block.__file__)
@@ -63,7 +66,7 @@ def _zstd_library() -> ctypes.CDLL | None:
     return _load(spec.origin if spec else None)
 
 
-class _Zstd:
+class _ZstdContext:
     """The function of zstd and a context for it, which goes when the thread goes."""
 
     def __init__(self) -> None:

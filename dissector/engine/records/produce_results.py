@@ -20,36 +20,36 @@ from dissector.protocol.context import per_schemas
 from dissector.protocol.headers import PRODUCE
 from dissector.protocol.program import FieldRef, programs
 
-_NOTHING, _TOPIC, _TOPIC_ID, _PARTITION, _ERROR, _BASE = range(6)
+_OTHER, _TOPIC, _TOPIC_ID, _PARTITION, _ERROR, _BASE_OFFSET = range(6)
 
 _PATHS = {
     "responses.name": _TOPIC,
     "responses.topic_id": _TOPIC_ID,
     "responses.partition_responses.index": _PARTITION,
     "responses.partition_responses.error_code": _ERROR,
-    "responses.partition_responses.base_offset": _BASE,
+    "responses.partition_responses.base_offset": _BASE_OFFSET,
 }
 
 
 @dataclass(slots=True)
-class Answers:
+class ProduceResults:
     """
     What is said of each of some fields.
 
     Attributes:
-        base: The offset of the first record; NONE where none was written, or nobody knows.
-        error: The code of the error; NONE where there is no answer.
-        left: Rows of the exchanges whose response only the codecs can read.
+        base_offset: The offset of the first record; NONE where none was written, or nobody knows.
+        error_code: The code of the error; NONE where there is no answer.
+        undecoded: Rows of the exchanges whose response only the codecs can read.
     """
 
-    base: Ints
-    error: Ints
-    left: Ints
+    base_offset: Ints
+    error_code: Ints
+    undecoded: Ints
 
 
-def produce_answers(
+def produce_results(
     table: Exchanges, row: Ints, topic: Ints, partition: Ints, topics: Mapping[str | UUID, int]
-) -> Answers:
+) -> ProduceResults:
     """
     Find the answers for fields of requests and responses.
 
@@ -60,7 +60,7 @@ def produce_answers(
         partition: Its partition.
         topics: Numbers of topics, by name or id.
     """
-    out = Answers(np.full(len(row), NONE), np.full(len(row), NONE), np.zeros(0, np.int64))
+    out = ProduceResults(np.full(len(row), NONE), np.full(len(row), NONE), np.zeros(0, np.int64))
     asked = np.flatnonzero((table.api_key == PRODUCE) & (table.response.start != NONE))
     asked = asked[np.isin(asked, row)]
     if not len(asked):
@@ -76,15 +76,19 @@ def produce_answers(
         table.data, table.carry_over, start, start + there, steps, programs(), _categories()
     )
     fits = read.state == tape.FITS
-    out.left = asked[~fits]
+    out.undecoded = asked[~fits]
     category = _categories()[read.field].astype(np.int64)
-    base = np.flatnonzero((category == _BASE) & fits[read.message])
+    base = np.flatnonzero((category == _BASE_OFFSET) & fits[read.message])
     if not len(base):
         return out
-    named = latest((category == _TOPIC) | (category == _TOPIC_ID))[base]
-    code = read.value[latest(category == _ERROR)[base]]
-    numbers = _numbers(table, read, named, category[named] == _TOPIC_ID, topics)
-    places = asked[read.message[base]], numbers, read.value[latest(category == _PARTITION)[base]]
+    named = last_marked((category == _TOPIC) | (category == _TOPIC_ID))[base]
+    code = read.value[last_marked(category == _ERROR)[base]]
+    numbers = _topic_numbers(table, read, named, category[named] == _TOPIC_ID, topics)
+    places = (
+        asked[read.message[base]],
+        numbers,
+        read.value[last_marked(category == _PARTITION)[base]],
+    )
     wanted = row, topic, partition
     both = np.concatenate([np.stack(places, axis=1), np.stack(wanted, axis=1)])
     _, which = np.unique(both, axis=0, return_inverse=True)
@@ -94,25 +98,25 @@ def produce_answers(
     found[which[: len(base)][::-1]] = np.arange(len(base))[::-1]
     at = found[which[len(base) :]]
     is_answered = (at >= 0) & (table.api_key[row] == PRODUCE)
-    out.error[is_answered] = code[at[is_answered]]
+    out.error_code[is_answered] = code[at[is_answered]]
     offset = read.value[base]
     written = is_answered.copy()
     written[is_answered] = (
-        (out.error[is_answered] == 0)
+        (out.error_code[is_answered] == 0)
         & (offset[at[is_answered]] >= 0)
-        & (offset[at[is_answered]] < MOST_OFFSET)
+        & (offset[at[is_answered]] < MAX_OFFSET)
     )
-    out.base[written] = offset[at[written]]
+    out.base_offset[written] = offset[at[written]]
     return out
 
 
-def latest(these: NDArray[np.bool_]) -> Ints:
+def last_marked(marks: NDArray[np.bool_]) -> Ints:
     """Return for each row the last one up to it that is one of these."""
-    found: Ints = np.maximum.accumulate(np.where(these, np.arange(len(these)), 0))
+    found: Ints = np.maximum.accumulate(np.where(marks, np.arange(len(marks)), 0))
     return found
 
 
-def _numbers(
+def _topic_numbers(
     table: Exchanges,
     read: tape.Tape,
     at: Ints,
@@ -146,13 +150,13 @@ def _categories_of(count: int) -> NDArray[np.uint8]:
     return np.array([_category(place) for place in programs().field_refs[:count]], np.uint8)
 
 
-def _category(place: FieldRef | None) -> int:
-    if place is None or place.key != PRODUCE or place.kind != "response":
-        return _NOTHING
-    return _PATHS.get(place.path, _NOTHING)
+def _category(ref: FieldRef | None) -> int:
+    if ref is None or ref.key != PRODUCE or ref.kind != "response":
+        return _OTHER
+    return _PATHS.get(ref.path, _OTHER)
 
 
-def counts_before(field: Ints, count: Ints) -> Ints:
+def records_before(field: Ints, count: Ints) -> Ints:
     """Return of each batch how many records are in those before it in its field."""
     before: Any = np.cumsum(count) - count
     first = np.searchsorted(field, field, "left")
@@ -160,5 +164,5 @@ def counts_before(field: Ints, count: Ints) -> Ints:
     return out
 
 
-MOST_OFFSET = 1 << 62
+MAX_OFFSET = 1 << 62
 """Offsets that a broker names are below that."""

@@ -13,13 +13,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.records.batch_scanner import verify
-from dissector.engine.records.batch_table import LEFT, RIGHT, Batches
+from dissector.engine.records.batch_scanner import verify_crcs
+from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
 from dissector.engine.records.checksum import SMALL_BYTES, crc32_table
 from dissector.engine.records.decompressor import Payloads
 from dissector.engine.records.legacy_decoder import count_messages, read_messages
 from dissector.engine.records.record_kernel import (
-    COLUMNS,
+    COLUMN_COUNT,
     HEADERS,
     KEY,
     KEY_LENGTH,
@@ -39,8 +39,8 @@ __all__ = [
     "VALUE",
     "VALUE_LENGTH",
     "Records",
-    "check",
-    "read",
+    "check_records",
+    "read_records",
 ]
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -72,63 +72,65 @@ class Records:
         return len(self.batch)
 
 
-def check(data: Bytes, held: Bytes, found: Batches, these: Payloads) -> None:
+def check_records(data: Bytes, carry_over: Bytes, batches: Batches, payloads: Payloads) -> None:
     """Look whether anything is wrong with records, and give their fields that state."""
-    _Run(data, held, found, these).read(Records(_ZERO, _NO_TABLE, _NO_TABLE), write=False)
+    _KernelRun(data, carry_over, batches, payloads).read(
+        Records(_ZERO, _NO_TABLE, _NO_TABLE), write=False
+    )
 
 
-def read(data: Bytes, held: Bytes, found: Batches, these: Payloads) -> Records:
+def read_records(data: Bytes, carry_over: Bytes, batches: Batches, payloads: Payloads) -> Records:
     """
     Read records.
 
     Args:
         data: The bytes of a window.
-        held: More bytes.
-        found: The batches; fields that are not right lose that state.
-        these: Where the records are.
+        carry_over: More bytes.
+        batches: The batches; fields that are not right lose that state.
+        payloads: Where the records are.
 
     Returns:
         The records of all those batches; of fields that are not right there may be some too, whose
         columns say nothing.
     """
-    run = _Run(data, held, found, these)
+    run = _KernelRun(data, carry_over, batches, payloads)
     total = int(run.counts.sum())
     out = Records(
-        np.repeat(these.batch, run.counts),
-        np.empty((COLUMNS, total), np.int64),
+        np.repeat(payloads.batch, run.counts),
+        np.empty((COLUMN_COUNT, total), np.int64),
         np.empty((4, total // 2 + 64), np.int64),
     )
     return run.read(out, write=True)
 
 
-_NO_TABLE = np.empty((COLUMNS, 0), np.int64)
+_NO_TABLE = np.empty((COLUMN_COUNT, 0), np.int64)
 _ZERO = np.zeros(1, np.int64)
 
 
-class _Run:
+class _KernelRun:
     """One run of the loop over some batches."""
 
     def __init__(self, data: Bytes, held: Bytes, found: Batches, these: Payloads) -> None:
-        self._data, self._held, self._found, self._these = data, held, found, these
-        self._places = data, held, these.arena, found.table, these.batch, these.begin, these.end
+        self._data, self._carry_over, self._batches, self._payloads = data, held, found, these
+        self._inputs = data, held, these.arena, found.table, these.batch, these.start, these.end
         self._is_message = found.magic[these.batch] < 2
-        size = these.end - these.begin
+        size = these.end - these.start
         self._work = int(size.sum()) // 8
         self._message_work = int(size[self._is_message].sum()) // 8
         if self._is_message.any():
             self._count_messages()
         counts = found.count[these.batch]
-        right = found.state[found.field[these.batch]] == RIGHT
+        right = found.state[found.field[these.batch]] == VALID
         self.counts = np.where(right, counts, 0)
 
     def _count_messages(self) -> None:
         """Count what is in wrappers; where message sets are few, they are left."""
-        state = self._found.state
-        if count_messages.ready(*self._places, state, work=self._message_work):
-            count_messages(*self._places, state, work=self._message_work)
+        state = self._batches.state
+        if count_messages.ready(*self._inputs, state, work=self._message_work):
+            count_messages(*self._inputs, state, work=self._message_work)
         else:
-            fields = self._found.field[self._these.batch[self._is_message]]
-            state[fields[state[fields] == RIGHT]] = LEFT
+            fields = self._batches.field[self._payloads.batch[self._is_message]]
+            state[fields[state[fields] == VALID]] = UNDECIDED
 
     def read(self, out: Records, *, write: bool) -> Records:
         """Fill columns; room for headers is added as it is needed."""
@@ -136,17 +138,17 @@ class _Run:
         if not write:
             first[:] = 0
         if self._is_message.any():
-            state, table = self._found.state, crc32_table()
+            state, table = self._batches.state, crc32_table()
             rest = table, state, out.table, int(write)
-            read_messages(*self._places, first, *rest, work=self._message_work)
+            read_messages(*self._inputs, first, *rest, work=self._message_work)
         done = np.zeros(2, np.int64)
-        for until in self._verified():
+        for until in self._verify_blocks():
             while int(done[0]) < until:
                 room = out.headers.shape[1] if write else -1
                 read_batches(
-                    *self._places,
+                    *self._inputs,
                     first,
-                    self._found.state,
+                    self._batches.state,
                     out.table,
                     out.headers,
                     room,
@@ -155,29 +157,29 @@ class _Run:
                     work=self._work,
                 )
                 if int(done[0]) < until:
-                    out.headers = _wider(out.headers)
+                    out.headers = _grow(out.headers)
         out.headers = out.headers[:, : int(done[1])]
         return out
 
-    def _verified(self) -> Iterator[int]:
+    def _verify_blocks(self) -> Iterator[int]:
         """Check the CRCs of what is large and was not compressed; yield how far that is done."""
-        these = self._these
-        size = these.end - these.begin
-        large = (size >= SMALL_BYTES) & (these.begin < len(self._data) + len(self._held))
+        these = self._payloads
+        size = these.end - these.start
+        large = (size >= SMALL_BYTES) & (these.start < len(self._data) + len(self._carry_over))
         large &= ~self._is_message
         begin = 0
         if large.any():
             block = np.cumsum(np.where(large, size, 0)) // BLOCK_BYTES
             for end in (*(np.flatnonzero(np.diff(block)) + 1).tolist(), len(size)):
                 chosen = these.batch[begin:end][large[begin:end]]
-                verify(self._data, self._held, self._found, chosen)
+                verify_crcs(self._data, self._carry_over, self._batches, chosen)
                 yield end
                 begin = end
         else:
             yield len(size)
 
 
-def _wider(table: NDArray[np.int64]) -> NDArray[np.int64]:
+def _grow(table: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return columns with twice the room."""
     out = np.empty((len(table), table.shape[1] * 2), np.int64)
     out[:, : table.shape[1]] = table

@@ -17,11 +17,11 @@ from dissector.engine.records.batch_table import (
     BASE_TIMESTAMP,
     COUNT,
     FIELD,
-    LEAST_RECORD,
+    INVALID,
     MAGIC,
     MAX_TIMESTAMP,
-    RIGHT,
-    WRONG,
+    MIN_RECORD_BYTES,
+    VALID,
 )
 from dissector.engine.tables.exchange_table import NONE
 from dissector.engine.tape.number_kernels import wrapped_sum
@@ -32,13 +32,13 @@ NULL = -1
 NO_ROOM = -2
 
 OFFSET, TIMESTAMP, KEY, KEY_LENGTH, VALUE, VALUE_LENGTH, HEADERS = range(7)
-COLUMNS = 7
+COLUMN_COUNT = 7
 CONTROL_KEY_BYTES = 4
-_POSITIVE = 0x7FFFFFFFFFFFFFFF
+_INT64_MAX = 0x7FFFFFFFFFFFFFFF
 
 
 @device_function
-def _longer(source: Any, at: int, end: int, value: int, last: int) -> tuple[int, int]:
+def _read_long_varint(source: Any, at: int, end: int, value: int, last: int) -> tuple[int, int]:
     """
     Read on in a varint whose first byte says that more follow; still zigzag.
 
@@ -68,19 +68,19 @@ def _longer(source: Any, at: int, end: int, value: int, last: int) -> tuple[int,
 
 
 @device_function
-def _delta(source: Any, at: int, end: int, last: int) -> tuple[int, int]:
-    """Read a varint that is no length; see `_longer`. Does nothing where `at` is negative."""
+def _read_varint(source: Any, at: int, end: int, last: int) -> tuple[int, int]:
+    """Read a varint, not a length; see `_read_long_varint`. No effect where `at` is negative."""
     if at < 0 or at >= end:
         return 0, -1
     value = 0 | source[at]
     at += 1
     if value > 127:
-        value, at = _longer(source, at, end, value, last)
-    return ((value >> 1) & _POSITIVE) ^ -(value & 1), at
+        value, at = _read_long_varint(source, at, end, value, last)
+    return ((value >> 1) & _INT64_MAX) ^ -(value & 1), at
 
 
 @device_function
-def _slice(source: Any, at: int, end: int) -> tuple[int, int]:
+def _read_length(source: Any, at: int, end: int) -> tuple[int, int]:
     """
     Read the length of a key or value.
 
@@ -92,7 +92,7 @@ def _slice(source: Any, at: int, end: int) -> tuple[int, int]:
     size = 0 | source[at]
     at += 1
     if size > 127:
-        size, at = _longer(source, at, end, size, 15)
+        size, at = _read_long_varint(source, at, end, size, 15)
         if at < 0:
             return -1, NULL
     if size == 1:
@@ -112,10 +112,10 @@ def _read_headers(
     if room >= 0 and row + count > room:
         return NO_ROOM
     for i in range(count):
-        key, key_length = _slice(source, at, end)
+        key, key_length = _read_length(source, at, end)
         if key < 0 or key_length < 0:
             return -1
-        value, value_length = _slice(source, key + key_length, end)
+        value, value_length = _read_length(source, key + key_length, end)
         if value < 0:
             return -1
         at = value + max(value_length, 0)
@@ -170,19 +170,19 @@ def _read_batch(
     # processor need not wait for the one.
     end = begin - base
     for i in range(row, row + table[COUNT, batch]):
-        at, size = _slice(source, end, total)
-        if at < 0 or size < LEAST_RECORD - 1:
+        at, size = _read_length(source, end, total)
+        if at < 0 or size < MIN_RECORD_BYTES - 1:
             return -1
         end = at + size
-        time_delta, at = _delta(source, at + 1, end, 1)  # a record's attributes are unused
-        offset_delta, at = _delta(source, at, end, 15)
-        key, key_length = _slice(source, at, end)
+        time_delta, at = _read_varint(source, at + 1, end, 1)  # a record's attributes are unused
+        offset_delta, at = _read_varint(source, at, end, 15)
+        key, key_length = _read_length(source, at, end)
         if key < 0 or key_length < least_key:
             return -1
-        value, value_length = _slice(source, key + max(key_length, 0), end)
+        value, value_length = _read_length(source, key + max(key_length, 0), end)
         if value < 0:
             return -1
-        at, count = _slice(source, value + max(value_length, 0), end)
+        at, count = _read_length(source, value + max(value_length, 0), end)
         if at < 0 or count < 0:
             return -1
         if count > 0:
@@ -232,7 +232,7 @@ def read_batches(
     while i < until:
         batch, begin, end, row = batches[i], begins[i], ends[i], first[i]
         field = table[FIELD, batch]
-        if state[field] == RIGHT and table[MAGIC, batch] == 2:
+        if state[field] == VALID and table[MAGIC, batch] == 2:
             if begin < beyond:
                 result = _read_batch(data, begin, end, 0, table, batch, row, out, headers, room, at)
             elif begin < further:
@@ -246,10 +246,10 @@ def read_batches(
             if result == NO_ROOM:
                 break
             if result < 0:
-                state[field] = WRONG
+                state[field] = INVALID
             else:
                 at = result
-        if state[field] != RIGHT:
+        if state[field] != VALID:
             for empty in range(row, first[i + 1]):
                 out[HEADERS, empty] = 0
         i += 1

@@ -14,7 +14,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from dissector.engine.records.produce_results import latest, produce_answers
+from dissector.engine.records.produce_results import last_marked, produce_results
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.engine.tape import tape
 from dissector.protocol.api import Kind
@@ -24,10 +24,10 @@ from dissector.protocol.program import FieldRef, programs
 
 Bools: TypeAlias = NDArray[np.bool_]
 
-CARRIERS: tuple[tuple[int, Kind], ...] = ((0, "request"), (1, "response"), (78, "response"))
+RECORD_CARRIERS: tuple[tuple[int, Kind], ...] = ((0, "request"), (1, "response"), (78, "response"))
 """The messages that carry records."""
 
-_NOTHING, _CORRELATION_ID, _TOPIC, _TOPIC_ID, _PARTITION, _RECORDS = range(6)
+_OTHER, _CORRELATION_ID, _TOPIC, _TOPIC_ID, _PARTITION, _RECORDS = range(6)
 
 _PATHS = {
     "correlation_id": _CORRELATION_ID,
@@ -57,9 +57,9 @@ class RecordFields:
         topic: Index into `topics`.
         partition: Number of the partition.
         topics: Names, or ids, of topics.
-        base: Of what was produced, the offset of the first record; see `record_answers`.
-        error: Likewise, the code of the error.
-        left: Rows of the exchanges that only the codecs can read.
+        base_offset: Of what was produced, the offset of the first record; see `record_answers`.
+        error_code: Likewise, the code of the error.
+        undecoded: Rows of the exchanges that only the codecs can read.
     """
 
     row: Ints
@@ -71,31 +71,31 @@ class RecordFields:
     topic: Ints
     partition: Ints
     topics: list[str | UUID]
-    base: Ints
-    error: Ints
-    left: Ints
+    base_offset: Ints
+    error_code: Ints
+    undecoded: Ints
 
 
-def record_fields(table: Exchanges) -> RecordFields:
+def locate_records(table: Exchanges) -> RecordFields:
     """Find the `records` fields in the messages of a window."""
-    row, kind, start, there, size, time_ns = _messages(table)
+    row, kind, start, there, size, time_ns = _carrier_messages(table)
     whole = there == size
     steps = np.full(len(row), -1, np.int64)
-    steps[whole] = _steps(table, row[whole], kind[whole])
+    steps[whole] = _first_steps(table, row[whole], kind[whole])
     read = tape.read(
         table.data, table.carry_over, start, start + there, steps, programs(), _categories()
     )
     fits = read.state == tape.FITS
     category = _categories()[read.field].astype(np.int64)
     records = np.flatnonzero((category == _RECORDS) & (read.value > 0) & fits[read.message])
-    named = latest((category == _TOPIC) | (category == _TOPIC_ID))[records]
-    numbered = latest(category == _PARTITION)[records]
-    answers = latest(category == _CORRELATION_ID)[records]
+    named = last_marked((category == _TOPIC) | (category == _TOPIC_ID))[records]
+    numbered = last_marked(category == _PARTITION)[records]
+    answers = last_marked(category == _CORRELATION_ID)[records]
     message = read.message[records]
     topic, topics = _topics(table, read, named, category[named] == _TOPIC_ID)
-    cut = np.array([bool(may_be_cut(*carrier)) for carrier in CARRIERS])
+    cut = np.array([bool(may_be_cut(*carrier)) for carrier in RECORD_CARRIERS])
     partition = read.value[numbered]
-    answered = produce_answers(
+    answered = produce_results(
         table, row[message], topic, partition, {name: at for at, name in enumerate(topics)}
     )
     return RecordFields(
@@ -108,16 +108,16 @@ def record_fields(table: Exchanges) -> RecordFields:
         topic=topic,
         partition=partition,
         topics=topics,
-        base=answered.base,
-        error=answered.error,
-        left=np.concatenate([row[~fits], answered.left]),
+        base_offset=answered.base_offset,
+        error_code=answered.error_code,
+        undecoded=np.concatenate([row[~fits], answered.undecoded]),
     )
 
 
-def _messages(table: Exchanges) -> list[Ints]:
+def _carrier_messages(table: Exchanges) -> list[Ints]:
     """Return row, index in CARRIERS, start, there, size, time of all that may carry records."""
     parts: list[list[Ints]] = []
-    for number, (key, kind) in enumerate(CARRIERS):
+    for number, (key, kind) in enumerate(RECORD_CARRIERS):
         frames: Frames = table.request if kind == "request" else table.response
         rows = np.flatnonzero((table.api_key == key) & (frames.start != NONE))
         columns = (frames.start, frames.captured_bytes, frames.size, frames.time_ns)
@@ -127,11 +127,11 @@ def _messages(table: Exchanges) -> list[Ints]:
     return [column[order] for column in joined]
 
 
-def _steps(table: Exchanges, row: Ints, kind: Ints) -> Ints:
+def _first_steps(table: Exchanges, row: Ints, kind: Ints) -> Ints:
     """Return the first step of each message's program; -1 where there is none."""
     what, which = np.unique(np.stack((kind, table.api_version[row])), axis=1, return_inverse=True)
     steps = [
-        programs().start(CARRIERS[number][0], version, CARRIERS[number][1])
+        programs().start(RECORD_CARRIERS[number][0], version, RECORD_CARRIERS[number][1])
         for number, version in what.T.tolist()
     ]
     return np.array(steps, np.int64)[which.ravel()]
@@ -148,10 +148,10 @@ def _categories_of(count: int) -> NDArray[np.uint8]:
     return np.array([_category(place) for place in programs().field_refs[:count]], np.uint8)
 
 
-def _category(place: FieldRef | None) -> int:
-    if place is None or (place.key >= 0 and (place.key, place.kind) not in CARRIERS):
-        return _NOTHING
-    return _PATHS.get(place.path, _NOTHING)
+def _category(ref: FieldRef | None) -> int:
+    if ref is None or (ref.key >= 0 and (ref.key, ref.kind) not in RECORD_CARRIERS):
+        return _OTHER
+    return _PATHS.get(ref.path, _OTHER)
 
 
 def _topics(

@@ -19,11 +19,11 @@ from dissector.engine.facts.topic_table import TopicNames, name_defining_rows
 from dissector.engine.records import batch_table as of_batch
 from dissector.engine.records import record_decoder as of_record
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import LEFT, RIGHT, Batches
-from dissector.engine.records.decompressor import payloads
-from dissector.engine.records.produce_results import counts_before
+from dissector.engine.records.batch_table import UNDECIDED, VALID, Batches
+from dissector.engine.records.decompressor import iter_payloads
+from dissector.engine.records.produce_results import records_before
 from dissector.engine.records.record_decoder import Records
-from dissector.engine.records.record_locator import CARRIERS, RecordFields, record_fields
+from dissector.engine.records.record_locator import RECORD_CARRIERS, RecordFields, locate_records
 from dissector.engine.tables.column_types import (
     Coded,
     Columns,
@@ -45,15 +45,15 @@ from dissector.protocol.records.rows import SEQUENCE_MASK
 
 Bools: TypeAlias = NDArray[np.bool_]
 
-MOST_RECORDS = 50_000
+PART_RECORDS = 50_000
 """About how many records come in columns at a time."""
 
-ODD_BELOW = NONE + (1 << 48)
+MIN_COLUMN_VALUE = NONE + (1 << 48)
 """Offsets and times that no column holds: NONE and what is near it has a meaning there."""
 
 _NO_ROWS = np.zeros(0, np.int64)
 
-_APIS = [api_name(key) for key, _ in CARRIERS]
+_APIS = [api_name(key) for key, _ in RECORD_CARRIERS]
 _CODECS = [codec_name(number) for number in range(CODEC_MASK + 1)]
 
 
@@ -64,17 +64,17 @@ class RecordPart:
 
     Attributes:
         columns: Empty where there are none.
-        at: Before which record each of the exchanges stands.
-        asked: The exchanges, in order.
+        insert_at: Before which record each of the exchanges stands.
+        object_rows: The exchanges, in order.
     """
 
     columns: Columns
-    at: Ints
-    asked: Ints
+    insert_at: Ints
+    object_rows: Ints
 
 
 def record_parts(
-    table: Exchanges, names: TopicNames, is_apart: Callable[[str], bool]
+    table: Exchanges, names: TopicNames, needs_objects: Callable[[str], bool]
 ) -> Iterator[RecordPart]:
     """
     Yield the records of a window.
@@ -85,82 +85,86 @@ def record_parts(
     Args:
         table: The exchanges.
         names: What is known of topics.
-        is_apart: Tells of a topic's name whether its records are to be read one by one.
+        needs_objects: Tells of a topic's name whether its records are to be read one by one.
     """
-    fields = record_fields(table)
+    fields = locate_records(table)
     where = fields.start, fields.length, fields.may_be_cut
     found = find_batches(table.data, table.carry_over, *where, message_sets=True)
     telling = _NO_ROWS
     if not names.is_rereadable:
         telling = name_defining_rows(table.api_key, table.api_version)
-    asked = _asked(fields, found, names, is_apart, telling)
-    found.state[np.isin(fields.row, asked)] = LEFT
-    window = _Window(table, fields, found, names)
+    asked = _object_rows(fields, found, names, needs_objects, telling)
+    found.state[np.isin(fields.row, asked)] = UNDECIDED
+    window = _WindowRecords(table, fields, found, names)
     unit = fields.row[found.field]
     at = 0
-    for these in payloads(table.data, table.carry_over, found, unit, MOST_RECORDS):
+    for these in iter_payloads(table.data, table.carry_over, found, unit, PART_RECORDS):
         if not len(these.batch):
             continue
-        records = of_record.read(table.data, table.carry_over, found, these)
+        records = of_record.read_records(table.data, table.carry_over, found, these)
         row = unit[records.batch]
-        odd = records.table[of_record.OFFSET] < ODD_BELOW
+        odd = records.table[of_record.OFFSET] < MIN_COLUMN_VALUE
         has_time = found.magic[records.batch] > 0
-        odd |= has_time & (records.table[of_record.TIMESTAMP] < ODD_BELOW)
-        wrong = unit[these.batch[found.state[found.field[these.batch]] != RIGHT]]
+        odd |= has_time & (records.table[of_record.TIMESTAMP] < MIN_COLUMN_VALUE)
+        wrong = unit[these.batch[found.state[found.field[these.batch]] != VALID]]
         until = int(np.searchsorted(asked, unit[these.batch[-1]], "right"))
         here = np.unique(np.concatenate((asked[at:until], wrong, row[odd])))
         at = until
-        rows = _Rows(window, records, SliceBuffers(table.data, table.carry_over, these.arena))
-        yield from _parts(rows, row, here, telling)
+        rows = _RecordColumns(
+            window, records, SliceBuffers(table.data, table.carry_over, these.arena)
+        )
+        yield from _split_parts(rows, row, here, telling)
     if at < len(asked):
         yield RecordPart({}, np.zeros(len(asked) - at, np.int64), asked[at:])
 
 
-def _parts(rows: _Rows, row: Ints, asked: Ints, telling: Ints) -> Iterator[RecordPart]:
+def _split_parts(
+    rows: _RecordColumns, row: Ints, object_rows: Ints, naming_rows: Ints
+) -> Iterator[RecordPart]:
     """Yield records but those of exchanges that are asked; a part ends at one that tells names."""
-    kept = np.flatnonzero(~np.isin(row, asked))
-    at = np.searchsorted(row[kept], asked)
-    ends = np.flatnonzero(np.isin(asked, telling)) + 1
+    kept = np.flatnonzero(~np.isin(row, object_rows))
+    at = np.searchsorted(row[kept], object_rows)
+    ends = np.flatnonzero(np.isin(object_rows, naming_rows)) + 1
     begin = first = 0
     for end in (*ends.tolist(), None):
         stop = len(kept) if end is None else int(at[end - 1])
         these = kept[begin:stop]
-        if len(these) or len(asked[first:end]):
+        if len(these) or len(object_rows[first:end]):
             columns = rows.columns(these) if len(these) else {}
-            yield RecordPart(columns, at[first:end] - begin, asked[first:end])
+            yield RecordPart(columns, at[first:end] - begin, object_rows[first:end])
         begin, first = stop, end or 0
 
 
-def _asked(
+def _object_rows(
     fields: RecordFields,
-    found: Batches,
+    batches: Batches,
     names: TopicNames,
-    is_apart: Callable[[str], bool],
-    telling: Ints,
+    needs_objects: Callable[[str], bool],
+    naming_rows: Ints,
 ) -> Ints:
     """Return, in order, the rows of which is clear already that they are to be asked."""
     apart = np.zeros(len(fields.topics), np.bool_)
     for number, topic in enumerate(fields.topics):
         name = topic if isinstance(topic, str) else names.find_name(topic)
         # What is nameless may get its name within the window.
-        apart[number] = is_apart(name) if name is not None else len(telling) > 0
-    not_right = found.state != RIGHT
-    rows = fields.left, telling, fields.row[apart[fields.topic] | not_right]
+        apart[number] = needs_objects(name) if name is not None else len(naming_rows) > 0
+    not_right = batches.state != VALID
+    rows = fields.undecoded, naming_rows, fields.row[apart[fields.topic] | not_right]
     return np.unique(np.concatenate(rows))
 
 
 @dataclass(slots=True)
-class _Window:
+class _WindowRecords:
     """What the records of a window share."""
 
     table: Exchanges
     fields: RecordFields
-    found: Batches
+    batches: Batches
     names: TopicNames
     api: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        keys = [key for key, _ in CARRIERS]
+        keys = [key for key, _ in RECORD_CARRIERS]
         self.api = np.searchsorted(keys, self.table.api_key[self.fields.row])
 
     def topics(self) -> tuple[list[str | None], list[str | None]]:
@@ -178,10 +182,10 @@ class _Window:
 
 
 @dataclass(slots=True)
-class _Rows:
+class _RecordColumns:
     """Records of a window, of which columns are made."""
 
-    window: _Window
+    window: _WindowRecords
     records: Records
     buffers: SliceBuffers
     first_header: Ints = field(init=False)
@@ -192,7 +196,7 @@ class _Rows:
 
     def columns(self, part: Ints) -> Columns:
         """Return the columns of some records, in the order of `COLUMNS`."""
-        window, fields, found = self.window, self.window.fields, self.window.found
+        window, fields, found = self.window, self.window.fields, self.window.batches
         table = self.records.table.take(part, axis=1)
         batch = self.records.batch[part]
         number = found.field[batch]
@@ -203,8 +207,8 @@ class _Rows:
             "correlation_id": Integers(fields.correlation_id[number]),
             "api": Coded(window.api[number], _APIS),
             "time_ns": Integers(fields.time_ns[number]),
-            "topic": _coded(fields.topic[number], topics),
-            "topic_id": _coded(fields.topic[number], ids),
+            "topic": _nullable_coded(fields.topic[number], topics),
+            "topic_id": _nullable_coded(fields.topic[number], ids),
             "partition": Integers(fields.partition[number]),
             "offset": Integers(self._offset(part, number, table[of_record.OFFSET])),
             "timestamp_ms": Integers(table[of_record.TIMESTAMP]),
@@ -225,18 +229,18 @@ class _Rows:
                 (attributes & layout.TRANSACTIONAL != 0).astype(np.int64), (False, True)
             ),
             "control": self._control(attributes, table[of_record.KEY]),
-            "error": _errors(fields.error[number]),
+            "error": _errors(fields.error_code[number]),
         }
 
     def _offset(self, part: Ints, number: Ints, offset: Ints) -> Ints:
         """Return the offsets of records: of those that were produced as the response has them."""
-        fields, found, batch = self.window.fields, self.window.found, self.records.batch
+        fields, found, batch = self.window.fields, self.window.batches, self.records.batch
         asks = self.window.table.api_key[fields.row[number]] == PRODUCE
         if not asks.any():
             return offset
         first = np.searchsorted(batch, batch[part], "left")
-        at = counts_before(found.field, found.count)[batch[part]] + part - first
-        base = fields.base[number]
+        at = records_before(found.field, found.count)[batch[part]] + part - first
+        base = fields.base_offset[number]
         return np.where(asks, np.where(base == NONE, NONE, base + at), offset)
 
     def _slices(self, table: NDArray[np.int64]) -> Slices:
@@ -253,7 +257,7 @@ class _Rows:
         return Coded(codes, values)
 
 
-def _coded(codes: Ints, values: list[str | None]) -> Coded:
+def _nullable_coded(codes: Ints, values: list[str | None]) -> Coded:
     """Return a column whose values may be null."""
     null = np.array([value is None for value in values], np.bool_)
     return Coded(np.where(null[codes], NONE, codes) if null.any() else codes, values)
@@ -267,8 +271,8 @@ def _errors(codes: Ints) -> Coded:
     return Coded(numbers[places], [error_name(code) for code in values[there].tolist()])
 
 
-def _sequence(found: Batches, batch: Ints, offset: Ints) -> Ints:
+def _sequence(batches: Batches, batch: Ints, offset: Ints) -> Ints:
     """Return the sequence of each record; see `iter_records`."""
-    base = found.column(of_batch.BASE_SEQUENCE)
-    from_offset = (base - found.column(of_batch.BASE_OFFSET))[batch]
+    base = batches.column(of_batch.BASE_SEQUENCE)
+    from_offset = (base - batches.column(of_batch.BASE_OFFSET))[batch]
     return np.where((base >= 0)[batch], from_offset + offset & SEQUENCE_MASK, -1)

@@ -1,10 +1,10 @@
-"""Batches and messages as JSON: the part of `body_loop` that writes a `records` field."""
+"""Record batches and messages as JSON: the part of `body_kernel` for records fields."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dissector.engine.records.batch_table import HEADER_BYTES, RIGHT
+from dissector.engine.records.batch_table import HEADER_BYTES, VALID
 from dissector.engine.tape.primitive_kernels import int16_at, int32_at, number_at
 from dissector.kernel import device_function
 from dissector.protocol.records.layout import (
@@ -16,35 +16,41 @@ from dissector.protocol.records.layout import (
     TIMESTAMP_TYPE,
 )
 from dissector.view.json.json_constants import (
-    BATCH_NUMBERS,
-    CUT_BYTES,
-    CUT_END,
-    CUT_LENGTH,
-    CUT_MAGIC,
-    CUT_OFFSET,
-    MEANING,
+    ATTRIBUTES_PER_MAGIC,
+    BATCH_ATTRIBUTES,
+    BATCH_FIELDS_END,
+    HEADER_FIELD_NAMES,
+    MESSAGE_ATTRIBUTES,
+    MESSAGE_FIELDS_END,
     NULL,
-    NUMBERS,
-    OLD_MEANING,
-    OLD_MEANINGS,
-    OLD_NUMBERS,
+    PARTIAL_BYTES,
+    PARTIAL_END,
+    PARTIAL_LENGTH,
+    PARTIAL_MAGIC,
+    PARTIAL_OFFSET,
 )
-from dissector.view.json.message_json_kernel import messages
-from dissector.view.json.record_json_kernel import LEFT, NO_ROOM, WRITTEN, length_or_null, record
-from dissector.view.json.scalar_json_kernel import integer
-from dissector.view.tables.text_kernel import fragment, hexed
+from dissector.view.json.message_json_kernel import write_messages
+from dissector.view.json.record_json_kernel import (
+    NO_ROOM,
+    SLOW_PATH,
+    WRITTEN,
+    read_nullable_length,
+    write_record,
+)
+from dissector.view.json.scalar_json_kernel import write_integer
+from dissector.view.tables.text_kernel import write_fragment, write_hex
 
-_BATCH_ROOM = 1024
+_BATCH_OVERHEAD_BYTES = 1024
 """Room for all of a batch, or message, but its records."""
 
-_OLD_TIME_AT = MESSAGE_0.size
-_MEANING_BITS = 2 * DELETE_HORIZON - 1
-_LARGE = 1 << 62
+_MESSAGE_TIMESTAMP_AT = MESSAGE_0.size
+_ATTRIBUTE_BITS = 2 * DELETE_HORIZON - 1
+_MAX_BASE = 1 << 62
 """Numbers so large that a sum might not fit are left to Python."""
 
 
 @device_function
-def _records(
+def _write_records(
     source: Any,
     begin: int,
     end: int,
@@ -59,17 +65,22 @@ def _records(
     to: int,
 ) -> tuple[int, int]:
     """Write the records of a batch; return what became of them, and where the text ends."""
-    if base_offset > _LARGE or base_offset < -_LARGE or base_time > _LARGE or base_time < -_LARGE:
-        return LEFT, to
+    if (
+        base_offset > _MAX_BASE
+        or base_offset < -_MAX_BASE
+        or base_time > _MAX_BASE
+        or base_time < -_MAX_BASE
+    ):
+        return SLOW_PATH, to
     for i in range(count):
-        size, begin = length_or_null(source, begin, end)
+        size, begin = read_nullable_length(source, begin, end)
         if begin < 0 or size < 0:
-            return LEFT, to
+            return SLOW_PATH, to
         if i > 0:
             out[to] = 44
             out[to + 1] = 32
             to += 2
-        result, to = record(
+        result, to = write_record(
             source,
             begin,
             begin + size,
@@ -85,11 +96,11 @@ def _records(
         if result != WRITTEN:
             return result, to
         begin += size
-    return WRITTEN if begin == end else LEFT, to
+    return WRITTEN if begin == end else SLOW_PATH, to
 
 
 @device_function
-def _batch(
+def _write_batch(
     source: Any,
     start: int,
     begin: int,
@@ -107,12 +118,12 @@ def _batch(
     to: int,
 ) -> tuple[int, int]:
     """
-    Write a batch, or message, whose header begins at `start`; see `records` for what else is told.
+    Write the batch or message whose header begins at `start`; see `write_records_field`.
 
     Returns:
         What became of it, and where the text ends.
     """
-    if to + _BATCH_ROOM > len(out):
+    if to + _BATCH_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
     payload = data
     if begin >= len(data) + len(held):
@@ -126,24 +137,28 @@ def _batch(
     magic = 0 | source[start + MAGIC_AT]
     if magic < 2:
         attributes = 0 | source[start + MAGIC_AT + 1]
-        first, until = BATCH_NUMBERS, OLD_NUMBERS - 1 + magic
-        meaning = OLD_MEANING + magic * OLD_MEANINGS + (attributes & (OLD_MEANINGS - 1))
-        time_at = start + _OLD_TIME_AT
+        first, until = BATCH_FIELDS_END, MESSAGE_FIELDS_END - 1 + magic
+        meaning = (
+            MESSAGE_ATTRIBUTES
+            + magic * ATTRIBUTES_PER_MAGIC
+            + (attributes & (ATTRIBUTES_PER_MAGIC - 1))
+        )
+        time_at = start + _MESSAGE_TIMESTAMP_AT
     else:
         attributes = int16_at(source, start + BATCH_CRC_FROM)
-        first, until = 0, BATCH_NUMBERS
-        meaning = MEANING + (attributes & _MEANING_BITS)
+        first, until = 0, BATCH_FIELDS_END
+        meaning = BATCH_ATTRIBUTES + (attributes & _ATTRIBUTE_BITS)
         time_at = start + (35 if attributes & TIMESTAMP_TYPE else 27)
     time = number_at(source, time_at, 8, 1)
     at = start
     for i in range(first, until):
-        to = fragment(NUMBERS + i, pool, offsets, out, to)
-        to = integer(number_at(source, at, numbers[i, 0], numbers[i, 1]), out, to)
+        to = write_fragment(HEADER_FIELD_NAMES + i, pool, offsets, out, to)
+        to = write_integer(number_at(source, at, numbers[i, 0], numbers[i, 1]), out, to)
         at += numbers[i, 0]
-    to = fragment(meaning, pool, offsets, out, to)
+    to = write_fragment(meaning, pool, offsets, out, to)
     if magic < 2:
         appended = is_wrapper and attributes & TIMESTAMP_TYPE
-        result, to = messages(
+        result, to = write_messages(
             payload,
             begin,
             end,
@@ -159,7 +174,7 @@ def _batch(
         )
     else:
         count = int32_at(source, start + HEADER_BYTES - 4)
-        result, to = _records(
+        result, to = _write_records(
             payload,
             begin,
             end,
@@ -181,11 +196,11 @@ def _batch(
 
 
 @device_function
-def _cut_batch(
+def _write_partial_batch(
     source: Any, at: int, end: int, pool: Any, offsets: Any, out: Any, to: int
 ) -> tuple[int, int]:
-    """Write what is there of a batch that is cut off; return as `_batch` does."""
-    if to + 2 * (end - at) + _BATCH_ROOM > len(out):
+    """Write what is there of a batch that is cut off; return as `_write_batch` does."""
+    if to + 2 * (end - at) + _BATCH_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
     for i in range(3):
         size = 8
@@ -196,19 +211,19 @@ def _cut_batch(
         elif i == 2:
             size = 1
             number = at + MAGIC_AT
-        name = CUT_OFFSET if i == 0 else CUT_LENGTH if i == 1 else CUT_MAGIC
-        to = fragment(name, pool, offsets, out, to)
+        name = PARTIAL_OFFSET if i == 0 else PARTIAL_LENGTH if i == 1 else PARTIAL_MAGIC
+        to = write_fragment(name, pool, offsets, out, to)
         if number + size > end:
-            to = fragment(NULL, pool, offsets, out, to)
+            to = write_fragment(NULL, pool, offsets, out, to)
         else:
-            to = integer(number_at(source, number, size, 1), out, to)
-    to = fragment(CUT_BYTES, pool, offsets, out, to)
-    to = hexed(source, at, end - at, out, to)
-    return WRITTEN, fragment(CUT_END, pool, offsets, out, to)
+            to = write_integer(number_at(source, number, size, 1), out, to)
+    to = write_fragment(PARTIAL_BYTES, pool, offsets, out, to)
+    to = write_hex(source, at, end - at, out, to)
+    return WRITTEN, write_fragment(PARTIAL_END, pool, offsets, out, to)
 
 
 @device_function
-def records(
+def write_records_field(
     source: Any,
     at: int,
     length: int,
@@ -229,7 +244,7 @@ def records(
     to: int,
 ) -> tuple[int, int]:
     """
-    Write a `records` field that is not null.
+    Write a `write_records_field` field that is not null.
 
     Args:
         source: The bytes of the message.
@@ -260,8 +275,8 @@ def records(
     out[to] = 91
     to += 1
     if length > 0:
-        if number >= last or fields[0, number] != base + at or state[number] != RIGHT:
-            return LEFT, to
+        if number >= last or fields[0, number] != base + at or state[number] != VALID:
+            return SLOW_PATH, to
         end = at + length
         first = fields[1, number]
         for batch in range(first, fields[1, number + 1]):
@@ -271,7 +286,7 @@ def records(
                 out[to] = 44
                 out[to + 1] = 32
                 to += 2
-            result, to = _batch(
+            result, to = _write_batch(
                 source,
                 at,
                 batches[0, batch],
@@ -298,7 +313,7 @@ def records(
                 out[to] = 44
                 out[to + 1] = 32
                 to += 2
-            result, to = _cut_batch(source, at, end, pool, offsets, out, to)
+            result, to = _write_partial_batch(source, at, end, pool, offsets, out, to)
             if result != WRITTEN:
                 return result, to
     if to + 1 > len(out):

@@ -36,7 +36,7 @@ def body_json(
     out = jsonable(message.body if show_secrets else mask_body(message, request))
     for field in records_fields(message):
         out[field.topics][field.topic_index][field.partitions][field.partition_index]["records"] = (
-            _batches(field, show_secrets)
+            _batches_json(field, show_secrets)
         )
     return out
 
@@ -51,7 +51,7 @@ def body_text(
     return safe_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
-def _batches(field: RecordsField, show_secrets: bool) -> list[Any]:
+def _batches_json(field: RecordsField, show_secrets: bool) -> list[Any]:
     """Return the batches of a `records` field; secret records without key and value."""
     batches = [batch.to_dict() for batch in field.batches]
     topic = CLUSTER_METADATA if field.topic_id == CLUSTER_METADATA_ID else field.topic

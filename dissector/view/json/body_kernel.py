@@ -14,7 +14,7 @@ from dissector.engine.facts.credential_kernel import may_hold_credential
 from dissector.engine.tape.primitive_kernels import int16_at, length_at, number_at, varint_at
 from dissector.kernel import Kernel, device_function
 from dissector.protocol.messages import UNSUPPORTED_VERSION
-from dissector.view.json.batch_json_kernel import records
+from dissector.view.json.batch_json_kernel import write_records_field
 from dissector.view.json.json_constants import NULL
 from dissector.view.json.json_program import (
     ARRAY,
@@ -25,7 +25,6 @@ from dissector.view.json.json_program import (
     NULLABLE,
     NUMBER,
     RECORDS,
-    REFUSAL,
     SECTION_END,
     SKIP,
     SKIP_TEXT,
@@ -34,22 +33,28 @@ from dissector.view.json.json_program import (
     TAGS,
     TEXT,
     UUID,
+    VERSION_REFUSAL,
     WRITE,
 )
-from dissector.view.json.record_json_kernel import LEFT, NO_ROOM, WRITTEN
-from dissector.view.json.scalar_json_kernel import boolean, integer, quoted_hex, uuid
-from dissector.view.tables.row_kernel import WIDEST_BYTE
-from dissector.view.tables.text_kernel import fragment, json_quoted
+from dissector.view.json.record_json_kernel import NO_ROOM, SLOW_PATH, WRITTEN
+from dissector.view.json.scalar_json_kernel import (
+    write_boolean,
+    write_integer,
+    write_quoted_hex,
+    write_uuid,
+)
+from dissector.view.tables.row_kernel import MAX_ESCAPE_BYTES
+from dissector.view.tables.text_kernel import write_fragment, write_json_string
 
 DEPTH = 24
 """Arrays inside one another; declarations have nine at most."""
-NOTES = 128
+MAX_TAG_SLOTS = 128
 """Known tags of sections inside one another."""
 
-NOTHING_THERE, LEFT_OVER = -1, -2
+NO_BODY, SLOW_PATH_BODY = -1, -2
 """In place of the length of a text: there is no body; it is left to Python."""
 
-_ROOM = 64
+_STEP_OVERHEAD_BYTES = 64
 """For whatever is written in one step, but for what has a length."""
 _ABSENT = -1
 
@@ -84,7 +89,7 @@ def _read_section(
 
 
 @device_function
-def _body(
+def _write_body(
     source: Any,
     at: int,
     end: int,
@@ -115,35 +120,35 @@ def _body(
     while True:
         op = code[step, 0]
         before = code[step, 4]
-        if to + offsets[before + 1] - offsets[before] + _ROOM > len(out):
+        if to + offsets[before + 1] - offsets[before] + _STEP_OVERHEAD_BYTES > len(out):
             return NO_ROOM, to
         if before > 0:
-            to = fragment(before, pool, offsets, out, to)
+            to = write_fragment(before, pool, offsets, out, to)
         if op == NUMBER:
             size = code[step, 2]
             if end - at < size:
-                return LEFT, to
-            to = integer(number_at(source, at, size, code[step, 3]), out, to)
+                return SLOW_PATH, to
+            to = write_integer(number_at(source, at, size, code[step, 3]), out, to)
             at += size
             step += 1
         elif op in (TEXT, BYTES, RECORDS):
             length, at = length_at(source, at, end, code[step, 1])
             if at < 0 or length < -1 or length > end - at:
-                return LEFT, to
+                return SLOW_PATH, to
             if op != RECORDS and code[step, 2] != 0 and may_hold_credential(source, at, length):
-                return LEFT, to
+                return SLOW_PATH, to
             if length < 0:
-                to = fragment(NULL, pool, offsets, out, to)
+                to = write_fragment(NULL, pool, offsets, out, to)
             elif op == TEXT:
-                if to + WIDEST_BYTE * length + _ROOM > len(out):
+                if to + MAX_ESCAPE_BYTES * length + _STEP_OVERHEAD_BYTES > len(out):
                     return NO_ROOM, to
-                to = json_quoted(source, at, length, 1, unsafe, out, to)
+                to = write_json_string(source, at, length, 1, unsafe, out, to)
             elif op == BYTES:
-                if to + 2 * length + _ROOM > len(out):
+                if to + 2 * length + _STEP_OVERHEAD_BYTES > len(out):
                     return NO_ROOM, to
-                to = quoted_hex(source, at, length, pool, offsets, out, to)
+                to = write_quoted_hex(source, at, length, pool, offsets, out, to)
             else:
-                result, to = records(
+                result, to = write_records_field(
                     source,
                     at,
                     length,
@@ -172,9 +177,9 @@ def _body(
         elif op == ARRAY:
             length, at = length_at(source, at, end, code[step, 1])
             if at < 0 or length < -1 or length * code[step, 3] > end - at:
-                return LEFT, to
+                return SLOW_PATH, to
             if length < 0:
-                to = fragment(NULL, pool, offsets, out, to)
+                to = write_fragment(NULL, pool, offsets, out, to)
                 step = code[step, 2]
             else:
                 out[to] = 91
@@ -202,15 +207,15 @@ def _body(
                 step += 1
         elif op == BOOLEAN:
             if at >= end:
-                return LEFT, to
-            to = boolean(source[at], pool, offsets, out, to)
+                return SLOW_PATH, to
+            to = write_boolean(source[at], pool, offsets, out, to)
             at += 1
             step += 1
         elif op == TAGS:
             count = code[step, 3]
             at = _read_section(source, at, end, code[step, 2], count, tags, notes, top)
             if at < 0:
-                return LEFT, to
+                return SLOW_PATH, to
             if count > 0:
                 top += count + 1
                 notes[top - 1, 0] = at
@@ -220,16 +225,16 @@ def _body(
             at = notes[note, 0]
             if at == _ABSENT:
                 default = code[step, 1]
-                if to + offsets[default + 1] - offsets[default] + _ROOM > len(out):
+                if to + offsets[default + 1] - offsets[default] + _STEP_OVERHEAD_BYTES > len(out):
                     return NO_ROOM, to
-                to = fragment(default, pool, offsets, out, to)
+                to = write_fragment(default, pool, offsets, out, to)
                 step = code[step, 2]
             else:
                 step += 1
         elif op == TAG_END:
             note = top - 1 - code[step, 3]
             if at != notes[note, 0] + notes[note, 1]:
-                return LEFT, to
+                return SLOW_PATH, to
             step += 1
         elif op == SECTION_END:
             at = notes[top - 1, 0]
@@ -237,15 +242,15 @@ def _body(
             step += 1
         elif op == UUID:
             if end - at < 16:
-                return LEFT, to
-            to = uuid(source, at, out, to)
+                return SLOW_PATH, to
+            to = write_uuid(source, at, out, to)
             at += 16
             step += 1
         elif op == NULLABLE:
             if at >= end:
-                return LEFT, to
+                return SLOW_PATH, to
             if source[at] >= 128:
-                to = fragment(NULL, pool, offsets, out, to)
+                to = write_fragment(NULL, pool, offsets, out, to)
                 step = code[step, 2]
             else:
                 step += 1
@@ -255,22 +260,22 @@ def _body(
         elif op == SKIP:
             at += code[step, 2]
             if at > end:
-                return LEFT, to
+                return SLOW_PATH, to
             step += 1
         elif op == SKIP_TEXT:
             length, at = length_at(source, at, end, code[step, 1])
             if at < 0 or length < -1 or length > end - at:
-                return LEFT, to
+                return SLOW_PATH, to
             at += max(length, 0)
             step += 1
-        elif op == REFUSAL:
+        elif op == VERSION_REFUSAL:
             if end - at >= 2 and int16_at(source, at) == UNSUPPORTED_VERSION:
-                return LEFT, to
+                return SLOW_PATH, to
             step += 1
         elif op == END:
             return WRITTEN, to
         else:
-            return LEFT, to
+            return SLOW_PATH, to
 
 
 @Kernel
@@ -306,8 +311,8 @@ def write_bodies(
         arena: What was compressed; likewise.
         messages: [2 * exchanges, 3]: address, end and first step of request and response; the
             step is negative where there is no body.
-        first_field: The number of each exchange's first `records` field.
-        fields: See `records`; `state` and `batches` too.
+        first_field: The number of each exchange's first `write_records_field` field.
+        fields: See `write_records_field`; `state` and `batches` too.
         state: Of each field.
         batches: Where they are.
         code: The steps.
@@ -331,7 +336,7 @@ def write_bodies(
         result = WRITTEN
         for number in range(2 * row, 2 * row + 2):
             step = messages[number, 2]
-            texts[number, 1] = NOTHING_THERE
+            texts[number, 1] = NO_BODY
             if step >= 0:
                 at = messages[number, 0]
                 source = data
@@ -339,7 +344,7 @@ def write_bodies(
                 if at >= len(data):
                     source = held
                     base = len(data)
-                result, stop = _body(
+                result, stop = _write_body(
                     source,
                     at - base,
                     messages[number, 1] - base,
@@ -367,7 +372,7 @@ def write_bodies(
                 if result == NO_ROOM:
                     break
                 texts[number, 0] = to
-                texts[number, 1] = stop - to if result == WRITTEN else LEFT_OVER
+                texts[number, 1] = stop - to if result == WRITTEN else SLOW_PATH_BODY
                 if result == WRITTEN:
                     to = stop
         if result == NO_ROOM:

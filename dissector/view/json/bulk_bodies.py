@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
-from dissector.engine.records.batch_scanner import find_batches, verify
-from dissector.engine.records.batch_table import BASE_OFFSET, LEFT, RIGHT, Batches
+from dissector.engine.records.batch_scanner import find_batches, verify_crcs
+from dissector.engine.records.batch_table import BASE_OFFSET, UNDECIDED, VALID, Batches
 from dissector.engine.records.checksum import SMALL_BYTES
-from dissector.engine.records.decompressor import payloads
-from dissector.engine.records.record_decoder import check
-from dissector.engine.records.record_locator import RecordFields, record_fields
+from dissector.engine.records.decompressor import iter_payloads
+from dissector.engine.records.record_decoder import check_records
+from dissector.engine.records.record_locator import RecordFields, locate_records
 from dissector.engine.tables.column_types import Columns, JsonTexts, SliceBuffers, slice_columns
 from dissector.engine.tables.exchange_table import NONE, Exchanges, Frames, Ints
 from dissector.protocol.api import Kind
@@ -28,7 +28,7 @@ from dissector.protocol.embedded.masking import is_secret_topic
 from dissector.protocol.records.compression import CODEC_MASK
 from dissector.view.json import body_kernel as loop
 from dissector.view.json.body import body_text
-from dissector.view.json.json_constants import HEADER_NUMBERS
+from dissector.view.json.json_constants import HEADER_FIELDS
 from dissector.view.json.json_program import BodyPrograms, body_programs
 from dissector.view.tables.text_kernel import UNSAFE
 
@@ -39,7 +39,7 @@ KINDS: tuple[Kind, Kind] = ("request", "response")
 OUT_BYTES = 4 << 20
 """Room for text; more where that of a single exchange takes more."""
 
-MOST_RECORDS = 20_000
+PORTION_RECORDS = 20_000
 """About how many records are decompressed at a time."""
 
 _NO_BYTES: Bytes = np.zeros(0, np.uint8)
@@ -56,8 +56,8 @@ def with_bodies(table: Exchanges, columns: Columns, show_secrets: bool) -> Itera
         columns: Of these.
         show_secrets: Leave passwords, tokens and salts as they are.
     """
-    bodies = _Bodies(table, show_secrets)
-    for until, arena in bodies.records.turns(len(table)):
+    bodies = _BodyWriter(table, show_secrets)
+    for until, arena in bodies.records.portions(len(table)):
         while bodies.row < until:
             first = bodies.row
             texts = bodies.write(until, arena)
@@ -65,14 +65,14 @@ def with_bodies(table: Exchanges, columns: Columns, show_secrets: bool) -> Itera
                 yield {**slice_columns(columns, slice(first, bodies.row)), **texts}
 
 
-class _Records:
+class _WindowBatches:
     """The batches of a window, as the loop takes them."""
 
     def __init__(self, table: Exchanges, show_secrets: bool) -> None:
         self._table = table
-        self._fields: RecordFields = record_fields(table)
-        fields = self._fields
-        self._found: Batches = find_batches(
+        self._record_fields: RecordFields = locate_records(table)
+        fields = self._record_fields
+        self._batches: Batches = find_batches(
             table.data,
             table.carry_over,
             fields.start,
@@ -80,36 +80,38 @@ class _Records:
             fields.may_be_cut,
             message_sets=True,
         )
-        found = self._found
+        found = self._batches
         self.state = found.state
         if not show_secrets:
             secret = np.array([is_secret_topic(topic) for topic in fields.topics], np.bool_)
-            found.state[secret[fields.topic]] = LEFT
-        large = (found.end - found.begin >= SMALL_BYTES) & (found.attributes & CODEC_MASK == 0)
-        large &= (found.magic == 2) & (found.state[found.field] == RIGHT)
-        verify(table.data, table.carry_over, found, np.flatnonzero(large))
+            found.state[secret[fields.topic]] = UNDECIDED
+        large = (found.end - found.payload_start >= SMALL_BYTES) & (
+            found.attributes & CODEC_MASK == 0
+        )
+        large &= (found.magic == 2) & (found.state[found.field] == VALID)
+        verify_crcs(table.data, table.carry_over, found, np.flatnonzero(large))
         rows, count = np.arange(len(table) + 1), np.arange(len(fields.row) + 1)
         self.first_field = np.searchsorted(fields.row, rows)
         first_batch = np.searchsorted(found.field, count)
         self.fields = np.stack([np.append(fields.start, NONE), first_batch])
-        self.batches = np.stack([found.begin, found.end, found.column(BASE_OFFSET)])
+        self.batches = np.stack([found.payload_start, found.end, found.column(BASE_OFFSET)])
 
-    def turns(self, rows: int) -> Iterator[tuple[int, Bytes]]:
+    def portions(self, rows: int) -> Iterator[tuple[int, Bytes]]:
         """Yield up to which row records are there now, and what was decompressed of them."""
-        found, fields = self._found, self._fields
+        found, fields = self._batches, self._record_fields
         data, held = self._table.data, self._table.carry_over
         unit, is_wrapper = fields.row[found.field], found.is_wrapper
-        for these in payloads(data, held, found, unit, MOST_RECORDS):
+        for these in iter_payloads(data, held, found, unit, PORTION_RECORDS):
             if len(these.batch):
-                check(data, held, found, these.part(is_wrapper[these.batch]))
+                check_records(data, held, found, these.select(is_wrapper[these.batch]))
                 base_offset = found.column(BASE_OFFSET)[these.batch]
-                self.batches[:, these.batch] = these.begin, these.end, base_offset
+                self.batches[:, these.batch] = these.start, these.end, base_offset
                 yield int(unit[these.batch[-1]]) + 1, these.arena
         yield rows, _NO_BYTES
 
 
 @dataclass(slots=True)
-class _Constants:
+class _ProgramArrays:
     """What the loop takes of the programs."""
 
     code: NDArray[np.int64]
@@ -118,7 +120,7 @@ class _Constants:
     offsets: Ints
 
     @classmethod
-    def of(cls, programs: BodyPrograms) -> _Constants:
+    def from_programs(cls, programs: BodyPrograms) -> _ProgramArrays:
         """Lay programs out."""
         texts = [text.encode() for text in programs.texts]
         return cls(
@@ -129,7 +131,7 @@ class _Constants:
         )
 
 
-class _Bodies:
+class _BodyWriter:
     """
     The bodies of a window, written from the first exchange on.
 
@@ -141,18 +143,18 @@ class _Bodies:
         self._table = table
         self._show_secrets = show_secrets
         self.row = 0
-        self.records = _Records(table, show_secrets)
+        self.records = _WindowBatches(table, show_secrets)
         programs = body_programs(show_secrets)
         self._messages = np.zeros((2 * len(table), 3), np.int64)
         for side, kind in enumerate(KINDS):
-            self._messages[side::2] = _messages(table, kind, programs)
-        self._constants = _Constants.of(programs)
+            self._messages[side::2] = _message_table(table, kind, programs)
+        self._programs = _ProgramArrays.from_programs(programs)
         self._out = np.empty(OUT_BYTES, np.uint8)
         self._texts = np.zeros((2 * len(table), 2), np.int64)
 
     def write(self, until: int, arena: Bytes) -> dict[str, JsonTexts]:
         """Write as many as there is room for; if that is none, there is more next time."""
-        table, records, constants = self._table, self.records, self._constants
+        table, records, constants = self._table, self.records, self._programs
         first, used = self.row, np.zeros(1, np.int64)
         lengths = self._messages[2 * first : 2 * until]
         self.row = loop.write_bodies(
@@ -168,10 +170,10 @@ class _Bodies:
             constants.tags,
             constants.pool,
             constants.offsets,
-            _NUMBERS,
+            _HEADER_FIELDS,
             UNSAFE,
             np.zeros((loop.DEPTH, 2), np.int64),
-            np.zeros((loop.NOTES, 2), np.int64),
+            np.zeros((loop.MAX_TAG_SLOTS, 2), np.int64),
             first,
             until,
             self._out,
@@ -182,24 +184,24 @@ class _Bodies:
         if self.row == first:
             self._out = np.empty(2 * len(self._out), np.uint8)
         texts = self._texts[2 * first : 2 * self.row]
-        held = self._left(first, texts, int(used[0]))
-        start = np.where(texts[:, 1] == loop.NOTHING_THERE, NONE, texts[:, 0])
+        held = self._write_slow_path(first, texts, int(used[0]))
+        start = np.where(texts[:, 1] == loop.NO_BODY, NONE, texts[:, 0])
         buffers = SliceBuffers(self._out[: int(used[0])], held, _NO_BYTES)
         return {
             kind: JsonTexts(start[side::2].copy(), texts[side::2, 1].copy(), buffers)
             for side, kind in enumerate(KINDS)
         }
 
-    def _left(self, first: int, texts: NDArray[np.int64], used: int) -> Bytes:
+    def _write_slow_path(self, first: int, texts: NDArray[np.int64], used: int) -> Bytes:
         """Return the texts that the loop has left to Python, and note where each is."""
         held = bytearray()
-        for number in np.flatnonzero(texts[:, 1] == loop.LEFT_OVER).tolist():
-            text = self._python(first + number // 2, number % 2)
-            texts[number] = (used + len(held), len(text)) if text else (0, loop.NOTHING_THERE)
+        for number in np.flatnonzero(texts[:, 1] == loop.SLOW_PATH_BODY).tolist():
+            text = self._decode_body(first + number // 2, number % 2)
+            texts[number] = (used + len(held), len(text)) if text else (0, loop.NO_BODY)
             held += text
         return np.frombuffer(bytes(held), np.uint8)
 
-    def _python(self, row: int, side: int) -> bytes:
+    def _decode_body(self, row: int, side: int) -> bytes:
         """Return one body as text; nothing where there is none."""
         exchange = Exchange(self._table, row, capture="", client="", broker="", names=TopicNames())
         message = exchange.response if side else exchange.request
@@ -207,7 +209,7 @@ class _Bodies:
         return (text or "").encode()
 
 
-def _messages(table: Exchanges, kind: Kind, programs: BodyPrograms) -> NDArray[np.int64]:
+def _message_table(table: Exchanges, kind: Kind, programs: BodyPrograms) -> NDArray[np.int64]:
     """Return address, end and first step of the requests or the responses."""
     frames: Frames = getattr(table, kind)
     there = (
@@ -226,4 +228,4 @@ def _messages(table: Exchanges, kind: Kind, programs: BodyPrograms) -> NDArray[n
     return out
 
 
-_NUMBERS: Any = np.array(HEADER_NUMBERS, np.int64)
+_HEADER_FIELDS: Any = np.array(HEADER_FIELDS, np.int64)

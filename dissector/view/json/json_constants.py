@@ -11,29 +11,37 @@ from dissector.protocol.records.control import CONTROL_TYPES
 from dissector.protocol.structs import Member
 from dissector.view.text.value_text import json_text
 
-NOTHING, NULL, FALSE, MEANING, CONTROL, OLD_MEANING, RECORD = 0, 1, 2, 4, 132, 139, 171
+EMPTY, NULL, FALSE, BATCH_ATTRIBUTES, CONTROL, MESSAGE_ATTRIBUTES, RECORD = (
+    0,
+    1,
+    2,
+    4,
+    132,
+    139,
+    171,
+)
 """
 Fragments: nothing; null; false, and true; what attributes of a batch mean, by their low seven bits;
 the types of control records, by number; what attributes of a message in a set mean, by their low
 four bits, in magic 0 and in magic 1; the parts of records and of batches that are cut off.
 """
 (
-    OF_ATTRIBUTES,
-    OF_TIMESTAMP_DELTA,
-    OF_OFFSET_DELTA,
-    OF_KEY,
-    OF_VALUE,
-    OF_HEADERS,
-    OF_HEADER_KEY,
-    OF_HEADER_VALUE,
-    OF_OFFSET,
-    OF_TIMESTAMP,
-    CUT_OFFSET,
-    CUT_LENGTH,
-    CUT_MAGIC,
-    CUT_BYTES,
-    CUT_END,
-    NUMBERS,
+    RECORD_ATTRIBUTES,
+    RECORD_TIMESTAMP_DELTA,
+    RECORD_OFFSET_DELTA,
+    RECORD_KEY,
+    RECORD_VALUE,
+    RECORD_HEADERS,
+    RECORD_HEADER_KEY,
+    RECORD_HEADER_VALUE,
+    RECORD_OFFSET,
+    RECORD_TIMESTAMP,
+    PARTIAL_OFFSET,
+    PARTIAL_LENGTH,
+    PARTIAL_MAGIC,
+    PARTIAL_BYTES,
+    PARTIAL_END,
+    HEADER_FIELD_NAMES,
 ) = range(RECORD, RECORD + 16)
 
 _RECORD_TEXTS = (
@@ -55,7 +63,7 @@ _RECORD_TEXTS = (
 )
 
 
-def _meaning(attributes: int) -> str:
+def _batch_attributes(attributes: int) -> str:
     """Return what `RecordBatch.to_dict` says of a batch that is right, behind its header."""
     said = {
         "codec": codec_name(attributes),
@@ -68,13 +76,13 @@ def _meaning(attributes: int) -> str:
     return f', {json_text(said)[1:-1]}, "records": ['
 
 
-OLD_MEANINGS = (CODEC_MASK | layout.TIMESTAMP_TYPE) + 1
-"""How many of `OLD_MEANING` there are for each magic."""
+ATTRIBUTES_PER_MAGIC = (CODEC_MASK | layout.TIMESTAMP_TYPE) + 1
+"""How many of `MESSAGE_ATTRIBUTES` there are for each magic."""
 
 
-def _old_meaning(number: int) -> str:
+def _message_attributes(number: int) -> str:
     """Return what `LegacyBatch.to_dict` says of a message that is right, behind its header."""
-    magic, attributes = divmod(number, OLD_MEANINGS)
+    magic, attributes = divmod(number, ATTRIBUTES_PER_MAGIC)
     said = {
         "codec": codec_name(attributes),
         "timestamp_type": timestamp_type(attributes) if magic else None,
@@ -86,10 +94,10 @@ def _old_meaning(number: int) -> str:
 _BATCH = layout.BATCH.construct.members
 _MESSAGE = layout.MESSAGE_1.construct.members
 _OFFSET = _MESSAGE[0]
-_OLD_RECORD = [_OFFSET, Member("inner_offset", _OFFSET.construct), *_MESSAGE[1:]]
-_HEADERS = (_BATCH, _MESSAGE, _OLD_RECORD)
+_LEGACY_RECORD = [_OFFSET, Member("inner_offset", _OFFSET.construct), *_MESSAGE[1:]]
+_HEADERS = (_BATCH, _MESSAGE, _LEGACY_RECORD)
 
-HEADER_NUMBERS = [
+HEADER_FIELDS = [
     (each.construct.min_bytes, int(each.construct.format_char.islower()))
     for members in _HEADERS
     for each in members
@@ -98,17 +106,20 @@ HEADER_NUMBERS = [
 Size of each number, and whether it is signed, in the headers of batches, of messages, and of
 messages as records. In magic 0 the last is missing.
 """
-BATCH_NUMBERS, OLD_NUMBERS, OLD_RECORD_NUMBERS = accumulate(map(len, _HEADERS))
+BATCH_FIELDS_END, MESSAGE_FIELDS_END, LEGACY_RECORD_FIELDS_END = accumulate(map(len, _HEADERS))
 """Where those of each end."""
 
-FIXED = (
+SHARED_FRAGMENTS = (
     "",
     "null",
     "false",
     "true",
-    *map(_meaning, range(CONTROL - MEANING)),
-    *(f', "control_type": {json_text(CONTROL_TYPES[n])}' for n in range(OLD_MEANING - CONTROL)),
-    *map(_old_meaning, range(RECORD - OLD_MEANING)),
+    *map(_batch_attributes, range(CONTROL - BATCH_ATTRIBUTES)),
+    *(
+        f', "control_type": {json_text(CONTROL_TYPES[n])}'
+        for n in range(MESSAGE_ATTRIBUTES - CONTROL)
+    ),
+    *map(_message_attributes, range(RECORD - MESSAGE_ATTRIBUTES)),
     *_RECORD_TEXTS,
     *(
         f'{", " if at else "{"}"{member.name}": '

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dissector.engine.records.record_locator import CARRIERS
+from dissector.engine.records.record_locator import RECORD_CARRIERS
 from dissector.protocol.api import Kind
 from dissector.protocol.apis import api
 from dissector.protocol.context import per_schemas
@@ -29,7 +29,7 @@ from dissector.protocol.program import (
     BYTES_COMPACT,
 )
 from dissector.protocol.schema import Field, Schema, construct_of, split_tagged
-from dissector.view.json.json_constants import FIXED, NOTHING
+from dissector.view.json.json_constants import EMPTY, SHARED_FRAGMENTS
 from dissector.view.text.value_text import json_text
 
 # Steps `[op, how, a, b, before]`: `before` is the fragment that is written first, `how` the form of
@@ -52,7 +52,7 @@ TAGS, TAG, TAG_END, SECTION_END = 10, 11, 12, 13
 # Bytes of the header: `a`; a length and so many.
 SKIP, SKIP_TEXT = 14, 15
 # Left to Python: always; where it is the answer to an ApiVersions request of an unknown version.
-LEAVE, REFUSAL = 16, 17
+FALL_BACK, VERSION_REFUSAL = 16, 17
 END = 18
 
 Step = tuple[int, int, int, int, int]
@@ -73,9 +73,9 @@ class BodyPrograms:
     show_secrets: bool
     code: list[Step] = field(default_factory=list)
     tags: list[int] = field(default_factory=list)
-    texts: list[str] = field(default_factory=lambda: list(FIXED))
+    texts: list[str] = field(default_factory=lambda: list(SHARED_FRAGMENTS))
     _starts: dict[tuple[int, int, Kind], int] = field(default_factory=dict)
-    _fragments: dict[str, int] = field(default_factory=lambda: {"": NOTHING})
+    _fragments: dict[str, int] = field(default_factory=lambda: {"": EMPTY})
 
     def start(self, key: int, version: int, kind: Kind) -> int:
         """Return the first step of a message; -1 where it has no body that could be read."""
@@ -101,22 +101,24 @@ class BodyPrograms:
         if version not in schema.versions or (
             not self.show_secrets and carries_secrets(schema.fields)
         ):
-            self.code.append((LEAVE, 0, 0, 0, NOTHING))
+            self.code.append((FALL_BACK, 0, 0, 0, EMPTY))
             return start
-        writer = _Writer(self, version, version in schema.flexible, (key, kind) in CARRIERS)
+        writer = _ProgramWriter(
+            self, version, version in schema.flexible, (key, kind) in RECORD_CARRIERS
+        )
         if is_request:
             writer.header(RequestHeader, request_header_version(key, version))
         else:
             writer.header(ResponseHeader, response_header_version(key, version))
         if refusal:
-            writer.step(REFUSAL)
+            writer.step(VERSION_REFUSAL)
         writer.struct(schema.fields)
         writer.step(END)
         return start
 
 
 @dataclass(slots=True)
-class _Writer:
+class _ProgramWriter:
     """
     Writes the steps of one message at one version.
 
@@ -124,18 +126,18 @@ class _Writer:
         programs: The table that they go to.
         version: The version.
         flexible: Whether it is flexible.
-        carries: Whether it carries record batches.
+        carries_records: Whether it carries record batches.
         pending: Text that is written before the next step.
     """
 
     programs: BodyPrograms
     version: int
     flexible: bool
-    carries: bool
+    carries_records: bool
     pending: str = ""
 
     @property
-    def looks(self) -> int:
+    def checks_credentials(self) -> int:
         """Whether text is looked at for signs of a credential."""
         return int(not self.programs.show_secrets)
 
@@ -187,11 +189,11 @@ class _Writer:
             from_last = len(tagged) - place
             at = self.step(TAG, default, 0, from_last)
             if each.type == "struct" and self.version in each.null:
-                self.step(LEAVE)
+                self.step(FALL_BACK)
             else:
                 self._value(each)
             self.step(TAG_END, 0, 0, from_last)
-            self._jump(at)
+            self._set_target(at)
         self.step(SECTION_END, 0, len(tagged))
 
     def _value(self, each: Field) -> None:
@@ -202,7 +204,7 @@ class _Writer:
             at = self.step(NULLABLE)
             self.struct(each.fields)
             self.step(WRITE)
-            self._jump(at)
+            self._set_target(at)
         elif each.type.startswith("[]"):
             length = ARRAY_COMPACT if self.flexible else ARRAY32
             least = construct_of(each, self.version, self.flexible).item.min_bytes
@@ -210,29 +212,29 @@ class _Writer:
             if each.type == "[]struct":
                 self.struct(each.fields)
             else:
-                self._plain(each.type[2:], self.flexible)
+                self._scalar(each.type[2:], self.flexible)
             self.step(NEXT)
-            self._jump(at)
+            self._set_target(at)
         else:
-            self._plain(each.type, self.flexible and not each.classic)
+            self._scalar(each.type, self.flexible and not each.classic)
 
-    def _plain(self, word: str, flexible: bool) -> None:
-        match word:
+    def _scalar(self, type_name: str, flexible: bool) -> None:
+        match type_name:
             case "string":
-                self.step(TEXT, BYTES_COMPACT if flexible else BYTES16, self.looks)
+                self.step(TEXT, BYTES_COMPACT if flexible else BYTES16, self.checks_credentials)
             case "bytes" | "records":
-                op = RECORDS if word == "records" and self.carries else BYTES
-                self.step(op, BYTES_COMPACT if flexible else BYTES32, self.looks)
+                op = RECORDS if type_name == "records" and self.carries_records else BYTES
+                self.step(op, BYTES_COMPACT if flexible else BYTES32, self.checks_credentials)
             case "uuid":
                 self.step(UUID)
             case "bool":
                 self.step(BOOLEAN)
             case "float64":
-                self.step(LEAVE)
+                self.step(FALL_BACK)
             case _:
-                self.step(NUMBER, 0, _SIZES[word], int(not word.startswith("u")))
+                self.step(NUMBER, 0, _SIZES[type_name], int(not type_name.startswith("u")))
 
-    def _jump(self, at: int) -> None:
+    def _set_target(self, at: int) -> None:
         """Let a step lead on to the one that comes next."""
         code = self.programs.code
         op, how, _, b, before = code[at]

@@ -9,24 +9,24 @@ from dissector.engine.tape.primitive_kernels import int32_at, number_at
 from dissector.kernel import device_function
 from dissector.protocol.records.layout import LENGTH_END
 from dissector.view.json.json_constants import (
+    HEADER_FIELD_NAMES,
+    LEGACY_RECORD_FIELDS_END,
+    MESSAGE_FIELDS_END,
     NULL,
-    NUMBERS,
-    OF_KEY,
-    OLD_NUMBERS,
-    OLD_RECORD_NUMBERS,
+    RECORD_KEY,
 )
 from dissector.view.json.record_json_kernel import NO_ROOM, WRITTEN
-from dissector.view.json.scalar_json_kernel import integer, quoted_hex
-from dissector.view.tables.text_kernel import fragment
+from dissector.view.json.scalar_json_kernel import write_integer, write_quoted_hex
+from dissector.view.tables.text_kernel import write_fragment
 
-_ROOM = 512
+_MESSAGE_OVERHEAD_BYTES = 512
 """For all of a message but key and value."""
 
-_TIMESTAMP = OLD_RECORD_NUMBERS - 1
+_TIMESTAMP = LEGACY_RECORD_FIELDS_END - 1
 
 
 @device_function
-def messages(
+def write_messages(
     source: Any,
     at: int,
     end: int,
@@ -63,29 +63,29 @@ def messages(
     first = at
     while at < end:
         stop = at + LENGTH_END + int32_at(source, at + 8)
-        if to + 2 * (stop - at) + _ROOM > len(out):
+        if to + 2 * (stop - at) + _MESSAGE_OVERHEAD_BYTES > len(out):
             return NO_ROOM, to
         if at > first:
             out[to] = 44
             out[to + 1] = 32
             to += 2
-        for i in range(OLD_NUMBERS, OLD_RECORD_NUMBERS):
-            to = fragment(NUMBERS + i, pool, offsets, out, to)
+        for i in range(MESSAGE_FIELDS_END, LEGACY_RECORD_FIELDS_END):
+            to = write_fragment(HEADER_FIELD_NAMES + i, pool, offsets, out, to)
             if i == _TIMESTAMP and magic == 0:
-                to = fragment(NULL, pool, offsets, out, to)
+                to = write_fragment(NULL, pool, offsets, out, to)
             else:
                 value = number_at(source, at, numbers[i, 0], numbers[i, 1])
-                if i == OLD_NUMBERS:
+                if i == MESSAGE_FIELDS_END:
                     value = wrapped_sum(value, base_offset)
                 else:  # the offset is what was just read, as it is written
                     at += numbers[i, 0]
                 if i == _TIMESTAMP and appended:
                     value = time
-                to = integer(value, out, to)
-        for i in range(OF_KEY, OF_KEY + 2):
+                to = write_integer(value, out, to)
+        for i in range(RECORD_KEY, RECORD_KEY + 2):
             length = int32_at(source, at)
-            to = fragment(i, pool, offsets, out, to)
-            to = quoted_hex(source, at + 4, length, pool, offsets, out, to)
+            to = write_fragment(i, pool, offsets, out, to)
+            to = write_quoted_hex(source, at + 4, length, pool, offsets, out, to)
             at += 4 + max(length, 0)
         out[to] = 125
         to += 1

@@ -36,7 +36,7 @@ from dissector.view.json.bulk_bodies import KINDS, with_bodies
 
 Bools: TypeAlias = NDArray[np.bool_]
 
-_REFUSED_BYTES = 6
+_REFUSAL_BYTES = 6
 """Of a refusal of ApiVersions: its header, and the error code."""
 
 
@@ -49,23 +49,23 @@ class TableWindow:
         table: The exchanges.
         columns: What `pairs` has of them.
         exchange: Returns one of them as an object.
-        odd: Which are to be asked.
+        needs_objects: Which are to be asked.
         packets: For each exchange, which completed request and response.
     """
 
     table: Exchanges
     columns: Columns
     exchange: Callable[[int], Exchange]
-    odd: Bools = field(init=False)
+    needs_objects: Bools = field(init=False)
     packets: Ints = field(init=False)
 
-    def shown_by(self, early: LiveRequests) -> list[bool]:
+    def already_shown(self, live_requests: LiveRequests) -> list[bool]:
         """Return of which exchanges the request was shown already."""
         keys = zip(self.table.connection.tolist(), self.table.request.offset.tolist(), strict=True)
-        return [early.has_shown(*key) for key in keys]
+        return [live_requests.has_shown(*key) for key in keys]
 
     def __post_init__(self) -> None:
-        self.odd = _odd(self.table, self.columns)
+        self.needs_objects = _exchanges_need_objects(self.table, self.columns)
         self.packets = _sides(self.table, "packet")
 
 
@@ -82,9 +82,11 @@ class ObjectWindow:
     exchanges: Sequence[Exchange]
     packets: Ints = field(init=False)
 
-    def shown_by(self, early: LiveRequests) -> list[bool]:
+    def already_shown(self, live_requests: LiveRequests) -> list[bool]:
         """Return of which exchanges the request was shown already."""
-        return [early.has_shown(each.connection, each.request_offset) for each in self.exchanges]
+        return [
+            live_requests.has_shown(each.connection, each.request_offset) for each in self.exchanges
+        ]
 
     def __post_init__(self) -> None:
         numbers = [(each.request_packet, each.response_packet) for each in self.exchanges]
@@ -96,7 +98,7 @@ AnyWindow: TypeAlias = TableWindow | ObjectWindow
 
 
 def message_rows(
-    told: OrderedBatch[AnyWindow],
+    batch: OrderedBatch[AnyWindow],
     row_of_message: Callable[[OrderedMessage], Row],
     show_secrets: bool,
 ) -> TablePart:
@@ -104,18 +106,18 @@ def message_rows(
     Return the rows of messages.
 
     Args:
-        told: The messages, in order.
+        batch: The messages, in order.
         row_of_message: Gives the row of one that is asked.
         show_secrets: Whether secret fields are shown.
     """
     joining, total = ColumnConcatenator(), 0
-    place = np.full(len(told.row), -1, np.int64)
+    place = np.full(len(batch.row), -1, np.int64)
     numbers: list[Ints] = []
-    for index, window in enumerate(told.windows):
+    for index, window in enumerate(batch.windows):
         if isinstance(window, ObjectWindow):
             continue
-        here = np.flatnonzero((told.window == index) & ~_is_odd(window, told.row))
-        rows, which = np.unique(told.row[here], return_inverse=True)
+        here = np.flatnonzero((batch.window == index) & ~_rows_need_objects(window, batch.row))
+        rows, which = np.unique(batch.row[here], return_inverse=True)
         if not len(rows):
             continue
         place[here] = total + which
@@ -125,37 +127,37 @@ def message_rows(
             joining.add(part)
         numbers.append(np.stack([_sides(table, name) for name in ("time_ns", "size")]))
     alone = np.flatnonzero(place < 0)
-    asked = [row_of_message(_heard(told, at)) for at in alone.tolist()]
+    asked = [row_of_message(_message_at(batch, at)) for at in alone.tolist()]
     if not total:
         return asked
     kept = place >= 0
     time_ns, size = np.concatenate(numbers, axis=1)
-    exchange, side = place[kept], told.side[kept]
-    rows_in_columns = _messages(
+    exchange, side = place[kept], batch.side[kept]
+    rows_in_columns = _message_columns(
         select_rows(joining.columns(), exchange),
         side,
-        told.packet[kept],
+        batch.packet[kept],
         time_ns[exchange, side],
         size[exchange, side],
     )
     return MixedRows(rows_in_columns, np.cumsum(kept)[alone].tolist(), [[row] for row in asked])
 
 
-def _is_odd(window: TableWindow, rows: Ints) -> Bools:
+def _rows_need_objects(window: TableWindow, rows: Ints) -> Bools:
     """Tell of rows, some of which are of other windows, which are odd in this one."""
-    odd: Bools = window.odd[np.minimum(rows, len(window.odd) - 1)]
+    odd: Bools = window.needs_objects[np.minimum(rows, len(window.needs_objects) - 1)]
     return odd
 
 
-def _heard(told: OrderedBatch[AnyWindow], at: int) -> OrderedMessage:
+def _message_at(batch: OrderedBatch[AnyWindow], at: int) -> OrderedMessage:
     """Return a message as an object."""
-    window, row, side = told.windows[told.window[at]], int(told.row[at]), int(told.side[at])
+    window, row, side = batch.windows[batch.window[at]], int(batch.row[at]), int(batch.side[at])
     is_table = isinstance(window, TableWindow)
     exchange = window.exchange(row) if is_table else window.exchanges[row]
     message = exchange.response if side else exchange.request
     assert message is not None
     time_ns = exchange.response_time_ns if side else exchange.request_time_ns
-    return OrderedMessage(int(told.packet[at]) + 1, at, time_ns or 0, exchange, message)
+    return OrderedMessage(int(batch.packet[at]) + 1, at, time_ns or 0, exchange, message)
 
 
 def _sides(table: Exchanges, name: str) -> Ints:
@@ -163,7 +165,7 @@ def _sides(table: Exchanges, name: str) -> Ints:
     return np.stack([getattr(side, name) for side in (table.request, table.response)], axis=1)
 
 
-def _odd(table: Exchanges, columns: Columns) -> Bools:
+def _exchanges_need_objects(table: Exchanges, columns: Columns) -> Bools:
     """Tell which exchanges the columns do not say all of."""
     odd: Bools = table.token | table.answers_acks_0 | (table.api_key == NONE)
     for frames in (table.request, table.response):
@@ -174,12 +176,14 @@ def _odd(table: Exchanges, columns: Columns) -> Bools:
     odd |= has_some[problems.codes]
     response = table.response
     answers = (table.api_key == API_VERSIONS) & (response.start != NONE)
-    told = np.flatnonzero(answers & (response.captured_bytes >= _REFUSED_BYTES))
+    told = np.flatnonzero(answers & (response.captured_bytes >= _REFUSAL_BYTES))
     odd[told] |= table.int16_at(response.start[told] + 4) == UNSUPPORTED_VERSION
     return odd
 
 
-def _messages(columns: Columns, side: Ints, packet: Ints, time_ns: Ints, size: Ints) -> Columns:
+def _message_columns(
+    columns: Columns, side: Ints, packet: Ints, time_ns: Ints, size: Ints
+) -> Columns:
     """Return the columns of messages, each of which has a row of the columns of exchanges."""
     asks = side == 0
     latency = columns["latency_ms"]
@@ -189,43 +193,43 @@ def _messages(columns: Columns, side: Ints, packet: Ints, time_ns: Ints, size: I
         "packet": Integers(packet + 1),
         "time_ns": Integers(time_ns),
         "connection": columns["connection"],
-        "source": _either(asks, columns["client"], columns["broker"]),
-        "target": _either(asks, columns["broker"], columns["client"]),
+        "source": _choose_column(asks, columns["client"], columns["broker"]),
+        "target": _choose_column(asks, columns["broker"], columns["client"]),
         "kind": Coded(side, KINDS),
         "api_key": columns["api_key"],
         "api": columns["api"],
         "api_version": columns["api_version"],
         "correlation_id": columns["correlation_id"],
-        "client_id": _where(asks, columns["client_id"], None),
+        "client_id": _value_where(asks, columns["client_id"], None),
         "bytes": Integers(size),
         "status": columns["status"],
         "latency_ms": Milliseconds(np.where(asks, NONE, latency.values_ns)),
-        "errors": _where(~asks, columns["errors"], []),
-        "topics": _where(asks, columns["topics"], []),
+        "errors": _value_where(~asks, columns["errors"], []),
+        "topics": _value_where(asks, columns["topics"], []),
         "problems": Coded(np.zeros_like(side), [[]]),
-        "body": _body(asks, columns),
+        "body": _body_column(asks, columns),
     }
 
 
-def _either(first: Bools, a: Column, b: Column) -> Coded:
+def _choose_column(first: Bools, a: Column, b: Column) -> Coded:
     """Return values of one column and, elsewhere, of another."""
     assert isinstance(a, Coded)
     assert isinstance(b, Coded)
     return Coded(np.where(first, a.codes, len(a.values) + b.codes), [*a.values, *b.values])
 
 
-def _where(these: Bools, column: Column, other: Any) -> Coded:
+def _value_where(mask: Bools, column: Column, other: Any) -> Coded:
     """Return the values of some rows; the others have another."""
     assert isinstance(column, Coded)
-    return Coded(np.where(these, column.codes, len(column.values)), [*column.values, other])
+    return Coded(np.where(mask, column.codes, len(column.values)), [*column.values, other])
 
 
-def _body(asks: Bools, columns: Columns) -> JsonTexts:
+def _body_column(is_request: Bools, columns: Columns) -> JsonTexts:
     request, response = (columns[kind] for kind in KINDS)
     assert isinstance(request, JsonTexts)
     assert isinstance(response, JsonTexts)
     return JsonTexts(
-        np.where(asks, request.start, response.start),
-        np.where(asks, request.length, response.length),
+        np.where(is_request, request.start, response.start),
+        np.where(is_request, request.length, response.length),
         request.buffers,
     )

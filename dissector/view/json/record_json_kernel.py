@@ -10,36 +10,36 @@ from dissector.protocol.records.layout import CONTROL as IS_CONTROL
 from dissector.protocol.records.layout import TIMESTAMP_TYPE
 from dissector.view.json.json_constants import (
     CONTROL,
-    OF_ATTRIBUTES,
-    OF_HEADER_KEY,
-    OF_HEADER_VALUE,
-    OF_HEADERS,
-    OF_KEY,
-    OF_OFFSET,
-    OF_OFFSET_DELTA,
-    OF_TIMESTAMP,
-    OF_TIMESTAMP_DELTA,
-    OF_VALUE,
-    OLD_MEANING,
+    MESSAGE_ATTRIBUTES,
+    RECORD_ATTRIBUTES,
+    RECORD_HEADER_KEY,
+    RECORD_HEADER_VALUE,
+    RECORD_HEADERS,
+    RECORD_KEY,
+    RECORD_OFFSET,
+    RECORD_OFFSET_DELTA,
+    RECORD_TIMESTAMP,
+    RECORD_TIMESTAMP_DELTA,
+    RECORD_VALUE,
 )
-from dissector.view.json.scalar_json_kernel import integer, quoted_hex
-from dissector.view.tables.row_kernel import WIDEST_BYTE
-from dissector.view.tables.text_kernel import fragment, json_quoted
+from dissector.view.json.scalar_json_kernel import write_integer, write_quoted_hex
+from dissector.view.tables.row_kernel import MAX_ESCAPE_BYTES
+from dissector.view.tables.text_kernel import write_fragment, write_json_string
 
-WRITTEN, LEFT, NO_ROOM = range(3)
+WRITTEN, SLOW_PATH, NO_ROOM = range(3)
 """What became of something: written; left to Python; there was no room for it."""
 
-_RECORD_ROOM = 512
+_RECORD_OVERHEAD_BYTES = 512
 """Room for all of a record but key, value and headers."""
-_HEADER_ROOM = 64
+_HEADER_OVERHEAD_BYTES = 64
 
-_LEAST_RECORD = 6
+_MIN_RECORD_BYTES = 6
 _CONTROL_KEY_BYTES = 4
-_TYPES = OLD_MEANING - CONTROL
+_CONTROL_TYPE_COUNT = MESSAGE_ATTRIBUTES - CONTROL
 
 
 @device_function
-def _varlong(source: Any, at: int, end: int) -> tuple[int, int]:
+def _read_varlong(source: Any, at: int, end: int) -> tuple[int, int]:
     """Read a varint of up to 56 bits; the second number is where it ends, -1 if it is none."""
     value = 0
     shift = 0
@@ -54,7 +54,7 @@ def _varlong(source: Any, at: int, end: int) -> tuple[int, int]:
 
 
 @device_function
-def length_or_null(source: Any, at: int, end: int) -> tuple[int, int]:
+def read_nullable_length(source: Any, at: int, end: int) -> tuple[int, int]:
     """Read a length that may be null; the second number is where it ends, -1 if it is none."""
     size, at = varint_at(source, at, end)
     if at < 0 or size == 1:
@@ -63,7 +63,7 @@ def length_or_null(source: Any, at: int, end: int) -> tuple[int, int]:
 
 
 @device_function
-def _headers(
+def _write_headers(
     source: Any,
     at: int,
     end: int,
@@ -76,30 +76,32 @@ def _headers(
 ) -> tuple[int, int, int]:
     """Write the headers of a record; return what became of them, their end, and that in `out`."""
     for i in range(count):
-        key_length, key = length_or_null(source, at, end)
+        key_length, key = read_nullable_length(source, at, end)
         if key < 0 or key_length < 0:
-            return LEFT, at, to
-        value_length, value = length_or_null(source, key + key_length, end)
+            return SLOW_PATH, at, to
+        value_length, value = read_nullable_length(source, key + key_length, end)
         if value < 0:
-            return LEFT, at, to
+            return SLOW_PATH, at, to
         at = value + max(value_length, 0)
-        if to + WIDEST_BYTE * key_length + 2 * value_length + _HEADER_ROOM > len(out):
+        if to + MAX_ESCAPE_BYTES * key_length + 2 * value_length + _HEADER_OVERHEAD_BYTES > len(
+            out
+        ):
             return NO_ROOM, at, to
         if i > 0:
             out[to] = 44
             out[to + 1] = 32
             to += 2
-        to = fragment(OF_HEADER_KEY, pool, offsets, out, to)
-        to = json_quoted(source, key, key_length, 1, unsafe, out, to)
-        to = fragment(OF_HEADER_VALUE, pool, offsets, out, to)
-        to = quoted_hex(source, value, value_length, pool, offsets, out, to)
+        to = write_fragment(RECORD_HEADER_KEY, pool, offsets, out, to)
+        to = write_json_string(source, key, key_length, 1, unsafe, out, to)
+        to = write_fragment(RECORD_HEADER_VALUE, pool, offsets, out, to)
+        to = write_quoted_hex(source, value, value_length, pool, offsets, out, to)
         out[to] = 125
         to += 1
     return WRITTEN, at, to
 
 
 @device_function
-def record(
+def write_record(
     source: Any,
     at: int,
     end: int,
@@ -124,60 +126,66 @@ def record(
         attributes: Of the batch.
         pool: The bytes of all fragments.
         offsets: Where each begins.
-        unsafe: See `json_quoted`.
+        unsafe: See `write_json_string`.
         out: The text goes here.
         to: Where it begins there.
 
     Returns:
         What became of it, and where the text ends.
     """
-    if end - at < _LEAST_RECORD:
-        return LEFT, to
-    if to + 2 * (end - at) + _RECORD_ROOM > len(out):
+    if end - at < _MIN_RECORD_BYTES:
+        return SLOW_PATH, to
+    if to + 2 * (end - at) + _RECORD_OVERHEAD_BYTES > len(out):
         return NO_ROOM, to
-    to = fragment(OF_ATTRIBUTES, pool, offsets, out, to)
-    to = integer(number_at(source, at, 1, 1), out, to)
-    zigzag, at = _varlong(source, at + 1, end)
+    to = write_fragment(RECORD_ATTRIBUTES, pool, offsets, out, to)
+    to = write_integer(number_at(source, at, 1, 1), out, to)
+    zigzag, at = _read_varlong(source, at + 1, end)
     time_delta = zigzag >> 1 ^ -(zigzag & 1)
     if at >= 0:
         zigzag, at = varint_at(source, at, end)
     if at < 0:
-        return LEFT, to
+        return SLOW_PATH, to
     offset_delta = zigzag >> 1 ^ -(zigzag & 1)
-    to = integer(time_delta, out, fragment(OF_TIMESTAMP_DELTA, pool, offsets, out, to))
-    to = integer(offset_delta, out, fragment(OF_OFFSET_DELTA, pool, offsets, out, to))
-    key_length, key = length_or_null(source, at, end)
+    to = write_integer(
+        time_delta, out, write_fragment(RECORD_TIMESTAMP_DELTA, pool, offsets, out, to)
+    )
+    to = write_integer(
+        offset_delta, out, write_fragment(RECORD_OFFSET_DELTA, pool, offsets, out, to)
+    )
+    key_length, key = read_nullable_length(source, at, end)
     if key < 0:
-        return LEFT, to
-    to = fragment(OF_KEY, pool, offsets, out, to)
-    to = quoted_hex(source, key, key_length, pool, offsets, out, to)
-    length, at = length_or_null(source, key + max(key_length, 0), end)
+        return SLOW_PATH, to
+    to = write_fragment(RECORD_KEY, pool, offsets, out, to)
+    to = write_quoted_hex(source, key, key_length, pool, offsets, out, to)
+    length, at = read_nullable_length(source, key + max(key_length, 0), end)
     if at < 0:
-        return LEFT, to
-    to = fragment(OF_VALUE, pool, offsets, out, to)
-    to = quoted_hex(source, at, length, pool, offsets, out, to)
-    count, at = length_or_null(source, at + max(length, 0), end)
+        return SLOW_PATH, to
+    to = write_fragment(RECORD_VALUE, pool, offsets, out, to)
+    to = write_quoted_hex(source, at, length, pool, offsets, out, to)
+    count, at = read_nullable_length(source, at + max(length, 0), end)
     if at < 0 or count < 0 or 2 * count > end - at:
-        return LEFT, to
-    to = fragment(OF_HEADERS, pool, offsets, out, to)
+        return SLOW_PATH, to
+    to = write_fragment(RECORD_HEADERS, pool, offsets, out, to)
     if count > 0:
-        result, at, to = _headers(source, at, end, count, pool, offsets, unsafe, out, to)
+        result, at, to = _write_headers(source, at, end, count, pool, offsets, unsafe, out, to)
         if result != WRITTEN:
             return result, to
-        if to + _RECORD_ROOM > len(out):
+        if to + _RECORD_OVERHEAD_BYTES > len(out):
             return NO_ROOM, to
     if at != end:
-        return LEFT, to
-    to = integer(base_offset + offset_delta, out, fragment(OF_OFFSET, pool, offsets, out, to))
+        return SLOW_PATH, to
+    to = write_integer(
+        base_offset + offset_delta, out, write_fragment(RECORD_OFFSET, pool, offsets, out, to)
+    )
     if not attributes & TIMESTAMP_TYPE:
         base_time += time_delta
-    to = integer(base_time, out, fragment(OF_TIMESTAMP, pool, offsets, out, to))
+    to = write_integer(base_time, out, write_fragment(RECORD_TIMESTAMP, pool, offsets, out, to))
     if attributes & IS_CONTROL:
         if key_length < _CONTROL_KEY_BYTES:
-            return LEFT, to
+            return SLOW_PATH, to
         number = int16_at(source, key + 2)
-        if number < 0 or number >= _TYPES:
-            return LEFT, to
-        to = fragment(CONTROL + number, pool, offsets, out, to)
+        if number < 0 or number >= _CONTROL_TYPE_COUNT:
+            return SLOW_PATH, to
+        to = write_fragment(CONTROL + number, pool, offsets, out, to)
     out[to] = 125
     return WRITTEN, to + 1

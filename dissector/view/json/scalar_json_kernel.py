@@ -6,53 +6,53 @@ from typing import Any
 
 from dissector.kernel import device_function
 from dissector.view.json.json_constants import FALSE, NULL
-from dissector.view.tables.text_kernel import digits, fragment, hexed, padded
+from dissector.view.tables.text_kernel import write_digits, write_fragment, write_hex, write_padded
 
-_MOST = 9_000_000_000_000_000_000
+_MAX_NEGATED = 9_000_000_000_000_000_000
 
 
 @device_function
-def integer(value: int, out: Any, at: int) -> int:
+def write_integer(value: int, out: Any, at: int) -> int:
     """Write a number and return where it ends."""
     if value < 0:
         out[at] = 45
         at += 1
-        if value < -_MOST:  # the lowest has no opposite
+        if value < -_MAX_NEGATED:  # the lowest has no opposite
             out[at] = 57
-            return padded(-(value + _MOST), 18, out, at + 1)
+            return write_padded(-(value + _MAX_NEGATED), 18, out, at + 1)
         value = -value
-    return digits(value, out, at)
+    return write_digits(value, out, at)
 
 
 @device_function
-def quoted_hex(
+def write_quoted_hex(
     source: Any, start: int, length: int, pool: Any, offsets: Any, out: Any, at: int
 ) -> int:
     """Write bytes as hex in quotes, null where the length is negative; return where that ends."""
     if length < 0:
-        return fragment(NULL, pool, offsets, out, at)
+        return write_fragment(NULL, pool, offsets, out, at)
     out[at] = 34
-    at = hexed(source, start, length, out, at + 1)
+    at = write_hex(source, start, length, out, at + 1)
     out[at] = 34
     return at + 1
 
 
 @device_function
-def boolean(byte: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
+def write_boolean(byte: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
     """Write a boolean, or the number that a byte is which is neither; return where it ends."""
     if byte > 1:
-        return digits(0 | byte, out, at)
-    return fragment(FALSE + byte, pool, offsets, out, at)
+        return write_digits(0 | byte, out, at)
+    return write_fragment(FALSE + byte, pool, offsets, out, at)
 
 
 @device_function
-def uuid(source: Any, at: int, out: Any, to: int) -> int:
+def write_uuid(source: Any, at: int, out: Any, to: int) -> int:
     """Write a uuid in its canonical form and return where it ends."""
     out[to] = 34
     to += 1
     for i in range(5):
         size = 4 if i == 0 else 6 if i == 4 else 2
-        to = hexed(source, at, size, out, to)
+        to = write_hex(source, at, size, out, to)
         at += size
         out[to] = 45 if i < 4 else 34
         to += 1

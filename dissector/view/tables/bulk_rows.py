@@ -25,8 +25,8 @@ from dissector.engine.tables.column_types import (
     Slices,
 )
 from dissector.view.tables import row_kernel as loop
-from dissector.view.tables.cell_layout import Item, Laid, Pool, lay
-from dissector.view.tables.row_formats import GAP, Table, csv_cell
+from dissector.view.tables.cell_layout import FragmentPool, ItemCells, RowItem, lay_out
+from dissector.view.tables.row_formats import COLUMN_GAP, Table, csv_cell
 from dissector.view.tables.text_kernel import UNSAFE
 from dissector.view.text.value_text import bytes_text, header_texts, json_text
 
@@ -38,10 +38,12 @@ OUT_BYTES = 1 << 20
 
 _STEPS_PER_ITEM = 8
 
-_NONE: Mapping[int, str] = {}
+_NO_OVERRIDES: Mapping[int, str] = {}
 
 
-def ndjson_rows(columns: Columns, instead: Mapping[int, str] = _NONE) -> Iterator[memoryview]:
+def ndjson_rows(
+    columns: Columns, overrides: Mapping[int, str] = _NO_OVERRIDES
+) -> Iterator[memoryview]:
     """
     Yield the lines of `ndjson_lines`, with their ends, as UTF-8, many at a time.
 
@@ -49,23 +51,28 @@ def ndjson_rows(columns: Columns, instead: Mapping[int, str] = _NONE) -> Iterato
 
     Args:
         columns: The rows.
-        instead: Lines, without their ends, that are written in place of some rows.
+        overrides: Lines, without their ends, that are written in place of some rows.
     """
     kinds: dict[type, int] = {
         Milliseconds: loop.MILLISECONDS,
         Slices: loop.JSON_TEXT,
-        JsonTexts: loop.READY,
+        JsonTexts: loop.JSON_BYTES,
         Headers: loop.JSON_HEADERS,
     }
     items = [
-        Item(f"{', ' if at else '{'}{json_text(name)}: ", column, _kind(column, kinds), _json)
+        RowItem(
+            f"{', ' if at else '{'}{json_text(name)}: ",
+            column,
+            _item_kind(column, kinds),
+            _json_value,
+        )
         for at, (name, column) in enumerate(columns.items())
     ]
-    return rendered(items, "}\n", {row: line[:-1] for row, line in instead.items()})
+    return render_rows(items, "}\n", {row: line[:-1] for row, line in overrides.items()})
 
 
 def csv_rows(
-    columns: Columns, names: Sequence[str], instead: Mapping[int, str] = _NONE
+    columns: Columns, names: Sequence[str], overrides: Mapping[int, str] = _NO_OVERRIDES
 ) -> Iterator[memoryview]:
     """
     Yield the lines of `csv_lines` but the first, as `ndjson_rows` does.
@@ -73,7 +80,7 @@ def csv_rows(
     Args:
         columns: The rows; the bytes of records as `record_text` has them.
         names: The columns that are written.
-        instead: See `ndjson_rows`.
+        overrides: See `ndjson_rows`.
     """
     kinds: dict[type, int] = {
         Milliseconds: loop.MILLISECONDS,
@@ -85,8 +92,8 @@ def csv_rows(
         column = columns[name]
         if isinstance(column, Headers):
             column = _header_texts(column)
-        items.append(Item("," if at else "", column, _kind(column, kinds), _csv))
-    return rendered(items, "\r\n", instead)
+        items.append(RowItem("," if at else "", column, _item_kind(column, kinds), _csv_value))
+    return render_rows(items, "\r\n", overrides)
 
 
 def table_rows(columns: Columns, table: Table) -> Iterator[memoryview]:
@@ -100,13 +107,15 @@ def table_rows(columns: Columns, table: Table) -> Iterator[memoryview]:
     for at, name in enumerate(table.columns):
         column = columns[name]
         is_time = name.endswith("time_ns") and isinstance(column, Integers)
-        kind = loop.TIME if is_time else _kind(column, kinds)
-        width = table.widths[at] if table.right[at] else 0
-        items.append(Item(GAP if at else "", column, kind, partial(table.padded, at), width))
-    return rendered(items, "\n", trimmed=True)
+        kind = loop.TIME if is_time else _item_kind(column, kinds)
+        width = table.widths[at] if table.is_right_aligned[at] else 0
+        items.append(
+            RowItem(COLUMN_GAP if at else "", column, kind, partial(table.padded_cell, at), width)
+        )
+    return render_rows(items, "\n", strip_spaces=True)
 
 
-def _kind(column: Column, kinds: Mapping[type, int]) -> int:
+def _item_kind(column: Column, kinds: Mapping[type, int]) -> int:
     return kinds.get(type(column), loop.INTEGER)
 
 
@@ -118,23 +127,27 @@ def _header_texts(column: Headers) -> Coded:
     return Coded(codes, [[], *(header_texts(column.value(row)) for row in some.tolist())])
 
 
-def _json(value: Any) -> str:
+def _json_value(value: Any) -> str:
     """Return `json_text`; most values are numbers, and texts that need no look at characters."""
     if type(value) is int:
         return str(value)
     if type(value) is list:
-        return f"[{', '.join(map(_json, value))}]"
+        return f"[{', '.join(map(_json_value, value))}]"
     if not (isinstance(value, str) and value.isascii() and value.isprintable()):
         return json_text(value)
     return json_text(value) if '"' in value or "\\" in value else f'"{value}"'
 
 
-def _csv(value: Any) -> str:
+def _csv_value(value: Any) -> str:
     return csv_cell(bytes_text(value) if isinstance(value, bytes) else value)
 
 
-def rendered(
-    items: Sequence[Item], behind: str, instead: Mapping[int, str] = _NONE, *, trimmed: bool = False
+def render_rows(
+    items: Sequence[RowItem],
+    row_end: str,
+    overrides: Mapping[int, str] = _NO_OVERRIDES,
+    *,
+    strip_spaces: bool = False,
 ) -> Iterator[memoryview]:
     """
     Yield the text of rows, many at a time.
@@ -143,13 +156,13 @@ def rendered(
 
     Args:
         items: What every row is made of.
-        behind: The end of every row.
-        instead: Texts that are written in place of all items of some rows.
-        trimmed: Whether spaces before it are left out.
+        row_end: The end of every row.
+        overrides: Texts that are written in place of all items of some rows.
+        strip_spaces: Whether spaces before it are left out.
     """
-    pool = Pool(loop.FIXED)
-    last = pool.add([behind])
-    laid = lay(items, pool, instead)
+    pool = FragmentPool(loop.SHARED_FRAGMENTS)
+    last = pool.add([row_end])
+    laid = lay_out(items, pool, overrides)
     texts, offsets = pool.arrays()
     buffers, headers = _buffers(items), _headers(items)
     places = np.cumsum([0, *(len(each.cells) for each in laid)])
@@ -161,18 +174,18 @@ def rendered(
         for values in (
             [each.kind for each in laid],
             places[:-1],
-            [each.before for each in laid],
+            [each.prefix for each in laid],
             [each.width for each in laid],
         )
     ]
     for begin in range(0, total, BLOCK_ROWS):
-        cells = _block(laid, int(places[-1]), slice(begin, min(begin + BLOCK_ROWS, total)))
+        cells = _cell_block(laid, int(places[-1]), slice(begin, min(begin + BLOCK_ROWS, total)))
         row = 0
         while row < len(cells):
-            following = loop.render(
+            following = loop.write_rows(
                 *constants,
                 last,
-                int(trimmed),
+                int(strip_spaces),
                 cells,
                 texts,
                 offsets,
@@ -193,7 +206,7 @@ def rendered(
             row = following
 
 
-def _block(laid: Sequence[Laid], width: int, rows: slice) -> Any:
+def _cell_block(laid: Sequence[ItemCells], width: int, rows: slice) -> Any:
     """Return the cells of some rows side by side."""
     block = np.empty((rows.stop - rows.start, width), np.int64)
     at = 0
@@ -204,7 +217,7 @@ def _block(laid: Sequence[Laid], width: int, rows: slice) -> Any:
     return block
 
 
-def _buffers(items: Sequence[Item]) -> SliceBuffers:
+def _buffers(items: Sequence[RowItem]) -> SliceBuffers:
     """Return the bytes that slices are of: the same for all columns."""
     for item in items:
         if isinstance(item.column, Slices):
@@ -215,7 +228,7 @@ def _buffers(items: Sequence[Item]) -> SliceBuffers:
     return SliceBuffers(none, none, none)
 
 
-def _headers(items: Sequence[Item]) -> Any:
+def _headers(items: Sequence[RowItem]) -> Any:
     """Return start and length of key and value of each header."""
     for item in items:
         if isinstance(item.column, Headers):

@@ -25,7 +25,7 @@ from dissector.engine.tables.column_types import (
 )
 from dissector.engine.tables.exchange_table import NONE, Ints
 from dissector.view.tables import row_kernel as loop
-from dissector.view.tables.text_kernel import find_no_plain_text
+from dissector.view.tables.text_kernel import find_non_ascii_text
 
 Render: TypeAlias = Callable[[Any], str]
 
@@ -33,19 +33,19 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(slots=True)
-class Item:
+class RowItem:
     """
     One item of every row.
 
     Attributes:
-        before: The text that stands before it.
+        prefix: The text that stands before it.
         column: Its values.
         kind: How the loop writes them; `Coded` has none.
         render: How Python writes a value, null among them.
         width: How many places a number takes at least.
     """
 
-    before: str
+    prefix: str
     column: Column
     kind: int
     render: Render
@@ -53,24 +53,24 @@ class Item:
 
 
 @dataclass(slots=True)
-class Laid:
+class ItemCells:
     """
     An item as the loop takes it.
 
     Attributes:
         cells: One or two columns of numbers.
         kind: As of the item.
-        before: The fragment that stands before what is none.
+        prefix: The fragment that stands before what is none.
         width: As of the item.
     """
 
     cells: list[Ints]
     kind: int = 0
-    before: int = loop.NULL
+    prefix: int = loop.NULL
     width: int = 0
 
 
-class Pool:
+class FragmentPool:
     """The fragments of some rows."""
 
     def __init__(self, first: Iterable[bytes]) -> None:
@@ -89,17 +89,19 @@ class Pool:
         return np.frombuffer(b"".join(self._texts), np.uint8), offsets
 
 
-def lay(items: Sequence[Item], pool: Pool, instead: Mapping[int, str]) -> list[Laid]:
+def lay_out(
+    items: Sequence[RowItem], pool: FragmentPool, overrides: Mapping[int, str]
+) -> list[ItemCells]:
     """Lay items out for the loop; neighbours with the same codes become one."""
-    laid: list[Laid] = []
-    for codes, group in groupby(items, _codes):
+    laid: list[ItemCells] = []
+    for codes, group in groupby(items, _codes_identity):
         if codes is None:
-            laid += [_lay_one(item, pool) for item in group]
+            laid += [_lay_out_one(item, pool) for item in group]
         else:
-            laid.append(_lay_coded(list(group), pool))
-    if instead:
-        rows = np.fromiter(instead, np.int64)
-        nothing = loop.FRAGMENT + pool.add(["", *instead.values()])
+            laid.append(_lay_out_coded(list(group), pool))
+    if overrides:
+        rows = np.fromiter(overrides, np.int64)
+        nothing = loop.FIRST_FRAGMENT + pool.add(["", *overrides.values()])
         for at, each in enumerate(laid):
             cells = each.cells[0].copy()
             cells[rows] = nothing if at else nothing + 1 + np.arange(len(rows))
@@ -107,11 +109,11 @@ def lay(items: Sequence[Item], pool: Pool, instead: Mapping[int, str]) -> list[L
     return laid
 
 
-def _codes(item: Item) -> int | None:
+def _codes_identity(item: RowItem) -> int | None:
     return id(item.column.codes) if isinstance(item.column, Coded) else None
 
 
-def _lay_coded(items: Sequence[Item], pool: Pool) -> Laid:
+def _lay_out_coded(items: Sequence[RowItem], pool: FragmentPool) -> ItemCells:
     """Lay columns out that have the same codes."""
     columns = [item.column for item in items if isinstance(item.column, Coded)]
     codes, null = columns[0].codes, len(columns[0].values)
@@ -122,29 +124,29 @@ def _lay_coded(items: Sequence[Item], pool: Pool) -> Laid:
     used = np.flatnonzero(numbers)
     texts = (
         "".join(
-            item.before + item.render(None if code == null else column.values[code])
+            item.prefix + item.render(None if code == null else column.values[code])
             for item, column in zip(items, columns, strict=True)
         )
         for code in used.tolist()
     )
-    numbers[used] = loop.FRAGMENT + pool.add(texts) + np.arange(len(used))
-    return Laid([numbers[index]])
+    numbers[used] = loop.FIRST_FRAGMENT + pool.add(texts) + np.arange(len(used))
+    return ItemCells([numbers[index]])
 
 
-def _lay_one(item: Item, pool: Pool) -> Laid:
+def _lay_out_one(item: RowItem, pool: FragmentPool) -> ItemCells:
     column = item.column
-    values, more = _numbers(column)
+    values, more = _cells_of(column)
     none = values == NONE
-    rare = np.flatnonzero(_is_rare(item, values) & ~none)
-    before = pool.add([item.before, item.before + item.render(None)])
+    rare = np.flatnonzero(_needs_python(item, values) & ~none)
+    before = pool.add([item.prefix, item.prefix + item.render(None)])
     if none.any() or len(rare):
-        values = np.where(none, loop.FRAGMENT + before + 1, values)
-        texts = (item.before + item.render(column.value(row)) for row in rare.tolist())
-        values[rare] = loop.FRAGMENT + pool.add(texts) + np.arange(len(rare))
-    return Laid([values, *more], item.kind, before, item.width)
+        values = np.where(none, loop.FIRST_FRAGMENT + before + 1, values)
+        texts = (item.prefix + item.render(column.value(row)) for row in rare.tolist())
+        values[rare] = loop.FIRST_FRAGMENT + pool.add(texts) + np.arange(len(rare))
+    return ItemCells([values, *more], item.kind, before, item.width)
 
 
-def _numbers(column: Column) -> tuple[Ints, list[Ints]]:
+def _cells_of(column: Column) -> tuple[Ints, list[Ints]]:
     """Return the cells of a column, and those beside them."""
     match column:
         case Integers():
@@ -159,28 +161,28 @@ def _numbers(column: Column) -> tuple[Ints, list[Ints]]:
             raise TypeError("coded columns have no numbers")
 
 
-def _is_rare(item: Item, values: Ints) -> Bools:
+def _needs_python(item: RowItem, values: Ints) -> Bools:
     """Tell which values the loop would not write as Python does, nor take for a fragment."""
     rare: Bools
     match item.kind:
         case loop.MILLISECONDS:
             size = np.abs(values)
-            rare = (size >= loop.EXACT_NS) | (size < loop.EXPONENT_NS) & (size != 0)
+            rare = (size >= loop.MAX_EXACT_NS) | (size < loop.MIN_DECIMAL_NS) & (size != 0)
         case loop.THREE_PLACES:
-            rare = (np.abs(values) >= loop.EXACT_NS) | (values % 1000 == 500)
+            rare = (np.abs(values) >= loop.MAX_EXACT_NS) | (values % 1000 == 500)
         case loop.CSV_TEXT:
-            rare = _no_plain_text(item.column)
+            rare = _non_ascii_text(item.column)
         case _:
-            rare = values < loop.FRAGMENT + loop.FRAGMENTS
+            rare = values < loop.FIRST_FRAGMENT + loop.FRAGMENT_COUNT
     return rare
 
 
-def _no_plain_text(column: Column) -> Bools:
+def _non_ascii_text(column: Column) -> Bools:
     """Tell which bytes are text that Python has to look at: UTF-8, but not all printable ASCII."""
     assert isinstance(column, Slices)
     rare = np.zeros(len(column), np.uint8)
     buffers = column.buffers
-    find_no_plain_text(
+    find_non_ascii_text(
         column.start,
         column.length,
         buffers.data,

@@ -14,10 +14,10 @@ from dissector.view.text.value_text import json_text, jsonable, time_text
 
 Row = Mapping[str, Any]
 
-SETTLING_ROWS = 200
+SAMPLE_ROWS = 200
 """So many rows are read before the first is printed; they settle how wide each column is."""
-_WIDEST = 60
-_USUAL = {
+_MAX_WIDTH = 60
+_DEFAULT_WIDTHS = {
     "client": 21,
     "broker": 21,
     "api": 16,
@@ -33,10 +33,10 @@ _USUAL = {
     "control": 6,
 }
 """How wide columns of text are where their rows are not known yet."""
-_USUAL_NUMBER = 9
-FORMULA = ("=", "+", "-", "@")
+_DEFAULT_NUMBER_WIDTH = 9
+FORMULA_STARTS = ("=", "+", "-", "@")
 """A spreadsheet takes text that begins so for a formula."""
-GAP = "  "
+COLUMN_GAP = "  "
 """Stands between two columns."""
 
 
@@ -52,7 +52,7 @@ def table_lines(
         terminal_width: Where the output is a terminal: longer lines are cut there.
     """
     rows = iter(rows)
-    first = list(islice(rows, SETTLING_ROWS))
+    first = list(islice(rows, SAMPLE_ROWS))
     table = Table(columns, first, terminal_width)
     yield table.header()
     yield from map(table.line, chain(first, rows))
@@ -65,7 +65,7 @@ class Table:
     Attributes:
         columns: Their names.
         widths: How many places each takes, unless a later row needs more.
-        right: Which stand to the right: numbers.
+        is_right_aligned: Which stand to the right: numbers.
     """
 
     def __init__(
@@ -78,15 +78,18 @@ class Table:
     ) -> None:
         """Settle the columns; `live`: by few rows, so that they need room for what is usual."""
         self.columns = columns
-        self.right = [
-            _is_number(name, [row[name] for row in first]) and not (live and name in _USUAL)
+        self.is_right_aligned = [
+            _is_number(name, [row[name] for row in first])
+            and not (live and name in _DEFAULT_WIDTHS)
             for name in columns
         ]
         self.widths = []
-        for name, is_number in zip(columns, self.right, strict=True):
-            usual = _USUAL.get(name, _USUAL_NUMBER if is_number else 0) if live else 0
-            cells = (_width(cell(name, row[name])) for row in first)
-            self.widths.append(min(_WIDEST, max([_width(name), usual, *cells])))
+        for name, is_number in zip(columns, self.is_right_aligned, strict=True):
+            usual = (
+                _DEFAULT_WIDTHS.get(name, _DEFAULT_NUMBER_WIDTH if is_number else 0) if live else 0
+            )
+            cells = (_display_width(cell(name, row[name])) for row in first)
+            self.widths.append(min(_MAX_WIDTH, max([_display_width(name), usual, *cells])))
         self._terminal_width = terminal_width
 
     def header(self) -> str:
@@ -97,13 +100,13 @@ class Table:
         """Return the line of a row."""
         return self._line([cell(name, row[name]) for name in self.columns])
 
-    def padded(self, at: int, value: Any) -> str:
+    def padded_cell(self, at: int, value: Any) -> str:
         """Return what a value of a column, by its place, takes in a line."""
-        return _padded(cell(self.columns[at], value), self.widths[at], self.right[at])
+        return _pad(cell(self.columns[at], value), self.widths[at], self.is_right_aligned[at])
 
     def _line(self, cells: Sequence[str]) -> str:
-        text = GAP.join(map(_padded, cells, self.widths, self.right)).rstrip()
-        return text if self._terminal_width is None else _cut(text, self._terminal_width)
+        text = COLUMN_GAP.join(map(_pad, cells, self.widths, self.is_right_aligned)).rstrip()
+        return text if self._terminal_width is None else _truncate(text, self._terminal_width)
 
 
 def _is_number(name: str, values: Sequence[Any]) -> bool:
@@ -135,30 +138,30 @@ def cell(name: str, value: Any) -> str:
             return escaped(str(value))
 
 
-def _padded(text: str, width: int, to_right: bool) -> str:
-    space = " " * (width - _width(text))
-    return space + text if to_right else text + space
+def _pad(text: str, width: int, right_aligned: bool) -> str:
+    space = " " * (width - _display_width(text))
+    return space + text if right_aligned else text + space
 
 
-def _width(text: str) -> int:
+def _display_width(text: str) -> int:
     """Return how many places a text takes on a terminal."""
     if text.isascii():
         return len(text)
-    return sum(map(_places, text))
+    return sum(map(_character_width, text))
 
 
-def _places(character: str) -> int:
+def _character_width(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _cut(text: str, width: int) -> str:
-    if _width(text) <= width:
+def _truncate(text: str, width: int) -> str:
+    if _display_width(text) <= width:
         return text
     kept, used = [], 0
     for character in text:
-        used += _places(character)
+        used += _character_width(character)
         if used >= width:
             break
         kept.append(character)
@@ -194,8 +197,8 @@ def csv_cell(value: Any) -> str:
     return _csv_line([_csv_cell(value), ""])[:-1]
 
 
-def _no_formula(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA) else text
+def _quote_formula(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def _csv_line(cells: Sequence[str]) -> str:
@@ -217,4 +220,4 @@ def _csv_cell(value: Any) -> str:
         case int() | float():
             return str(value)
         case _:
-            return _no_formula(escaped(str(jsonable(value))))
+            return _quote_formula(escaped(str(jsonable(value))))

@@ -3,8 +3,8 @@ The loop that writes rows of text from columns.
 
 A row is a fixed sequence of items: constant bytes, then what a column has there. Whatever repeats
 and whatever is rare was rendered by Python before, and is only copied: a *fragment*. A cell below
-`FRAGMENT + FRAGMENTS` is the number of a fragment, counted from `FRAGMENT`; all others are written
-by the kind of their column.
+`FRAGMENT + FRAGMENTS` is the number of a fragment, counted from `FIRST_FRAGMENT`; all others are
+written by the kind of their column.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.memcpy import copy_bytes
 from dissector.view.tables.text_kernel import (
-    csv_quoted,
-    digits,
-    fragment,
-    hexed,
-    json_quoted,
-    padded,
+    write_csv_cell,
+    write_digits,
+    write_fragment,
+    write_hex,
+    write_json_string,
+    write_padded,
 )
 
-FRAGMENT = NONE
-FRAGMENTS = 2**40
-_VALUES_FROM = FRAGMENT + FRAGMENTS
+FIRST_FRAGMENT = NONE
+FRAGMENT_COUNT = 2**40
+_FIRST_VALUE = FIRST_FRAGMENT + FRAGMENT_COUNT
 
 INTEGER, MILLISECONDS, THREE_PLACES, TIME = range(4)
-JSON_TEXT, CSV_TEXT, JSON_HEADERS, HEADER_KEY, READY = range(4, 9)
+JSON_TEXT, CSV_TEXT, JSON_HEADERS, HEADER_KEY, JSON_BYTES = range(4, 9)
 """
 Kinds of cells: an integer; nanoseconds as milliseconds, with as many places as `repr` of the float
 has, or with three; nanoseconds since the epoch as a time in UTC; bytes as JSON or CSV has them; the
@@ -37,24 +37,24 @@ already. Of those after TIME a second cell stands beside the first: the length, 
 """
 
 KEY, VALUE, HEX, NULL = range(4)
-"""The first fragments, which are always the same: `FIXED`."""
-FIXED = (b'{"key": ', b', "value": ', b'{"hex": "', b"null")
+"""The first fragments, which are always the same: `SHARED_FRAGMENTS`."""
+SHARED_FRAGMENTS = (b'{"key": ', b', "value": ', b'{"hex": "', b"null")
 
-EXACT_NS = 10**15
+MAX_EXACT_NS = 10**15
 """From here on the nanoseconds of MILLISECONDS are rendered by Python, as floats round them."""
-EXPONENT_NS = 100
+MIN_DECIMAL_NS = 100
 """And below it those that are not 0, which `repr` writes with an exponent."""
 
 _NUMBER_BYTES = 40
 """Room for whatever is written of a number."""
 _QUOTES_BYTES = 48
 """Room for what stands around a key and a value."""
-WIDEST_BYTE = 6
+MAX_ESCAPE_BYTES = 6
 """A byte of a text takes so many at most: a control character in JSON."""
 
 
 @Kernel
-def render(
+def write_rows(
     kinds: Any,
     places: Any,
     before: Any,
@@ -101,11 +101,11 @@ def render(
         begin = at
         for item in range(len(kinds)):
             cell = cells[row, places[item]]
-            if cell < _VALUES_FROM:
-                number = cell - FRAGMENT
+            if cell < _FIRST_VALUE:
+                number = cell - FIRST_FRAGMENT
                 if at + offsets[number + 1] - offsets[number] > len(out):
                     return row
-                at = fragment(number, pool, offsets, out, at)
+                at = write_fragment(number, pool, offsets, out, at)
                 continue
             constant = before[item]
             kind = kinds[item]
@@ -114,19 +114,23 @@ def render(
             if kind >= JSON_TEXT:
                 more = cells[row, places[item] + 1]
             if kind in (JSON_TEXT, CSV_TEXT):
-                room += WIDEST_BYTE * more
-            elif kind == READY:
+                room += MAX_ESCAPE_BYTES * more
+            elif kind == JSON_BYTES:
                 room += more
             elif kind == JSON_HEADERS:
                 for header in range(cell, cell + more):
-                    room += WIDEST_BYTE * (headers[header, 1] + headers[header, 3]) + _QUOTES_BYTES
+                    room += (
+                        MAX_ESCAPE_BYTES * (headers[header, 1] + headers[header, 3]) + _QUOTES_BYTES
+                    )
             if at + room > len(out):
                 return row
-            at = fragment(constant, pool, offsets, out, at)
+            at = write_fragment(constant, pool, offsets, out, at)
             if kind in (JSON_TEXT, CSV_TEXT):
-                at = _bytes(kind, data, held, arena, cell, more, pool, offsets, unsafe, out, at)
-            elif kind == READY:
-                at = _copied(data, held, arena, cell, more, out, at)
+                at = _write_bytes(
+                    kind, data, held, arena, cell, more, pool, offsets, unsafe, out, at
+                )
+            elif kind == JSON_BYTES:
+                at = _copy_slice(data, held, arena, cell, more, out, at)
             elif kind == JSON_HEADERS:
                 out[at] = 91
                 at += 1
@@ -135,16 +139,16 @@ def render(
                         out[at] = 44
                         out[at + 1] = 32
                         at += 2
-                    at = fragment(KEY, pool, offsets, out, at)
+                    at = write_fragment(KEY, pool, offsets, out, at)
                     start = headers[header, 0]
                     length = headers[header, 1]
-                    at = _bytes(
+                    at = _write_bytes(
                         HEADER_KEY, data, held, arena, start, length, pool, offsets, unsafe, out, at
                     )
-                    at = fragment(VALUE, pool, offsets, out, at)
+                    at = write_fragment(VALUE, pool, offsets, out, at)
                     start = headers[header, 2]
                     length = headers[header, 3]
-                    at = _bytes(
+                    at = _write_bytes(
                         JSON_TEXT, data, held, arena, start, length, pool, offsets, unsafe, out, at
                     )
                     out[at] = 125
@@ -152,29 +156,29 @@ def render(
                 out[at] = 93
                 at += 1
             elif kind == TIME:
-                at = _time(cell, out, at)
+                at = _write_time(cell, out, at)
             else:
-                end = _number(kind, cell, out, at)
-                at = _to_the_right(out, at, end, widths[item])
+                end = _write_number(kind, cell, out, at)
+                at = _right_align(out, at, end, widths[item])
         if trimmed:
             while at > begin and out[at - 1] == 32:
                 at -= 1
         if at + offsets[behind + 1] - offsets[behind] > len(out):
             return row
-        at = fragment(behind, pool, offsets, out, at)
+        at = write_fragment(behind, pool, offsets, out, at)
         used[0] = at
     return len(cells)
 
 
 @device_function
-def _number(kind: int, value: int, out: Any, at: int) -> int:
+def _write_number(kind: int, value: int, out: Any, at: int) -> int:
     """Write a number and return where it ends."""
     if value < 0:
         out[at] = 45
         at += 1
         value = -value
     if kind == INTEGER:
-        return digits(value, out, at)
+        return write_digits(value, out, at)
     if kind == THREE_PLACES:
         value = (value + 500) // 1000
         whole = value // 1000
@@ -182,9 +186,9 @@ def _number(kind: int, value: int, out: Any, at: int) -> int:
     else:
         whole = value // 1000000
         rest = value - whole * 1000000
-    at = digits(whole, out, at)
+    at = write_digits(whole, out, at)
     out[at] = 46
-    padded(rest, 6, out, at + 1)
+    write_padded(rest, 6, out, at + 1)
     if kind == THREE_PLACES:
         return at + 4
     end = at + 7
@@ -194,7 +198,7 @@ def _number(kind: int, value: int, out: Any, at: int) -> int:
 
 
 @device_function
-def _to_the_right(out: Any, at: int, end: int, width: int) -> int:
+def _right_align(out: Any, at: int, end: int, width: int) -> int:
     """Move what was written to the right, so that it takes a width; return where it ends."""
     space = at + width - end
     if space <= 0:
@@ -207,7 +211,7 @@ def _to_the_right(out: Any, at: int, end: int, width: int) -> int:
 
 
 @device_function
-def _time(time_ns: int, out: Any, at: int) -> int:
+def _write_time(time_ns: int, out: Any, at: int) -> int:
     """Write a time of the years 1 to 9999 as `2023-11-14 22:13:20.000000001Z`."""
     second = time_ns // 1000000000
     days = second // 86400
@@ -225,18 +229,18 @@ def _time(time_ns: int, out: Any, at: int) -> int:
     if month > 12:
         month -= 12
         year += 1
-    out[padded(year + era * 400, 4, out, at)] = 45
-    out[padded(month, 2, out, at + 5)] = 45
-    out[padded(day, 2, out, at + 8)] = 32
-    out[padded(of_day // 3600, 2, out, at + 11)] = 58
-    out[padded(of_day // 60 % 60, 2, out, at + 14)] = 58
-    out[padded(of_day % 60, 2, out, at + 17)] = 46
-    out[padded(time_ns - second * 1000000000, 9, out, at + 20)] = 90
+    out[write_padded(year + era * 400, 4, out, at)] = 45
+    out[write_padded(month, 2, out, at + 5)] = 45
+    out[write_padded(day, 2, out, at + 8)] = 32
+    out[write_padded(of_day // 3600, 2, out, at + 11)] = 58
+    out[write_padded(of_day // 60 % 60, 2, out, at + 14)] = 58
+    out[write_padded(of_day % 60, 2, out, at + 17)] = 46
+    out[write_padded(time_ns - second * 1000000000, 9, out, at + 20)] = 90
     return at + 30
 
 
 @device_function
-def _bytes(
+def _write_bytes(
     kind: int,
     data: Any,
     held: Any,
@@ -251,17 +255,19 @@ def _bytes(
 ) -> int:
     """Write bytes, wherever they are, and return where they end."""
     if start < 0:
-        return fragment(NULL, pool, offsets, out, at)
+        return write_fragment(NULL, pool, offsets, out, at)
     if start < len(data):
-        return _text(kind, data, start, length, pool, offsets, unsafe, out, at)
+        return _write_text(kind, data, start, length, pool, offsets, unsafe, out, at)
     start -= len(data)
     if start < len(held):
-        return _text(kind, held, start, length, pool, offsets, unsafe, out, at)
-    return _text(kind, arena, start - len(held), length, pool, offsets, unsafe, out, at)
+        return _write_text(kind, held, start, length, pool, offsets, unsafe, out, at)
+    return _write_text(kind, arena, start - len(held), length, pool, offsets, unsafe, out, at)
 
 
 @device_function
-def _copied(data: Any, held: Any, arena: Any, start: int, length: int, out: Any, at: int) -> int:
+def _copy_slice(
+    data: Any, held: Any, arena: Any, start: int, length: int, out: Any, at: int
+) -> int:
     """Copy bytes, wherever they are, and return where they end."""
     if start < len(data):
         copy_bytes(out, at, data, start, length)
@@ -273,7 +279,7 @@ def _copied(data: Any, held: Any, arena: Any, start: int, length: int, out: Any,
 
 
 @device_function
-def _text(
+def _write_text(
     kind: int,
     source: Any,
     start: int,
@@ -286,17 +292,17 @@ def _text(
 ) -> int:
     """Write bytes as text if they are fit for it, else as hex; return where they end."""
     if kind == CSV_TEXT:
-        end = csv_quoted(source, start, length, out, at)
+        end = write_csv_cell(source, start, length, out, at)
         if end >= 0:
             return end
         out[at] = 48
         out[at + 1] = 120
-        return hexed(source, start, length, out, at + 2)
+        return write_hex(source, start, length, out, at + 2)
     lenient = 1 if kind == HEADER_KEY else 0
-    end = json_quoted(source, start, length, lenient, unsafe, out, at)
+    end = write_json_string(source, start, length, lenient, unsafe, out, at)
     if end >= 0:
         return end
-    at = hexed(source, start, length, out, fragment(HEX, pool, offsets, out, at))
+    at = write_hex(source, start, length, out, write_fragment(HEX, pool, offsets, out, at))
     out[at] = 34
     out[at + 1] = 125
     return at + 2

@@ -15,7 +15,7 @@ from dissector.engine.tables.column_types import Columns
 from dissector.engine.tables.frames import RowBatch, TablePart, iter_rows, split_mixed
 from dissector.view.tables.bulk_rows import csv_rows, ndjson_rows, table_rows
 from dissector.view.tables.row_formats import (
-    SETTLING_ROWS,
+    SAMPLE_ROWS,
     Row,
     Table,
     csv_line,
@@ -26,37 +26,37 @@ from dissector.view.tables.row_formats import (
 Text: TypeAlias = bytes | memoryview
 """Some lines as UTF-8, with their ends. A memoryview is gone when the next text is asked for."""
 
-MOST_WRITERS = 2
+MAX_WRITERS = 2
 """What they write has to go to one file, which takes as long."""
 
 
 def ndjson_text(parts: Iterable[TablePart], jobs: int = 1) -> Iterator[Text]:
-    """Yield a JSON object for each row; see `ndjson_lines`, and `_texts` for `jobs`."""
-    return _texts(parts, ndjson_rows, lambda rows: _ended(ndjson_lines(rows), "\n"), jobs)
+    """Yield a JSON object for each row; see `ndjson_lines`, and `_write_parts` for `jobs`."""
+    return _write_parts(parts, ndjson_rows, lambda rows: _with_ends(ndjson_lines(rows), "\n"), jobs)
 
 
 def csv_text(parts: Iterable[TablePart], columns: Sequence[str], jobs: int = 1) -> Iterator[Text]:
     """
-    Yield a CSV file; see `csv_lines`, and `_texts` for `jobs`.
+    Yield a CSV file; see `csv_lines`, and `_write_parts` for `jobs`.
 
     Its header comes once there is something to read.
     """
-    rows = _texts(
+    rows = _write_parts(
         parts,
         lambda part: csv_rows(part, columns),
-        lambda part: _ended((csv_line(row, columns) for row in part), "\r\n"),
+        lambda part: _with_ends((csv_line(row, columns) for row in part), "\r\n"),
         jobs,
     )
     first = list(islice(rows, 1))
-    yield from _ended(csv_lines([], columns), "\r\n")
+    yield from _with_ends(csv_lines([], columns), "\r\n")
     yield from first
     yield from rows
 
 
-def _texts(
+def _write_parts(
     parts: Iterable[TablePart],
-    in_bulk: Callable[[Columns], Iterator[Text]],
-    one_by_one: Callable[[Iterable[Row]], Iterator[Text]],
+    write_columns: Callable[[Columns], Iterator[Text]],
+    write_rows: Callable[[Iterable[Row]], Iterator[Text]],
     jobs: int,
 ) -> Iterator[Text]:
     """
@@ -64,26 +64,30 @@ def _texts(
 
     Args:
         parts: Where columns are written side by side, they must stay when others are asked for.
-        in_bulk: Writes columns.
-        one_by_one: Writes rows.
+        write_columns: Writes columns.
+        write_rows: Writes rows.
         jobs: How many columns may be written side by side.
     """
 
     def written(piece: Columns | Text) -> list[Text]:
-        return [bytes(text) for text in in_bulk(piece)] if isinstance(piece, Mapping) else [piece]
+        return (
+            [bytes(text) for text in write_columns(piece)]
+            if isinstance(piece, Mapping)
+            else [piece]
+        )
 
     def in_turn() -> Iterator[Columns | Text]:
         for piece in split_mixed(parts):
             if isinstance(piece, Mapping):
                 yield piece
             else:
-                yield from one_by_one(piece)
+                yield from write_rows(piece)
 
     if jobs <= 1:
         for piece in in_turn():
-            yield from in_bulk(piece) if isinstance(piece, Mapping) else [piece]
+            yield from write_columns(piece) if isinstance(piece, Mapping) else [piece]
     else:
-        writers = min(jobs, MOST_WRITERS)
+        writers = min(jobs, MAX_WRITERS)
         done = map_in_threads(in_turn(), written, writers, writers)
         yield from chain.from_iterable(done)
 
@@ -109,23 +113,23 @@ def table_text(
     taken: list[RowBatch] = []
     for part in rest_of_parts:
         if isinstance(part, Mapping):
-            first += islice(iter_rows(part), SETTLING_ROWS - len(first))
+            first += islice(iter_rows(part), SAMPLE_ROWS - len(first))
             taken.append(part)
         else:
             rest = iter(part)
-            rows = list(islice(rest, SETTLING_ROWS - len(first)))
+            rows = list(islice(rest, SAMPLE_ROWS - len(first)))
             first += rows
             taken += [rows, rest]
-        if len(first) == SETTLING_ROWS or (live and first):
+        if len(first) == SAMPLE_ROWS or (live and first):
             break
     table = Table(columns, first, terminal_width, live=live)
-    yield from _ended([table.header()], "\n")
+    yield from _with_ends([table.header()], "\n")
     for part in chain(taken, rest_of_parts):
         if isinstance(part, Mapping) and terminal_width is None:
             yield from table_rows(part, table)
         else:
-            yield from _ended(map(table.line, iter_rows(part)), "\n")
+            yield from _with_ends(map(table.line, iter_rows(part)), "\n")
 
 
-def _ended(lines: Iterable[str], end: str) -> Iterator[bytes]:
+def _with_ends(lines: Iterable[str], end: str) -> Iterator[bytes]:
     return (f"{line}{end}".encode() for line in lines)

@@ -14,7 +14,7 @@ UNSAFE = np.array([not 0x20 <= byte < 0x7F or byte in b'"\\' for byte in range(2
 
 
 @device_function
-def fragment(number: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
+def write_fragment(number: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
     """Copy a fragment and return where it ends."""
     start: int = offsets[number]
     length: int = offsets[number + 1] - start
@@ -23,19 +23,19 @@ def fragment(number: int, pool: Any, offsets: Any, out: Any, at: int) -> int:
 
 
 @device_function
-def digits(value: int, out: Any, at: int) -> int:
+def write_digits(value: int, out: Any, at: int) -> int:
     """Write a number that is not negative and return where it ends."""
     size = 1
     bound = 10
     while size < 19 and value >= bound:
         size += 1
         bound *= 10
-    padded(value, size, out, at)
+    write_padded(value, size, out, at)
     return at + size
 
 
 @device_function
-def padded(value: int, size: int, out: Any, at: int) -> int:
+def write_padded(value: int, size: int, out: Any, at: int) -> int:
     """Write so many digits of a number."""
     to = at + size
     while to > at + 1:
@@ -52,7 +52,7 @@ def padded(value: int, size: int, out: Any, at: int) -> int:
 
 
 @device_function
-def sequence(data: Any, at: int, end: int) -> int:
+def utf8_length(data: Any, at: int, end: int) -> int:
     """Return how many bytes a UTF-8 sequence takes, that begins above 0x7f; 0 where it is none."""
     lead = data[at]
     if lead < 0xC2 or lead > 0xF4 or at + 1 >= end:
@@ -80,7 +80,7 @@ def sequence(data: Any, at: int, end: int) -> int:
 
 
 @device_function
-def is_obeyed(data: Any, at: int, size: int) -> int:
+def terminal_control(data: Any, at: int, size: int) -> int:
     """Return the code point of a UTF-8 sequence that a terminal would obey; 0 for any other."""
     code: int
     if size == 4:
@@ -96,7 +96,7 @@ def is_obeyed(data: Any, at: int, size: int) -> int:
 
 
 @device_function
-def code_escape(code: int, out: Any, at: int) -> int:
+def write_code_escape(code: int, out: Any, at: int) -> int:
     r"""Write `\u0000` and return where it ends."""
     out[at] = 92
     out[at + 1] = 117
@@ -107,7 +107,7 @@ def code_escape(code: int, out: Any, at: int) -> int:
 
 
 @device_function
-def byte_escape(byte: int, out: Any, at: int) -> int:
+def write_byte_escape(byte: int, out: Any, at: int) -> int:
     r"""Write the escape of a byte below 0x80 and return where it ends."""
     letter = 0
     if byte == 34 or byte == 92:
@@ -123,14 +123,14 @@ def byte_escape(byte: int, out: Any, at: int) -> int:
     elif byte == 13:
         letter = 114
     if letter == 0:
-        return code_escape(byte, out, at)
+        return write_code_escape(byte, out, at)
     out[at] = 92
     out[at + 1] = letter
     return at + 2
 
 
 @device_function
-def json_quoted(
+def write_json_string(
     data: Any, start: int, length: int, lenient: int, unsafe: Any, out: Any, at: int
 ) -> int:
     r"""
@@ -156,19 +156,19 @@ def json_quoted(
             start += 1
             continue
         if byte < 0x80:
-            at = byte_escape(byte, out, at)
+            at = write_byte_escape(byte, out, at)
             start += 1
             continue
-        size = sequence(data, start, end)
+        size = utf8_length(data, start, end)
         if size == 0:
             if lenient == 0:
                 return -1
-            at = code_escape(0xDC00 + byte, out, at)
+            at = write_code_escape(0xDC00 + byte, out, at)
             start += 1
             continue
-        code = is_obeyed(data, start, size)
+        code = terminal_control(data, start, size)
         if code > 0:
-            at = code_escape(code, out, at)
+            at = write_code_escape(code, out, at)
         else:
             for i in range(size):
                 out[at + i] = data[start + i]
@@ -179,7 +179,7 @@ def json_quoted(
 
 
 @device_function
-def hexed(data: Any, start: int, length: int, out: Any, at: int) -> int:
+def write_hex(data: Any, start: int, length: int, out: Any, at: int) -> int:
     """Write bytes as hex and return where it ends."""
     for i in range(start, start + length):
         byte = data[i]
@@ -192,7 +192,7 @@ def hexed(data: Any, start: int, length: int, out: Any, at: int) -> int:
 
 
 @device_function
-def csv_quoted(data: Any, start: int, length: int, out: Any, at: int) -> int:
+def write_csv_cell(data: Any, start: int, length: int, out: Any, at: int) -> int:
     """Write printable ASCII as a CSV cell; return where it ends, or -1 where it is none."""
     begin = at
     quotes = 0
@@ -223,7 +223,7 @@ def csv_quoted(data: Any, start: int, length: int, out: Any, at: int) -> int:
 
 
 @Kernel
-def find_no_plain_text(
+def find_non_ascii_text(
     starts: Any, lengths: Any, data: Any, held: Any, arena: Any, found: Any
 ) -> None:
     """Mark the texts, null aside, that are UTF-8, but not all printable ASCII."""
@@ -232,15 +232,15 @@ def find_no_plain_text(
         if start < 0:
             continue
         if start < len(data):
-            found[i] = is_no_plain_text(data, start, lengths[i])
+            found[i] = is_non_ascii_text(data, start, lengths[i])
         elif start < len(data) + len(held):
-            found[i] = is_no_plain_text(held, start - len(data), lengths[i])
+            found[i] = is_non_ascii_text(held, start - len(data), lengths[i])
         else:
-            found[i] = is_no_plain_text(arena, start - len(data) - len(held), lengths[i])
+            found[i] = is_non_ascii_text(arena, start - len(data) - len(held), lengths[i])
 
 
 @device_function
-def is_no_plain_text(data: Any, start: int, length: int) -> int:
+def is_non_ascii_text(data: Any, start: int, length: int) -> int:
     """Tell whether bytes are UTF-8, but not all printable ASCII."""
     end = start + length
     plain = 1
@@ -250,7 +250,7 @@ def is_no_plain_text(data: Any, start: int, length: int) -> int:
         if byte < 32 or byte > 126:
             plain = 0
             if byte > 127:
-                size = sequence(data, start, end)
+                size = utf8_length(data, start, end)
         if size == 0:
             return 0
         start += size

@@ -20,24 +20,24 @@ from dissector.view.text.value_text import time_ms_text
 Meaning = Callable[[int], str]
 
 
-def meaning(name: str, value: object, where: str = "") -> str:
+def meaning(name: str, value: object, owner: str = "") -> str:
     """
     Return what a field's value means; empty where it speaks for itself.
 
     Args:
         name: The field, in snake_case; of an array's element the array.
         value: Its value.
-        where: What has the field: `ListOffsets request`, `ConfigRecord`.
+        owner: What has the field: `ListOffsets request`, `ConfigRecord`.
     """
     if isinstance(value, bool):
-        return _TRUTHS.get(name, {}).get(value, "")
+        return _BOOLEANS.get(name, {}).get(value, "")
     if not isinstance(value, int):
         return ""
     if name.endswith("error_code"):
         return error_name(value)
     found = (
-        _BY_PLACE.get((where, name))
-        or _BY_PLACE.get((where.partition(" ")[0], name))
+        _BY_OWNER.get((owner, name))
+        or _BY_OWNER.get((owner.partition(" ")[0], name))
         or _BY_NAME.get(name)
     )
     if found is not None:
@@ -45,13 +45,13 @@ def meaning(name: str, value: object, where: str = "") -> str:
     return _time(value) if name.endswith(("timestamp", "timestamp_ms")) else ""
 
 
-def _words(*words: str, start: int = 0) -> Meaning:
+def _enum(*words: str, start: int = 0) -> Meaning:
     """Return the meaning of an enumeration; a word that is `-` stands for a hole."""
     table = {start + n: word for n, word in enumerate(words) if word != "-"}
     return lambda value: table.get(value, "")
 
 
-def _only(table: Mapping[int, str]) -> Meaning:
+def _special_values(table: Mapping[int, str]) -> Meaning:
     return lambda value: table.get(value, "")
 
 
@@ -78,12 +78,12 @@ _OPERATIONS = (
     *("CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "IDEMPOTENT_WRITE"),
     *("CREATE_TOKENS", "DESCRIBE_TOKENS", "TWO_PHASE_COMMIT"),
 )
-_NOT_ASKED = -(2**31)
+_NOT_REQUESTED = -(2**31)
 
 
 def _operations(value: int) -> str:
     """Read a set of operations: a bit each. Source: KIP-430."""
-    if value == _NOT_ASKED:
+    if value == _NOT_REQUESTED:
         return "not asked for"
     return ", ".join(word for bit, word in enumerate(_OPERATIONS) if value >> bit & 1) or "none"
 
@@ -97,11 +97,11 @@ def attributes(value: int) -> str:
     return ", ".join(said + [word for bit, word in flags if value & bit])
 
 
-_NONE = _only({-1: "none"})
-_UNKNOWN = _only({-1: "unknown"})
-_BROKER_DEFAULT = _only({-1: "the broker's default"})
-_EPOCH_OF_MEMBER = _only({0: "joins", -1: "leaves", -2: "leaves for a while"})
-_CONFIG_RESOURCES = _only(
+_NONE = _special_values({-1: "none"})
+_UNKNOWN = _special_values({-1: "unknown"})
+_BROKER_DEFAULT = _special_values({-1: "the broker's default"})
+_MEMBER_EPOCH = _special_values({0: "joins", -1: "leaves", -2: "leaves for a while"})
+_CONFIG_RESOURCES = _special_values(
     {
         0: "UNKNOWN",
         2: "TOPIC",
@@ -111,7 +111,7 @@ _CONFIG_RESOURCES = _only(
         32: "GROUP",
     }
 )
-_CONFIG_SOURCES = _words(
+_CONFIG_SOURCES = _enum(
     "UNKNOWN",
     "TOPIC_CONFIG",
     "DYNAMIC_BROKER_CONFIG",
@@ -122,18 +122,18 @@ _CONFIG_SOURCES = _words(
     "CLIENT_METRICS_CONFIG",
     "GROUP_CONFIG",
 )
-_CONTROL = _words("unknown", "incremental", "full")
-_PATTERNS = _words("UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED")
-_ACL_RESOURCES = _words(
+_CONTROL = _enum("unknown", "incremental", "full")
+_PATTERNS = _enum("UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED")
+_ACL_RESOURCES = _enum(
     "UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER"
 )
 
 _BY_NAME: dict[str, Meaning] = {
-    "acks": _only({-1: "all in-sync replicas", 0: "no response", 1: "the leader"}),
+    "acks": _special_values({-1: "all in-sync replicas", 0: "no response", 1: "the leader"}),
     "api_key": api_name,
     "request_api_key": api_name,
     "attributes": attributes,
-    "timestamp_type": _words("CreateTime", "LogAppendTime"),
+    "timestamp_type": _enum("CreateTime", "LogAppendTime"),
     # Times whose names do not say so; others that end in _time_ms are durations.
     "log_append_time_ms": lambda value: "CreateTime is used" if value == -1 else _time(value),
     "transaction_start_time_ms": _time,
@@ -149,41 +149,41 @@ _BY_NAME: dict[str, Meaning] = {
     **dict.fromkeys(("base_offset", "end_offset", "offset", "low_watermark"), _UNKNOWN),
     **dict.fromkeys(("total_bytes", "usable_bytes", "coordinator_epoch"), _UNKNOWN),
     **dict.fromkeys(("retention_time_ms", "max_lifetime_ms"), _BROKER_DEFAULT),
-    "replica_id": _only({-1: "a consumer", -2: "a debugging consumer"}),
+    "replica_id": _special_values({-1: "a consumer", -2: "a debugging consumer"}),
     # Enumerations.
-    "isolation_level": _words("READ_UNCOMMITTED", "READ_COMMITTED"),
-    "key_type": _words("GROUP", "TRANSACTION", "SHARE"),
+    "isolation_level": _enum("READ_UNCOMMITTED", "READ_COMMITTED"),
+    "key_type": _enum("GROUP", "TRANSACTION", "SHARE"),
     "resource_type": _ACL_RESOURCES,
     "resource_type_filter": _ACL_RESOURCES,
     "pattern_type": _PATTERNS,
     "pattern_type_filter": _PATTERNS,
     "resource_pattern_type": _PATTERNS,
-    "operation": _words(*_OPERATIONS),
-    "permission_type": _words("UNKNOWN", "ANY", "DENY", "ALLOW"),
+    "operation": _enum(*_OPERATIONS),
+    "permission_type": _enum("UNKNOWN", "ANY", "DENY", "ALLOW"),
     "authorized_operations": _operations,
     "topic_authorized_operations": _operations,
     "cluster_authorized_operations": _operations,
-    "config_operation": _words("SET", "DELETE", "APPEND", "SUBTRACT"),
+    "config_operation": _enum("SET", "DELETE", "APPEND", "SUBTRACT"),
     "config_source": _CONFIG_SOURCES,
-    "config_type": _words(
+    "config_type": _enum(
         *("UNKNOWN", "BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST"),
         *("CLASS", "PASSWORD"),
     ),
     "resource_types": _CONFIG_RESOURCES,
-    "election_type": _words("PREFERRED", "UNCLEAN"),
-    "endpoint_type": _words("-", "brokers", "controllers"),
-    "leader_recovery_state": _words("RECOVERED", "RECOVERING"),
-    "match_type": _words("EXACT", "DEFAULT", "ANY"),
-    "mechanism": _words("UNKNOWN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
-    "security_protocol": _words("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-    "upgrade_type": _words("UNKNOWN", "UPGRADE", "SAFE_DOWNGRADE", "UNSAFE_DOWNGRADE"),
-    "compression_type": _words(*_CODECS),
-    "accepted_compression_types": _words(*_CODECS),
-    "member_type": _words("unknown", "classic", "consumer", start=-1),
-    "delivery_state": _words("AVAILABLE", "ACQUIRED", "ACKNOWLEDGED", "-", "ARCHIVED"),
-    "acknowledge_types": _words("gap", "accept", "release", "reject", "renew"),
-    "share_acquire_mode": _words("batch optimized", "record limit"),
-    "status_code": _words(
+    "election_type": _enum("PREFERRED", "UNCLEAN"),
+    "endpoint_type": _enum("-", "brokers", "controllers"),
+    "leader_recovery_state": _enum("RECOVERED", "RECOVERING"),
+    "match_type": _enum("EXACT", "DEFAULT", "ANY"),
+    "mechanism": _enum("UNKNOWN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+    "security_protocol": _enum("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "upgrade_type": _enum("UNKNOWN", "UPGRADE", "SAFE_DOWNGRADE", "UNSAFE_DOWNGRADE"),
+    "compression_type": _enum(*_CODECS),
+    "accepted_compression_types": _enum(*_CODECS),
+    "member_type": _enum("unknown", "classic", "consumer", start=-1),
+    "delivery_state": _enum("AVAILABLE", "ACQUIRED", "ACKNOWLEDGED", "-", "ARCHIVED"),
+    "acknowledge_types": _enum("gap", "accept", "release", "reject", "renew"),
+    "share_acquire_mode": _enum("batch optimized", "record limit"),
+    "status_code": _enum(
         "stale topology",
         "missing source topics",
         "incorrectly partitioned topics",
@@ -193,25 +193,25 @@ _BY_NAME: dict[str, Meaning] = {
     ),
 }
 
-_STREAMS_NODES = _only({1: "source", 2: "processor", 3: "sink"})
+_STREAMS_NODES = _special_values({1: "source", 2: "processor", 3: "sink"})
 
-_BY_PLACE: dict[tuple[str, str], Meaning] = {
+_BY_OWNER: dict[tuple[str, str], Meaning] = {
     ("ListOffsets request", "timestamp"): _offset_time,
     ("CreateTopics request", "num_partitions"): _BROKER_DEFAULT,
     ("CreateTopics request", "replication_factor"): _BROKER_DEFAULT,
-    ("Fetch", "session_epoch"): _only({0: "a new session", -1: "no session, or its end"}),
-    ("ShareFetch", "share_session_epoch"): _only({0: "a new session", -1: "its end"}),
-    ("ShareAcknowledge", "share_session_epoch"): _only({-1: "its end"}),
+    ("Fetch", "session_epoch"): _special_values({0: "a new session", -1: "no session, or its end"}),
+    ("ShareFetch", "share_session_epoch"): _special_values({0: "a new session", -1: "its end"}),
+    ("ShareAcknowledge", "share_session_epoch"): _special_values({-1: "its end"}),
     ("DescribeConfigs", "source"): _CONFIG_SOURCES,
     ("DescribeConfigs", "resource_type"): _CONFIG_RESOURCES,
     ("AlterConfigs", "resource_type"): _CONFIG_RESOURCES,
     ("IncrementalAlterConfigs", "resource_type"): _CONFIG_RESOURCES,
     ("ListConfigResources", "resource_type"): _CONFIG_RESOURCES,
     ("ConfigRecord", "resource_type"): _CONFIG_RESOURCES,
-    ("ConsumerGroupHeartbeat", "member_epoch"): _EPOCH_OF_MEMBER,
-    ("ShareGroupHeartbeat", "member_epoch"): _EPOCH_OF_MEMBER,
-    ("StreamsGroupHeartbeat", "member_epoch"): _EPOCH_OF_MEMBER,
-    ("StreamsGroupDescribe", "topology_description_status"): _only(
+    ("ConsumerGroupHeartbeat", "member_epoch"): _MEMBER_EPOCH,
+    ("ShareGroupHeartbeat", "member_epoch"): _MEMBER_EPOCH,
+    ("StreamsGroupHeartbeat", "member_epoch"): _MEMBER_EPOCH,
+    ("StreamsGroupDescribe", "topology_description_status"): _special_values(
         {0: "not requested", 1: "not stored", 2: "not to be had", 3: "available"}
     ),
     ("StreamsGroupDescribe", "node_type"): _STREAMS_NODES,
@@ -220,7 +220,7 @@ _BY_PLACE: dict[tuple[str, str], Meaning] = {
     ("UpdateMetadata", "type"): _CONTROL,
 }
 
-_TRUTHS: Mapping[str, Mapping[Any, str]] = {
+_BOOLEANS: Mapping[str, Mapping[Any, str]] = {
     "committed": {True: "commit", False: "abort"},
     "transaction_result": {True: "commit", False: "abort"},
 }

@@ -16,41 +16,43 @@ AnyRecord = Record | LegacyRecord
 
 
 @dataclass(frozen=True, slots=True)
-class RecordLook:
+class RecordOptions:
     """
     How records are shown.
 
     Attributes:
-        secret: Unread bytes are not to be shown.
-        own: What is known of a record that Kafka itself wrote, from the record and whether it is in
-            a control batch: whether its value is not to be shown, and lines to hang below it.
+        is_secret: Unread bytes are not to be shown.
+        annotate: What is known of a record that Kafka itself wrote, from the record and whether it
+            is in a control batch: whether its value is not to be shown, and lines to hang below it.
     """
 
-    secret: bool
-    own: Callable[[AnyRecord, bool], tuple[bool, list[str]]]
+    is_secret: bool
+    annotate: Callable[[AnyRecord, bool], tuple[bool, list[str]]]
 
 
-def batch_lines(batches: Sequence[Batch], base: int | None, look: RecordLook) -> list[str]:
+def batch_lines(batches: Sequence[Batch], base: int | None, options: RecordOptions) -> list[str]:
     """
     Return the lines of the batches of one field.
 
     Args:
         batches: As `parse_records` gives them.
         base: Where in the frame the content of the field begins; None where it is not in it.
-        look: How to show the records.
+        options: How to show the records.
     """
     lines = []
     for index, batch in enumerate(batches):
         match batch:
             case UnreadBatch():
-                lines += _unread(f"[{index}]", batch, base, look)
+                lines += _unread_lines(f"[{index}]", batch, base, options)
             case RecordBatch():
                 head = f"[{index}]: record batch of magic 2, {batch.codec}"
-                lines += _batch(head, batch, layout.BATCH, batch.batch_length, base, look)
+                lines += _decoded_lines(
+                    head, batch, layout.BATCH, batch.batch_length, base, options
+                )
             case LegacyBatch():
                 header = layout.MESSAGE_1 if batch.magic else layout.MESSAGE_0
                 head = f"[{index}]: message of magic {batch.magic}, {batch.codec}"
-                lines += _batch(head, batch, header, batch.message_size, base, look)
+                lines += _decoded_lines(head, batch, header, batch.message_size, base, options)
     return lines
 
 
@@ -67,37 +69,41 @@ def _problems(batch: Batch, base: int | None) -> list[str]:
     return lines
 
 
-def _unread(head: str, batch: UnreadBatch, base: int | None, look: RecordLook) -> list[str]:
+def _unread_lines(
+    heading: str, batch: UnreadBatch, base: int | None, options: RecordOptions
+) -> list[str]:
     what = "a batch that is cut off" if batch.partial else "not read"
-    shown = MASK if look.secret else hexed(batch.data)
+    shown = MASK if options.is_secret else hexed(batch.data)
     place = _place(base, batch.position, batch.position + len(batch.data))
-    return [f"{head}: {what}: {shown}{place}", *indented(_problems(batch, base))]
+    return [f"{heading}: {what}: {shown}{place}", *indented(_problems(batch, base))]
 
 
-def _batch(
-    head: str,
+def _decoded_lines(
+    heading: str,
     batch: RecordBatch | LegacyBatch,
     header: layout.Header,
     length: int,
     base: int | None,
-    look: RecordLook,
+    options: RecordOptions,
 ) -> list[str]:
     found: Sequence[AnyRecord] = batch.records
     count = len(found)
     end = batch.position + layout.LENGTH_END + length
     control = isinstance(batch, RecordBatch) and batch.control
     records = (
-        line for index, record in enumerate(found) for line in _record(index, record, control, look)
+        line
+        for index, record in enumerate(found)
+        for line in _record_lines(index, record, control, options)
     )
     return [
-        f"{head}, {count:,} record{'s' * (count != 1)}{_place(base, batch.position, end)}",
-        *indented(list(_header(batch, header, base))),
+        f"{heading}, {count:,} record{'s' * (count != 1)}{_place(base, batch.position, end)}",
+        *indented(list(_header_lines(batch, header, base))),
         *indented(_problems(batch, base)),
         *indented(list(records)),
     ]
 
 
-def _header(
+def _header_lines(
     batch: RecordBatch | LegacyBatch, header: layout.Header, base: int | None
 ) -> Iterable[str]:
     at = batch.position
@@ -113,9 +119,11 @@ def _header(
         at = end
 
 
-def _record(index: int, record: AnyRecord, control: bool, look: RecordLook) -> list[str]:
+def _record_lines(
+    index: int, record: AnyRecord, control: bool, options: RecordOptions
+) -> list[str]:
     time = "" if record.timestamp is None else f", {time_ms_text(record.timestamp)}"
-    hidden, below = look.own(record, control)
+    hidden, below = options.annotate(record, control)
     value = MASK if hidden else data_text(record.value)
     lines = [f"[{index}]: offset {record.offset}{time}, key {data_text(record.key)}, value {value}"]
     headers = [f"header {quoted(key)}: {data_text(data)}" for key, data in record.headers]

@@ -24,12 +24,19 @@ from dissector.protocol.embedded.sasl_tokens import decode_token
 from dissector.protocol.messages import Message
 from dissector.protocol.records import parse_records
 from dissector.protocol.spans import Span, spans
-from dissector.view.text.batch_lines import AnyRecord, RecordLook, batch_lines
+from dissector.view.text.batch_lines import AnyRecord, RecordOptions, batch_lines
 from dissector.view.text.escape import escaped, hexed
-from dissector.view.text.field_lines import MASK, Look, TopicName, fields_of, indented, value_text
+from dissector.view.text.field_lines import (
+    MASK,
+    LineOptions,
+    TopicName,
+    field_lines,
+    indented,
+    value_text,
+)
 
 
-def tree(
+def detail_tree(
     message: Message,
     *,
     request: Message | None = None,
@@ -50,11 +57,11 @@ def tree(
         topic_name: Name of a topic id, or None.
         show_secrets: Do not mask passwords, tokens and their like.
     """
-    return _Tree(message, request, mechanism, topic_name, show_secrets, 0).lines()
+    return _DetailTree(message, request, mechanism, topic_name, show_secrets, 0).lines()
 
 
 @dataclass(frozen=True, slots=True)
-class _Tree:
+class _DetailTree:
     """One message, `inner` if it is in an Envelope; `base` is added to its positions."""
 
     message: Message
@@ -69,12 +76,12 @@ class _Tree:
         message = self.message
         if message.correlation_id is None:
             return self.without_header()
-        look = Look(
+        look = LineOptions(
             f"{message.api} {message.kind}",
             self.topic_name,
             self.base,
-            self.hidden(),
-            self.below,
+            self.masked_ranges(),
+            self.nested_lines,
         )
         version = "" if message.shown_version is None else f" v{message.shown_version}"
         return [
@@ -83,7 +90,7 @@ class _Tree:
             *indented([f"! {escaped(str(problem))}" for problem in message.problems]),
         ]
 
-    def hidden(self) -> list[tuple[int, int]]:
+    def masked_ranges(self) -> list[tuple[int, int]]:
         """Return the ranges of the frame that are secret."""
         message = self.message
         if self.show_secrets:
@@ -104,37 +111,42 @@ class _Tree:
         shown = hexed(message.frame) if self.show_secrets else MASK
         return [f"SASL token, {message.kind}: {escaped(token.text)}", f"  bytes: {shown}{place}"]
 
-    def header_and_body(self, look: Look) -> list[str]:
+    def header_and_body(self, options: LineOptions) -> list[str]:
         schema, version = self.message.header
         root = spans(schema, version, self.message.frame)
-        header = [f"header{look.place(root.start, root.end)}", *indented(fields_of(root, look))]
+        header = [
+            f"header{options.range_text(root.start, root.end)}",
+            *indented(field_lines(root, options)),
+        ]
         if root.problem:
             # Nobody knows where the body begins, so nothing in it can be told from a secret.
             hidden = [] if self.show_secrets else [(root.end, len(self.message.frame))]
-            return header + self.rest("not read", root.end, replace(look, hidden=hidden))
-        return header + self.body(look)
+            return header + self.undeclared_bytes(
+                "not read", root.end, replace(options, masked=hidden)
+            )
+        return header + self.body(options)
 
-    def body(self, look: Look) -> list[str]:
+    def body(self, options: LineOptions) -> list[str]:
         message = self.message
         schema, version = message.schema, message.api_version
         if schema is None or version is None:
-            return self.rest("body", message.body_start, look)
+            return self.undeclared_bytes("body", message.body_start, options)
         root = spans(schema, version, message.frame, message.body_start)
         rest = "not read" if root.problem else "left over"
         return [
-            f"body{look.place(root.start, root.end)}",
-            *indented(fields_of(root, look)),
-            *self.rest(rest, root.end, look),
+            f"body{options.range_text(root.start, root.end)}",
+            *indented(field_lines(root, options)),
+            *self.undeclared_bytes(rest, root.end, options),
         ]
 
-    def rest(self, name: str, start: int, look: Look) -> list[str]:
+    def undeclared_bytes(self, name: str, start: int, options: LineOptions) -> list[str]:
         """Show the bytes from `start` on, which no declaration reads."""
         data = self.message.frame[start:]
         span = Span(name, "", None, start, start + len(data), data)
-        shown = MASK if look.hides(span) else hexed(data)
-        return [f"{name}: {shown}{look.place(span.start, span.end)}"] if data else []
+        shown = MASK if options.is_masked(span) else hexed(data)
+        return [f"{name}: {shown}{options.range_text(span.start, span.end)}"] if data else []
 
-    def below(self, span: Span, topic: str | None) -> list[str]:
+    def nested_lines(self, span: Span, topic: str | None) -> list[str]:
         """Show what a bytes field of the message holds."""
         if not isinstance(span.value, bytes) or not span.value or span.declared is None:
             return []
@@ -150,7 +162,7 @@ class _Tree:
             return self.inner_message(found.message, base or 0)
         root = found.spans()
         if root is None:
-            return [*_plain(found), *_problems(found, base)]
+            return [*_undeclared_value(found), *_problems(found, base)]
         inner = {each.path: each for each in found.inner}
 
         def below(span: Span, topic: str | None) -> list[str]:
@@ -160,11 +172,11 @@ class _Tree:
             return self.embedded(each, None if base is None else base + span.end - len(each.data))
 
         hidden = () if self.show_secrets else secret_spans(root)
-        look = Look(found.name, self.topic_name, base, hidden, below)
+        look = LineOptions(found.name, self.topic_name, base, hidden, below)
         version = f" v{found.written_version}"
         return [
-            f"{found.name}{version}{look.place(root.start, root.end)}",
-            *indented(fields_of(root, look)),
+            f"{found.name}{version}{look.range_text(root.start, root.end)}",
+            *indented(field_lines(root, look)),
             *indented(_problems(found, base)),
         ]
 
@@ -187,12 +199,12 @@ class _Tree:
             if found is None:
                 return False, []
             secret = not self.show_secrets and is_secret_record(topic or "", found)
-            return secret, self.own_record(found)
+            return secret, self.kafka_record(found)
 
         batches = parse_records(data, may_be_cut=self.message.kind == "response")
-        return batch_lines(batches, base, RecordLook(masks, own))
+        return batch_lines(batches, base, RecordOptions(masks, own))
 
-    def own_record(self, record: DecodedRecord) -> list[str]:
+    def kafka_record(self, record: DecodedRecord) -> list[str]:
         """Show a record that Kafka itself wrote."""
         lines = [f"{record.name}{', a tombstone' if record.tombstone else ''}"]
         for part in (record.key, record.value):
@@ -202,7 +214,7 @@ class _Tree:
         return lines + indented([f"! {escaped(str(problem))}" for problem in own])
 
 
-def _plain(found: Embedded) -> list[str]:
+def _undeclared_value(found: Embedded) -> list[str]:
     """Show what has no declaration: a SASL token, an address."""
     if found.value is None:
         return [found.name]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from dissector.protocol.messages import Message
 from dissector.view.text.escape import escaped
 
-_TOPICS = 3
+_MAX_TOPICS = 3
 """So many topics are named; of the others only the number is told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class MessageSummary:
     """
     A message and where it was seen.
 
@@ -46,36 +46,36 @@ class Seen:
     problems: int = 0
 
 
-def message_line(seen: Seen, begin_ns: int) -> str:
-    """Return the line of a message; `begin_ns` is the time that counts as zero."""
-    seconds = (seen.time_ns - begin_ns) / 1e9
-    ends = f"{seen.source:>21} -> {seen.target:<21}"
-    start = f"{seen.packet:>6} {seconds:>12.6f} {f'#{seen.connection}':>4} {ends}"
-    return "  ".join((f"{start} {_title(seen):<32}", *_details(seen))).rstrip()
+def message_line(summary: MessageSummary, start_ns: int) -> str:
+    """Return the line of a message; `start_ns` is the time that counts as zero."""
+    seconds = (summary.time_ns - start_ns) / 1e9
+    ends = f"{summary.source:>21} -> {summary.target:<21}"
+    start = f"{summary.packet:>6} {seconds:>12.6f} {f'#{summary.connection}':>4} {ends}"
+    return "  ".join((f"{start} {_title(summary):<32}", *_details(summary))).rstrip()
 
 
-def _title(seen: Seen) -> str:
-    message = seen.message
-    name = message.api or seen.api or "unknown"
+def _title(summary: MessageSummary) -> str:
+    message = summary.message
+    name = message.api or summary.api or "unknown"
     version = "" if message.shown_version is None else f" v{message.shown_version}"
     return f"{name}{version} {message.kind}"
 
 
-def _details(seen: Seen) -> list[str]:
-    message = seen.message
+def _details(summary: MessageSummary) -> list[str]:
+    message = summary.message
     details = [] if message.correlation_id is None else [f"id {message.correlation_id}"]
     if message.client_id is not None:
         details.append(escaped(message.client_id))
-    details += [_listed(seen.topics)] if seen.topics else []
-    details += [", ".join(map(escaped, seen.errors))] if seen.errors else []
-    details += [] if seen.latency_ms is None else [f"{seen.latency_ms:.3f} ms"]
-    details += [seen.note] if seen.note else []
-    if seen.problems:
-        details.append(f"[{seen.problems} problem{'s' * (seen.problems != 1)}]")
+    details += [_topic_list(summary.topics)] if summary.topics else []
+    details += [", ".join(map(escaped, summary.errors))] if summary.errors else []
+    details += [] if summary.latency_ms is None else [f"{summary.latency_ms:.3f} ms"]
+    details += [summary.note] if summary.note else []
+    if summary.problems:
+        details.append(f"[{summary.problems} problem{'s' * (summary.problems != 1)}]")
     return details
 
 
-def _listed(topics: Sequence[str]) -> str:
-    named = ", ".join(map(escaped, topics[:_TOPICS]))
-    more = len(topics) - _TOPICS
+def _topic_list(topics: Sequence[str]) -> str:
+    named = ", ".join(map(escaped, topics[:_MAX_TOPICS]))
+    more = len(topics) - _MAX_TOPICS
     return f"{named} and {more} more" if more > 0 else named

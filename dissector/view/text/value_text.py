@@ -25,7 +25,7 @@ def jsonable(value: Any) -> Any:
         case None | bool() | int() | str():
             return value
         case float():
-            return value if math.isfinite(value) else _WORDS.get(value, "NaN")
+            return value if math.isfinite(value) else _NON_FINITE.get(value, "NaN")
         case bytes() | bytearray() | memoryview():
             return value.hex()
         case Mapping():
@@ -36,7 +36,7 @@ def jsonable(value: Any) -> Any:
             return str(value)
 
 
-_WORDS = {math.inf: "Infinity", -math.inf: "-Infinity"}
+_NON_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 def json_text(value: Any) -> str:

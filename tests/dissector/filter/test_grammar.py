@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dissector.errors import FilterError
 from dissector.filter import parse
-from dissector.filter.grammar import MAX_DEPTH, MAX_LENGTH, node_of
+from dissector.filter.grammar import MAX_DEPTH, MAX_LENGTH, parse_node
 from dissector.filter.nodes import And, Leaf, Node, Not, Or
 from tests.dissector.filter.strategies import nodes
 
@@ -97,10 +97,10 @@ def test_a_filter_too_large_is_an_error(text: str) -> None:
 
 
 def test_a_filter_just_small_enough() -> None:
-    assert isinstance(node_of("(" * MAX_DEPTH + "api" + ")" * MAX_DEPTH), Leaf)
+    assert isinstance(parse_node("(" * MAX_DEPTH + "api" + ")" * MAX_DEPTH), Leaf)
     many = " or ".join(["connection == 1"] * 5000)
     assert len(many) < MAX_LENGTH
-    assert len(node_of(many).parts) == 5000  # type: ignore[union-attr]
+    assert len(parse_node(many).parts) == 5000  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_a_filter_just_small_enough() -> None:
     ],
 )
 def test_literals(text: str, literal: str) -> None:
-    node = node_of(text)
+    node = parse_node(text)
     assert isinstance(node, Leaf)
     assert node.test.literal.text == literal  # type: ignore[union-attr]
 
 
 def test_not_binds_closest_then_and_then_or() -> None:
-    match node_of("api or not status == orphan and error"):
+    match parse_node("api or not status == orphan and error"):
         case Or((Leaf(), And((Not(Leaf()), Leaf())))):
             pass
         case other:
@@ -132,7 +132,7 @@ def test_not_binds_closest_then_and_then_or() -> None:
 
 @given(nodes())
 def test_a_tree_printed_and_parsed_is_the_same(node: Node) -> None:
-    assert node_of(str(node)) == node
+    assert parse_node(str(node)) == node
 
 
 PIECES = [

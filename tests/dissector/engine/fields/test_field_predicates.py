@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_table
-from dissector.engine.fields.field_predicates import any_value
+from dissector.engine.fields.field_predicates import matches_any_value
 from dissector.engine.tables.exchange_table import Exchanges
 from dissector.engine.tape import tape
 from dissector.filter.evaluate import values_at
@@ -54,7 +54,7 @@ def check(table: Exchanges, side: Kind, path: tuple[str, ...]) -> int:
     there = [[plain(value) for value in values_at(body, path)] for body in bodies]
     wanted = {each for values in there for each in values} | {("int", 0), ("NoneType", None)}
     for one in sorted(wanted, key=repr):
-        answers = any_value(table, side, path, rows, lambda raw, one=one: plain(raw) == one)
+        answers = matches_any_value(table, side, path, rows, lambda raw, one=one: plain(raw) == one)
         told = ~answers.unknown
         assert answers.passes[told].tolist() == [
             one in values for values, known in zip(there, told, strict=True) if known
@@ -116,4 +116,4 @@ def test_refused_versions_are_for_the_codecs() -> None:
 def test_no_rows() -> None:
     table = to_exchange_table([produced()])
     none = np.zeros(0, np.int64)
-    assert not len(any_value(table, "request", ("acks",), none, lambda raw: True).passes)
+    assert not len(matches_any_value(table, "request", ("acks",), none, lambda raw: True).passes)

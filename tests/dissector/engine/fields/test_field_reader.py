@@ -21,8 +21,8 @@ from dissector.engine.correlation.exchange_rows import ExchangeRow, to_exchange_
 from dissector.engine.exchanges.exchange import Exchange
 from dissector.engine.facts.topic_table import TopicNames
 from dissector.engine.fields import field_columns
-from dissector.engine.fields.field_frame import Messages, field_schema
-from dissector.engine.fields.field_reader import Fields, numbers_of
+from dissector.engine.fields.field_frame import MessageColumns, field_schema
+from dissector.engine.fields.field_reader import FieldReader, message_numbers
 from dissector.engine.reading.capture import Capture, Options
 from dissector.engine.tables import arrow
 from dissector.engine.tables.column_types import Coded
@@ -52,10 +52,10 @@ SHORT = Path(__file__).parents[4] / "captures" / "kafka4-denied.pcap"
 mode = both(field_columns, tape)
 
 
-class ByCodecs(Fields):
+class ByCodecs(FieldReader):
     """Leaves every message to the codecs."""
 
-    def _steps(self, table: Exchanges, messages: Messages) -> Any:
+    def _steps(self, table: Exchanges, messages: MessageColumns) -> Any:
         return np.full(len(messages), -1, np.int64)
 
 
@@ -72,17 +72,17 @@ def capture_of(table: Exchanges) -> Any:
     )
 
 
-def whole(fields: Fields, table: Exchanges) -> polars.DataFrame:
+def whole(fields: FieldReader, table: Exchanges) -> polars.DataFrame:
     """Return the fields of all messages as one table."""
     return polars.concat([polars.DataFrame(schema=field_schema()), *fields.frames(table)])
 
 
 def frame_of(rows: list[ExchangeRow], show_secrets: bool = False) -> polars.DataFrame:
     table = to_exchange_table(rows)
-    return whole(Fields(capture_of(table), show_secrets), table)
+    return whole(FieldReader(capture_of(table), show_secrets), table)
 
 
-def frames(path: Path, kind: type[Fields], show_secrets: bool) -> Iterator[polars.DataFrame]:
+def frames(path: Path, kind: type[FieldReader], show_secrets: bool) -> Iterator[polars.DataFrame]:
     capture = open_capture(path)
     fields = kind(capture, show_secrets)
     for window in capture.windows():
@@ -105,7 +105,7 @@ def differing(left: polars.DataFrame, right: polars.DataFrame, name: str) -> Any
 @each_capture("fields", show_secrets=[False, True])
 def test_same_rows_as_the_codecs(path: Path, show_secrets: bool) -> None:
     for ours, theirs in zip(
-        frames(path, Fields, show_secrets), frames(path, ByCodecs, show_secrets), strict=True
+        frames(path, FieldReader, show_secrets), frames(path, ByCodecs, show_secrets), strict=True
     ):
         same(ours, theirs)
 
@@ -117,7 +117,7 @@ def check(rows: list[ExchangeRow], source: Source) -> None:
     table = to_exchange_table(rows)
     table = split(table, source.chance.randint(0, len(table.carry_over)))
     show_secrets = source.chance.random() < 0.5
-    same(*(whole(kind(capture_of(table), show_secrets), table) for kind in (Fields, ByCodecs)))
+    same(*(whole(kind(capture_of(table), show_secrets), table) for kind in (FieldReader, ByCodecs)))
 
 
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
@@ -235,7 +235,7 @@ def test_nothing_is_lost_of_what_does_not_fit() -> None:
 def test_each_message_has_a_number_wherever_windows_are_cut(window_bytes: int) -> None:
     def numbers(window_bytes: int) -> list[tuple[int, int, str, int | None]]:
         capture = Capture([SHORT], Options(window_bytes=window_bytes))
-        fields = Fields(capture, False)
+        fields = FieldReader(capture, False)
         frames = [whole(fields, each.exchanges) for each in capture.windows()]
         table = polars.concat(frames).filter(polars.col("item") == 0)
         columns = [table[name].to_list() for name in ("message", "packet", "kind", "connection")]
@@ -249,7 +249,7 @@ def test_each_message_has_a_number_wherever_windows_are_cut(window_bytes: int) -
 
 
 def test_numbers_of_messages() -> None:
-    numbers = numbers_of(*np.array([[0, 0, 1, 1, 2], [7, 9, 5, 5, 1 << 30], [0, 0, 0, 1, 1]]))
+    numbers = message_numbers(*np.array([[0, 0, 1, 1, 2], [7, 9, 5, 5, 1 << 30], [0, 0, 0, 1, 1]]))
     assert len(set(numbers.tolist())) == 5
     assert (np.diff(numbers) > 0).all()
 
@@ -258,7 +258,7 @@ def test_numbers_of_messages() -> None:
 def test_tables_have_whole_messages_and_no_more_rows_than_wanted(most_rows: int) -> None:
     (window, *_) = list(open_capture(SHORT).windows())
     table = window.exchanges
-    fields = Fields(capture_of(table), False)
+    fields = FieldReader(capture_of(table), False)
     tables = list(fields.frames(table, most_rows))
     for each in tables:
         assert len(each) <= most_rows or each["message"].n_unique() == 1
@@ -274,7 +274,7 @@ def test_nothing_of_a_table_is_held_when_the_next_ones_are_made() -> None:
     (window, *_) = list(open_capture(SHORT).windows())
     table = window.exchanges
     held = []
-    for each in Fields(capture_of(table), False).frames(table, 50):
+    for each in FieldReader(capture_of(table), False).frames(table, 50):
         held.append(len(arrow._kept))
         del each
     assert len(held) > 10

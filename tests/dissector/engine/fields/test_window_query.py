@@ -8,7 +8,7 @@ import pytest
 
 from dissector import open_capture
 from dissector.engine.exchanges import exchange_facts
-from dissector.engine.fields.window_query import Selection, _rows_of
+from dissector.engine.fields.window_query import WindowQuery, _select_rows
 from dissector.engine.tables.column_types import Slices, row_count, row_dict
 from dissector.filter import Filter, parse
 from tests.corpus import CAPTURES, each_capture
@@ -47,18 +47,18 @@ def test_same_rows_as_one_by_one(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     capture = open_capture(path)
     for window in capture.windows():
         monkeypatch.setattr(exchange_facts, "MIN_BULK_EXCHANGES", 1)
-        selection = Selection(capture, window)
+        selection = WindowQuery(capture, window)
         for chosen in FILTERS:
             rows = chosen.passing(selection)
             assert rows.tolist() == by_objects(selection, chosen), chosen.text
-            columns = selection.rows(rows)
+            columns = selection.select(rows)
             assert row_count(columns) == len(rows)
             if len(rows):
                 last = selection.exchange(int(rows[-1]))
                 assert row_dict(columns, len(rows) - 1) == last.row()
 
 
-def by_objects(selection: Selection, chosen: Filter) -> list[int]:
+def by_objects(selection: WindowQuery, chosen: Filter) -> list[int]:
     return [row for row in range(len(selection)) if chosen.matches(selection.exchange(row))]
 
 
@@ -67,7 +67,7 @@ def test_some_rows_pass_some_do_not() -> None:
     capture = open_capture(next(path for path in CAPTURES if path.name == "demo.pcap"))
     for window in capture.windows():
         if len(window.exchanges):
-            selection = Selection(capture, window)
+            selection = WindowQuery(capture, window)
             counts = {each.text: len(each.passing(selection)) for each in FILTERS}
             some = [text for text, count in counts.items() if 0 < count < len(selection)]
             assert len(some) > len(FILTERS) // 3, counts
@@ -75,4 +75,4 @@ def test_some_rows_pass_some_do_not() -> None:
 
 def test_exchanges_have_no_columns_of_bytes() -> None:
     with pytest.raises(TypeError):
-        _rows_of(Slices(None, None, None), None)  # type: ignore[arg-type]
+        _select_rows(Slices(None, None, None), None)  # type: ignore[arg-type]

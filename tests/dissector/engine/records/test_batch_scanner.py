@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dissector.engine.records import batch_scanner, batch_table
-from dissector.engine.records.batch_scanner import LARGE_BYTES, find_batches, verify
-from dissector.engine.records.batch_table import LEFT, RIGHT, WRONG, Batches
+from dissector.engine.records.batch_scanner import LIBRARY_MIN_BYTES, find_batches, verify_crcs
+from dissector.engine.records.batch_table import INVALID, UNDECIDED, VALID, Batches
 from dissector.kernel import Kernel
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 from dissector.protocol.records.layout import BATCH
@@ -38,7 +38,7 @@ def test_the_columns_are_those_of_the_header() -> None:
     )
     data = first.to_bytes(fix_crc=True)
     found = find(PLAIN + data, b"", data)
-    assert found.state.tolist() == [RIGHT] * 3
+    assert found.state.tolist() == [VALID] * 3
     assert found.field.tolist() == [0, 0, 2]
     assert found.start.tolist() == [0, len(PLAIN), len(PLAIN) + len(data)]
     header = BATCH.unpack_from(data)
@@ -65,16 +65,16 @@ def test_what_is_known_of_fields() -> None:
     short = PLAIN[:8] + (13).to_bytes(4, "big") + PLAIN[12:]
     old = build_records(new_message_set([Record(value=b"v")]))
     assert find(PLAIN, bytes(crc), magic, short, old, PLAIN[:-1]).state.tolist() == [
-        *(RIGHT, WRONG, WRONG, WRONG, LEFT, RIGHT)
+        *(VALID, INVALID, INVALID, INVALID, UNDECIDED, VALID)
     ]
-    assert find(PLAIN, PLAIN[:-1], PLAIN[:3], cut=False).state.tolist() == [RIGHT, WRONG, WRONG]
+    assert find(PLAIN, PLAIN[:-1], PLAIN[:3], cut=False).state.tolist() == [VALID, INVALID, INVALID]
 
 
 def test_more_records_than_a_field_may_have_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     count = ONE.records_count
     limit = 3 * (count + 1)
     monkeypatch.setattr(batch_scanner, "MAX_RECORDS", limit)
-    assert find(PLAIN * 3, PLAIN * 4, PLAIN).state.tolist() == [RIGHT, LEFT, RIGHT]
+    assert find(PLAIN * 3, PLAIN * 4, PLAIN).state.tolist() == [VALID, UNDECIDED, VALID]
 
 
 def test_room_is_made_for_many_batches() -> None:
@@ -82,15 +82,15 @@ def test_room_is_made_for_many_batches() -> None:
     found = find(empty * 700, empty * 3, empty * 900)
     assert found.field.tolist() == [0] * 700 + [1] * 3 + [2] * 900
     assert (np.diff(found.start) == len(empty)).all()
-    assert found.state.tolist() == [RIGHT] * 3
+    assert found.state.tolist() == [VALID] * 3
 
 
-@pytest.mark.parametrize("size", [LARGE_BYTES // 2, LARGE_BYTES])
+@pytest.mark.parametrize("size", [LIBRARY_MIN_BYTES // 2, LIBRARY_MIN_BYTES])
 @pytest.mark.parametrize("own", [True, False])
 def test_wrong_checksums(monkeypatch: pytest.MonkeyPatch, own: bool, size: int) -> None:
     if not own:  # as little as this is checked by libraries
-        kernel = Kernel(batch_scanner._verify.python)
-        monkeypatch.setattr(batch_scanner, "_verify", kernel)
+        kernel = Kernel(batch_scanner._verify_kernel.python)
+        monkeypatch.setattr(batch_scanner, "_verify_kernel", kernel)
     large = new_batch([Record(value=b"v" * size)]).to_bytes()
     old = build_records(new_message_set([Record(value=b"v" * size)]))
     bad, wrong = (each[:-1] + b"x" for each in (large, old))
@@ -100,5 +100,5 @@ def test_wrong_checksums(monkeypatch: pytest.MonkeyPatch, own: bool, size: int) 
     split = len(large) + len(bad)
     places = data[:split], data[split:], np.cumsum(lengths) - lengths, lengths
     found = find_batches(*places, np.zeros(4, np.bool_), message_sets=True)
-    verify(*places[:2], found, np.arange(4))
-    assert found.state.tolist() == [RIGHT, WRONG, RIGHT, WRONG]
+    verify_crcs(*places[:2], found, np.arange(4))
+    assert found.state.tolist() == [VALID, INVALID, VALID, INVALID]

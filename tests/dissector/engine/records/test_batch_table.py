@@ -30,7 +30,7 @@ def test_what_is_to_be_decompressed() -> None:
     field = b"".join(each.to_bytes(fix_crc=True) for each in (*sets[0], *sets[1], *sets[2]))
     field += b"".join(each.to_bytes(fix_crc=True) for each in batches)
     table = found(field)
-    assert table.is_packed.tolist() == [*[False] * 3, True, False, True, False, False]
+    assert table.is_compressed.tolist() == [*[False] * 3, True, False, True, False, False]
     assert table.magic.tolist() == [1] * 5 + [2] * 3
     assert table.count.tolist() == [1, 1, 1, 0, 1, 3, 3, 0]
 
@@ -39,5 +39,5 @@ def test_the_payload_of_a_wrapper_is_its_value() -> None:
     (wrapper,) = new_message_set(THREE, codec="lz4", magic=0)
     field = build_records([wrapper])
     table = found(field)
-    assert field[int(table.begin[0]) : int(table.end[0])][:4] == b"\x04\x22\x4d\x18"
+    assert field[int(table.payload_start[0]) : int(table.end[0])][:4] == b"\x04\x22\x4d\x18"
     assert int(table.end[0]) == len(field)

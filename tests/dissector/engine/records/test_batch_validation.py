@@ -15,7 +15,7 @@ from dissector.engine.records import (
     legacy_decoder,
     record_decoder,
 )
-from dissector.engine.records.batch_validation import wrong_fields
+from dissector.engine.records.batch_validation import invalid_fields
 from dissector.protocol.records import Record, build_records, new_batch, parse_records
 from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.values import FIELDS
@@ -48,7 +48,7 @@ def test_the_verdict_is_that_of_the_python_reader(
     fields: list[bytes], split: int, cut: list[bool]
 ) -> None:
     may_be_cut = np.array(cut[: len(fields)], np.bool_)
-    wrong = wrong_fields(*laid_out(fields, split), may_be_cut)
+    wrong = invalid_fields(*laid_out(fields, split), may_be_cut)
     expected = [
         any(batch.problems for batch in parse_records(each, may_be_cut=may))
         for each, may in zip(fields, cut, strict=False)
@@ -72,5 +72,5 @@ def test_large_payloads(damages: list[tuple[bytes, int, bool]]) -> None:
         if torn:
             data[21 + at] ^= 1
         fields.append(bytes(data))
-    wrong = wrong_fields(*laid_out(fields, 2), np.zeros(len(fields), np.bool_))
+    wrong = invalid_fields(*laid_out(fields, 2), np.zeros(len(fields), np.bool_))
     assert wrong.tolist() == [torn for _, _, torn in damages]

@@ -10,11 +10,11 @@ import pytest
 from crc32c import crc32c as library
 
 from dissector.engine.records.checksum import (
-    checker,
-    checksum,
     crc32_table,
+    crc32c_function,
     crc32c_of,
     crc32c_table,
+    crc_by_table,
 )
 from dissector.kernel import Kernel
 
@@ -26,7 +26,7 @@ def _crc32c(source: Any, at: int, end: int, table: Any) -> int:
 
 
 def _crc32(source: Any, at: int, end: int, table: Any) -> int:
-    return checksum(source, at, end, table)
+    return crc_by_table(source, at, end, table)
 
 
 @pytest.mark.parametrize("work", [1, 10**9])
@@ -40,6 +40,6 @@ def test_pieces_of_any_length(work: int) -> None:
 
 @pytest.mark.parametrize("total_bytes", [100, 70_000])
 def test_pieces_one_by_one(total_bytes: int) -> None:
-    function = checker(total_bytes)
+    function = crc32c_function(total_bytes)
     for end in (0, 7, 100):
         assert function(NOISE[:end].data) == library(NOISE[:end].tobytes())

@@ -7,8 +7,8 @@ import pytest
 
 from dissector.engine.records import decompressor as module
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import HEADER_BYTES, LEFT, RIGHT, WRONG, Batches
-from dissector.engine.records.decompressor import Payloads, payloads
+from dissector.engine.records.batch_table import HEADER_BYTES, INVALID, UNDECIDED, VALID, Batches
+from dissector.engine.records.decompressor import Payloads, iter_payloads
 from dissector.protocol.records import Record, new_batch
 from dissector.protocol.records.compression import compress, decompress
 
@@ -27,10 +27,10 @@ def opened(*fields: bytes, units: list[int], most_records: int | None = None) ->
     start = np.cumsum(length) - length
     found = find_batches(data, held, start, length, np.ones(len(fields), np.bool_))
     parts, contents = [], []
-    for these in payloads(data, held, found, np.array(units), most_records):
+    for these in iter_payloads(data, held, found, np.array(units), most_records):
         parts.append(these)
         everything = b"".join((data.tobytes(), held.tobytes(), these.arena[:99_999].tobytes()))
-        places = zip(these.begin.tolist(), these.end.tolist(), strict=True)
+        places = zip(these.start.tolist(), these.end.tolist(), strict=True)
         contents += [everything[begin:end] for begin, end in places]
     return parts, found, contents
 
@@ -38,7 +38,7 @@ def opened(*fields: bytes, units: list[int], most_records: int | None = None) ->
 @pytest.fixture(autouse=True)
 def _by_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small payloads too: what loops open by themselves is held in `test_batches`."""
-    monkeypatch.setattr(module._open_small, "ready", lambda *_, work: False)
+    monkeypatch.setattr(module._decompress_small, "ready", lambda *_, work: False)
 
 
 def test_what_is_not_compressed_stays_where_it_is() -> None:
@@ -46,8 +46,8 @@ def test_what_is_not_compressed_stays_where_it_is() -> None:
     parts, found, contents = opened(*fields, units=[0, 1, 2, 3, 4])
     (these,) = parts
     assert contents == [PLAIN[HEADER_BYTES:], INSIDE, INSIDE, PLAIN[HEADER_BYTES:], INSIDE]
-    assert these.begin[0] == HEADER_BYTES
-    assert these.begin[3] == found.start[3] + HEADER_BYTES
+    assert these.start[0] == HEADER_BYTES
+    assert these.start[3] == found.start[3] + HEADER_BYTES
     assert these.batch.tolist() == [0, 1, 2, 3, 4]
 
 
@@ -72,7 +72,7 @@ def test_records_come_some_at_a_time() -> None:
 def test_a_unit_that_is_too_large_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "UNIT_BYTES", 2 * len(INSIDE))
     _, found, contents = opened(*[PACKED] * 5, units=[0, 1, 1, 1, 2])
-    assert found.state.tolist() == [RIGHT, RIGHT, RIGHT, LEFT, RIGHT]
+    assert found.state.tolist() == [VALID, VALID, VALID, UNDECIDED, VALID]
     assert contents == [INSIDE, INSIDE, INSIDE, b"", INSIDE]
 
 
@@ -84,5 +84,5 @@ def test_what_can_not_be_decompressed_is_wrong() -> None:
     few.batch_length = HEADER_BYTES - 12 + len(few.payload)
     fields = [each.to_bytes(fix_crc=True) for each in (torn, few)]
     _, found, contents = opened(fields[0] + PACKED, fields[1], PACKED, units=[0, 0, 1, 2])
-    assert found.state.tolist() == [WRONG, WRONG, RIGHT]
+    assert found.state.tolist() == [INVALID, INVALID, VALID]
     assert contents == [b"", b"", b"", INSIDE]

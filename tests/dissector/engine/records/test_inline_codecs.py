@@ -15,13 +15,13 @@ from dissector.engine.records.checksum import crc32_table
 from dissector.engine.records.inline_codecs import (
     GZIP,
     LZ4,
-    NOT_TAKEN,
     SMALL_PAYLOAD_BYTES,
     SNAPPY,
+    USE_LIBRARY,
     ZSTD,
-    unpack_small,
+    decompress_inline,
 )
-from dissector.engine.records.native_libraries import libraries, no_libraries
+from dissector.engine.records.native_libraries import library_addresses, no_libraries
 from dissector.kernel import Kernel
 from dissector.protocol.records.compression import compress, decompress
 
@@ -34,10 +34,10 @@ def unpack(number: int, payload: bytes, magic: int = 2, room: int = ROOM) -> byt
     source = memoryview(b"<" + payload + b">")
     crcs = crc32_table().data
     none, end = no_libraries(), len(payload) + 1
-    stop = unpack_small(number, source, 1, end, magic > 0, crcs, out, 3, room, none)
+    stop = decompress_inline(number, source, 1, end, magic > 0, crcs, out, 3, room, none)
     assert not any(out[:3])
     assert not any(out[room:])
-    return None if stop == NOT_TAKEN else bytes(out[3:stop])
+    return None if stop == USE_LIBRARY else bytes(out[3:stop])
 
 
 CONTENT = st.lists(
@@ -92,7 +92,7 @@ def test_a_raw_block_and_a_declared_size_are_taken() -> None:
 def _unpack(
     codec: int, source: Any, end: int, is_checked: int, crcs: Any, out: Any, room: int, shown: Any
 ) -> int:
-    return unpack_small(codec, source, 1, end, is_checked, crcs, out, 3, room, shown)
+    return decompress_inline(codec, source, 1, end, is_checked, crcs, out, 3, room, shown)
 
 
 BY_LIBRARY = Kernel(_unpack)
@@ -105,13 +105,13 @@ def by_library(
     """Return what the loop gives that calls the library of lz4 or zstd."""
     out = np.zeros((1 << 20) + 10, np.uint8)
     source = np.frombuffer(b"<" + payload + b">", np.uint8)
-    end, shown = len(payload) + 1, libraries(lz4=True, zstd=True)
+    end, shown = len(payload) + 1, library_addresses(lz4=True, zstd=True)
     if not shown.all():
         pytest.skip("the libraries of lz4 and zstd do not show their functions here")
     stop = BY_LIBRARY(codec, source, end, int(magic > 0), crc32_table(), out, room, shown, work=1)
     assert not out[:3].any()
     assert not out[room:].any()
-    return None if stop == NOT_TAKEN else out[3:stop].tobytes()
+    return None if stop == USE_LIBRARY else out[3:stop].tobytes()
 
 
 @given(damaged(((LZ4, 2), (LZ4, 0), (ZSTD, 2))))

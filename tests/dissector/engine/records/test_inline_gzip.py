@@ -11,21 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dissector.engine.records.checksum import crc32_table
-from dissector.engine.records.inline_gzip import NOT_TAKEN, unpack_gzip
+from dissector.engine.records.inline_gzip import USE_LIBRARY, decompress_gzip
 from dissector.kernel import Kernel
 
 ROOM = 3000
-COMPILED = Kernel(unpack_gzip)
+COMPILED = Kernel(decompress_gzip)
 
 
 def unpack(payload: bytes, room: int = ROOM) -> bytes | None:
     """Return what the loop gives, None if it does not take the payload."""
     out = memoryview(bytearray(ROOM + 10))
     source = memoryview(b"<" + payload + b">")
-    stop = unpack_gzip(source, 1, len(payload) + 1, crc32_table().data, out, 3, room)
+    stop = decompress_gzip(source, 1, len(payload) + 1, crc32_table().data, out, 3, room)
     assert not any(out[:3])
     assert not any(out[room:])
-    return None if stop == NOT_TAKEN else bytes(out[3:stop])
+    return None if stop == USE_LIBRARY else bytes(out[3:stop])
 
 
 def fixed(content: bytes, level: int = 9, flush: int | None = None) -> bytes:

@@ -18,7 +18,7 @@ from dissector.engine.records import (
     record_decoder,
 )
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import LEFT, RIGHT, WRONG
+from dissector.engine.records.batch_table import INVALID, UNDECIDED, VALID
 from dissector.protocol.records import Record, build_records, new_message_set, parse_records
 from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.sets import damaged_sets, wrap
@@ -37,21 +37,21 @@ def states(*fields: bytes, split: int = 1, cut: bool = True) -> list[int]:
     may_be_cut = np.full(len(fields), cut)
     start = np.cumsum(length) - length
     found = find_batches(data, held, start, length, may_be_cut, message_sets=True)
-    for these in decompressor.payloads(data, held, found, np.arange(len(found))):
-        record_decoder.check(data, held, found, these)
+    for these in decompressor.iter_payloads(data, held, found, np.arange(len(found))):
+        record_decoder.check_records(data, held, found, these)
     return found.state.tolist()
 
 
 def expected(field: bytes, cut: bool = True) -> int:
-    return WRONG if any(each.problems for each in parse_records(field, may_be_cut=cut)) else RIGHT
+    return INVALID if any(each.problems for each in parse_records(field, may_be_cut=cut)) else VALID
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_producers_write_is_right(codec: str, magic: int) -> None:
     field = build_records(new_message_set(THREE, magic=magic, codec=codec, base_offset=9))
-    assert states(field, field * 2, field[:-1]) == [RIGHT] * 3
-    assert states(field, field[:-1], field + b"\0", cut=False) == [RIGHT, WRONG, WRONG]
+    assert states(field, field * 2, field[:-1]) == [VALID] * 3
+    assert states(field, field[:-1], field + b"\0", cut=False) == [VALID, INVALID, INVALID]
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -62,8 +62,8 @@ def test_wrappers_in_wrappers_are_left(codec: str, magic: int) -> None:
     twice = wrap(once + once, codec, magic)
     other = wrap(build_records(new_message_set(THREE[:1], magic=1 - magic)), codec, magic)
     left, wrong = [twice, other], [wrap(b"", codec, magic), wrap(inside[:-1], codec, magic)]
-    assert states(once, *left, *wrong) == [RIGHT, LEFT, LEFT, WRONG, WRONG]
-    assert list(map(expected, (once, *left, *wrong))) == [RIGHT, RIGHT, RIGHT, WRONG, WRONG]
+    assert states(once, *left, *wrong) == [VALID, UNDECIDED, UNDECIDED, INVALID, INVALID]
+    assert list(map(expected, (once, *left, *wrong))) == [VALID, VALID, VALID, INVALID, INVALID]
 
 
 OFFSETS = st.sampled_from((0, 1, 2, 5, -1, -(1 << 63), (1 << 63) - 1))
@@ -83,13 +83,13 @@ def test_the_verdict_is_that_of_the_python_reader(
 ) -> None:
     fields = [each for each in fields if each]
     for state, field in zip(states(*fields, split=split, cut=cut), fields, strict=True):
-        assert state in (expected(field, cut), LEFT)
+        assert state in (expected(field, cut), UNDECIDED)
 
 
 @given(BATCHES)
 def test_batches_of_magic_2_may_follow(batch: object) -> None:
     field = build_records([*new_message_set(THREE, codec="gzip"), batch])  # type: ignore[list-item]
-    assert states(field, field[:-1]) == [RIGHT, RIGHT]
+    assert states(field, field[:-1]) == [VALID, VALID]
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4"])
@@ -99,13 +99,13 @@ def test_what_holds_too_much_is_left(
 ) -> None:
     field = build_records(new_message_set(THREE, magic=magic, codec=codec))
     many = build_records(new_message_set(THREE, magic=magic))
-    monkeypatch.setattr(batch_scanner, "MAX_RECORDS", batch_scanner.WRAPPED_MESSAGES)
-    assert states(field, many, field) == [LEFT, RIGHT, LEFT]
+    monkeypatch.setattr(batch_scanner, "MAX_RECORDS", batch_scanner.MAX_WRAPPED_MESSAGES)
+    assert states(field, many, field) == [UNDECIDED, VALID, UNDECIDED]
     monkeypatch.setattr(batch_scanner, "MAX_RECORDS", 2)
-    assert states(field, many, many[: len(many) * 2 // 3]) == [LEFT, LEFT, RIGHT]
+    assert states(field, many, many[: len(many) * 2 // 3]) == [UNDECIDED, UNDECIDED, VALID]
 
 
 def test_few_are_left_to_the_python_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     never: Callable[..., bool] = lambda *_, work: False  # noqa: E731
     monkeypatch.setattr(record_decoder.count_messages, "ready", never)
-    assert states(build_records(new_message_set(THREE))) == [LEFT]
+    assert states(build_records(new_message_set(THREE))) == [UNDECIDED]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from dissector.engine.records import batch_scanner, record_decoder
 from dissector.engine.records.batch_scanner import find_batches
-from dissector.engine.records.batch_table import HEADER_BYTES, RIGHT, WRONG, Batches
-from dissector.engine.records.decompressor import payloads
+from dissector.engine.records.batch_table import HEADER_BYTES, INVALID, VALID, Batches
+from dissector.engine.records.decompressor import iter_payloads
 from dissector.engine.records.record_decoder import (
     HEADERS,
     KEY,
@@ -37,10 +37,10 @@ def read(fields: list[bytes]) -> Read:
     held = np.zeros(0, np.uint8)
     may_be_cut = np.ones(len(fields), np.bool_)
     found = find_batches(data, held, np.cumsum(length) - length, length, may_be_cut)
-    (these,) = payloads(data, held, found, np.arange(len(found)))
+    (these,) = iter_payloads(data, held, found, np.arange(len(found)))
     used = max(these.end.tolist(), default=0) - len(data)
     everything = data.tobytes() + these.arena[: max(used, 0)].tobytes()
-    return record_decoder.read(data, held, found, these), found, everything
+    return record_decoder.read_records(data, held, found, these), found, everything
 
 
 def rows(got: Read) -> list[tuple[object, ...]]:
@@ -55,7 +55,7 @@ def rows(got: Read) -> list[tuple[object, ...]]:
     for batch, record in zip(records.batch.tolist(), records.table.T.tolist(), strict=True):
         of_record = [next(headers) for _ in range(record[HEADERS])]
         field = int(found.field[batch])
-        if found.state[field] == RIGHT:
+        if found.state[field] == VALID:
             key = content(record[KEY], record[KEY_LENGTH])
             value = content(record[VALUE], record[VALUE_LENGTH])
             named = [(content(k, kl), content(v, vl)) for k, kl, v, vl in of_record]
@@ -117,7 +117,7 @@ def test_control_records_have_keys_of_four_bytes() -> None:
     for batch in batches:
         batch.attributes |= 0x20
     _, found, _ = read([batch.to_bytes(fix_crc=True) for batch in batches])
-    assert found.state.tolist() == [WRONG, WRONG, RIGHT]
+    assert found.state.tolist() == [INVALID, INVALID, VALID]
 
 
 def test_room_is_made_for_headers() -> None:

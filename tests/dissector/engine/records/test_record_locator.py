@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from dissector.engine.correlation.exchange_rows import to_exchange_table
-from dissector.engine.records.record_locator import record_fields
+from dissector.engine.records.record_locator import locate_records
 from tests.dissector.engine.records.test_record_windows import PLAIN, exchange_row, fetched, produce
 
 
@@ -17,7 +17,7 @@ def test_fields_have_their_topics_and_partitions() -> None:
             fetched(4, ("a", [PLAIN])),
         ]
     )
-    fields = record_fields(table)
+    fields = locate_records(table)
     assert fields.row.tolist() == [0, 0, 1, 1, 2]
     assert [fields.topics[number] for number in fields.topic.tolist()] == [
         *("a", "b", UUID(int=9), UUID(int=9), "a")
@@ -28,7 +28,7 @@ def test_fields_have_their_topics_and_partitions() -> None:
     assert fields.may_be_cut.tolist() == [False, False, True, True, True]
     for start, length in zip(fields.start.tolist(), fields.length.tolist(), strict=True):
         assert table.bytes_at(start, length) == PLAIN
-    assert fields.left.tolist() == []
+    assert fields.undecoded.tolist() == []
 
 
 def test_what_is_cut_off_or_has_bytes_left_over_is_left() -> None:
@@ -36,6 +36,6 @@ def test_what_is_cut_off_or_has_bytes_left_over_is_left() -> None:
     longer = (len(frame) - 3).to_bytes(4, "big") + frame[4:] + b"x"
     unknown = frame[:6] + b"\x7f\xff" + frame[8:]
     rows = exchange_row(frame), exchange_row(frame, cut=1), exchange_row(longer)
-    fields = record_fields(to_exchange_table([*rows, exchange_row(unknown)]))
+    fields = locate_records(to_exchange_table([*rows, exchange_row(unknown)]))
     assert fields.row.tolist() == [0]
-    assert fields.left.tolist() == [1, 2, 3]
+    assert fields.undecoded.tolist() == [1, 2, 3]

@@ -183,13 +183,13 @@ def in_parts(
     """Return the rows of all parts, and which exchanges were asked."""
     rows, exchanges = [], []
     for part in record_windows.record_parts(table, names, apart):
-        between = [list(asked(table, row, names)) for row in part.asked.tolist()]
-        exchanges += part.asked.tolist()
+        between = [list(asked(table, row, names)) for row in part.object_rows.tolist()]
+        exchanges += part.object_rows.tolist()
         if not part.columns:
             rows += chain.from_iterable(between)
             continue
         assert tuple(part.columns) == COLUMNS
-        for piece in MixedRows(part.columns, part.at.tolist(), between).batches():
+        for piece in MixedRows(part.columns, part.insert_at.tolist(), between).batches():
             is_columns = isinstance(piece, Mapping)
             rows += [row_dict(piece, i) for i in range(row_count(piece))] if is_columns else piece
     return rows, exchanges
@@ -201,7 +201,7 @@ def test_parts_are_the_rows_of_exchanges(rows: list[ExchangeRow], asks: bool, mo
     table = to_exchange_table(rows)
     ask = TOLD.copy if asks else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_windows, "MOST_RECORDS", most)
+        patch.setattr(record_windows, "PART_RECORDS", most)
         found, exchanges = in_parts(table, TopicNames(ask))
     assert found == one_by_one(table, TopicNames(ask))
     assert exchanges == sorted(set(exchanges))
@@ -286,7 +286,7 @@ def test_message_sets_are_columns(fields: list[bytes], most: int) -> None:
     rows.append(fetched(5, ("a", list(fields))))
     table = to_exchange_table(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_windows, "MOST_RECORDS", most)
+        patch.setattr(record_windows, "PART_RECORDS", most)
         found, asked_for = in_parts(table, TopicNames())
     assert found == one_by_one(table, TopicNames())
     assert asked_for == []

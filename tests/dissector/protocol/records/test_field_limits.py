@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dissector.engine.records.batch_scanner import most_bytes, most_records
-from dissector.engine.records.batch_validation import wrong_fields
+from dissector.engine.records.batch_scanner import max_bytes, max_records
+from dissector.engine.records.batch_validation import invalid_fields
 from dissector.protocol.records import Record, build_records, new_batch, parse_records
 from dissector.protocol.records.compression import compress
 from dissector.protocol.records.layout import BATCH, LENGTH_END
@@ -29,8 +29,8 @@ def bomb(count: int, told: int | None = None, codec: int = 1) -> bytes:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_columns_and_objects_have_the_same_limits(size: int) -> None:
-    assert most_records(np.array([size])).tolist() == [DEFAULT.records_of(size)]
-    assert most_bytes(np.array([size])).tolist() == [DEFAULT.bytes_of(size)]
+    assert max_records(np.array([size])).tolist() == [DEFAULT.records_of(size)]
+    assert max_bytes(np.array([size])).tolist() == [DEFAULT.bytes_of(size)]
 
 
 @pytest.mark.parametrize("codec", [1, 3, 4])
@@ -39,7 +39,7 @@ def test_columns_and_objects_agree_on_what_is_too_much(codec: int, count: int) -
     data = bomb(count, codec=codec)
     batches = parse_records(data)
     where = np.zeros(1, np.int64), np.array([len(data)]), np.zeros(1, np.bool_)
-    wrong = wrong_fields(np.frombuffer(data, np.uint8), np.zeros(0, np.uint8), *where)
+    wrong = invalid_fields(np.frombuffer(data, np.uint8), np.zeros(0, np.uint8), *where)
     assert wrong.tolist() == [any(batch.problems for batch in batches)]
     assert wrong.tolist() == [count > DEFAULT.records_of(len(data))]
 

@@ -17,7 +17,7 @@ from dissector.protocol.api import Api
 from dissector.protocol.apis import all_apis, api
 from dissector.protocol.records import Record, build_records, new_batch
 from dissector.view.json import body_kernel, bulk_bodies
-from dissector.view.json.json_program import END, LEAVE, TAGS, BodyPrograms
+from dissector.view.json.json_program import END, FALL_BACK, TAGS, BodyPrograms
 from tests.corpus import each_capture
 from tests.dissector.engine.modes import both
 from tests.dissector.protocol.records.values import FIELDS
@@ -163,7 +163,7 @@ def test_room_is_made_where_there_is_little(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_records_that_come_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_bodies, "MOST_RECORDS", 2)
+    monkeypatch.setattr(bulk_bodies, "PORTION_RECORDS", 2)
     rows = [fetched(batch(codec=codec)) for codec in ("lz4", "gzip", "none", "zstd")]
     check([rows[0], fetched(None), *rows, exchange(None), *rows, fetched(None)])
 
@@ -203,5 +203,5 @@ def test_declarations_are_no_deeper_than_the_notes() -> None:
             start = programs.start(key, version, kind)
             steps = programs.code[start:]
             known = sum(step[3] + 1 for step in steps if step[0] == TAGS and step[3])
-            assert known < body_kernel.NOTES
-            assert steps[-1][0] in (END, LEAVE)
+            assert known < body_kernel.MAX_TAG_SLOTS
+            assert steps[-1][0] in (END, FALL_BACK)

@@ -176,7 +176,7 @@ def test_room_is_made_where_there_is_little(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.usefixtures("no_python")
 def test_records_that_come_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_bodies, "MOST_RECORDS", 2)
+    monkeypatch.setattr(bulk_bodies, "PORTION_RECORDS", 2)
     monkeypatch.setattr(decompressor, "ARENA_BYTES", 1)
     fields = [message_set(codec=codec, base_offset=9) for codec in CODECS]
     check([fetched(*fields, version=3), fetched(None), *(fetched(each) for each in fields)])

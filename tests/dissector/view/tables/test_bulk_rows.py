@@ -19,14 +19,14 @@ from dissector.view.text.value_text import record_json, record_text
 from tests.dissector.view.columns import any_columns, ints
 from tests.examples import examples
 
-COMPILED = Kernel(loop.render.python)
+COMPILED = Kernel(loop.write_rows.python)
 
 
 def written(text: Callable[..., Iterator[memoryview]], *given: Any) -> str:
     """Return what is written, in Python and compiled, which must be the same."""
     done = [b"".join(map(bytes, text(*given))).decode()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "render", lambda *given, work: COMPILED(*given, work=10**9))
+        patch.setattr(loop, "write_rows", lambda *given, work: COMPILED(*given, work=10**9))
         done.append(b"".join(map(bytes, text(*given))).decode())
     assert done[0] == done[1]
     return done[0]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dissector.view.tables.row_formats import SETTLING_ROWS, csv_lines, ndjson_lines, table_lines
+from dissector.view.tables.row_formats import SAMPLE_ROWS, csv_lines, ndjson_lines, table_lines
 
 ROWS = [
     {"api": "Produce", "latency_ms": 1.0, "count": 12, "topics": ["a", "b"], "ok": True},
@@ -51,7 +51,7 @@ def test_a_terminal_cuts_lines(width: int, expected: list[str]) -> None:
 
 def test_a_table_streams_once_its_widths_are_settled() -> None:
     endless = ({"n": n} for n in count())
-    lines = list(islice(table_lines(endless, ["n"]), SETTLING_ROWS + 1000))
+    lines = list(islice(table_lines(endless, ["n"]), SAMPLE_ROWS + 1000))
     assert lines[:2] == ["  n", "  0"]
     assert lines[-1] == "1198"
 

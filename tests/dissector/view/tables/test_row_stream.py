@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.engine.tables.column_types import Columns, Integers, row_count, row_dict
-from dissector.view.tables.row_formats import SETTLING_ROWS, csv_lines, ndjson_lines, table_lines
+from dissector.view.tables.row_formats import SAMPLE_ROWS, csv_lines, ndjson_lines, table_lines
 from dissector.view.tables.row_stream import Text, csv_text, ndjson_text, table_text
 from tests.dissector.view.columns import any_columns, ints
 from tests.examples import examples
@@ -59,7 +59,7 @@ def test_parts_of_any_kind(form: str, parts: list[tuple[Columns, bool]]) -> None
 @pytest.mark.parametrize("form", FORMS)
 def test_widths_are_settled_by_the_first_rows(form: str) -> None:
     text, lines, end = FORMS[form]
-    counts = [SETTLING_ROWS - 50, SETTLING_ROWS, 7]
+    counts = [SAMPLE_ROWS - 50, SAMPLE_ROWS, 7]
     parts = [{name: Integers(ints([*range(n)]) * 10**8) for name in NAMES} for n in counts]
     rows = [row for part in parts for row in rows_of(part)]
     expected = "".join(f"{line}{end}" for line in lines(rows))

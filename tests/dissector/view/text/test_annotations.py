@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dissector.protocol.apis import all_apis
 from dissector.protocol.schema import Field
-from dissector.view.text.annotations import _BY_NAME, _BY_PLACE, meaning
+from dissector.view.text.annotations import _BY_NAME, _BY_OWNER, meaning
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_every_name_in_the_tables_is_declared_somewhere() -> None:
     declared |= {"timestamp_type"}
     for found in all_apis():
         declared |= names(found.request.fields) | names(found.response.fields)
-    assert {*_BY_NAME, *(name for _, name in _BY_PLACE)} <= declared
+    assert {*_BY_NAME, *(name for _, name in _BY_OWNER)} <= declared
 
 
 @given(st.sampled_from([*_BY_NAME, "timestamp", "error_code"]), st.integers(-(2**63), 2**63 - 1))

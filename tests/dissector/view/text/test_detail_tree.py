@@ -25,7 +25,7 @@ from dissector.protocol.headers import (
 from dissector.protocol.messages import Message, decode_request, decode_response
 from dissector.protocol.records import Record, build_records, new_batch, new_message_set
 from dissector.protocol.records.message_set import LegacyRecord
-from dissector.view.text.detail_tree import tree
+from dissector.view.text.detail_tree import detail_tree
 from tests.frames import request, response
 from tests.sources import DRAWN, Source, Version, every_api, go_through, sources, versions
 
@@ -81,7 +81,7 @@ def test_a_request() -> None:
         topic_data=[{"name": "orders", "partition_data": [{"index": 0, "records": None}]}],
         unknown_tags={77: b"abc"},
     )
-    assert tree(message) == [
+    assert detail_tree(message) == [
         "Produce v9 request, 48 bytes",
         "  header [0..19)",
         "    request_api_key: 0 (Produce) [0..2)",
@@ -131,7 +131,7 @@ def test_a_response_with_bytes_left_over() -> None:
         3,
         1,
     )
-    assert block(tree(message), "topics") == [
+    assert block(detail_tree(message), "topics") == [
         "topics: 1 item [12..52)",
         "  [0] [16..52)",
         "    error_code: 5 (LEADER_NOT_AVAILABLE) [16..18)",
@@ -145,7 +145,7 @@ def test_a_response_with_bytes_left_over() -> None:
         "        replica_nodes: 2 items: 1, 2 [36..48)",
         "        isr_nodes: 0 items [48..52)",
     ]
-    assert tree(message)[-2:] == [
+    assert detail_tree(message)[-2:] == [
         "  left over: 2 bytes 7878 [52..54)",
         "  ! response at byte 52: 2 bytes are left over after the body",
     ]
@@ -154,7 +154,7 @@ def test_a_response_with_bytes_left_over() -> None:
 def test_where_reading_stopped() -> None:
     whole = produce(b"\0" * 30)
     message = decode_request(whole.frame[:45], len(whole.frame))
-    lines = tree(message)
+    lines = detail_tree(message)
     assert block(lines, "partition_data") == [
         "partition_data [30..35)",
         "  [0] [31..35)",
@@ -169,20 +169,20 @@ def test_where_reading_stopped() -> None:
 
 
 def test_messages_that_no_declaration_knows() -> None:
-    lines = tree(decode_request(b"\x03\xe7\0\1\0\0\0\7\0\1c\1\2\3"))
+    lines = detail_tree(decode_request(b"\x03\xe7\0\1\0\0\0\7\0\1c\1\2\3"))
     assert lines[0] == "api 999 v1 request, 14 bytes"
     assert lines[-2:] == [
         "  body: *** [11..14)",
         "  ! request at byte 11: api 999 is not known",
     ]
-    lines = tree(decode_response(b"\0\0\0\7abc", None, None))
+    lines = detail_tree(decode_response(b"\0\0\0\7abc", None, None))
     assert lines == [
         "unknown response, 7 bytes",
         "  header [0..4)",
         "    correlation_id: 7 [0..4)",
         "  body: *** [4..7)",
     ]
-    assert tree(decode_request(b"\0\1")) == [
+    assert detail_tree(decode_request(b"\0\1")) == [
         "request: 2 bytes 0001 [0..2)",
         "  ! request.header at byte 0: a request header wants 8 bytes at least, 2 are there",
     ]
@@ -190,7 +190,7 @@ def test_messages_that_no_declaration_knows() -> None:
 
 def test_a_header_that_can_not_be_read_hides_the_rest() -> None:
     frame = b"\0\x24\0\1\0\0\0\7\x7f\xff" + SECRET.encode()
-    lines = tree(decode_request(frame))
+    lines = detail_tree(decode_request(frame))
     assert lines[-1].startswith("  ! request.header.client_id at byte 8: ")
     assert SECRET.encode().hex() not in "\n".join(lines)
 
@@ -202,7 +202,7 @@ def test_topic_ids_get_their_names() -> None:
         {"topic_id": UUID(int=5), "partitions": []},
     ]
     message = asked(1, 13, 7, max_wait_ms=1, min_bytes=1, topics=topics, forgotten_topics_data=[])
-    lines = tree(message, topic_name={TOPIC_ID: "ord\x07ers"}.get)
+    lines = detail_tree(message, topic_name={TOPIC_ID: "ord\x07ers"}.get)
     assert [line.strip().partition(" [")[0] for line in lines if "topic_id" in line] == [
         rf"topic_id: {TOPIC_ID} (ord\x07ers)",
         f"topic_id: {UUID(int=0)} (none)",
@@ -217,7 +217,7 @@ def test_record_batches() -> None:
     ]
     data = build_records([new_batch(records, codec="gzip", base_offset=5)])
     message = produce(data + b"\0\0\0")
-    lines = block(tree(message), "records: ")
+    lines = block(detail_tree(message), "records: ")
     size = len(data)
     assert lines[0].startswith(f"records: {size + 3} bytes ")
     assert lines[1:] == [
@@ -248,7 +248,7 @@ def test_record_batches() -> None:
 def test_message_sets_and_a_wrong_crc() -> None:
     data = bytearray(build_records(new_message_set([LegacyRecord(magic=0, value=b"v")], magic=0)))
     data[12] ^= 1
-    lines = block(tree(produce(bytes(data))), "records: ")
+    lines = block(detail_tree(produce(bytes(data))), "records: ")
     assert lines[1] == "  [0]: message of magic 0, none, 1 record [36..63)"
     assert next(line for line in lines if " crc: " in line).endswith(" (wrong) [48..52)")
     assert any("! records[0]" in line and "at byte 48" in line for line in lines)
@@ -260,7 +260,7 @@ def test_control_records_and_records_of_kafka_itself() -> None:
     commit = {"offset": 42, "leader_epoch": -1, "metadata": "", "commit_timestamp": 0}
     value = b"\0\3" + OffsetCommitValue.codec(3).build(commit)
     data = build_records([new_batch([Record(key=key, value=value), Record(key=key)])])
-    lines = tree(fetched(data, "__consumer_offsets"))
+    lines = detail_tree(fetched(data, "__consumer_offsets"))
     assert block(lines, "OffsetCommit") == [
         "OffsetCommit",
         "  OffsetCommitKey v1",
@@ -276,7 +276,7 @@ def test_control_records_and_records_of_kafka_itself() -> None:
     assert any(line.strip() == "OffsetCommit, a tombstone" for line in lines)
     batch = new_batch([Record(key=b"\0\0\0\1", value=b"\0\0\0\0\0\5")])
     batch.attributes |= 0x20
-    lines = block(tree(fetched(build_records([batch]), "t")), "COMMIT")
+    lines = block(detail_tree(fetched(build_records([batch]), "t")), "COMMIT")
     assert lines[-2:] == ["  EndTxnMarker v0", "    coordinator_epoch: 5"]
 
 
@@ -295,7 +295,7 @@ def test_what_members_of_a_group_say() -> None:
         protocols=[{"name": "range", "metadata": metadata}],
     )
     end = len(message.frame)
-    assert block(tree(message), "ConsumerProtocolSubscription") == [
+    assert block(detail_tree(message), "ConsumerProtocolSubscription") == [
         f"ConsumerProtocolSubscription v0 [{end - 16}..{end})",
         f'  topics: 1 item: "orders" [{end - 16}..{end - 4})',
         f"  user_data: null [{end - 4}..{end})",
@@ -352,7 +352,10 @@ SECRETS = {
 @pytest.mark.parametrize("name", SECRETS)
 def test_secrets_are_masked_unless_asked_for(name: str) -> None:
     message = SECRETS[name]()
-    masked, shown = "\n".join(tree(message)), "\n".join(tree(message, show_secrets=True))
+    masked, shown = (
+        "\n".join(detail_tree(message)),
+        "\n".join(detail_tree(message, show_secrets=True)),
+    )
     for spelled in (SECRET, SECRET.encode().hex()):
         assert spelled not in masked
     assert SECRET in shown or SECRET.encode().hex() in shown
@@ -360,16 +363,16 @@ def test_secrets_are_masked_unless_asked_for(name: str) -> None:
 
 
 def test_what_is_no_secret_is_shown_beside_it() -> None:
-    assert '      SASL token: PLAIN user "bob" password ***' in tree(SECRETS["token"]())
-    assert tree(raw_token())[0] == 'SASL token, request: PLAIN user "bob" password ***'
-    lines = tree(SECRETS["envelope"]())
+    assert '      SASL token: PLAIN user "bob" password ***' in detail_tree(SECRETS["token"]())
+    assert detail_tree(raw_token())[0] == 'SASL token, request: PLAIN user "bob" password ***'
+    lines = detail_tree(SECRETS["envelope"]())
     assert any(line.strip().startswith('name: "sasl.jaas.config" [') for line in lines)
     assert '      IP address: address "127.0.0.1"' in lines
 
 
 def test_an_envelope_in_an_envelope_goes_no_deeper() -> None:
     inner = envelope(envelope(configs(SECRET)).frame)
-    assert any("is not read further" in line for line in tree(inner))
+    assert any("is not read further" in line for line in detail_tree(inner))
 
 
 def frame_of(key: int, kind: Kind, version: int, body: Any) -> bytes:
@@ -401,13 +404,13 @@ def _has_a_tree(message: Version, source: Source) -> None:
     """Whole, cut off, and with a byte changed: never an error, nothing a terminal obeys."""
     key, kind, version, schema = message
     frame = frame_of(key, kind, version, source.value(schema, version))
-    lines = tree(decoded(key, kind, version, frame))
+    lines = detail_tree(decoded(key, kind, version, frame))
     assert all(line.isprintable() for line in lines)
     assert not any(line.startswith("  ! request.header") for line in lines)
     hostile = source.changed(frame, 1)
     end = source.chance.randint(0, len(frame))
     for bad in (hostile, frame[:end], hostile[:end]):
-        assert all(line.isprintable() for line in tree(decoded(key, kind, version, bad)))
+        assert all(line.isprintable() for line in detail_tree(decoded(key, kind, version, bad)))
 
 
 @every_api
@@ -425,4 +428,4 @@ def test_any_message_has_a_tree(found: Api, data: st.DataObject, source: Source)
 @given(st.binary(max_size=200), st.sampled_from(["t", "__consumer_offsets", "__cluster_metadata"]))
 def test_any_bytes_can_stand_in_a_records_field(data: bytes, topic: str) -> None:
     for message in (produce(data, topic), fetched(data, topic)):
-        assert all(line.isprintable() for line in tree(message))
+        assert all(line.isprintable() for line in detail_tree(message))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dissector.protocol.messages import Message, decode_request, decode_response
-from dissector.view.text.summary_line import Seen, message_line
+from dissector.view.text.summary_line import MessageSummary, message_line
 from tests.frames import request, response
 
 BEGIN_NS = 1_700_000_000_000_000_000
@@ -16,10 +16,10 @@ def produce(client_id: str | None = "rdkafka") -> Message:
     return decode_request(request(0, 9, 7, client_id, acks=1, timeout_ms=5, topic_data=[])[4:])
 
 
-def seen(message: Message, **more: Any) -> Seen:
+def seen(message: Message, **more: Any) -> MessageSummary:
     where = {"packet": 8, "time_ns": BEGIN_NS + 1_000_000, "connection": 3}
     ends = {"source": "10.0.0.1:50000", "target": "10.0.0.2:9092"}
-    return Seen(message, **{**where, **ends, **more})
+    return MessageSummary(message, **{**where, **ends, **more})
 
 
 @pytest.mark.parametrize(
@@ -51,5 +51,5 @@ def seen(message: Message, **more: Any) -> Seen:
         (seen(produce(None)), "  Produce v9 request                id 7"),
     ],
 )
-def test_the_line_of_a_message(what: Seen, expected: str) -> None:
+def test_the_line_of_a_message(what: MessageSummary, expected: str) -> None:
     assert message_line(what, BEGIN_NS) == START + expected
