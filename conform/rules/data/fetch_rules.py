@@ -1,4 +1,4 @@
-"""X, first part: what a Fetch response may hold."""
+"""Rules X01 to X04, X07 and X09: the contents of Fetch responses."""
 
 from __future__ import annotations
 
@@ -22,17 +22,21 @@ _UNKNOWN_TOPIC_ID, _INCONSISTENT_TOPIC_ID, _SESSION_TOPIC_ID = 100, 103, 106
 _ABORT = "ABORT"
 
 
-def _is_complete(turn: Observation, say: Reporter) -> bool:
-    """Tell whether request and response can be looked at; else say why not."""
-    why = turn.unreadable_reason()
-    if why:
-        say.count_unjudged(why)
-    return not why
+def _is_complete(observation: Observation, reporter: Reporter) -> bool:
+    """Return whether request and response can be examined; else report why not."""
+    reason = observation.unreadable_reason()
+    if reason:
+        reporter.count_unjudged(reason)
+    return not reason
 
 
-def _records_fields(turn: Observation) -> list[tuple[Message, RecordsField]]:
+def _records_fields(observation: Observation) -> list[tuple[Message, RecordsField]]:
     """Return the `records` fields of the response."""
-    return [(message, field) for message, field in turn.record_fields if message is turn.response]
+    return [
+        (message, field)
+        for message, field in observation.record_fields
+        if message is observation.response
+    ]
 
 
 def _topic_key(field: RecordsField) -> object:
@@ -40,7 +44,7 @@ def _topic_key(field: RecordsField) -> object:
 
 
 def _last_offset(batch: Batch) -> int | None:
-    """Return the last offset of a batch; None where it can't be told."""
+    """Return the last offset of a batch; None for an unread batch."""
     if isinstance(batch, RecordBatch):
         return batch.base_offset + batch.last_offset_delta
     return None if isinstance(batch, UnreadBatch) else batch.offset
@@ -48,148 +52,159 @@ def _last_offset(batch: Batch) -> int | None:
 
 @rule(
     "X01",
-    "What is fetched covers the offset that was asked for",
+    "Fetched batches do not cover the requested offset",
     Severity.ERROR,
-    source="UnifiedLog.java (read), LogSegment.java (translateOffset): the first batch whose last "
-    "offset is not below the one asked for, whole; compaction may have left a hole there",
-    asks="The first batch of a partition does not end before the offset that was asked for, and "
-    "each batch ends above the one before it.",
-    example="offset 12 is asked for, batches up to offset 9 are returned",
+    source="UnifiedLog.java (read), LogSegment.java (translateOffset): the first batch is the "
+    "first whose last offset is not below the requested one, complete; compaction may have left a "
+    "gap there",
+    asks="The first batch of a partition does not end before the requested offset, and each batch "
+    "ends after the previous one.",
+    example="offset 12 is requested, batches up to offset 9 are returned",
     apis=("Fetch",),
 )
-def covers_the_offset(turn: Observation, say: Reporter) -> None:
-    """Hold the batches against the offset that was asked for."""
-    fetching = fetch_request_of(turn)
-    if not _is_complete(turn, say) or fetching is None:
+def check_requested_offset_covered(observation: Observation, reporter: Reporter) -> None:
+    """Compare the batches with the requested offset, and their order."""
+    fetch_request = fetch_request_of(observation)
+    if not _is_complete(observation, reporter) or fetch_request is None:
         return
-    for message, field in _records_fields(turn):
+    for message, field in _records_fields(observation):
         ends = [end for end in map(_last_offset, field.batches) if end is not None]
         if not ends:
             continue
-        offset = fetching.offset_of((_topic_key(field), field.partition))  # type: ignore[arg-type]
+        offset = fetch_request.offset_of((_topic_key(field), field.partition))  # type: ignore[arg-type]
         if offset is None:
-            say.count_unjudged("the beginning of the fetch session is not in the capture")
+            reporter.count_unjudged("the beginning of the fetch session is not in the capture")
             continue
-        say.count_judged()
+        reporter.count_judged()
         found = ""
         if ends[0] < offset:
-            found = f"offset {offset} was asked for, the first batch ends at {ends[0]}"
-        elif falls := [pair for pair in pairwise(ends) if pair[0] >= pair[1]]:
-            found = f"a batch that ends at {falls[0][1]} follows one that ends at {falls[0][0]}"
+            found = f"offset {offset} was requested, the first batch ends at {ends[0]}"
+        elif decreases := [pair for pair in pairwise(ends) if pair[0] >= pair[1]]:
+            found = (
+                f"a batch that ends at {decreases[0][1]} follows one that ends at {decreases[0][0]}"
+            )
         if found:
-            say.report_violation(Side.BROKER, found, message=message, path=field.path)
+            reporter.report_violation(Side.BROKER, found, message=message, path=field.path)
 
 
 @rule(
     "X02",
-    "At least one whole batch is returned, however large",
+    "Fetch returns records without a complete batch",
     Severity.ERROR,
     source="ReplicaManager.scala (readFromLog, minOneMessage); KIP-74: a client whose limits are "
-    "smaller than a batch would never get on",
-    asks="From v3 on records that are returned for a partition begin with a whole batch.",
-    example="a Fetch v11 response that holds 1,000 bytes of a batch of 5,000",
+    "smaller than a batch would make no progress",
+    asks="From v3 on, the records returned for a partition begin with a complete batch, however "
+    "large.",
+    example="a Fetch v11 response that contains 1,000 bytes of a batch of 5,000",
     apis=("Fetch",),
 )
-def one_complete_batch(turn: Observation, say: Reporter) -> None:
-    """Ask whether anything but a part of a batch is returned."""
-    if not _is_complete(turn, say) or (turn.version or 0) < _FIRST_WITH_WHOLE_BATCH:
+def check_one_complete_batch(observation: Observation, reporter: Reporter) -> None:
+    """Report records that consist of an incomplete batch only."""
+    version = observation.version or 0
+    if not _is_complete(observation, reporter) or version < _FIRST_WITH_WHOLE_BATCH:
         return
-    for message, field in _records_fields(turn):
+    for message, field in _records_fields(observation):
         if not field.batches:
             continue
-        say.count_judged()
+        reporter.count_judged()
         first = field.batches[0]
         if isinstance(first, UnreadBatch) and first.partial:
-            found = f"nothing but {len(first.data)} bytes of a batch"
-            say.report_violation(Side.BROKER, found, message=message, path=field.path)
+            found = f"only {len(first.data)} bytes of a batch"
+            reporter.report_violation(Side.BROKER, found, message=message, path=field.path)
 
 
 @rule(
     "X03",
-    "Log start, last stable offset and high watermark are in order",
+    "Log start, last stable offset or high watermark out of order",
     Severity.ERROR,
-    source="UnifiedLog.java: logStartOffset <= lastStableOffset <= highWatermark; below the log "
-    "start a fetch is answered with OFFSET_OUT_OF_RANGE. A broker reads the high watermark first "
-    "(Partition.scala, readRecords), so what is above it is a warning",
-    asks="Where a partition has no error, its log start is not above its high watermark nor above "
-    "the offset that was asked for, and its last stable offset is not above its high watermark.",
-    example="log_start_offset 50 in an answer to a fetch at offset 12, without an error",
+    source="UnifiedLog.java: logStartOffset <= lastStableOffset <= highWatermark; a fetch below "
+    "the log start is answered with OFFSET_OUT_OF_RANGE. A broker reads the high watermark first "
+    "(Partition.scala, readRecords), so an offset above it is a warning",
+    asks="In a partition without an error, the log start is not above the high watermark or the "
+    "requested offset, and the last stable offset is not above the high watermark.",
+    example="log_start_offset 50 in the response to a fetch at offset 12, without an error",
     apis=("Fetch",),
 )
-def offsets_in_order(turn: Observation, say: Reporter) -> None:
-    """Hold the offsets that a broker tells of a partition against each other."""
-    fetching = fetch_request_of(turn)
-    if not _is_complete(turn, say) or fetching is None or turn.response_body is None:
+def check_offset_order(observation: Observation, reporter: Reporter) -> None:
+    """Compare the offsets of each partition with each other and with the requested offset."""
+    fetch_request = fetch_request_of(observation)
+    response = observation.response_body
+    if not _is_complete(observation, reporter) or fetch_request is None or response is None:
         return
-    for index, topic in enumerate(turn.response_body.responses or ()):
+    for index, topic in enumerate(response.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
             if each.error_code or each.high_watermark < 0:
                 continue
-            say.count_judged()
+            reporter.count_judged()
             key = topic.get("topic", topic.get("topic_id")), each.partition_index
-            asked = fetching.offset_of(key)
+            requested = fetch_request.offset_of(key)
             start, stable = each.get("log_start_offset", -1), each.get("last_stable_offset", -1)
             found, severity = "", Severity.WARNING
             if start > each.high_watermark:
                 found = f"log start {start}, high watermark {each.high_watermark}"
             elif stable > each.high_watermark:
                 found = f"last stable offset {stable}, high watermark {each.high_watermark}"
-            elif asked is not None and start > asked:
-                found = f"log start {start}, though offset {asked} was asked for"
+            elif requested is not None and start > requested:
+                found = f"log start {start}, offset {requested} was requested"
                 severity = Severity.ERROR
             if found:
                 path = f"responses[{index}].partitions[{number}]"
-                say.report_violation(Side.BROKER, found, path=path, severity=severity)
+                reporter.report_violation(Side.BROKER, found, path=path, severity=severity)
 
 
 @rule(
     "X04",
-    "Aborted transactions are listed for those who read committed",
+    "Aborted transactions not listed as the isolation level requires",
     Severity.ERROR,
-    source="FetchResponse.json, UnifiedLog.java (collectAbortedTransactions); "
-    "what others are sent is harmless, so a warning; controllers send an empty list",
-    asks="With isolation level 1 each transaction whose ABORT marker is among the records is in "
-    "the list, from an offset not after its first record there; with level 0 the list is empty.",
-    example="records and the ABORT marker of producer 7, and an empty list",
+    source="FetchResponse.json, UnifiedLog.java (collectAbortedTransactions); a list for level 0 "
+    "is harmless, so a warning; controllers send an empty list",
+    asks="With isolation level 1, the list contains each transaction whose ABORT marker is among "
+    "the records, with a first offset not above that of its first record there; with level 0, the "
+    "list is empty.",
+    example="records and the ABORT marker of producer 7, with an empty list",
     apis=("Fetch",),
 )
-def aborted_transactions_listed(turn: Observation, say: Reporter) -> None:
-    """Hold the list of aborted transactions against the records."""
-    if (turn.version or 0) < _FIRST_WITH_ISOLATION or not _is_complete(turn, say):
+def check_aborted_transactions_listed(observation: Observation, reporter: Reporter) -> None:
+    """Compare the list of aborted transactions with the records."""
+    version = observation.version or 0
+    if version < _FIRST_WITH_ISOLATION or not _is_complete(observation, reporter):
         return
-    assert turn.request_body is not None
-    assert turn.response_body is not None
-    committed = turn.request_body.isolation_level == READ_COMMITTED
-    batches = {field.path: field.batches for _, field in _records_fields(turn)}
-    for index, topic in enumerate(turn.response_body.responses or ()):
+    request, response = observation.request_body, observation.response_body
+    assert request is not None
+    assert response is not None
+    reads_committed = request.isolation_level == READ_COMMITTED
+    batches = {field.path: field.batches for _, field in _records_fields(observation)}
+    for index, topic in enumerate(response.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
             if each.error_code:
                 continue
-            say.count_judged()
+            reporter.count_judged()
             path = f"responses[{index}].partitions[{number}]"
             listed = each.aborted_transactions
-            if not committed:
+            if not reads_committed:
                 if listed:
-                    found = f"{len(listed)} aborted transactions are listed for level 0"
-                    place = f"{path}.aborted_transactions"
-                    say.report_violation(Side.BROKER, found, path=place, severity=Severity.WARNING)
+                    found = f"{len(listed)} aborted transactions are listed for isolation level 0"
+                    list_path = f"{path}.aborted_transactions"
+                    reporter.report_violation(
+                        Side.BROKER, found, path=list_path, severity=Severity.WARNING
+                    )
                 continue
             found = _unlisted_abort(batches.get(f"{path}.records", []), listed or [])
             if found:
-                say.report_violation(Side.BROKER, found, path=f"{path}.aborted_transactions")
+                reporter.report_violation(Side.BROKER, found, path=f"{path}.aborted_transactions")
 
 
 def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
-    """Return which aborted transaction among some batches is not in the list; empty: none."""
-    begun: dict[int, int] = {}
+    """Return which aborted transaction of the batches is missing from the list; empty: none."""
+    first_offsets: dict[int, int] = {}
     for batch in batches:
         if not isinstance(batch, RecordBatch) or not batch.transactional:
             continue
         producer = batch.producer_id
         if not batch.control:
-            begun.setdefault(producer, batch.base_offset)
+            first_offsets.setdefault(producer, batch.base_offset)
             continue
-        first = begun.pop(producer, None)
+        first = first_offsets.pop(producer, None)
         kinds = [record.control_type for record in batch.records]
         if first is None or kinds != [_ABORT]:
             continue
@@ -200,57 +215,59 @@ def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
 
 @rule(
     "X07",
-    "From v13 on Fetch names topics by id, and before it by name",
+    "Topic id error below v13, or a topic that was not requested",
     Severity.ERROR,
     source="FetchRequest.json, FetchResponse.json (KIP-516): UNKNOWN_TOPIC_ID (100), "
     "INCONSISTENT_TOPIC_ID (103), FETCH_SESSION_TOPIC_ID_ERROR (106)",
-    asks="Errors about topic ids stand only in answers of versions that have ids; each topic of an "
-    "answer is one that the request or its session asks for.",
-    example="error 100 in Fetch v12",
+    asks="Errors about topic ids occur only in versions with topic ids (v13 and later); each "
+    "topic of a response was requested, by the request or by its session.",
+    example="error 100 in a Fetch v12 response",
     apis=("Fetch",),
 )
-def topics_by_id(turn: Observation, say: Reporter) -> None:
-    """Look at the errors of an answer, and at whom they are about."""
-    fetching = fetch_request_of(turn)
-    if not _is_complete(turn, say) or fetching is None or turn.response_body is None:
+def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
+    """Check topic id errors against the version, and partitions against the requested ones."""
+    fetch_request = fetch_request_of(observation)
+    response = observation.response_body
+    if not _is_complete(observation, reporter) or fetch_request is None or response is None:
         return
-    about_ids = (_UNKNOWN_TOPIC_ID, _INCONSISTENT_TOPIC_ID, _SESSION_TOPIC_ID)
-    all_known = fetching.is_full or fetching.session is not None
-    if all_known:
-        say.count_judged()
+    topic_id_errors = (_UNKNOWN_TOPIC_ID, _INCONSISTENT_TOPIC_ID, _SESSION_TOPIC_ID)
+    is_session_known = fetch_request.is_full or fetch_request.session is not None
+    if is_session_known:
+        reporter.count_judged()
     else:
-        say.count_unjudged("the beginning of the fetch session is not in the capture")
-    for at, (key, each) in enumerate(partitions_of(turn.response_body.responses)):
-        if (turn.version or 0) < FIRST_WITH_TOPIC_IDS and each.error_code in about_ids:
-            say.report_violation(
-                Side.BROKER, f"error {each.error_code} in v{turn.version}, entry {at}"
+        reporter.count_unjudged("the beginning of the fetch session is not in the capture")
+    for index, (key, each) in enumerate(partitions_of(response.responses)):
+        if (observation.version or 0) < FIRST_WITH_TOPIC_IDS and each.error_code in topic_id_errors:
+            reporter.report_violation(
+                Side.BROKER, f"error {each.error_code} in v{observation.version}, entry {index}"
             )
-        elif all_known and fetching.offset_of(key) is None:
-            found = f"'{key[0]}', partition {key[1]}, was not asked for"
-            say.report_violation(Side.BROKER, found, path="responses")
+        elif is_session_known and fetch_request.offset_of(key) is None:
+            found = f"'{key[0]}', partition {key[1]}, was not requested"
+            reporter.report_violation(Side.BROKER, found, path="responses")
 
 
 @rule(
     "X09",
-    "Who is sent to another replica gets no records",
+    "Records returned together with a preferred read replica",
     Severity.ERROR,
     source="ReplicaManager.scala (readFromLog): with a preferred read replica the log is not read "
     "(KIP-392)",
     asks="Where preferred_read_replica is not -1, the records are empty.",
-    example="preferred_read_replica 2 beside records",
+    example="preferred_read_replica 2 with records",
     apis=("Fetch",),
 )
-def no_records_with_preferred_replica(turn: Observation, say: Reporter) -> None:
-    """Look for records beside a preferred read replica."""
-    if not _is_complete(turn, say) or turn.response_body is None:
+def check_no_records_with_preferred_replica(observation: Observation, reporter: Reporter) -> None:
+    """Report records returned together with a preferred read replica."""
+    response = observation.response_body
+    if not _is_complete(observation, reporter) or response is None:
         return
-    for index, topic in enumerate(turn.response_body.responses or ()):
+    for index, topic in enumerate(response.responses or ()):
         for number, each in enumerate(topic.partitions or ()):
             replica = each.get("preferred_read_replica")
             if replica is None:
                 continue
-            say.count_judged()
+            reporter.count_judged()
             if replica != -1 and each.records:
                 path = f"responses[{index}].partitions[{number}].records"
-                found = f"{len(each.records)} bytes beside preferred read replica {replica}"
-                say.report_violation(Side.BROKER, found, path=path)
+                found = f"{len(each.records)} bytes with preferred read replica {replica}"
+                reporter.report_violation(Side.BROKER, found, path=path)

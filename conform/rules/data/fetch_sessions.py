@@ -1,4 +1,4 @@
-"""X, second part: fetch sessions, response times, ListOffsets timestamps, replicas."""
+"""Rules X05, X06, X08, X10 and X11: fetch sessions, response times, timestamps, replicas."""
 
 from __future__ import annotations
 
@@ -28,91 +28,90 @@ _NOT_FOR_REPLICAS = ("Produce", "JoinGroup", "OffsetCommit", "ConsumerGroupHeart
 
 @rule(
     "X05",
-    "Epochs of a fetch session go up by one",
+    "Fetch session epochs do not increase by one",
     Severity.ERROR,
     source="FetchMetadata.java (nextEpoch), FetchSession.scala (newContext): "
     "INVALID_FETCH_SESSION_EPOCH (71); KIP-227",
-    asks="After a full request with epoch 0 the requests of its session have the epochs 1, 2, 3 "
-    "and so on; after 2147483647 comes 1. The broker refuses any other, and answers in the "
-    "session that was asked.",
+    asks="After a full request with epoch 0, the requests of the session have the epochs 1, 2, 3 "
+    "and so on; 1 follows 2147483647. The broker rejects any other epoch, and responds in the "
+    "requested session.",
     example="epochs 1, 2, 4 in one session",
     apis=("Fetch",),
 )
-def epochs_go_up(turn: Observation, say: Reporter) -> None:
+def check_epochs(observation: Observation, reporter: Reporter) -> None:
     """Compare the epoch of a request with the expected one, and the response with both."""
-    if (turn.version or 0) < FIRST_WITH_SESSIONS:
+    if (observation.version or 0) < FIRST_WITH_SESSIONS:
         return
-    fetching = fetch_request_of(turn)
-    if fetching is not None and fetching.is_full:
+    fetch_request = fetch_request_of(observation)
+    if fetch_request is not None and fetch_request.is_full:
         return
-    if fetching is None or turn.unreadable_reason() or turn.connection.gap_reason:
-        say.count_unjudged(turn.unreadable_reason() or turn.connection.gap_reason)
+    reason = observation.unreadable_reason() or observation.connection.gap_reason
+    if fetch_request is None or reason:
+        reporter.count_unjudged(reason)
         return
-    assert turn.response_body is not None
-    if fetching.session is None:
-        say.count_unjudged("the beginning of the fetch session is not in the capture")
+    response = observation.response_body
+    assert response is not None
+    if fetch_request.session is None:
+        reporter.count_unjudged("the beginning of the fetch session is not in the capture")
         return
-    say.count_judged()
-    epoch, due, error = (
-        fetching.session_epoch,
-        fetching.session.epoch,
-        turn.response_body.error_code,
+    reporter.count_judged()
+    epoch, expected, error = (
+        fetch_request.session_epoch,
+        fetch_request.session.epoch,
+        response.error_code,
     )
-    if epoch != due and error == _WRONG_EPOCH:
-        say.report_violation(
-            Side.CLIENT, f"epoch {epoch}, where {due} is due", path="session_epoch"
+    if epoch != expected and error == _WRONG_EPOCH:
+        reporter.report_violation(
+            Side.CLIENT, f"epoch {epoch}, expected {expected}", path="session_epoch"
         )
-    elif epoch != due and not error:
-        found = f"epoch {epoch} is taken, where {due} is due"
-        say.report_violation(Side.BROKER, found, path="session_id")
-    elif epoch == due and error == _WRONG_EPOCH and due != LAST_EPOCH:
-        found = f"epoch {epoch} is refused, which is due"
-        say.report_violation(Side.BROKER, found, path="error_code", severity=Severity.WARNING)
-    elif not error and turn.response_body.session_id not in (0, fetching.session_id):
-        found = f"session {fetching.session_id} is answered as {turn.response_body.session_id}"
-        say.report_violation(Side.BROKER, found, path="session_id")
+    elif epoch != expected and not error:
+        found = f"epoch {epoch} is accepted, expected {expected}"
+        reporter.report_violation(Side.BROKER, found, path="session_id")
+    elif epoch == expected and error == _WRONG_EPOCH and expected != LAST_EPOCH:
+        found = f"the expected epoch {epoch} is rejected"
+        reporter.report_violation(Side.BROKER, found, path="error_code", severity=Severity.WARNING)
+    elif not error and response.session_id not in (0, fetch_request.session_id):
+        found = f"session {fetch_request.session_id} gets a response of {response.session_id}"
+        reporter.report_violation(Side.BROKER, found, path="session_id")
 
 
 @rule(
     "X06",
-    "An incremental answer leaves out what did not change",
+    "Unchanged partition in an incremental Fetch response",
     Severity.WARNING,
     source="FetchSession.scala (CachedPartition.maybeUpdateResponseData); KIP-227",
-    asks="An answer in a session tells of a partition only if it has records or an error, or its "
-    "high watermark, its log start or its preferred replica changed since it was last told.",
+    asks="A response in a session contains a partition only if it has records or an error, or if "
+    "its high watermark, log start or preferred replica changed since it was last returned.",
     example="the same high watermark again, without records",
     apis=("Fetch",),
 )
-def unchanged_partitions_omitted(turn: Observation, say: Reporter) -> None:
+def check_unchanged_partitions_omitted(observation: Observation, reporter: Reporter) -> None:
     """Report unchanged partitions in an incremental response."""
-    fetching = fetch_request_of(turn)
-    if (
-        turn.unreadable_reason()
-        or fetching is None
-        or fetching.session is None
-        or turn.response_body is None
-    ):
+    fetch_request = fetch_request_of(observation)
+    session = None if fetch_request is None else fetch_request.session
+    response = observation.response_body
+    if observation.unreadable_reason() or session is None or response is None:
         return
-    if turn.response_body.error_code or not turn.response_body.session_id:
+    if response.error_code or not response.session_id:
         return
-    say.count_judged()
-    for key, each in partitions_of(turn.response_body.responses):
-        news = each.records or each.error_code or each.get("preferred_read_replica", -1) != -1
+    reporter.count_judged()
+    for key, each in partitions_of(response.responses):
+        is_new = each.records or each.error_code or each.get("preferred_read_replica", -1) != -1
         if (
-            news
+            is_new
             or _has_epoch_or_snapshot(each)
-            or fetching.session.offsets_in_responses.get(key) != PartitionOffsets.of(each)
+            or session.offsets_in_responses.get(key) != PartitionOffsets.of(each)
         ):
             continue
-        found = f"'{key[0]}', partition {key[1]}, is told again without any news"
-        say.report_violation(Side.BROKER, found, path="responses")
+        found = f"'{key[0]}', partition {key[1]}, is returned again unchanged"
+        reporter.report_violation(Side.BROKER, found, path="responses")
 
 
 def _has_epoch_or_snapshot(partition: object) -> bool:
     """Return whether a response has a diverging epoch or a snapshot id for a replica."""
     for name in ("diverging_epoch", "snapshot_id"):
-        told = getattr(partition, name, None)
-        if told is not None and (told.epoch, told.end_offset) != (-1, -1):
+        value = getattr(partition, name, None)
+        if value is not None and (value.epoch, value.end_offset) != (-1, -1):
             return True
     return False
 
@@ -124,75 +123,84 @@ class _ResponseTimes:
         self.last_ns = 0
         self.late: tuple[Observation, str] | None = None
 
-    def report_late(self, turn: Observation, say: Reporter) -> None:
+    def report_late(self, observation: Observation, reporter: Reporter) -> None:
         """Report the late response once a later request proves that it did not arrive sooner."""
         late, self.late = self.late, None
-        if late is None or turn.exchange.request_packet is None:
+        if late is None or observation.exchange.request_packet is None:
             return
-        if turn.exchange.request_packet > (late[0].exchange.response_packet or 0):
-            say.report_violation(Side.BROKER, late[1], retained=late[0])
+        if observation.exchange.request_packet > (late[0].exchange.response_packet or 0):
+            reporter.report_violation(Side.BROKER, late[1], retained=late[0])
 
 
 @rule(
     "X08",
-    "An answer does not wait longer than it was told to",
+    "Fetch response later than max_wait_ms",
     Severity.WARNING,
-    source="DelayedFetch.scala: the operation ends after max_wait_ms; how long a broker takes "
-    "besides is nobody's promise",
-    asks=f"A Fetch is answered within max_wait_ms and {_MARGIN_MS} ms, counted from the request, "
-    "or from the answer before it, if that came later.",
-    example="max_wait_ms 500, answered after 9 seconds",
+    source="DelayedFetch.scala: the operation ends after max_wait_ms; a broker guarantees nothing "
+    "about its own processing time",
+    asks=f"The response follows within max_wait_ms, the throttle time and {_MARGIN_MS} ms after "
+    "the request, or after the previous response if that was later.",
+    example="max_wait_ms 500, response after 9 seconds",
 )
-def response_in_time(turn: Observation, say: Reporter) -> None:
+def check_response_in_time(observation: Observation, reporter: Reporter) -> None:
     """Check the duration of a Fetch, from the request or the previous response if later."""
-    answers = turn.connection.state(_ResponseTimes)
-    answers.report_late(turn, say)
-    done, begun = turn.exchange.response_time_ns, turn.exchange.request_time_ns
-    before = answers.last_ns
-    if done is not None:
-        answers.last_ns = max(before, done)
-    if turn.exchange.api != "Fetch" or done is None or begun is None or turn.request_body is None:
-        return
-    if turn.connection.incomplete_reason:
-        say.count_unjudged(turn.connection.incomplete_reason)
-        return
-    say.count_judged()
-    took_ms = (done - max(begun, before)) // 1_000_000
-    throttled_ms = (
-        0 if turn.response_body is None else turn.response_body.get("throttle_time_ms", 0)
+    times = observation.connection.state(_ResponseTimes)
+    times.report_late(observation, reporter)
+    response_ns, request_ns = (
+        observation.exchange.response_time_ns,
+        observation.exchange.request_time_ns,
     )
-    if took_ms > turn.request_body.max_wait_ms + throttled_ms + _MARGIN_MS:
-        found = f"answered after {took_ms} ms, max_wait_ms was {turn.request_body.max_wait_ms}"
-        answers.late = turn.detach(), found
+    previous_ns = times.last_ns
+    if response_ns is not None:
+        times.last_ns = max(previous_ns, response_ns)
+    if (
+        observation.exchange.api != "Fetch"
+        or response_ns is None
+        or request_ns is None
+        or observation.request_body is None
+    ):
+        return
+    if observation.connection.incomplete_reason:
+        reporter.count_unjudged(observation.connection.incomplete_reason)
+        return
+    reporter.count_judged()
+    took_ms = (response_ns - max(request_ns, previous_ns)) // 1_000_000
+    response, max_wait_ms = observation.response_body, observation.request_body.max_wait_ms
+    throttled_ms = 0 if response is None else response.get("throttle_time_ms", 0)
+    if took_ms > max_wait_ms + throttled_ms + _MARGIN_MS:
+        found = f"answered after {took_ms} ms, max_wait_ms was {max_wait_ms}"
+        times.late = observation.detach(), found
 
 
 @rule(
     "X10",
-    "Special timestamps only in versions that know them",
+    "Special timestamp in a version that does not define it",
     Severity.ERROR,
     source="ListOffsetsRequest.java (the constants), ListOffsetsRequest.json; KafkaApis.scala: "
     "UNSUPPORTED_VERSION; KIP-734, KIP-405, KIP-1005, KIP-1023",
-    asks="A timestamp below 0 is -1 (latest) or -2 (earliest), from v7 on also -3 (of the greatest "
-    "timestamp), from v8 on -4 (earliest local), from v9 on -5 (latest tiered), from v11 on -6 "
-    "(earliest pending upload).",
+    asks="A negative timestamp is -1 (latest) or -2 (earliest), from v7 on also -3 (of the "
+    "greatest timestamp), from v8 on -4 (earliest local), from v9 on -5 (latest tiered), from v11 "
+    "on -6 (earliest pending upload).",
     example="timestamp -3 in ListOffsets v6",
     apis=("ListOffsets",),
 )
-def timestamps_known(turn: Observation, say: Reporter) -> None:
+def check_timestamps_known(observation: Observation, reporter: Reporter) -> None:
     """Check timestamps below 0 against the version."""
-    if why := turn.unreadable_reason(response=False):
-        say.count_unjudged(why)
+    if reason := observation.unreadable_reason(response=False):
+        reporter.count_unjudged(reason)
         return
-    assert turn.request_body is not None
-    version = turn.version or 0
-    for index, topic in enumerate(turn.request_body.topics or ()):
+    assert observation.request_body is not None
+    version = observation.version or 0
+    for index, topic in enumerate(observation.request_body.topics or ()):
         for number, each in enumerate(topic.partitions or ()):
-            say.count_judged()
-            time = each.timestamp
-            first = _SPECIAL_TIMESTAMPS.get(time)
-            if time < 0 and (first is None or version < first):
+            reporter.count_judged()
+            timestamp = each.timestamp
+            first_version = _SPECIAL_TIMESTAMPS.get(timestamp)
+            if timestamp < 0 and (first_version is None or version < first_version):
                 path = f"topics[{index}].partitions[{number}].timestamp"
-                say.report_violation(Side.CLIENT, f"timestamp {time} in v{version}", path=path)
+                reporter.report_violation(
+                    Side.CLIENT, f"timestamp {timestamp} in v{version}", path=path
+                )
 
 
 class _Roles:
@@ -205,30 +213,30 @@ class _Roles:
 
 @rule(
     "X11",
-    "Only brokers fetch as replicas",
+    "Client requests on a connection that fetches as a replica",
     Severity.WARNING,
     source="FetchRequest.java (isValidBrokerId, isConsumer); a fetch as a replica needs "
     "CLUSTER_ACTION; KIP-903",
-    asks="A connection on which a replica id of 0 or more fetches is one of a broker: nobody "
-    "fetches as a consumer, produces, or joins a group on it.",
+    asks="A connection with fetches of a replica id of 0 or more belongs to a broker: it carries "
+    "no consumer fetches, no Produce and no requests of group members.",
     example="a Fetch with replica_id 1, and a JoinGroup, on one connection",
     apis=("Fetch", *_NOT_FOR_REPLICAS),
 )
-def replicas_are_brokers(turn: Observation, say: Reporter) -> None:
+def check_replicas_are_brokers(observation: Observation, reporter: Reporter) -> None:
     """Record the roles on a connection; report a replica's Fetch beside requests of clients."""
-    if turn.request_body is None:
+    if observation.request_body is None:
         return
-    roles = turn.connection.state(_Roles)
-    if turn.exchange.api != "Fetch":
+    roles = observation.connection.state(_Roles)
+    if observation.exchange.api != "Fetch":
         roles.is_consumer = True
     else:
-        replica = replica_id_of(turn.request_body)
+        replica = replica_id_of(observation.request_body)
         if replica < 0:
             roles.is_consumer |= replica == _CONSUMER
         else:
             roles.replica = replica
-    say.count_judged()
+    reporter.count_judged()
     if roles.replica is not None and roles.is_consumer:
         roles.is_consumer = False
         found = f"replica {roles.replica} fetches on a connection of a client"
-        say.report_violation(Side.CLIENT, found)
+        reporter.report_violation(Side.CLIENT, found)

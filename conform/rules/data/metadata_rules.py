@@ -1,4 +1,4 @@
-"""M: metadata of brokers, topics and coordinators."""
+"""Rules M01 to M05: metadata of brokers, topics and coordinators."""
 
 from __future__ import annotations
 
@@ -26,119 +26,121 @@ _MAX_PARTITIONS = 50_000
 
 @rule(
     "M01",
-    "Metadata tells of the topics that were asked for",
+    "Metadata response does not contain exactly the requested topics",
     Severity.ERROR,
     source="MetadataRequest.json (v0: [] is all; v1+: null is all, [] is none); "
     "KafkaApis.handleTopicMetadataRequest",
-    asks="Each topic that was asked for is told of once, and no other, unless all were asked for: "
-    "with [] in v0, with null from v1 on.",
+    asks="The response contains each requested topic once and no other, unless all topics were "
+    "requested: with [] in v0, with null from v1 on.",
     example="Metadata v9 with topics [] is answered with every topic",
     apis=("Metadata",),
 )
-def requested_topics(turn: Observation, say: Reporter) -> None:
+def check_requested_topics(observation: Observation, reporter: Reporter) -> None:
     """Compare the topics in request and response."""
-    asked, told = turn.request_body, turn.response_body
-    if asked is None or told is None:
-        say.count_unjudged(turn.unreadable_reason())
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    if asked.topics is None or (turn.version == 0 and not asked.topics):
+    if request.topics is None or (observation.version == 0 and not request.topics):
         return
-    if told.get("error_code"):
+    if response.get("error_code"):
         return
-    by_id = {each.get("topic_id", NO_ID) for each in asked.topics} - {NO_ID}
-    names = {each.name for each in asked.topics if each.get("topic_id", NO_ID) == NO_ID}
+    by_id = {each.get("topic_id", NO_ID) for each in request.topics} - {NO_ID}
+    names = {each.name for each in request.topics if each.get("topic_id", NO_ID) == NO_ID}
     if by_id and names:
-        say.count_unjudged(
-            "topics are asked for by name and by id at once, of which Kafka passes over one"
+        reporter.count_unjudged(
+            "topics are requested by name and by id, and Kafka ignores one of them"
         )
         return
-    say.count_judged()
+    reporter.count_judged()
     seen = set()
-    for index, topic in enumerate(told.topics):
+    for index, topic in enumerate(response.topics):
         key = topic.name if topic.name in names else topic.get("topic_id", NO_ID)
         if topic.name not in names and key not in by_id:
-            found = f"topic '{topic.name or key}' is told of, which was not asked for"
-            say.report_violation(Side.BROKER, found, path=f"topics[{index}]")
+            found = f"topic '{topic.name or key}' was not requested"
+            reporter.report_violation(Side.BROKER, found, path=f"topics[{index}]")
         elif key in seen:
-            found = f"topic '{topic.name or key}' is told of twice"
-            say.report_violation(Side.BROKER, found, path=f"topics[{index}]")
+            found = f"topic '{topic.name or key}' is returned twice"
+            reporter.report_violation(Side.BROKER, found, path=f"topics[{index}]")
         seen.add(key)
     missing = [each for each in (*names, *by_id) if each not in seen]
     if missing:
-        say.report_violation(Side.BROKER, f"topic '{missing[0]}' was asked for, and is not told of")
+        reporter.report_violation(Side.BROKER, f"the requested topic '{missing[0]}' is missing")
 
 
 @rule(
     "M02",
-    "Topics are asked for by name, from Metadata v12 on also by id",
+    "Metadata request identifies a topic in a way that its version does not allow",
     Severity.WARNING,
     source="MetadataRequest.java: versions 10 and 11 must not have topic ids; KIP-516",
-    asks="Below v12 each topic has a name and the zero id; from then on it has a name or an id. "
-    "Brokers refuse the rest with INVALID_REQUEST.",
-    example="Metadata v10 asks for a topic with a null name",
+    asks="Below v12 each topic has a name and the zero id; from v12 on it has a name or an id. "
+    "Brokers reject other requests with INVALID_REQUEST.",
+    example="Metadata v10 with a null topic name",
     apis=("Metadata",),
 )
-def names_or_ids(turn: Observation, say: Reporter) -> None:
+def check_names_or_ids(observation: Observation, reporter: Reporter) -> None:
     """Check that a request names each topic by name or by id, as its version allows."""
-    asked, version = turn.request_body, turn.version or 0
-    if asked is None:
-        say.count_unjudged(turn.unreadable_reason(response=False))
+    request, version = observation.request_body, observation.version or 0
+    if request is None:
+        reporter.count_unjudged(observation.unreadable_reason(response=False))
         return
-    if version < _FIRST_WITH_IDS or not asked.topics:
+    if version < _FIRST_WITH_IDS or not request.topics:
         return
-    say.count_judged()
-    for index, topic in enumerate(asked.topics):
+    reporter.count_judged()
+    for index, topic in enumerate(request.topics):
         has_id = topic.topic_id != NO_ID
         if version < _FIRST_REQUEST_BY_ID and (has_id or topic.name is None):
-            found = f"v{version} asks for a topic by its id"
+            found = f"v{version} requests a topic by its id"
         elif topic.name is None and not has_id:
             found = "a topic has neither a name nor an id"
         else:
             continue
-        say.report_violation(Side.CLIENT, found, path=f"topics[{index}]")
+        reporter.report_violation(Side.CLIENT, found, path=f"topics[{index}]")
 
 
 @rule(
     "M03",
-    "Leaders and replicas are brokers that are told of",
+    "Leader or replica is not a listed broker",
     Severity.ERROR,
     source="KRaftMetadataCache.getPartitionMetadata; MetadataResponse.json (offline_replicas v5+)",
-    asks="A leader is one of the brokers and of the replicas, in-sync replicas are replicas, and "
-    "replicas that are no brokers are offline ones.",
-    example="leader_id 7, where brokers 1 to 3 are listed",
+    asks="The leader is one of the brokers and one of the replicas, in-sync replicas are "
+    "replicas, and replicas that are not listed as brokers are offline replicas.",
+    example="leader_id 7, while brokers 1 to 3 are listed",
     apis=("Metadata",),
 )
-def listed_brokers(turn: Observation, say: Reporter) -> None:
+def check_listed_brokers(observation: Observation, reporter: Reporter) -> None:
     """Check leader and replicas of each partition against the brokers."""
-    told = turn.response_body
-    if told is None:
-        say.count_unjudged(turn.unreadable_reason(request=False))
+    response = observation.response_body
+    if response is None:
+        reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    brokers = {each.node_id for each in told.brokers}
-    if not told.topics or not brokers:
+    brokers = {each.node_id for each in response.brokers}
+    if not response.topics or not brokers:
         return
-    say.count_judged()
-    for at, topic in enumerate(told.topics):
+    reporter.count_judged()
+    for at, topic in enumerate(response.topics):
         for index, partition in enumerate(topic.partitions):
-            found = _node_fault(partition, brokers, turn.version or 0)
+            found = _node_fault(partition, brokers, observation.version or 0)
             if found:
-                say.report_violation(Side.BROKER, found, path=f"topics[{at}].partitions[{index}]")
+                reporter.report_violation(
+                    Side.BROKER, found, path=f"topics[{at}].partitions[{index}]"
+                )
 
 
 def _node_fault(partition: Container, brokers: set[int], version: int) -> str:
     """Return the first fault in the nodes of a partition; empty: none."""
     replicas, leader = set(partition.replica_nodes), partition.leader_id
     if leader >= 0 and leader not in brokers:
-        return f"leader {leader} is none of the brokers {sorted(brokers)}"
+        return f"leader {leader} is not one of the brokers {sorted(brokers)}"
     if partition.error_code:
         return ""
     if leader >= 0 and leader not in replicas:
-        return f"leader {leader} is none of the replicas {sorted(replicas)}"
+        return f"leader {leader} is not one of the replicas {sorted(replicas)}"
     if not set(partition.isr_nodes) <= replicas:
-        return f"of the in-sync replicas {partition.isr_nodes} some are no replicas"
-    away = replicas - brokers
-    if version >= _FIRST_WITH_OFFLINE and not away <= set(partition.offline_replicas):
-        return f"replicas {sorted(away)} are no brokers, and not told to be offline"
+        return f"some of the in-sync replicas {partition.isr_nodes} are not replicas"
+    unlisted = replicas - brokers
+    if version >= _FIRST_WITH_OFFLINE and not unlisted <= set(partition.offline_replicas):
+        return f"replicas {sorted(unlisted)} are neither brokers nor listed as offline"
     return ""
 
 
@@ -151,60 +153,71 @@ class _LeaderEpochs(BoundedDict[tuple[UUID, int], int]):
 
 @rule(
     "M04",
-    "Leader epochs of a partition never go down",
+    "Leader epoch of a partition decreases",
     Severity.WARNING,
-    source="KIP-320; Metadata.java (updateLatestMetadata passes over older epochs)",
-    asks="On one connection, a partition's leader epoch is not below one that was told before.",
-    example="leader epoch 3 is told, where it was 5",
+    source="KIP-320; Metadata.java (updateLatestMetadata ignores older epochs)",
+    asks="On one connection, a partition's leader epoch is not below an earlier one.",
+    example="leader epoch 3 after 5",
     apis=("Metadata",),
 )
-def epochs_go_up(turn: Observation, say: Reporter) -> None:
+def check_epochs(observation: Observation, reporter: Reporter) -> None:
     """Compare leader epochs with those in earlier responses on the connection."""
-    told = turn.response_body
-    if told is None:
-        say.count_unjudged(turn.unreadable_reason(request=False))
+    response = observation.response_body
+    if response is None:
+        reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    if (turn.version or 0) < max(_FIRST_WITH_EPOCHS, _FIRST_WITH_IDS):
+    if (observation.version or 0) < max(_FIRST_WITH_EPOCHS, _FIRST_WITH_IDS):
         return
-    known = turn.connection.state(_LeaderEpochs)
-    for at, topic in enumerate(told.topics):
+    newest = observation.connection.state(_LeaderEpochs)
+    for at, topic in enumerate(response.topics):
         if topic.topic_id == NO_ID:
             continue
         for index, partition in enumerate(topic.partitions):
             key = topic.topic_id, partition.partition_index
-            before, epoch = known.get(key), partition.leader_epoch
+            before, epoch = newest.get(key), partition.leader_epoch
             if before is not None:
-                say.count_judged()
+                reporter.count_judged()
                 if 0 <= epoch < before:
                     path = f"topics[{at}].partitions[{index}].leader_epoch"
-                    say.report_violation(Side.BROKER, f"epoch {epoch}, after {before}", path=path)
-            known[key] = max(epoch, -1 if before is None else before)
+                    reporter.report_violation(
+                        Side.BROKER, f"epoch {epoch}, after {before}", path=path
+                    )
+            newest[key] = max(epoch, -1 if before is None else before)
 
 
 @rule(
     "M05",
-    "Each coordinator that is asked for is told of",
+    "FindCoordinator with an unsupported key type, or a response for other keys",
     Severity.ERROR,
     source="FindCoordinatorRequest.json; KIP-699 (v4: many keys), KIP-932 (v6: share partitions)",
-    asks="The key type is one that the version knows; from v4 on there is an answer for each key, "
-    "once. Brokers refuse other types with INVALID_REQUEST.",
+    asks="The version supports the key type; from v4 on the response contains each requested key "
+    "once. Brokers reject other key types with INVALID_REQUEST.",
     example="FindCoordinator v4 for two keys is answered with one coordinator",
     apis=("FindCoordinator",),
 )
-def requested_coordinators(turn: Observation, say: Reporter) -> None:
+def check_requested_coordinators(observation: Observation, reporter: Reporter) -> None:
     """Check the key type, and compare the keys of request and response."""
-    asked, told, version = turn.request_body, turn.response_body, turn.version or 0
-    if asked is None:
-        say.count_unjudged(turn.unreadable_reason(response=False))
+    request, response, version = (
+        observation.request_body,
+        observation.response_body,
+        observation.version or 0,
+    )
+    if request is None:
+        reporter.count_unjudged(observation.unreadable_reason(response=False))
         return
-    say.count_judged()
-    kind = asked.get("key_type", 0)
-    if version < _KEY_TYPES.get(kind, version + 1):
-        say.report_violation(Side.CLIENT, f"key type {kind} in v{version}", path="key_type")
-    if version < _FIRST_OF_MANY_KEYS or told is None:
+    reporter.count_judged()
+    key_type = request.get("key_type", 0)
+    if version < _KEY_TYPES.get(key_type, version + 1):
+        reporter.report_violation(
+            Side.CLIENT, f"key type {key_type} in v{version}", path="key_type"
+        )
+    if version < _FIRST_OF_MANY_KEYS or response is None:
         return
-    wanted = sorted(set(asked.coordinator_keys))
-    given = sorted(each.key for each in told.coordinators)
-    if wanted != given:
-        found = f"{len(given)} coordinators are told of, of other keys than the {len(wanted)} asked"
-        say.report_violation(Side.BROKER, found, path="coordinators")
+    requested_keys = sorted(set(request.coordinator_keys))
+    returned_keys = sorted(each.key for each in response.coordinators)
+    if requested_keys != returned_keys:
+        found = (
+            f"{len(returned_keys)} coordinators are returned, not those of the "
+            f"{len(requested_keys)} requested keys"
+        )
+        reporter.report_violation(Side.BROKER, found, path="coordinators")

@@ -1,4 +1,4 @@
-"""B, third part: what batches may stand where, and what producers may write."""
+"""Rules B07, B14 to B20 and B22: batches and topic names that a message may contain."""
 
 from __future__ import annotations
 
@@ -26,218 +26,228 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 @rule(
     "B07",
-    "A batch that is produced begins at offset 0",
+    "Produced batch does not begin at offset 0",
     Severity.ERROR,
     source="UnifiedLog.java (analyzeAndValidateRecords): 'The baseOffset of the record batch in "
     "the append to ... should be 0'",
-    asks="The base offset of a batch of magic 2 in a Produce request is 0: the broker gives "
+    asks="The base offset of a batch of magic 2 in a Produce request is 0: the broker assigns the "
     "offsets.",
     example="base_offset 12 in a Produce request",
     on="batch",
     apis=("Produce",),
 )
-def begins_at_zero(turn: BatchObservation, say: Reporter) -> None:
-    """Look at the base offset."""
-    batch = sound_batch(turn, say)
+def check_base_offset(observation: BatchObservation, reporter: Reporter) -> None:
+    """Check the base offset of a produced batch."""
+    batch = sound_batch(observation, reporter)
     if batch is None:
         return
-    say.count_judged()
+    reporter.count_judged()
     if batch.base_offset:
-        report_field(turn, say, "base_offset", f"the base offset is {batch.base_offset}")
+        report_field(
+            observation, reporter, "base_offset", f"the base offset is {batch.base_offset}"
+        )
 
 
 @rule(
     "B14",
-    "zstd only with versions that know it",
+    "zstd in a version or format that does not support it",
     Severity.ERROR,
     source="ProduceRequest.java (validateRecords): UNSUPPORTED_COMPRESSION_TYPE; KIP-110. Brokers "
-    "of 3.9 refuse such a Fetch too, those of 4.3 answer v4 to v9 with zstd: a warning",
-    asks="zstd stands in Produce from v7 and in Fetch from v10 on, and in magic 2 alone.",
+    "of 3.9 reject such a Fetch too, those of 4.3 answer v4 to v9 with zstd: a warning",
+    asks="zstd is used only from Produce v7 and Fetch v10 on, and only in magic 2.",
     example="a batch with codec 4 in Produce v6",
     on="batch",
     apis=("Produce", "Fetch"),
 )
-def zstd_supported(turn: BatchObservation, say: Reporter) -> None:
-    """Hold zstd against the version of the message."""
-    batch = turn.batch
+def check_zstd_supported(observation: BatchObservation, reporter: Reporter) -> None:
+    """Check zstd against the version of the message and the magic of the batch."""
+    batch = observation.batch
     if isinstance(batch, UnreadBatch) or batch.codec != "zstd" or not batch.crc_ok:
         return
-    say.count_judged()
-    produced = turn.message.kind == "request"
-    first = _ZSTD_PRODUCE if produced else _ZSTD_FETCH
-    if (turn.version or 0) < first or batch.magic < 2:
-        found = f"zstd in {turn.exchange.api} v{turn.version}, magic {batch.magic}"
-        severity = None if produced else Severity.WARNING
-        report_field(turn, say, "attributes", found, severity)
+    reporter.count_judged()
+    is_produced = observation.message.kind == "request"
+    first_version = _ZSTD_PRODUCE if is_produced else _ZSTD_FETCH
+    if (observation.version or 0) < first_version or batch.magic < 2:
+        found = f"zstd in {observation.exchange.api} v{observation.version}, magic {batch.magic}"
+        severity = None if is_produced else Severity.WARNING
+        report_field(observation, reporter, "attributes", found, severity)
 
 
 @rule(
     "B15",
-    "Produce from v3 on carries one batch of magic 2 for each partition",
+    "Produce v3 or later without exactly one batch of magic 2 for each partition",
     Severity.ERROR,
     source="ProduceRequest.java (validateRecords): INVALID_RECORD, UNSUPPORTED_FOR_MESSAGE_FORMAT",
-    asks="From v3 on the records of each partition are exactly one batch, of magic 2.",
+    asks="From v3 on, the records of each partition are exactly one batch, of magic 2.",
     example="two batches for one partition",
     apis=("Produce",),
 )
-def one_batch(turn: Observation, say: Reporter) -> None:
-    """Count the batches of each partition."""
-    if (turn.version or 0) < _FIRST_OF_MAGIC_2:
+def check_one_batch(observation: Observation, reporter: Reporter) -> None:
+    """Check the number and the magic of the batches of each partition."""
+    if (observation.version or 0) < _FIRST_OF_MAGIC_2:
         return
-    if why := turn.unreadable_reason(response=False):
-        say.count_unjudged(why)
+    if reason := observation.unreadable_reason(response=False):
+        reporter.count_unjudged(reason)
         return
-    for message, field in turn.record_fields:
+    for message, field in observation.record_fields:
         if any(isinstance(batch, UnreadBatch) for batch in field.batches):
-            say.count_unjudged("a batch is damaged")
+            reporter.count_unjudged("a batch is damaged")
             continue
-        say.count_judged()
+        reporter.count_judged()
         magics = [batch.magic or 0 for batch in field.batches]
         if magics != [2]:
             found = f"{len(magics)} batches, of magic {sorted(set(magics))}"
-            say.report_violation(Side.CLIENT, found, message=message, path=field.path)
+            reporter.report_violation(Side.CLIENT, found, message=message, path=field.path)
 
 
 @rule(
     "B16",
-    "Fetch before v4 gives batches of the older magics",
+    "Fetch below v4 returns a batch of a newer magic",
     Severity.ERROR,
     source="KafkaApis.scala (maybeConvertFetchedData); FetchRequest.json: magic 1 from v2, magic "
     "2 from v4 on",
-    asks="What an older version of Fetch returns is converted: magic 0 in v0 and v1, 0 or 1 in v2 "
-    "and v3.",
+    asks="Records returned by older versions of Fetch are down-converted: to magic 0 in v0 and "
+    "v1, to 0 or 1 in v2 and v3.",
     example="a batch of magic 2 in Fetch v3",
     on="batch",
     apis=("Fetch",),
 )
-def old_magic_for_old_fetch(turn: BatchObservation, say: Reporter) -> None:
-    """Hold the magic against the version."""
-    version = turn.version or 0
-    if version > _LAST_OF_MAGIC_1 or isinstance(turn.batch, UnreadBatch):
+def check_old_magic_for_old_fetch(observation: BatchObservation, reporter: Reporter) -> None:
+    """Check the magic of a batch against the version of Fetch."""
+    version = observation.version or 0
+    if version > _LAST_OF_MAGIC_1 or isinstance(observation.batch, UnreadBatch):
         return
-    say.count_judged()
-    most = 0 if version <= _LAST_OF_MAGIC_0 else 1
-    if turn.batch.magic > most:
-        report_field(turn, say, "magic", f"magic {turn.batch.magic} in Fetch v{version}")
+    reporter.count_judged()
+    max_magic = 0 if version <= _LAST_OF_MAGIC_0 else 1
+    if observation.batch.magic > max_magic:
+        report_field(
+            observation, reporter, "magic", f"magic {observation.batch.magic} in Fetch v{version}"
+        )
 
 
 @rule(
     "B17",
-    "Clients do not write control batches",
+    "Control batch in a Produce request",
     Severity.ERROR,
     source="LogValidator.java (validateBatch): 'Clients are not allowed to write control records'",
-    asks="The control bit of a batch that is produced is not set.",
+    asks="The control bit of a produced batch is not set.",
     example="a COMMIT marker in a Produce request",
     on="batch",
     apis=("Produce",),
 )
-def no_control_batches(turn: BatchObservation, say: Reporter) -> None:
-    """Look at the control bit."""
-    batch = turn.batch
+def check_no_control_batches(observation: BatchObservation, reporter: Reporter) -> None:
+    """Check the control bit of a produced batch."""
+    batch = observation.batch
     if not isinstance(batch, RecordBatch) or not batch.crc_ok:
         return
-    say.count_judged()
+    reporter.count_judged()
     if batch.control:
-        report_field(turn, say, "attributes", "a control batch is produced")
+        report_field(observation, reporter, "attributes", "a control batch is produced")
 
 
 @rule(
     "B18",
-    "A producer id comes with epoch and sequence",
+    "Producer id without epoch and sequence, or the reverse",
     Severity.ERROR,
-    source="LogValidator.java (validateBatch): 'Invalid sequence number'; what Kafka ignores, "
-    "where there is no producer id, is a warning",
+    source="LogValidator.java (validateBatch): 'Invalid sequence number'; without a producer id "
+    "Kafka ignores the other fields, so a warning",
     asks="Where the producer id of a batch is not -1, its epoch and base sequence are 0 or more; "
     "where it is -1, they are -1.",
     example="producer_id 7 with base_sequence -1",
     on="batch",
     apis=("Produce",),
 )
-def producer_fields_consistent(turn: BatchObservation, say: Reporter) -> None:
-    """Look at producer id, epoch and sequence together."""
-    batch = sound_batch(turn, say)
+def check_producer_fields_consistent(observation: BatchObservation, reporter: Reporter) -> None:
+    """Check producer id, epoch and base sequence against each other."""
+    batch = sound_batch(observation, reporter)
     if batch is None or batch.control:
         return
-    say.count_judged()
+    reporter.count_judged()
     triple = batch.producer_id, batch.producer_epoch, batch.base_sequence
     found = "producer id {}, epoch {}, base sequence {}".format(*triple)
     if batch.producer_id >= 0:
         if min(triple) < 0:
-            report_field(turn, say, "producer_epoch" if triple[1] < 0 else "base_sequence", found)
+            report_field(
+                observation, reporter, "producer_epoch" if triple[1] < 0 else "base_sequence", found
+            )
     elif triple != _NO_PRODUCER:
-        report_field(turn, say, "producer_id", found, Severity.WARNING)
+        report_field(observation, reporter, "producer_id", found, Severity.WARNING)
 
 
 @rule(
     "B19",
-    "What belongs to a transaction says whose",
+    "Transactional batch without producer id or transactional id",
     Severity.ERROR,
     source="DefaultRecordBatch.java (writeHeader); KafkaApis.scala (handleProduceRequest): a "
-    "transactional batch without transactional id is refused; one without producer id Kafka 3.9 "
-    "refuses and 4.3 takes, so it is a warning",
-    asks="A transactional batch has a producer id, and the Produce request that carries it a "
+    "transactional batch without transactional id is rejected; one without producer id is "
+    "rejected by Kafka 3.9 and accepted by 4.3, so it is a warning",
+    asks="A transactional batch has a producer id, and the Produce request that carries it has a "
     "transactional id.",
     example="a transactional batch in a request whose transactional_id is null",
     on="batch",
     apis=("Produce", "Fetch"),
 )
-def transactional_batch_identified(turn: BatchObservation, say: Reporter) -> None:
-    """Ask whose transaction a batch belongs to."""
-    batch = sound_batch(turn, say)
+def check_transactional_batch_identified(observation: BatchObservation, reporter: Reporter) -> None:
+    """Check that a transactional batch has a producer id and a transactional id."""
+    batch = sound_batch(observation, reporter)
     if batch is None or not batch.transactional:
         return
-    say.count_judged()
+    reporter.count_judged()
     if batch.producer_id < 0:
         found = "a transactional batch has no producer id"
-        report_field(turn, say, "producer_id", found, Severity.WARNING)
+        report_field(observation, reporter, "producer_id", found, Severity.WARNING)
     elif (
-        turn.message.kind == "request"
-        and turn.request_body
-        and turn.request_body.transactional_id is None
+        observation.message.kind == "request"
+        and observation.request_body
+        and observation.request_body.transactional_id is None
     ):
         found = "a transactional batch in a request without transactional id"
-        say.report_violation(Side.CLIENT, found, message=turn.message, path="transactional_id")
+        reporter.report_violation(
+            Side.CLIENT, found, message=observation.message, path="transactional_id"
+        )
 
 
 @rule(
     "B20",
-    "Control records have a key and a value that can be read",
+    "Unreadable key or value of a control record",
     Severity.ERROR,
     source="ControlRecordType.java (parseTypeId); EndTransactionMarker.java (deserializeValue)",
-    asks="The key of a control record is a version of 0 or more and a type; the value of ABORT "
-    "and COMMIT has 6 bytes at least: a version and the coordinator's epoch.",
+    asks="The key of a control record consists of a version of 0 or more and a type; the value of "
+    "ABORT and COMMIT has at least 6 bytes: a version and the coordinator's epoch.",
     example="a COMMIT marker with an empty value",
     on="batch",
     apis=("Fetch", "ShareFetch"),
 )
-def control_records_readable(turn: BatchObservation, say: Reporter) -> None:
-    """Look at keys and values of control records."""
-    batch = turn.batch
+def check_control_records_readable(observation: BatchObservation, reporter: Reporter) -> None:
+    """Check the keys and values of control records."""
+    batch = observation.batch
     if not isinstance(batch, RecordBatch) or not batch.control or not batch.crc_ok:
         return
-    say.count_judged()
+    reporter.count_judged()
     for index, record in enumerate(batch.records):
         if found := _control_record_fault(record.key or b"", record.value or b""):
-            path = f"{turn.path}.records[{index}]"
-            span = turn.span(61)
-            say.report_violation(Side.BROKER, found, message=turn.message, path=path, span=span)
+            path = f"{observation.path}.records[{index}]"
+            span = observation.span(61)
+            reporter.report_violation(
+                Side.BROKER, found, message=observation.message, path=path, span=span
+            )
 
 
 def _control_record_fault(key: bytes, value: bytes) -> str:
-    """Return what is wrong with a control record."""
+    """Return what is wrong with a control record; empty: nothing."""
     if len(key) < 4:
         return f"the key of a control record has {len(key)} bytes"
     version = int.from_bytes(key[:2], "big", signed=True)
-    number = int.from_bytes(key[2:4], "big", signed=True)
+    record_type = int.from_bytes(key[2:4], "big", signed=True)
     if version < 0:
         return f"the key of a control record has version {version}"
-    if number in _END_MARKER_TYPES and len(value) < _MIN_MARKER_BYTES:
+    if record_type in _END_MARKER_TYPES and len(value) < _MIN_MARKER_BYTES:
         return f"the value of a marker has {len(value)} bytes"
     return ""
 
 
 class _TopicNames(BoundedDict[str, bool]):
-    """Names of topics, and whether they are allowed."""
+    """Topic names, and whether they are valid."""
 
     def allows(self, name: str) -> bool:
         found = self.get(name)
@@ -248,32 +258,34 @@ class _TopicNames(BoundedDict[str, bool]):
 
 @rule(
     "B22",
-    "Names of topics are of the letters that are allowed",
+    "Invalid topic name",
     Severity.WARNING,
     source="Topic.java (validate): InvalidTopicException; brokers answer INVALID_TOPIC_EXCEPTION",
-    asks="The name of a topic has 1 to 249 of the characters a-z, A-Z, 0-9, '.', '_' and '-', and "
-    "is neither '.' nor '..'.",
+    asks="A topic name has 1 to 249 of the characters a-z, A-Z, 0-9, '.', '_' and '-', and is "
+    "neither '.' nor '..'.",
     example="a topic named 'a/b'",
     apis=("Produce", "CreateTopics", "Metadata"),
 )
-def valid_topic_names(turn: Observation, say: Reporter) -> None:
-    """Look at the names that are asked for, and at those of topics that a broker has."""
-    names = turn.capture_state.state(_TopicNames)
-    asked = turn.request
-    if asked is not None and asked.body is not None and asked.schema is not None:
+def check_valid_topic_names(observation: Observation, reporter: Reporter) -> None:
+    """Check the topic names of a request, and those of existing topics in Metadata."""
+    names = observation.capture_state.state(_TopicNames)
+    message = observation.request
+    if message is not None and message.body is not None and message.schema is not None:
         facts = Facts()
-        collect(asked.schema, asked.api_version or 0, asked.body, facts)
-        told: list[Any] = [topic for topic in facts.topics if isinstance(topic, str)]
-        for name in told:
-            say.count_judged()
+        collect(message.schema, message.api_version or 0, message.body, facts)
+        requested_names: list[Any] = [topic for topic in facts.topics if isinstance(topic, str)]
+        for name in requested_names:
+            reporter.count_judged()
             if not names.allows(name):
-                say.report_violation(Side.CLIENT, f"a topic is named {name[:60]!r}", message=asked)
-    if turn.exchange.api == "Metadata" and turn.response_body is not None:
-        for index, topic in enumerate(turn.response_body.topics or ()):
+                reporter.report_violation(
+                    Side.CLIENT, f"a topic is named {name[:60]!r}", message=message
+                )
+    if observation.exchange.api == "Metadata" and observation.response_body is not None:
+        for index, topic in enumerate(observation.response_body.topics or ()):
             if topic.error_code or topic.name is None:
                 continue
-            say.count_judged()
+            reporter.count_judged()
             if not names.allows(topic.name):
                 found = f"the broker has a topic named {topic.name[:60]!r}"
                 path = f"topics[{index}].name"
-                say.report_violation(Side.BROKER, found, path=path, severity=Severity.ERROR)
+                reporter.report_violation(Side.BROKER, found, path=path, severity=Severity.ERROR)

@@ -1,4 +1,4 @@
-"""T, first part: idempotent producers."""
+"""Rules T01 to T03 and T06: idempotent producers, and acks."""
 
 from __future__ import annotations
 
@@ -28,192 +28,203 @@ _ACKS_ALL = -1
 
 
 class _Predecessors:
-    """The batches of an exchange, each with what it follows directly: found once for all rules."""
+    """The appends of an exchange, each with its producer's previous state: shared by all rules."""
 
     def __init__(self) -> None:
-        self._turn: Callable[[], Observation | None] = lambda: None
-        self._found: list[tuple[Append, ProducerState | None]] = []
-        self._runs = AppendHistory()
+        self._observation: Callable[[], Observation | None] = lambda: None
+        self._appends: list[tuple[Append, ProducerState | None]] = []
+        self._history = AppendHistory()
 
-    def of(self, turn: Observation) -> list[tuple[Append, ProducerState | None]]:
-        if self._turn() is not turn:
-            for append, _ in self._found:
+    def of(self, observation: Observation) -> list[tuple[Append, ProducerState | None]]:
+        if self._observation() is not observation:
+            for append, _ in self._appends:
                 if not append.error and append.offset >= 0:
-                    self._runs.record(append)
-            self._turn = ref(turn)
-            self._found = [(append, self._runs.producer_of(append)) for append in appends(turn)]
-        return self._found
+                    self._history.record(append)
+            self._observation = ref(observation)
+            self._appends = [
+                (append, self._history.producer_of(append)) for append in appends(observation)
+            ]
+        return self._appends
 
 
-def _appends(turn: Observation) -> list[Append]:
-    return [append for append, _ in turn.capture_state.state(_Predecessors).of(turn)]
+def _appends(observation: Observation) -> list[Append]:
+    return [append for append, _ in observation.capture_state.state(_Predecessors).of(observation)]
 
 
 class _Accepted(BoundedDict[PartitionKey, tuple[int, int, int]]):
-    """Producer, epoch and last sequence of the batch before, where it was taken."""
+    """By partition, producer, epoch and last sequence of the previous batch, if it was accepted."""
 
 
 @rule(
     "T01",
-    "Sequences of a producer go up without a gap",
+    "Gap in the sequences of a producer",
     Severity.ERROR,
     source="ProducerAppendInfo.java (checkSequence): OUT_OF_ORDER_SEQUENCE_NUMBER; "
     "DefaultRecordBatch.java (incrementSequence)",
-    asks="The base sequence of a batch is the one behind the last sequence of the same producer, "
-    "epoch and partition, after 2147483647 it is 0, and in a new epoch it is 0. Brokers refuse "
-    "any other.",
-    example="sequences 0 to 9, then 12 to 14, at offsets that follow each other",
+    asks="The base sequence of a batch follows the last sequence of the same producer, epoch and "
+    "partition; it is 0 after 2147483647, and in a new epoch. Brokers reject any other.",
+    example="sequences 0 to 9, then 12 to 14, at consecutive offsets",
     apis=("Produce",),
 )
-def sequences_go_up(turn: Observation, say: Reporter) -> None:
-    """Hold each batch against the one that it follows in the log, or on the connection."""
-    for append, before in turn.capture_state.state(_Predecessors).of(turn):
+def check_sequences(observation: Observation, reporter: Reporter) -> None:
+    """Compare each batch with the previous one in the log; a rejected one, on the connection."""
+    for append, previous in observation.capture_state.state(_Predecessors).of(observation):
         if append.error:
-            _judge_refused(turn, say, append)
-        elif before is None:
-            say.count_unjudged("what the producer appended before is not in the capture")
+            _judge_rejected(observation, reporter, append)
+        elif previous is None:
+            reporter.count_unjudged("the producer's previous batch is not in the capture")
         else:
-            _judge_accepted(say, append, before)
-    _record_accepted(turn)
+            _judge_accepted(reporter, append, previous)
+    _record_accepted(observation)
 
 
-def _judge_accepted(say: Reporter, append: Append, before: ProducerState) -> None:
+def _judge_accepted(reporter: Reporter, append: Append, previous: ProducerState) -> None:
     batch = append.batch
-    if batch.producer_epoch < before.epoch:
+    if batch.producer_epoch < previous.epoch:
         return
-    say.count_judged()
-    due = (before.last_sequence + 1) % SEQUENCE_COUNT if batch.producer_epoch == before.epoch else 0
-    if batch.base_sequence != due and not _is_repeated(append, before):
-        found = f"base sequence {batch.base_sequence} is taken, where {due} is due"
-        say.report_violation(Side.BROKER, found, message=append.message, path=append.path)
+    reporter.count_judged()
+    expected = (
+        (previous.last_sequence + 1) % SEQUENCE_COUNT
+        if batch.producer_epoch == previous.epoch
+        else 0
+    )
+    if batch.base_sequence != expected and not _is_repeated(append, previous):
+        found = f"base sequence {batch.base_sequence} is accepted, expected {expected}"
+        reporter.report_violation(Side.BROKER, found, message=append.message, path=append.path)
 
 
-def _judge_refused(turn: Observation, say: Reporter, append: Append) -> None:
-    """Judge a batch that the broker refused as out of order, if the one before it was taken."""
+def _judge_rejected(observation: Observation, reporter: Reporter, append: Append) -> None:
+    """Judge a batch rejected as out of order, if the previous batch was accepted."""
     batch = append.batch
-    before = turn.connection.state(_Accepted).get(append.partition_key)
-    if append.error != _OUT_OF_ORDER or before is None or turn.connection.gap_reason:
+    previous = observation.connection.state(_Accepted).get(append.partition_key)
+    if append.error != _OUT_OF_ORDER or previous is None or observation.connection.gap_reason:
         return
-    if before[:2] != (batch.producer_id, batch.producer_epoch):
+    if previous[:2] != (batch.producer_id, batch.producer_epoch):
         return
-    say.count_judged()
-    due = (before[2] + 1) % SEQUENCE_COUNT
-    if batch.base_sequence != due:
-        found = f"base sequence {batch.base_sequence} is sent, where {due} is due"
-        say.report_violation(Side.CLIENT, found, message=append.message, path=append.path)
+    reporter.count_judged()
+    expected = (previous[2] + 1) % SEQUENCE_COUNT
+    if batch.base_sequence != expected:
+        found = f"base sequence {batch.base_sequence} is sent, expected {expected}"
+        reporter.report_violation(Side.CLIENT, found, message=append.message, path=append.path)
 
 
-def _record_accepted(turn: Observation) -> None:
-    accepted = turn.connection.state(_Accepted)
-    for append in _appends(turn):
+def _record_accepted(observation: Observation) -> None:
+    accepted = observation.connection.state(_Accepted)
+    for append in _appends(observation):
         batch = append.batch
         if append.error:
             accepted.pop(append.partition_key, None)
         else:
-            last = batch.producer_id, batch.producer_epoch, append.last_sequence
-            accepted[append.partition_key] = last
+            newest = batch.producer_id, batch.producer_epoch, append.last_sequence
+            accepted[append.partition_key] = newest
 
 
-def _is_repeated(append: Append, before: ProducerState) -> bool:
-    """Tell whether a batch has the sequence of one that is remembered."""
-    if append.batch.producer_epoch != before.epoch:
+def _is_repeated(append: Append, previous: ProducerState) -> bool:
+    """Return whether a batch has the sequence of one of the last accepted batches."""
+    if append.batch.producer_epoch != previous.epoch:
         return False
-    return any(sequence == append.batch.base_sequence for sequence, _ in before.recent)
+    return any(sequence == append.batch.base_sequence for sequence, _ in previous.recent)
 
 
 @rule(
     "T02",
-    "A batch that is sent again is not appended again",
+    "Resent batch appended again",
     Severity.ERROR,
-    source="ProducerStateEntry.java (findDuplicateBatch): the last five batches are known again, "
-    "and answered with their first offset, or DUPLICATE_SEQUENCE_NUMBER",
-    asks="A batch with the producer, epoch and base sequence of one of the last five that were "
-    "appended is answered with the offset of that one.",
+    source="ProducerStateEntry.java (findDuplicateBatch): the broker recognises the last five "
+    "batches, and answers with their first offset, or DUPLICATE_SEQUENCE_NUMBER",
+    asks="A batch with the producer, epoch and base sequence of one of the last five appended "
+    "batches is answered with the offset of that batch.",
     example="one batch twice, answered with offset 10 and with offset 12",
     apis=("Produce",),
 )
-def retries_not_appended(turn: Observation, say: Reporter) -> None:
-    """Look for sequences that were appended at two offsets."""
-    taken = turn.capture_state.state(_Appended)
-    for append, before in turn.capture_state.state(_Predecessors).of(turn):
+def check_retries_not_appended(observation: Observation, reporter: Reporter) -> None:
+    """Report sequences that were appended at two offsets."""
+    appended = observation.capture_state.state(_Appended)
+    for append, previous in observation.capture_state.state(_Predecessors).of(observation):
         if append.error or append.offset < 0:
             continue
         batch = append.batch
         key = append.partition_key, batch.producer_id, batch.producer_epoch
-        recent = taken.get(key) or deque(maxlen=RETAINED_BATCHES)
-        taken[key] = recent
-        if before is not None or recent:
-            say.count_judged()
-        is_again = any(s == batch.base_sequence and o != append.offset for s, o in recent)
-        if is_again or (before is not None and _is_repeated(append, before)):
+        recent = appended.get(key) or deque(maxlen=RETAINED_BATCHES)
+        appended[key] = recent
+        if previous is not None or recent:
+            reporter.count_judged()
+        is_duplicate = any(s == batch.base_sequence and o != append.offset for s, o in recent)
+        if is_duplicate or (previous is not None and _is_repeated(append, previous)):
             found = f"base sequence {batch.base_sequence} is appended again"
-            say.report_violation(Side.BROKER, found, message=append.message, path=append.path)
+            reporter.report_violation(Side.BROKER, found, message=append.message, path=append.path)
         if (batch.base_sequence, append.offset) not in recent:
             recent.append((batch.base_sequence, append.offset))
 
 
 class _Appended(BoundedDict[tuple[PartitionKey, int, int], deque[tuple[int, int]]]):
-    """By place, producer and epoch the last sequences that were appended, with their offsets."""
+    """By partition, producer and epoch, the last appended sequences with their offsets."""
 
 
 class _InFlight(BoundedDict[PartitionKey, deque[tuple[int, int]]]):
-    """Of each partition the packets in which the last batches were answered, by their producer."""
+    """By partition, the response packets of the last batches, with their producers."""
 
 
 @rule(
     "T03",
-    "An idempotent producer has at most five batches of a partition under way",
+    "Idempotent producer with more than five batches of a partition in flight",
     Severity.WARNING,
     source="ProducerConfig.java (max.in.flight.requests.per.connection); ProducerStateEntry.java: "
-    "a broker knows five batches again",
-    asks="A sixth batch for a partition is sent only after the first was answered.",
-    example="six requests for one partition, then their answers",
+    "a broker recognises the last five batches",
+    asks="A sixth batch for a partition is sent only after the response to the first.",
+    example="six requests for one partition, then their responses",
     apis=("Produce",),
 )
-def five_in_flight(turn: Observation, say: Reporter) -> None:
-    """Count the batches that were not answered yet when a batch was sent."""
-    if turn.connection.gap_reason:
-        say.count_unjudged(turn.connection.gap_reason)
+def check_five_in_flight(observation: Observation, reporter: Reporter) -> None:
+    """Count the batches in flight when a batch was sent."""
+    if observation.connection.gap_reason:
+        reporter.count_unjudged(observation.connection.gap_reason)
         return
-    asked, done = turn.exchange.request_packet, turn.exchange.response_packet
-    if asked is None or done is None:
+    request_packet, response_packet = (
+        observation.exchange.request_packet,
+        observation.exchange.response_packet,
+    )
+    if request_packet is None or response_packet is None:
         return
-    flights = turn.connection.state(_InFlight)
-    for append in _appends(turn):
-        before = flights.get(append.partition_key)
-        if before is None:
-            before = flights[append.partition_key] = deque(maxlen=RETAINED_BATCHES)
-        say.count_judged()
+    in_flight = observation.connection.state(_InFlight)
+    for append in _appends(observation):
+        recent = in_flight.get(append.partition_key)
+        if recent is None:
+            recent = in_flight[append.partition_key] = deque(maxlen=RETAINED_BATCHES)
+        reporter.count_judged()
         producer = append.batch.producer_id
-        if sum(end > asked and owner == producer for end, owner in before) == RETAINED_BATCHES:
-            found = f"{RETAINED_BATCHES} batches were not answered yet"
-            say.report_violation(Side.CLIENT, found, message=append.message, path=append.path)
-        before.append((done, producer))
+        if (
+            sum(packet > request_packet and owner == producer for packet, owner in recent)
+            == RETAINED_BATCHES
+        ):
+            found = f"{RETAINED_BATCHES} earlier batches are still without a response"
+            reporter.report_violation(Side.CLIENT, found, message=append.message, path=append.path)
+        recent.append((response_packet, producer))
 
 
 @rule(
     "T06",
-    "Acks are -1, 0 or 1, and all of them for an idempotent producer",
+    "Invalid acks, or acks other than all from an idempotent producer",
     Severity.ERROR,
-    source="ReplicaManager.scala (isValidRequiredAcks): INVALID_REQUIRED_ACKS; ProducerConfig.java "
-    "holds idempotent producers to acks=all, brokers do not: a warning",
+    source="ReplicaManager.scala (isValidRequiredAcks): INVALID_REQUIRED_ACKS; "
+    "ProducerConfig.java requires acks=all of idempotent producers, brokers do not: a warning",
     asks="The acks of a Produce request are -1, 0 or 1; with a producer id in its batches, -1.",
     example="acks 2",
     apis=("Produce",),
 )
-def valid_acks(turn: Observation, say: Reporter) -> None:
-    """Look at the acks of a request."""
-    if why := turn.unreadable_reason(response=False):
-        say.count_unjudged(why)
+def check_valid_acks(observation: Observation, reporter: Reporter) -> None:
+    """Check the acks of a request, also against its batches."""
+    if reason := observation.unreadable_reason(response=False):
+        reporter.count_unjudged(reason)
         return
-    assert turn.request_body is not None
-    say.count_judged()
-    acks = turn.request_body.acks
+    assert observation.request_body is not None
+    reporter.count_judged()
+    acks = observation.request_body.acks
     if acks not in _ACKS:
-        say.report_violation(Side.CLIENT, f"acks is {acks}", path="acks")
+        reporter.report_violation(Side.CLIENT, f"acks is {acks}", path="acks")
         return
-    batches = [batch for _, carried in turn.record_fields for batch in carried.batches]
-    idempotent = any(isinstance(b, RecordBatch) and b.producer_id >= 0 for b in batches)
-    if idempotent and acks != _ACKS_ALL:
+    batches = [batch for _, field in observation.record_fields for batch in field.batches]
+    is_idempotent = any(isinstance(b, RecordBatch) and b.producer_id >= 0 for b in batches)
+    if is_idempotent and acks != _ACKS_ALL:
         found = f"acks is {acks} for an idempotent producer"
-        say.report_violation(Side.CLIENT, found, path="acks", severity=Severity.WARNING)
+        reporter.report_violation(Side.CLIENT, found, path="acks", severity=Severity.WARNING)

@@ -1,4 +1,4 @@
-"""B, second part: batch header fields that describe the records."""
+"""Rules B04 to B06, B08 and B11: batch header fields that describe the records."""
 
 from __future__ import annotations
 
@@ -34,157 +34,166 @@ _USED_BITS = {0: 0x07, 1: 0x0F, 2: 0x7F}
 _USUAL_BITS = _USED_BITS[2] & ~TIMESTAMP_TYPE
 
 
-def _keeps_all_rules(turn: BatchObservation) -> int | None:
-    """Return 1 for a batch read as columns that keeps all rules below, None for the slow path."""
-    batch = turn.batch
-    if batch.__class__ is not SummarizedBatch or turn.message.faults:
+def _keeps_all_rules(observation: BatchObservation) -> int | None:
+    """Return 1 for a summarised batch that keeps all rules below, None for the slow path."""
+    batch = observation.batch
+    if batch.__class__ is not SummarizedBatch or observation.message.faults:
         return None
     if batch.attributes & ~_USUAL_BITS or batch.newest_timestamp not in (None, batch.max_timestamp):
         return None
     last = batch.records_count - 1
-    if is_produced(turn):
+    if is_produced(observation):
         return 1 if batch.dense and batch.last_offset_delta == last >= 0 else None
     return 1 if batch.ascending and batch.last_offset_delta >= max(last, batch.last_delta) else None
 
 
 @rule(
     "B04",
-    "The count of records is right",
+    "Wrong count of records",
     Severity.ERROR,
     source="LogValidator.java (validateBatch): 'Record batch for partition ... is invalid'; "
     "DefaultRecordBatch.java: 'Incorrect declared batch size'",
-    asks="A batch that is produced has one record at least; all records that it counts are there, "
-    "in a payload that can be decompressed, and nothing follows them.",
-    example="records_count 3 in front of two records",
+    asks="A produced batch has at least one record; all counted records are present, in a payload "
+    "that can be decompressed, and nothing follows them.",
+    example="records_count 3 before two records",
     on="batch",
     fast_check=_keeps_all_rules,
 )
-def record_count(turn: BatchObservation, say: Reporter) -> None:
+def check_record_count(observation: BatchObservation, reporter: Reporter) -> None:
     """Check `records_count` against the records of the batch."""
-    batch = turn.batch
-    if is_produced(turn) and isinstance(batch, RecordBatch) and batch.records_count == 0:
+    batch = observation.batch
+    if is_produced(observation) and isinstance(batch, RecordBatch) and batch.records_count == 0:
         if not batch.problems:
-            say.count_judged()
-            report_field(turn, say, "records_count", "a batch without records is produced")
+            reporter.count_judged()
+            report_field(
+                observation, reporter, "records_count", "a batch without records is produced"
+            )
         return
-    judge_bytes("B04", is_batch, turn, say)
+    judge_bytes("B04", is_batch, observation, reporter)
 
 
 @rule(
     "B05",
-    "The last offset delta fits the records",
+    "Last offset delta does not match the records",
     Severity.ERROR,
     source="LogValidator.java (validateBatch): 'Inconsistent batch offset range'",
-    asks="In a batch that is produced the last offset delta is the count of records less one; in "
-    "one that is fetched, from which compaction may have taken records, it is not less than that.",
+    asks="In a produced batch the last offset delta is the count of records minus one; in a "
+    "fetched batch, from which compaction may have removed records, it is at least that, and at "
+    "least the delta of the last record.",
     example="last_offset_delta 0 with two records",
     on="batch",
     fast_check=_keeps_all_rules,
 )
-def last_offset(turn: BatchObservation, say: Reporter) -> None:
+def check_last_offset_delta(observation: BatchObservation, reporter: Reporter) -> None:
     """Check `last_offset_delta` against the records."""
-    batch = sound_batch(turn, say)
+    batch = sound_batch(observation, reporter)
     if batch is None:
         return
-    say.count_judged()
-    least = batch.records_count - 1
-    if not is_produced(turn):
-        least = max(least, last_delta_of(batch))
+    reporter.count_judged()
+    expected = batch.records_count - 1
+    if not is_produced(observation):
+        expected = max(expected, last_delta_of(batch))
     delta = batch.last_offset_delta
-    if delta < least or (is_produced(turn) and delta > least):
-        found = f"last_offset_delta is {delta}, the records give {least}"
-        report_field(turn, say, "last_offset_delta", found)
+    if delta < expected or (is_produced(observation) and delta > expected):
+        found = f"last_offset_delta is {delta}, the records give {expected}"
+        report_field(observation, reporter, "last_offset_delta", found)
 
 
 @rule(
     "B06",
-    "Offsets go up",
+    "Offsets of records do not increase",
     Severity.ERROR,
     source="LogValidator.java; MemoryRecordsBuilder.java: 'Illegal offset ... following previous "
-    "offset'; brokers keep the deltas of batches that are not compressed",
-    asks="The offset deltas of a batch that is produced are 0, 1, 2, and so on; of one that is "
-    "fetched each is greater than the one before. A wrapper's offset is that of its last message.",
+    "offset'; brokers keep the deltas of uncompressed batches",
+    asks="The offset deltas of a produced batch are 0, 1, 2 and so on; in a fetched batch each is "
+    "greater than the previous one. The offset of a wrapper is that of its last message.",
     example="offset deltas 0, 0, 1",
     on="batch",
     fast_check=_keeps_all_rules,
 )
-def offsets_go_up(turn: BatchObservation, say: Reporter) -> None:
+def check_offsets_increase(observation: BatchObservation, reporter: Reporter) -> None:
     """Check the order of the record offsets."""
-    if isinstance(turn.batch, LegacyBatch):
-        judge_bytes("B06", is_message, turn, say)
+    if isinstance(observation.batch, LegacyBatch):
+        judge_bytes("B06", is_message, observation, reporter)
         return
-    batch = sound_batch(turn, say)
+    batch = sound_batch(observation, reporter)
     if batch is None:
         return
-    say.count_judged()
-    if is_dense(batch) or (not is_produced(turn) and is_ascending(batch)):
+    reporter.count_judged()
+    if is_dense(batch) or (not is_produced(observation) and is_ascending(batch)):
         return
     deltas = [record.offset_delta for record in batch.records]
-    if is_produced(turn):
-        wrong = [at for at, delta in enumerate(deltas) if delta != at]
+    if is_produced(observation):
+        misplaced = [at for at, delta in enumerate(deltas) if delta != at]
     else:
-        wrong = [at for at, (one, two) in enumerate(pairwise((-1, *deltas))) if one >= two]
-    if wrong:
-        at = wrong[0]
+        misplaced = [
+            at
+            for at, (previous, current) in enumerate(pairwise((-1, *deltas)))
+            if previous >= current
+        ]
+    if misplaced:
+        at = misplaced[0]
         found = f"the offset delta of record {at} of {len(deltas)} is {deltas[at]}"
-        report_field(turn, say, "records", found)
+        report_field(observation, reporter, "records", found)
 
 
 @rule(
     "B08",
-    "The maximal timestamp is that of the records",
+    "Maximum timestamp differs from that of the records",
     Severity.WARNING,
-    source="DefaultRecordBatch.java (maxTimestamp); LogValidator.java writes it anew, and does not "
-    "mind LogAppendTime from producers",
+    source="DefaultRecordBatch.java (maxTimestamp); LogValidator.java recomputes it, and accepts "
+    "LogAppendTime from producers",
     asks="max_timestamp is the greatest timestamp of the records, unless the broker set the time; "
-    "only the broker sets it.",
+    "only the broker may set it.",
     example="max_timestamp 0 in a batch of records from today",
     on="batch",
     fast_check=_keeps_all_rules,
 )
-def max_timestamp(turn: BatchObservation, say: Reporter) -> None:
+def check_max_timestamp(observation: BatchObservation, reporter: Reporter) -> None:
     """Check `max_timestamp` against the timestamps of the records."""
-    batch = sound_batch(turn, say)
+    batch = sound_batch(observation, reporter)
     if batch is None:
         return
-    appended = batch.timestamp_type == "LogAppendTime"
-    if appended and not is_produced(turn):
+    is_append_time = batch.timestamp_type == "LogAppendTime"
+    if is_append_time and not is_produced(observation):
         return
-    say.count_judged()
-    if appended:
-        report_field(turn, say, "attributes", "a producer says LogAppendTime")
+    reporter.count_judged()
+    if is_append_time:
+        report_field(observation, reporter, "attributes", "LogAppendTime in a produced batch")
         return
     newest = newest_timestamp_of(batch)
     if newest is not None and newest != batch.max_timestamp:
         found = f"max_timestamp is {batch.max_timestamp}, the newest record has {newest}"
-        report_field(turn, say, "max_timestamp", found)
+        report_field(observation, reporter, "max_timestamp", found)
 
 
 @rule(
     "B11",
-    "Attributes use only bits that have a meaning",
+    "Undefined bits in the attributes of a batch",
     Severity.WARNING,
     source="CompressionType.java (forId: IllegalArgumentException); KIP-98 ('unused'), KIP-32",
-    asks="The codec is 0 to 4; of the other bits of the attributes only those are set that the "
-    "magic has a meaning for.",
+    asks="The codec is 0 to 4; of the other attribute bits, only those defined for the magic are "
+    "set.",
     example="codec 5",
     on="batch",
     fast_check=_keeps_all_rules,
 )
-def defined_attributes(turn: BatchObservation, say: Reporter) -> None:
+def check_defined_attributes(observation: BatchObservation, reporter: Reporter) -> None:
     """Check the attributes for unknown codecs and undefined bits."""
-    batch = turn.batch
+    batch = observation.batch
     if isinstance(batch, UnreadBatch):
         return
-    if doubt := incomplete_reason(turn):
-        say.count_unjudged(doubt)
+    if reason := incomplete_reason(observation):
+        reporter.count_unjudged(reason)
         return
     if not batch.crc_ok:
-        say.count_unjudged("the CRC of the batch is wrong")
+        reporter.count_unjudged("the CRC of the batch is wrong")
         return
-    say.count_judged()
+    reporter.count_judged()
     if batch.attributes & CODEC_MASK not in CODECS:
-        report_field(turn, say, "attributes", f"{batch.codec} is unknown", Severity.ERROR)
+        report_field(
+            observation, reporter, "attributes", f"{batch.codec} is unknown", Severity.ERROR
+        )
     elif batch.attributes & ~_USED_BITS[batch.magic]:
         found = f"attributes {batch.attributes & 0xFFFF:#06x} of magic {batch.magic}"
-        report_field(turn, say, "attributes", found)
+        report_field(observation, reporter, "attributes", found)

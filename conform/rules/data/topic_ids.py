@@ -1,4 +1,4 @@
-"""M, second part: topics, their ids and partitions, and the controller."""
+"""Rules M06 to M08: the controller, topic ids and partition numbers."""
 
 from __future__ import annotations
 
@@ -21,27 +21,31 @@ _TOPIC_CHANGES = ("CreateTopics", "DeleteTopics")
 
 @rule(
     "M06",
-    "The controller must be one of the brokers",
+    "Controller is not a listed broker",
     Severity.WARNING,
     source="KafkaApis.scala (handleTopicMetadataRequest, handleDescribeCluster): one of the alive "
-    "brokers (KIP-590); before that, the controller may just have gone: a warning",
-    asks="controller_id is -1 or a broker that the answer lists, where it lists brokers.",
-    example="controller_id 9, where brokers 1 to 3 are listed",
+    "brokers (KIP-590); before KIP-590, the controller may just have left: a warning",
+    asks="controller_id is -1 or one of the listed brokers, where the response lists brokers.",
+    example="controller_id 9, while brokers 1 to 3 are listed",
     apis=("Metadata", "DescribeCluster"),
 )
-def controller_is_listed(turn: Observation, say: Reporter) -> None:
+def check_controller_is_listed(observation: Observation, reporter: Reporter) -> None:
     """Check that the response lists the controller among its brokers."""
-    told = turn.response_body
-    if told is None:
-        say.count_unjudged(turn.unreadable_reason(request=False))
+    response = observation.response_body
+    if response is None:
+        reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    if told.get("error_code") or told.get("endpoint_type", 1) != 1 or "controller_id" not in told:
+    if (
+        response.get("error_code")
+        or response.get("endpoint_type", 1) != 1
+        or "controller_id" not in response
+    ):
         return
-    brokers = {each.get("node_id", each.get("broker_id")) for each in told.brokers or ()}
-    say.count_judged()
-    if brokers and told.controller_id >= 0 and told.controller_id not in brokers:
-        found = f"controller {told.controller_id} is none of the brokers {sorted(brokers)}"
-        say.report_violation(Side.BROKER, found, path="controller_id")
+    brokers = {each.get("node_id", each.get("broker_id")) for each in response.brokers or ()}
+    reporter.count_judged()
+    if brokers and response.controller_id >= 0 and response.controller_id not in brokers:
+        found = f"controller {response.controller_id} is not one of the brokers {sorted(brokers)}"
+        reporter.report_violation(Side.BROKER, found, path="controller_id")
 
 
 class _TopicIds(BoundedDict[str, UUID]):
@@ -64,114 +68,123 @@ class _TopicIds(BoundedDict[str, UUID]):
 
 @rule(
     "M07",
-    "A topic id must stand for one topic, and stay",
+    "Topic id of two topics, or changed topic id",
     Severity.ERROR,
-    source="KIP-516: ids are random and never given again; a topic that is made anew has another, "
-    "which the capture may not show, so a new id alone is a note",
-    asks="Two topics do not have the same id. A topic does not get back an id that it had before "
-    "another one, and its id changes only where it is deleted.",
-    example="topics 'a' and 'b' have one id",
+    source="KIP-516: ids are random and never reused; a recreated topic has another id, and the "
+    "capture may not contain its recreation, so a new id alone is a note",
+    asks="Two topics do not have the same id. A topic does not return to an earlier id, and its "
+    "id changes only where the topic is deleted.",
+    example="topics 'a' and 'b' have the same id",
     apis=("Metadata", "DescribeTopicPartitions", "Produce", "Fetch", *_TOPIC_CHANGES),
 )
-def stable_topic_ids(turn: Observation, say: Reporter) -> None:
+def check_stable_topic_ids(observation: Observation, reporter: Reporter) -> None:
     """Compare topic ids with those in earlier responses."""
-    told = turn.response_body
-    if told is None:
-        say.count_unjudged(turn.unreadable_reason(request=False))
+    response = observation.response_body
+    if response is None:
+        reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    world, here = turn.capture_state.state(_TopicIds), turn.connection.state(_TopicIds)
-    if turn.exchange.api in ("Produce", "Fetch"):
-        _judge_replaced_ids(turn, say, world, told)
+    all_ids, connection_ids = (
+        observation.capture_state.state(_TopicIds),
+        observation.connection.state(_TopicIds),
+    )
+    if observation.exchange.api in ("Produce", "Fetch"):
+        _judge_replaced_ids(observation, reporter, all_ids, response)
         return
-    if turn.exchange.api in _TOPIC_CHANGES:
-        for topic in told.get("topics") or told.get("responses") or ():
-            world[topic.name or ""] = NO_ID  # from here on the id may change
-            world.former[topic.name or "", NO_ID] = None
-    for at, (name, topic_id) in _topics_with_ids(turn, told):
-        say.count_judged()
-        owner = world.names.setdefault(topic_id, name)
-        before = here.get(name)
-        path = f"topics[{at}].topic_id"
+    if observation.exchange.api in _TOPIC_CHANGES:
+        for topic in response.get("topics") or response.get("responses") or ():
+            all_ids[topic.name or ""] = NO_ID  # from now on the id may change
+            all_ids.former[topic.name or "", NO_ID] = None
+    for index, (name, topic_id) in _topics_with_ids(observation, response):
+        reporter.count_judged()
+        owner = all_ids.names.setdefault(topic_id, name)
+        previous_id = connection_ids.get(name)
+        path = f"topics[{index}].topic_id"
         if owner != name:
             found = f"topics {quoted(owner)} and {quoted(name)} have the id {topic_id}"
-            say.report_violation(Side.BROKER, found, path=path)
-        elif before is not None and before != topic_id:
-            if (name, topic_id) in here.former:
-                found = f"topic {quoted(name)} has its id of before again"
-                say.report_violation(Side.BROKER, found, path=path)
-            elif (name, NO_ID) not in world.former and turn.is_complete:
+            reporter.report_violation(Side.BROKER, found, path=path)
+        elif previous_id is not None and previous_id != topic_id:
+            if (name, topic_id) in connection_ids.former:
+                found = f"topic {quoted(name)} has an earlier id again"
+                reporter.report_violation(Side.BROKER, found, path=path)
+            elif (name, NO_ID) not in all_ids.former and observation.is_complete:
                 found = f"topic {quoted(name)} has another id than before"
-                say.report_violation(Side.BROKER, found, path=path, severity=Severity.NOTE)
-            here.former[name, before] = None
-            told_ns = turn.exchange.response_time_ns or 0
-            world.replaced[turn.connection.broker.address, before] = name, told_ns
-        here[name] = topic_id
+                reporter.report_violation(Side.BROKER, found, path=path, severity=Severity.NOTE)
+            connection_ids.former[name, previous_id] = None
+            response_ns = observation.exchange.response_time_ns or 0
+            all_ids.replaced[observation.connection.broker.address, previous_id] = name, response_ns
+        connection_ids[name] = topic_id
 
 
-def _judge_replaced_ids(turn: Observation, say: Reporter, world: _TopicIds, told: Any) -> None:
+def _judge_replaced_ids(
+    observation: Observation, reporter: Reporter, all_ids: _TopicIds, response: Any
+) -> None:
     """Report responses without errors for an id that the same broker has replaced."""
-    if not world.replaced:
+    if not all_ids.replaced:
         return
-    sent_ns = turn.exchange.request_time_ns or 0
-    for at, topic in enumerate(told.responses or ()):
-        parts = topic.get("partitions", topic.get("partition_responses")) or ()
-        replaced = world.replaced.get(
-            (turn.connection.broker.address, topic.get("topic_id", NO_ID))
+    request_ns = observation.exchange.request_time_ns or 0
+    for index, topic in enumerate(response.responses or ()):
+        partitions = topic.get("partitions", topic.get("partition_responses")) or ()
+        replaced = all_ids.replaced.get(
+            (observation.connection.broker.address, topic.get("topic_id", NO_ID))
         )
-        if replaced is None or all(each.error_code for each in parts):
+        if replaced is None or all(each.error_code for each in partitions):
             continue
-        say.count_judged()
-        if replaced[1] < sent_ns:
-            found = f"topic {quoted(replaced[0])} is served by an id that it has no more"
-            path = f"responses[{at}].topic_id"
-            say.report_violation(Side.BROKER, found, path=path, severity=Severity.WARNING)
+        reporter.count_judged()
+        if replaced[1] < request_ns:
+            found = f"topic {quoted(replaced[0])} is served under a replaced id"
+            path = f"responses[{index}].topic_id"
+            reporter.report_violation(Side.BROKER, found, path=path, severity=Severity.WARNING)
 
 
-def _topics_with_ids(turn: Observation, told: Any) -> Iterator[tuple[int, tuple[str, UUID]]]:
+def _topics_with_ids(
+    observation: Observation, response: Any
+) -> Iterator[tuple[int, tuple[str, UUID]]]:
     """Yield index, name and id of topics without errors that have both name and id."""
-    for at, topic in enumerate(told.get(_TOPIC_LISTS.get(turn.exchange.api or "", "")) or ()):
+    for index, topic in enumerate(
+        response.get(_TOPIC_LISTS.get(observation.exchange.api or "", "")) or ()
+    ):
         topic_id = topic.get("topic_id", NO_ID)
         if not topic.error_code and topic.name is not None and topic_id != NO_ID:
-            yield at, (topic.name, topic_id)
+            yield index, (topic.name, topic_id)
 
 
 @rule(
     "M08",
-    "Partitions of a topic must be numbered without a gap",
+    "Gap in the partition numbers of a topic",
     Severity.ERROR,
-    source="ReplicationControlManager.java: partitions are numbered from 0 on and never taken "
-    "away; KRaftMetadataCache.getPartitionMetadata answers all",
-    asks="Metadata without an error of the topic has all its partitions, 0 to n-1, and never fewer "
-    "of one topic id than before.",
+    source="ReplicationControlManager.java: partitions are numbered from 0 and never removed; "
+    "KRaftMetadataCache.getPartitionMetadata returns all",
+    asks="Metadata of a topic without an error contains all its partitions, 0 to n-1, and never "
+    "fewer for one topic id than before.",
     example="partitions 0 and 2 of a topic",
     apis=("Metadata",),
 )
-def contiguous_partitions(turn: Observation, say: Reporter) -> None:
+def check_contiguous_partitions(observation: Observation, reporter: Reporter) -> None:
     """Check partition numbers for gaps, and partition counts for decreases."""
-    told = turn.response_body
-    if told is None:
-        say.count_unjudged(turn.unreadable_reason(request=False))
+    response = observation.response_body
+    if response is None:
+        reporter.count_unjudged(observation.unreadable_reason(request=False))
         return
-    counts = turn.connection.state(_PartitionCounts)
-    for at, topic in enumerate(told.topics or ()):
+    counts = observation.connection.state(_PartitionCounts)
+    for index, topic in enumerate(response.topics or ()):
         if topic.error_code:
             continue
-        say.count_judged()
+        reporter.count_judged()
         numbers = {each.partition_index for each in topic.partitions or ()}
         topic_id = topic.get("topic_id", NO_ID)
-        before = counts.get(topic_id, 0)
+        previous_count = counts.get(topic_id, 0)
         found = ""
         if not numbers:
             found = f"topic {quoted(topic.name or str(topic_id))} has no partitions"
         elif numbers != set(range(len(numbers))):
             missing = min(set(range(max(numbers) + 1)) - numbers, default=-1)
             found = f"partition {missing} of {max(numbers) + 1} is missing"
-        elif len(numbers) < before:
-            found = f"{len(numbers)} partitions, after {before}"
+        elif len(numbers) < previous_count:
+            found = f"{len(numbers)} partitions, after {previous_count}"
         if found:
-            say.report_violation(Side.BROKER, found, path=f"topics[{at}].partitions")
+            reporter.report_violation(Side.BROKER, found, path=f"topics[{index}].partitions")
         if topic_id != NO_ID:
-            counts[topic_id] = max(before, len(numbers))
+            counts[topic_id] = max(previous_count, len(numbers))
 
 
 class _PartitionCounts(BoundedDict[UUID, int]):
