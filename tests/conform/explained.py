@@ -31,13 +31,13 @@ CLIENTS = {
         "The sweep of Kafka's classes fills in every field; the answer is INVALID_REQUEST."
     ),
     "G06|client||ConsumerGroupHeartbeat|topic_partitions|"
-    "joins, but does not say that it holds no partitions": "The sweep, as above.",
+    "joins without an empty list of partitions": "The sweep, as above.",
     "A01|broker||ShareGroupDescribe|groups[]|# stands in the list twice": (
         "Kafka 4.0, whose share groups are a preview, answers each group twice: as it is found, "
         "and with GROUP_ID_NOT_FOUND."
     ),
     "H01|client||ShareGroupHeartbeat|member_id|no member id": "The sweep, as above.",
-    "H02|client||ShareAcknowledge|share_session_epoch|a session is begun by ShareAcknowledge": (
+    "H02|client||ShareAcknowledge|share_session_epoch|ShareAcknowledge begins a session": (
         "The sweep, as above; the answer is an error."
     ),
     "H02|client||ShareFetch|share_session_epoch|"
@@ -46,7 +46,7 @@ CLIENTS = {
         "The sweep, as above, on listeners without a login; the answer is ILLEGAL_SASL_STATE."
     ),
     "R01|client||StreamsGroupHeartbeat|member_id|no member id": "The sweep, as above.",
-    "M02|client||Metadata|topics[]|v# asks for a topic by its id": "The sweep, as above.",
+    "M02|client||Metadata|topics[]|v# requests a topic by its id": "The sweep, as above.",
     "Q01|client||Produce||a request comes # ms before the time is over": (
         "librdkafka tells its application of the throttle time and does not wait."
     ),
@@ -76,7 +76,7 @@ MOCK = {
     "F05|broker||||a response with correlation id # answers a Produce request with acks = #": (
         "The mock answers Produce with acks = 0."
     ),
-    "G01|broker||JoinGroup|member_id|a member without an id is taken at once": (
+    "G01|broker||JoinGroup|member_id|a member without an id is accepted at once": (
         "The mock answers JoinGroup v5 with an empty member id, 00 00, with error 00 00 and a "
         "generation, where Kafka answers 00 4f and an id."
     ),
@@ -84,7 +84,7 @@ MOCK = {
         "Who joins while others still hold the partitions is answered with member epoch 00 00 00 "
         "00, by which it would join again; Kafka gives it an epoch, and no partitions yet."
     ),
-    "M06|broker||Metadata|controller_id|controller # is none of the brokers [#]": (
+    "M06|broker||Metadata|controller_id|controller # is not one of the brokers [#]": (
         "The mock's controller_id is 00 00 00 00 while its brokers are numbered from 1."
     ),
     "V01|broker||ApiVersions||the refusal is in version #, not #": (

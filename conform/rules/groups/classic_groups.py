@@ -1,4 +1,4 @@
-"""G, first part: joins and generations of classic group members."""
+"""Rules G01 to G03: joins and generations of classic group members."""
 
 from __future__ import annotations
 
@@ -24,40 +24,41 @@ class _AssignedIds(BoundedDict[str, str]):
 
 @rule(
     "G01",
-    "A member without an id is given one first, and joins with it",
+    "Join without a member id accepted, or repeated with another id",
     Severity.WARNING,
     source="KIP-394; GroupMetadataManager.classicGroupJoinToClassicGroup; "
     "JoinGroupRequest.requiresKnownMemberId",
     asks="From JoinGroup v4 on, an empty member id that is not a static member's is answered with "
-    "MEMBER_ID_REQUIRED (79) and an id, and the client comes back with that.",
+    "MEMBER_ID_REQUIRED (79) and an id, and the client joins again with that id.",
     example="JoinGroup v5 with an empty member id is answered with a generation",
     apis=("JoinGroup",),
 )
-def member_id_first(turn: Observation, say: Reporter) -> None:
+def check_member_id_first(observation: Observation, reporter: Reporter) -> None:
     """Check joins with an empty member id, and the joins that follow MEMBER_ID_REQUIRED."""
-    asked, told = turn.request_body, turn.response_body
-    if asked is None or told is None:
-        say.count_unjudged(turn.unreadable_reason())
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    if (turn.version or 0) < _FIRST_REQUIRING_ID or asked.get("group_instance_id") is not None:
+    is_static = request.get("group_instance_id") is not None
+    if (observation.version or 0) < _FIRST_REQUIRING_ID or is_static:
         return
-    given = turn.connection.state(_AssignedIds)
-    before = given.pop(asked.group_id, None)
-    if before is not None:
-        say.count_judged()
-        if asked.member_id != before:
-            found = f"joins with {asked.member_id!r}, not with the id that it was given"
-            say.report_violation(Side.CLIENT, found, path="member_id")
-    if told.error_code == _MEMBER_ID_REQUIRED:
-        say.count_judged()
-        given[asked.group_id] = told.member_id
-        if not told.member_id:
-            found = "MEMBER_ID_REQUIRED, but no member id"
-            say.report_violation(Side.BROKER, found, path="member_id", severity=Severity.ERROR)
-    elif not asked.member_id and not told.error_code:
-        say.count_judged()
-        say.report_violation(
-            Side.BROKER, "a member without an id is taken at once", path="member_id"
+    assigned_ids = observation.connection.state(_AssignedIds)
+    assigned_id = assigned_ids.pop(request.group_id, None)
+    if assigned_id is not None:
+        reporter.count_judged()
+        if request.member_id != assigned_id:
+            found = f"joins with {request.member_id!r}, not with the id that it was assigned"
+            reporter.report_violation(Side.CLIENT, found, path="member_id")
+    if response.error_code == _MEMBER_ID_REQUIRED:
+        reporter.count_judged()
+        assigned_ids[request.group_id] = response.member_id
+        if not response.member_id:
+            found = "MEMBER_ID_REQUIRED without a member id"
+            reporter.report_violation(Side.BROKER, found, path="member_id", severity=Severity.ERROR)
+    elif not request.member_id and not response.error_code:
+        reporter.count_judged()
+        reporter.report_violation(
+            Side.BROKER, "a member without an id is accepted at once", path="member_id"
         )
 
 
@@ -79,57 +80,61 @@ class _Rebalances(BoundedDict[tuple[GroupKey, int], _Rebalance]):
 
 @rule(
     "G02",
-    "Only the leader is told of the members, and all get one protocol that each has",
+    "JoinGroup response with a wrong leader, member list or protocol",
     Severity.ERROR,
     source="GroupMetadataManager.classicGroupJoin; JoinGroupResponse.json",
-    asks="The leader is told of all members, itself among them, others of none; the protocol is "
-    "one that the member named; leader and protocol are the same for all who joined together.",
-    example="protocol 'sticky' is answered to a member that named 'range' only",
+    asks="The leader gets all members, including itself, the other members get none; the protocol "
+    "is one that the member named; leader and protocol are the same for all members that joined "
+    "together.",
+    example="protocol 'sticky' is answered to a member that named only 'range'",
     apis=("JoinGroup",),
 )
-def one_leader(turn: Observation, say: Reporter) -> None:
+def check_leader_and_protocol(observation: Observation, reporter: Reporter) -> None:
     """Check successful JoinGroup responses."""
-    asked, told = turn.request_body, turn.response_body
-    if asked is None or told is None:
-        say.count_unjudged(turn.unreadable_reason())
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    if told.error_code:
+    if response.error_code:
         return
-    say.count_judged()
-    members = [each.member_id for each in told.members]
-    if told.member_id == told.leader:
-        if told.leader not in members:
-            found = f"the leader is told of {len(members)} members, not of itself"
-            say.report_violation(Side.BROKER, found, path="members")
+    reporter.count_judged()
+    members = [each.member_id for each in response.members]
+    if response.member_id == response.leader:
+        if response.leader not in members:
+            found = f"the leader gets {len(members)} members without itself"
+            reporter.report_violation(Side.BROKER, found, path="members")
     elif members:
-        found = f"who is not the leader is told of {len(members)} members"
-        say.report_violation(Side.BROKER, found, path="members")
-    named = [each.name for each in asked.protocols]
-    if told.protocol_name not in named:
-        found = f"protocol {told.protocol_name!r}, where the member named {', '.join(named)!r}"
-        say.report_violation(Side.BROKER, found, path="protocol_name")
-    _compare_with_generation(turn, say)
+        found = f"a member that is not the leader gets {len(members)} members"
+        reporter.report_violation(Side.BROKER, found, path="members")
+    named = [each.name for each in request.protocols]
+    if response.protocol_name not in named:
+        found = f"protocol {response.protocol_name!r}, the member named {', '.join(named)!r}"
+        reporter.report_violation(Side.BROKER, found, path="protocol_name")
+    _compare_with_generation(observation, reporter)
 
 
-def _compare_with_generation(turn: Observation, say: Reporter) -> None:
+def _compare_with_generation(observation: Observation, reporter: Reporter) -> None:
     """Compare a response with the first of its generation, if the requests overlapped in time."""
-    asked, told = turn.request_body, turn.response_body
-    sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
-    if asked is None or told is None or sent_ns is None or told_ns is None:
+    request, response = observation.request_body, observation.response_body
+    request_ns, response_ns = (
+        observation.exchange.request_time_ns,
+        observation.exchange.response_time_ns,
+    )
+    if request is None or response is None or request_ns is None or response_ns is None:
         return
-    known = turn.capture_state.state(_Rebalances)
-    key = group_key_of(turn, asked.group_id), told.generation_id
-    first = known.get(key)
-    if first is None or sent_ns > first.response_ns:
-        known[key] = _Rebalance(told.leader, told.protocol_name, told_ns)
+    rebalances = observation.capture_state.state(_Rebalances)
+    key = group_key_of(observation, request.group_id), response.generation_id
+    first = rebalances.get(key)
+    if first is None or request_ns > first.response_ns:
+        rebalances[key] = _Rebalance(response.leader, response.protocol_name, response_ns)
         return
-    for name, here, there in (
-        ("leader", told.leader, first.leader),
-        ("protocol_name", told.protocol_name, first.protocol),
+    for name, value, other in (
+        ("leader", response.leader, first.leader),
+        ("protocol_name", response.protocol_name, first.protocol),
     ):
-        if here != there:
-            found = f"{name} {here!r}, where another member of the generation got {there!r}"
-            say.report_violation(Side.BROKER, found, path=name)
+        if value != other:
+            found = f"{name} {value!r}, another member of the generation got {other!r}"
+            reporter.report_violation(Side.BROKER, found, path=name)
 
 
 class _JoinedGenerations(BoundedDict[tuple[GroupKey, str], tuple[int, int]]):
@@ -141,60 +146,63 @@ class _JoinedGenerations(BoundedDict[tuple[GroupKey, str], tuple[int, int]]):
 
 @rule(
     "G03",
-    "A generation that is over is told so",
+    "Request with an earlier generation accepted",
     Severity.ERROR,
     source="GroupMetadataManager.validateClassicGroupHeartbeat; ClassicGroup.validateOffsetCommit",
-    asks="Heartbeat, SyncGroup and OffsetCommit of a member with an older generation than it "
-    "joined are answered with ILLEGAL_GENERATION (22); generations of a member go up.",
-    example="Heartbeat with generation 3 is answered with error 0, where the member is in 4",
+    asks="Heartbeat, SyncGroup and OffsetCommit of a member with an earlier generation than it "
+    "joined are answered with ILLEGAL_GENERATION (22); the generation of a member never decreases.",
+    example="Heartbeat with generation 3 is answered with error 0, while the member is in 4",
     apis=("JoinGroup", "Heartbeat", "SyncGroup", "OffsetCommit"),
 )
-def newest_generation(turn: Observation, say: Reporter) -> None:
+def check_generation(observation: Observation, reporter: Reporter) -> None:
     """Compare generations with the newest that the member joined."""
-    asked, told = turn.request_body, turn.response_body
-    sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
-    if asked is None or told is None or sent_ns is None or told_ns is None:
-        say.count_unjudged(turn.unreadable_reason())
-        return
-    joined = turn.capture_state.state(_JoinedGenerations)
-    key = (
-        group_key_of(turn, asked.group_id),
-        asked.get("member_id", "") or told.get("member_id", ""),
+    request, response = observation.request_body, observation.response_body
+    request_ns, response_ns = (
+        observation.exchange.request_time_ns,
+        observation.exchange.response_time_ns,
     )
-    known = joined.get(key)
-    is_known = known is not None and known[1] < sent_ns
-    if "protocols" in asked:
-        if told.error_code:
-            return
-        if known is not None and is_known:
-            say.count_judged()
-            if told.generation_id < known[0]:
-                found = f"generation {told.generation_id}, after {known[0]}"
-                say.report_violation(Side.BROKER, found, path="generation_id")
-        joined[key] = told.generation_id, told_ns
+    if request is None or response is None or request_ns is None or response_ns is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    generation = asked.get("generation_id", asked.get("generation_id_or_member_epoch", -1))
+    generations = observation.capture_state.state(_JoinedGenerations)
+    key = (
+        group_key_of(observation, request.group_id),
+        request.get("member_id", "") or response.get("member_id", ""),
+    )
+    newest = generations.get(key)
+    is_known = newest is not None and newest[1] < request_ns
+    if "protocols" in request:
+        if response.error_code:
+            return
+        if newest is not None and is_known:
+            reporter.count_judged()
+            if response.generation_id < newest[0]:
+                found = f"generation {response.generation_id}, after {newest[0]}"
+                reporter.report_violation(Side.BROKER, found, path="generation_id")
+        generations[key] = response.generation_id, response_ns
+        return
+    generation = request.get("generation_id", request.get("generation_id_or_member_epoch", -1))
     if generation < 0:
         return
-    if known is None:
-        say.count_unjudged("it is not in the capture how the member joined")
-    elif is_known and generation < known[0]:
-        say.count_judged()
-        taken = _success_path(told)
-        if taken is not None:
-            found = f"generation {generation} is taken, where the member is in {known[0]}"
-            say.report_violation(Side.BROKER, found, path=taken)
+    if newest is None:
+        reporter.count_unjudged("the member's join is not in the capture")
+    elif is_known and generation < newest[0]:
+        reporter.count_judged()
+        path = _success_path(response)
+        if path is not None:
+            found = f"generation {generation} is accepted, the member is in {newest[0]}"
+            reporter.report_violation(Side.BROKER, found, path=path)
     elif is_known:
-        say.count_judged()
+        reporter.count_judged()
 
 
-def _success_path(told: object) -> str | None:
+def _success_path(response: object) -> str | None:
     """Return the path of the first error code 0 in a response; None if there is none."""
-    errors = getattr(told, "error_code", None)
-    if errors is not None:
-        return None if errors else "error_code"
-    for at, topic in enumerate(getattr(told, "topics", ())):
+    error_code = getattr(response, "error_code", None)
+    if error_code is not None:
+        return None if error_code else "error_code"
+    for topic_index, topic in enumerate(getattr(response, "topics", ())):
         for index, partition in enumerate(topic.partitions):
             if not partition.error_code:
-                return f"topics[{at}].partitions[{index}].error_code"
+                return f"topics[{topic_index}].partitions[{index}].error_code"
     return None

@@ -1,4 +1,4 @@
-"""G06: members of consumer groups with broker-side assignment (KIP-848)."""
+"""Rule G06: members of consumer groups with broker-side assignment (KIP-848)."""
 
 from __future__ import annotations
 
@@ -26,39 +26,38 @@ class _MemberEpochs(BoundedDict[tuple[str, str], tuple[int, int]]):
 
 @rule(
     "G06",
-    "Members join, stay and leave by their epochs",
+    "Invalid heartbeat of a consumer group member, or a wrong response",
     Severity.ERROR,
     source="KIP-848; GroupMetadataManager.throwIfConsumerGroupHeartbeatRequestIsInvalid, "
     "throwIfConsumerGroupMemberEpochIsInvalid",
-    asks="Epoch 0 joins, with topics, a rebalance timeout and no partitions; -1 leaves, -2 leaves "
-    "a static member's place; other negative epochs are none; a member keeps its id, and its "
-    "epoch does not go down. Brokers refuse the rest with "
-    "INVALID_REQUEST, which makes it a warning, and an epoch above the member's with "
-    "FENCED_MEMBER_EPOCH (110).",
+    asks="Epoch 0 joins, with topics, a rebalance timeout and no partitions; -1 leaves; -2 leaves "
+    "temporarily, as a static member; other negative epochs are invalid. A member keeps its id, "
+    "and its epoch does not decrease. Brokers reject invalid requests with INVALID_REQUEST, which "
+    "makes them a warning, and an epoch above the member's with FENCED_MEMBER_EPOCH (110).",
     example="epoch 0 with rebalance_timeout_ms -1",
     apis=("ConsumerGroupHeartbeat",),
 )
-def consumer_group_epochs(turn: Observation, say: Reporter) -> None:
+def check_consumer_group_epochs(observation: Observation, reporter: Reporter) -> None:
     """Check a heartbeat request and its response."""
-    judge_heartbeat(turn, say, _invalid_field)
+    judge_heartbeat(observation, reporter, _invalid_field)
 
 
-def _invalid_field(asked: Container, version: int) -> tuple[str, str]:
+def _invalid_field(request: Container, version: int) -> tuple[str, str]:
     """Return the invalid field of a request and a description; both empty if it is valid."""
-    epoch, topics = asked.member_epoch, asked.topic_partitions
+    epoch, topics = request.member_epoch, request.topic_partitions
     if epoch < _LEAVES_STATIC:
         return "member_epoch", f"epoch {epoch}"
-    if not asked.member_id and (version >= _FIRST_WITH_CLIENT_IDS or epoch != _JOINS):
+    if not request.member_id and (version >= _FIRST_WITH_CLIENT_IDS or epoch != _JOINS):
         return "member_id", f"no member id, with epoch {_epoch_text(epoch)}"
-    if epoch == _LEAVES_STATIC and asked.instance_id is None:
-        return "instance_id", "leaves for a while, but is no static member"
+    if epoch == _LEAVES_STATIC and request.instance_id is None:
+        return "instance_id", "leaves temporarily, but is no static member"
     if epoch != _JOINS:
         return "", ""
-    if asked.rebalance_timeout_ms == -1:
+    if request.rebalance_timeout_ms == -1:
         return "rebalance_timeout_ms", "joins without a rebalance timeout"
     if topics is None or topics:
-        return "topic_partitions", "joins, but does not say that it holds no partitions"
-    if not asked.subscribed_topic_names and asked.get("subscribed_topic_regex") is None:
+        return "topic_partitions", "joins without an empty list of partitions"
+    if not request.subscribed_topic_names and request.get("subscribed_topic_regex") is None:
         return "subscribed_topic_names", "joins without topics"
     return "", ""
 
@@ -68,62 +67,73 @@ def _epoch_text(epoch: int) -> str:
 
 
 def judge_heartbeat(
-    turn: Observation, say: Reporter, invalid_field: Callable[[Container, int], tuple[str, str]]
+    observation: Observation,
+    reporter: Reporter,
+    invalid_field: Callable[[Container, int], tuple[str, str]],
 ) -> None:
     """
-    Check the heartbeat of a member whose epoch the broker gives, and its response.
+    Check the heartbeat of a member whose epoch the broker assigns, and its response.
 
     Args:
-        turn: The exchange.
-        say: The reporter.
+        observation: The exchange.
+        reporter: The reporter.
         invalid_field: Returns the invalid field of a request in a version and a description, or
             two empty texts.
     """
-    asked, told = turn.request_body, turn.response_body
-    if asked is None:
-        say.count_unjudged(turn.unreadable_reason(response=False))
+    request, response = observation.request_body, observation.response_body
+    if request is None:
+        reporter.count_unjudged(observation.unreadable_reason(response=False))
         return
-    say.count_judged()
-    path, found = invalid_field(asked, turn.version or 0)
+    reporter.count_judged()
+    path, found = invalid_field(request, observation.version or 0)
     if found:
-        is_refused = told is not None and told.error_code
-        severity = Severity.WARNING if is_refused else None
-        say.report_violation(Side.CLIENT, found, path=path, severity=severity)
-    if told is None or told.error_code:
+        is_rejected = response is not None and response.error_code
+        severity = Severity.WARNING if is_rejected else None
+        reporter.report_violation(Side.CLIENT, found, path=path, severity=severity)
+    if response is None or response.error_code:
         return
     if found:
-        say.report_violation(Side.BROKER, f"answered with error 0: {found}", path="error_code")
-    _judge_epoch(turn, say, asked, told)
+        reporter.report_violation(Side.BROKER, f"answered with error 0: {found}", path="error_code")
+    _judge_epoch(observation, reporter, request, response)
 
 
-def _judge_epoch(turn: Observation, say: Reporter, asked: Container, told: Container) -> None:
+def _judge_epoch(
+    observation: Observation, reporter: Reporter, request: Container, response: Container
+) -> None:
     """Compare the epochs of request and response with each other and with earlier responses."""
-    epoch, now = asked.member_epoch, told.member_epoch
-    if epoch >= 0 and now <= 0:
-        say.report_violation(Side.BROKER, f"a member's epoch is {now}", path="member_epoch")
-    elif epoch < 0 and now != epoch:
-        say.report_violation(
-            Side.BROKER, f"leaves with {epoch}, is told {now}", path="member_epoch"
+    epoch, new_epoch = request.member_epoch, response.member_epoch
+    if epoch >= 0 and new_epoch <= 0:
+        reporter.report_violation(
+            Side.BROKER, f"a member's epoch is {new_epoch}", path="member_epoch"
         )
-    if asked.member_id and told.member_id and asked.member_id != told.member_id:
-        found = f"member {asked.member_id!r} is answered as {told.member_id!r}"
-        say.report_violation(Side.BROKER, found, path="member_id")
-    member = asked.member_id or told.member_id or ""
-    known = turn.connection.state(_MemberEpochs)
-    key = asked.group_id, member
-    before = known.get(key)
-    sent_ns, told_ns = turn.exchange.request_time_ns or 0, turn.exchange.response_time_ns or 0
-    is_known = before is not None and before[1] < sent_ns and turn.is_complete
+    elif epoch < 0 and new_epoch != epoch:
+        reporter.report_violation(
+            Side.BROKER, f"leaves with {epoch}, the response has {new_epoch}", path="member_epoch"
+        )
+    if request.member_id and response.member_id and request.member_id != response.member_id:
+        found = f"member {request.member_id!r} gets a response for {response.member_id!r}"
+        reporter.report_violation(Side.BROKER, found, path="member_id")
+    member = request.member_id or response.member_id or ""
+    epochs = observation.connection.state(_MemberEpochs)
+    key = request.group_id, member
+    previous = epochs.get(key)
+    request_ns, response_ns = (
+        observation.exchange.request_time_ns or 0,
+        observation.exchange.response_time_ns or 0,
+    )
+    is_known = previous is not None and previous[1] < request_ns and observation.is_complete
     # A heartbeat missing from the capture may have changed the epoch.
-    is_known = is_known and not (turn.connection.incomplete_reason or turn.connection.is_disordered)
-    if epoch > 0 and before is not None and is_known:
-        if epoch > before[0]:
-            found = f"epoch {epoch} is taken, where the member was told {before[0]}"
-            say.report_violation(Side.BROKER, found, path="error_code")
-        elif 0 < now < before[0]:
-            found = f"the member's epoch is {now}, after {before[0]}"
-            say.report_violation(Side.BROKER, found, path="member_epoch")
-    if now > 0:
-        known[key] = now, told_ns
+    is_known = is_known and not (
+        observation.connection.incomplete_reason or observation.connection.is_disordered
+    )
+    if epoch > 0 and previous is not None and is_known:
+        if epoch > previous[0]:
+            found = f"epoch {epoch} is accepted, the member has {previous[0]}"
+            reporter.report_violation(Side.BROKER, found, path="error_code")
+        elif 0 < new_epoch < previous[0]:
+            found = f"the member's epoch is {new_epoch}, after {previous[0]}"
+            reporter.report_violation(Side.BROKER, found, path="member_epoch")
+    if new_epoch > 0:
+        epochs[key] = new_epoch, response_ns
     else:
-        known.pop(key, None)
+        epochs.pop(key, None)

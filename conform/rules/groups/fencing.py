@@ -1,4 +1,4 @@
-"""T, third part: fenced and unknown producers, and offsets in transactions."""
+"""Rules T10 to T12: fenced and unknown producers, and offsets in transactions."""
 
 from __future__ import annotations
 
@@ -35,56 +35,68 @@ class _Owners(BoundedDict[tuple[str, str], _Owner]):
 
 @rule(
     "T10",
-    "A producer that is fenced or unknown must not be served",
+    "Request of a fenced or unknown producer accepted",
     Severity.ERROR,
     source="TransactionCoordinator.scala (handleAddPartitionsToTransaction, endTransaction): "
     "INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, INVALID_PRODUCER_EPOCH",
-    asks="After InitProducerId, the coordinator serves requests of the transactional id only with "
-    "the producer id and the epoch that it gave last.",
-    example="EndTxn with epoch 3 succeeds, epoch 4 was given",
+    asks="After InitProducerId, the coordinator accepts requests of the transactional id only "
+    "with the producer id and the epoch that it assigned last.",
+    example="EndTxn with epoch 3 succeeds after epoch 4 was assigned",
     apis=("InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"),
 )
-def serves_newest_producer(turn: Observation, say: Reporter) -> None:
+def check_serves_newest_producer(observation: Observation, reporter: Reporter) -> None:
     """Record owners of transactional ids; report successful requests of others."""
-    asked, told = turn.request_body, turn.response_body
-    sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
-    if asked is None or told is None or sent_ns is None or told_ns is None:
-        say.count_unjudged(turn.unreadable_reason())
+    request, response = observation.request_body, observation.response_body
+    request_ns, response_ns = (
+        observation.exchange.request_time_ns,
+        observation.exchange.response_time_ns,
+    )
+    if request is None or response is None or request_ns is None or response_ns is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    owners, broker = turn.capture_state.state(_Owners), turn.connection.broker.address
-    if turn.exchange.api == "InitProducerId":
-        if asked.transactional_id is not None and not told.error_code:
-            given = _Owner(told.producer_id, told.producer_epoch, told_ns)
-            owners[broker, asked.transactional_id] = given
+    owners, broker = observation.capture_state.state(_Owners), observation.connection.broker.address
+    if observation.exchange.api == "InitProducerId":
+        if request.transactional_id is not None and not response.error_code:
+            new_owner = _Owner(response.producer_id, response.producer_epoch, response_ns)
+            owners[broker, request.transactional_id] = new_owner
         return
-    who = _producer_of(turn, asked)
-    if who is None or is_rejected(turn):
+    producer = _producer_of(observation, request)
+    if producer is None or is_rejected(observation):
         return
-    name, number, epoch = who
-    owner = owners.get((broker, name))
-    if owner is None or owner.response_ns >= sent_ns or turn.capture_state.incomplete_reason:
-        say.count_unjudged("it is not in the capture who owns the transactional id")
+    transactional_id, producer_id, epoch = producer
+    owner = owners.get((broker, transactional_id))
+    if (
+        owner is None
+        or owner.response_ns >= request_ns
+        or observation.capture_state.incomplete_reason
+    ):
+        reporter.count_unjudged("the owner of the transactional id is not in the capture")
         return
-    say.count_judged()
-    if number != owner.producer_id:
-        found = f"producer {number} is served, {owner.producer_id} was given"
-        say.report_violation(Side.BROKER, found)
-    elif epoch < owner.epoch or (epoch > owner.epoch and (turn.version or 0) < _FIRST_IMPLICIT):
-        found = f"epoch {epoch} is served, {owner.epoch} was given"
-        say.report_violation(Side.BROKER, found)
-    if turn.exchange.api == "EndTxn" and told.get("producer_id", -1) >= 0:
-        given = _Owner(told.producer_id, told.producer_epoch, told_ns)
-        owners[broker, name] = given
+    reporter.count_judged()
+    if producer_id != owner.producer_id:
+        found = f"producer {producer_id} is accepted, {owner.producer_id} was assigned"
+        reporter.report_violation(Side.BROKER, found)
+    elif epoch < owner.epoch or (
+        epoch > owner.epoch and (observation.version or 0) < _FIRST_IMPLICIT
+    ):
+        found = f"epoch {epoch} is accepted, {owner.epoch} was assigned"
+        reporter.report_violation(Side.BROKER, found)
+    if observation.exchange.api == "EndTxn" and response.get("producer_id", -1) >= 0:
+        new_owner = _Owner(response.producer_id, response.producer_epoch, response_ns)
+        owners[broker, transactional_id] = new_owner
 
 
-def _producer_of(turn: Observation, asked: Any) -> tuple[str, int, int] | None:
+def _producer_of(observation: Observation, request: Any) -> tuple[str, int, int] | None:
     """Return transactional id, producer id and epoch of a request; None for brokers."""
-    if turn.exchange.api != "AddPartitionsToTxn":
-        return asked.transactional_id, asked.producer_id, asked.producer_epoch
-    if (turn.version or 0) > _LAST_FOR_CLIENTS:
+    if observation.exchange.api != "AddPartitionsToTxn":
+        return request.transactional_id, request.producer_id, request.producer_epoch
+    if (observation.version or 0) > _LAST_FOR_CLIENTS:
         return None
-    name, number = asked.v3_and_below_transactional_id, asked.v3_and_below_producer_id
-    return name, number, asked.v3_and_below_producer_epoch
+    transactional_id, producer_id = (
+        request.v3_and_below_transactional_id,
+        request.v3_and_below_producer_id,
+    )
+    return transactional_id, producer_id, request.v3_and_below_producer_epoch
 
 
 class _AssignedProducers(BoundedDict[tuple[str, int, int], None]):
@@ -96,30 +108,33 @@ class _AssignedProducers(BoundedDict[tuple[str, int, int], None]):
 
 @rule(
     "T11",
-    "A producer id must be given to one producer",
+    "Producer id assigned twice",
     Severity.ERROR,
-    source="RPCProducerIdManager.scala, TransactionMetadata.java: an id with its epoch is given "
-    "once",
-    asks="Two answers to InitProducerId do not give the same producer id and epoch, unless the "
-    "request asks for an epoch of an id that it has.",
-    example="two idempotent producers are both given id 7, epoch 0",
+    source="RPCProducerIdManager.scala, TransactionMetadata.java: an id with its epoch is "
+    "assigned once",
+    asks="Two InitProducerId responses do not contain the same producer id and epoch, unless the "
+    "request already contains a producer id.",
+    example="two idempotent producers both get id 7, epoch 0",
     apis=("InitProducerId",),
 )
-def unique_producer_ids(turn: Observation, say: Reporter) -> None:
+def check_unique_producer_ids(observation: Observation, reporter: Reporter) -> None:
     """Compare a new producer id with those assigned before."""
-    asked, told = turn.request_body, turn.response_body
-    if asked is None or told is None:
-        say.count_unjudged(turn.unreadable_reason())
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    if told.error_code or told.producer_id < 0 or asked.get("producer_id", -1) >= 0:
+    if response.error_code or response.producer_id < 0 or request.get("producer_id", -1) >= 0:
         return
-    say.count_judged()
-    given = turn.capture_state.state(_AssignedProducers)
-    key = turn.connection.broker.address, told.producer_id, told.producer_epoch
-    if key in given:
-        found = f"producer {told.producer_id} with epoch {told.producer_epoch} is given twice"
-        say.report_violation(Side.BROKER, found, path="producer_id")
-    given[key] = None
+    reporter.count_judged()
+    assigned = observation.capture_state.state(_AssignedProducers)
+    key = observation.connection.broker.address, response.producer_id, response.producer_epoch
+    if key in assigned:
+        found = (
+            f"producer {response.producer_id} with epoch {response.producer_epoch} is assigned "
+            "twice"
+        )
+        reporter.report_violation(Side.BROKER, found, path="producer_id")
+    assigned[key] = None
 
 
 class _AddedGroups(BoundedDict[tuple[str, int, int, str], None]):
@@ -132,42 +147,44 @@ class _AddedGroups(BoundedDict[tuple[str, int, int, str], None]):
 
 @rule(
     "T12",
-    "Offsets must be added to a transaction before they are committed in it",
+    "Offsets committed in a transaction to which they were not added",
     Severity.ERROR,
     source="KIP-98, TransactionManager.java (sendOffsetsToTransaction); from TxnOffsetCommit v5 on "
     "the coordinator adds them itself (KIP-890)",
-    asks="Before TxnOffsetCommit in versions below 5, AddOffsetsToTxn added the group's offsets: "
-    "else the commit gets no marker, and stays pending.",
+    asks="Before TxnOffsetCommit below v5, AddOffsetsToTxn adds the group's offsets to the "
+    "transaction: otherwise the commit gets no marker, and stays pending.",
     example="InitProducerId, TxnOffsetCommit v3 of group 'g', EndTxn",
     apis=("InitProducerId", "AddOffsetsToTxn", "TxnOffsetCommit"),
 )
-def group_offsets_added(turn: Observation, say: Reporter) -> None:
+def check_group_offsets_added(observation: Observation, reporter: Reporter) -> None:
     """Record groups added to transactions; compare offset commits with them."""
-    asked, told = turn.request_body, turn.response_body
-    if asked is None or told is None:
-        say.count_unjudged(turn.unreadable_reason())
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    added = turn.capture_state.state(_AddedGroups)
-    if turn.exchange.api == "InitProducerId":
-        if asked.transactional_id is not None and not told.error_code:
-            added.begun[asked.transactional_id, told.producer_id, told.producer_epoch] = None
+    added = observation.capture_state.state(_AddedGroups)
+    if observation.exchange.api == "InitProducerId":
+        if request.transactional_id is not None and not response.error_code:
+            added.begun[request.transactional_id, response.producer_id, response.producer_epoch] = (
+                None
+            )
         return
-    who = asked.transactional_id, asked.producer_id, asked.producer_epoch
-    if turn.exchange.api == "AddOffsetsToTxn":
-        if not told.error_code:
-            added[*who, asked.group_id] = None
+    producer = request.transactional_id, request.producer_id, request.producer_epoch
+    if observation.exchange.api == "AddOffsetsToTxn":
+        if not response.error_code:
+            added[*producer, request.group_id] = None
         return
-    if (turn.version or 0) >= _FIRST_IMPLICIT:
+    if (observation.version or 0) >= _FIRST_IMPLICIT:
         return
     if (
-        turn.capture_state.incomplete_reason
-        or turn.capture_state.is_disordered
-        or who not in added.begun
+        observation.capture_state.incomplete_reason
+        or observation.capture_state.is_disordered
+        or producer not in added.begun
     ):
-        say.count_unjudged("the beginning of the transaction is not in the capture")
+        reporter.count_unjudged("the beginning of the transaction is not in the capture")
         return
-    say.count_judged()
-    is_taken = any(not each.error_code for t in told.topics or () for each in t.partitions)
-    if is_taken and (*who, asked.group_id) not in added:
-        found = f"offsets of group {asked.group_id!r} were not added to the transaction"
-        say.report_violation(Side.CLIENT, found, path="group_id")
+    reporter.count_judged()
+    is_accepted = any(not each.error_code for t in response.topics or () for each in t.partitions)
+    if is_accepted and (*producer, request.group_id) not in added:
+        found = f"offsets of group {request.group_id!r} were not added to the transaction"
+        reporter.report_violation(Side.CLIENT, found, path="group_id")

@@ -1,4 +1,4 @@
-"""G, second part: assignments and member metadata of classic groups."""
+"""Rules G04 and G05: assignments and member metadata of classic groups."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _LeaderAssignments:
 
 
 class _Assignments(BoundedDict[tuple[GroupKey, int, str], _LeaderAssignments]):
-    """By group, generation and leader (groups may start over); and the leader of each member."""
+    """Keyed by group, generation and leader (generations may restart); and each member's leader."""
 
     def __init__(self) -> None:
         super().__init__(MAX_GROUPS)
@@ -35,98 +35,106 @@ class _Assignments(BoundedDict[tuple[GroupKey, int, str], _LeaderAssignments]):
 
 @rule(
     "G04",
-    "Only the leader assigns, and each member gets what the leader gave it",
+    "Assignment that is not the leader's",
     Severity.ERROR,
     source="GroupMetadataManager.classicGroupSync; SyncGroupRequest.json",
-    asks="SyncGroup of who is not the leader has no assignments, which brokers pass over; the "
-    "response has the bytes that the leader gave to this member, or none.",
-    example="a member gets the assignment of another one",
+    asks="SyncGroup of a member that is not the leader contains no assignments, which brokers "
+    "ignore; the response contains the bytes that the leader assigned to this member, or none.",
+    example="a member gets the assignment of another member",
     apis=("JoinGroup", "SyncGroup"),
 )
-def own_assignment(turn: Observation, say: Reporter) -> None:
+def check_assignment(observation: Observation, reporter: Reporter) -> None:
     """Record leaders and their assignments; compare the assignments of members."""
-    asked, told = turn.request_body, turn.response_body
-    if asked is None or told is None:
-        say.count_unjudged(turn.unreadable_reason())
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    state = turn.capture_state.state(_Assignments)
-    group = group_key_of(turn, asked.group_id)
-    if "protocols" in asked:
-        if not told.error_code:
-            state.leaders[group, told.generation_id, told.member_id] = told.leader
+    state = observation.capture_state.state(_Assignments)
+    group = group_key_of(observation, request.group_id)
+    if "protocols" in request:
+        if not response.error_code:
+            state.leaders[group, response.generation_id, response.member_id] = response.leader
         return
-    leader = state.leaders.get((group, asked.generation_id, asked.member_id))
+    leader = state.leaders.get((group, request.generation_id, request.member_id))
     if leader is None:
-        say.count_unjudged("it is not in the capture who leads the group")
+        reporter.count_unjudged("the leader of the group is not in the capture")
         return
-    key = group, asked.generation_id, leader
-    given = state.get(key) or _LeaderAssignments(leader)
-    state[key] = given
-    if asked.member_id == leader:
+    key = group, request.generation_id, leader
+    from_leader = state.get(key) or _LeaderAssignments(leader)
+    state[key] = from_leader
+    if request.member_id == leader:
         # A static leader that rejoins sends no assignments: the earlier ones stay valid.
-        if given.assignments is None and asked.assignments and not told.error_code:
-            given.assignments = {each.member_id: each.assignment for each in asked.assignments}
-    elif asked.assignments:
-        found = f"{len(asked.assignments)} assignments of who is not the leader"
-        say.report_violation(Side.CLIENT, found, path="assignments", severity=Severity.WARNING)
-    if not told.error_code and len(given.pending) < _MAX_PENDING:
-        given.pending.append(turn if given.assignments is not None else turn.detach())
-    if given.assignments is not None:
-        _compare_pending(given, say)
+        if from_leader.assignments is None and request.assignments and not response.error_code:
+            from_leader.assignments = {
+                each.member_id: each.assignment for each in request.assignments
+            }
+    elif request.assignments:
+        found = f"{len(request.assignments)} assignments from a member that is not the leader"
+        reporter.report_violation(Side.CLIENT, found, path="assignments", severity=Severity.WARNING)
+    if not response.error_code and len(from_leader.pending) < _MAX_PENDING:
+        from_leader.pending.append(
+            observation if from_leader.assignments is not None else observation.detach()
+        )
+    if from_leader.assignments is not None:
+        _compare_pending(from_leader, reporter)
 
 
-def _compare_pending(given: _LeaderAssignments, say: Reporter) -> None:
+def _compare_pending(from_leader: _LeaderAssignments, reporter: Reporter) -> None:
     """Compare the pending responses with the assignments of the leader."""
-    waiting, given.pending = given.pending, []
-    for turn in waiting:
-        asked, told = turn.request_body, turn.response_body
-        if asked is None or told is None or given.assignments is None:
+    pending, from_leader.pending = from_leader.pending, []
+    for observation in pending:
+        request, response = observation.request_body, observation.response_body
+        if request is None or response is None or from_leader.assignments is None:
             continue
-        wanted = given.assignments.get(asked.member_id)
-        if wanted is None and asked.get("group_instance_id") is not None:
-            say.count_unjudged(
-                "a static member that came back has another id than the leader knows"
+        expected = from_leader.assignments.get(request.member_id)
+        if expected is None and request.get("group_instance_id") is not None:
+            reporter.count_unjudged(
+                "a static member rejoined with an id that the leader does not know"
             )
             continue
-        wanted = wanted or b""
-        say.count_judged()
-        if told.assignment != wanted:
+        expected = expected or b""
+        reporter.count_judged()
+        if response.assignment != expected:
             found = (
-                f"{len(told.assignment)} bytes, not the {len(wanted)} that the leader gave to "
-                "this member"
+                f"{len(response.assignment)} bytes, not the {len(expected)} that the leader "
+                "assigned to this member"
             )
-            say.report_violation(Side.BROKER, found, path="assignment", retained=turn)
+            reporter.report_violation(Side.BROKER, found, path="assignment", retained=observation)
 
 
 @rule(
     "G05",
-    "Subscriptions and assignments of consumers can be read by the other members",
+    "Unreadable subscription or assignment of a consumer",
     Severity.ERROR,
     source="ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json; "
-    "ConsumerProtocol.java reads newer versions as the newest that it knows",
+    "ConsumerProtocol.java reads newer versions as the newest known version",
     asks="Where the protocol type is consumer, metadata and assignments are of its versions 0 to "
-    "3, or begin as v3 does.",
+    "3, or begin like v3.",
     example="a subscription ends within its topics",
     apis=("JoinGroup", "SyncGroup"),
 )
-def readable_members(turn: Observation, say: Reporter) -> None:
+def check_readable_members(observation: Observation, reporter: Reporter) -> None:
     """Decode the metadata and the assignments in a request."""
-    asked = turn.request_body
-    if asked is None:
-        say.count_unjudged(turn.unreadable_reason(response=False))
+    request = observation.request_body
+    if request is None:
+        reporter.count_unjudged(observation.unreadable_reason(response=False))
         return
-    if "protocols" in asked:
-        turn.connection.state(_ProtocolTypes)[asked.group_id] = asked.protocol_type
-        if asked.protocol_type == _CONSUMER:
-            for index, each in enumerate(asked.protocols):
-                _check_readable(say, f"protocols[{index}].metadata", each.metadata, "metadata")
+    if "protocols" in request:
+        observation.connection.state(_ProtocolTypes)[request.group_id] = request.protocol_type
+        if request.protocol_type == _CONSUMER:
+            for index, each in enumerate(request.protocols):
+                _check_readable(reporter, f"protocols[{index}].metadata", each.metadata, "metadata")
         return
-    kind = asked.get("protocol_type") or turn.connection.state(_ProtocolTypes).get(asked.group_id)
-    if asked.assignments and kind is None:
-        say.count_unjudged("it is not in the capture of which type the group is")
-    elif kind == _CONSUMER:
-        for index, each in enumerate(asked.assignments):
-            _check_readable(say, f"assignments[{index}].assignment", each.assignment, "assignment")
+    protocol_type = request.get("protocol_type") or observation.connection.state(
+        _ProtocolTypes
+    ).get(request.group_id)
+    if request.assignments and protocol_type is None:
+        reporter.count_unjudged("the protocol type of the group is not in the capture")
+    elif protocol_type == _CONSUMER:
+        for index, each in enumerate(request.assignments):
+            _check_readable(
+                reporter, f"assignments[{index}].assignment", each.assignment, "assignment"
+            )
 
 
 class _ProtocolTypes(BoundedDict[str, str]):
@@ -136,13 +144,13 @@ class _ProtocolTypes(BoundedDict[str, str]):
         super().__init__(MAX_GROUPS)
 
 
-def _check_readable(say: Reporter, path: str, data: bytes, part: MemberField) -> None:
-    found = read_member(path, data, part, _CONSUMER)
-    if found is None:
+def _check_readable(reporter: Reporter, path: str, data: bytes, part: MemberField) -> None:
+    member = read_member(path, data, part, _CONSUMER)
+    if member is None:
         return
-    say.count_judged()
-    if found.value is None:
-        say.report_violation(Side.CLIENT, f"{found.problems[0].what}", path=path)
-    elif wrong := [each for each in found.problems if not each.is_foreign]:
-        what = wrong[0].what
-        say.report_violation(Side.CLIENT, what, path=path, severity=Severity.WARNING)
+    reporter.count_judged()
+    if member.value is None:
+        reporter.report_violation(Side.CLIENT, f"{member.problems[0].what}", path=path)
+    elif problems := [each for each in member.problems if not each.is_foreign]:
+        found = problems[0].what
+        reporter.report_violation(Side.CLIENT, found, path=path, severity=Severity.WARNING)

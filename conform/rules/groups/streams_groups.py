@@ -1,4 +1,4 @@
-"""R: Kafka Streams groups with broker-side task assignment (KIP-1071)."""
+"""Rules R: Kafka Streams groups with broker-side task assignment (KIP-1071)."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ _TASKS = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 @rule(
     "R01",
-    "A member of a streams group must join, stay and leave by its epochs",
+    "Invalid heartbeat of a streams group member, or a wrong response",
     Severity.ERROR,
     source="KIP-1071; GroupMetadataManager.throwIfStreamsGroupHeartbeatRequestIsInvalid, "
-    "throwIfStreamsGroupMemberEpochIsInvalid: INVALID_REQUEST, so a warning where it is refused",
+    "throwIfStreamsGroupMemberEpochIsInvalid: INVALID_REQUEST, so a warning where it is rejected",
     asks="Epoch 0 joins, with a topology, a rebalance timeout and no tasks; -1 and, for static "
-    "members, -2 leave; the member is told an epoch above 0 that does not go down, or that with "
-    "which it leaves.",
+    "members, -2 leave. The response contains an epoch above 0 that does not decrease, or the "
+    "epoch with which the member leaves.",
     example="epoch 0 without a topology",
     apis=("StreamsGroupHeartbeat",),
 )
-def streams_group_epochs(turn: Observation, say: Reporter) -> None:
+def check_streams_group_epochs(observation: Observation, reporter: Reporter) -> None:
     """Check a heartbeat request and its response."""
-    judge_heartbeat(turn, say, _invalid_field)
+    judge_heartbeat(observation, reporter, _invalid_field)
 
 
-def _invalid_field(asked: Any, _version: int) -> tuple[str, str]:
+def _invalid_field(request: Any, _version: int) -> tuple[str, str]:
     """Return the invalid field of a request and a description; both empty if it is valid."""
-    epoch = asked.member_epoch
+    epoch = request.member_epoch
     if epoch < _LEAVES_STATIC:
         return "member_epoch", f"epoch {epoch}"
-    if not asked.member_id:
+    if not request.member_id:
         return "member_id", "no member id"
-    if not asked.group_id:
+    if not request.group_id:
         return "group_id", "no group"
-    if epoch == _LEAVES_STATIC and asked.instance_id is None:
-        return "instance_id", "leaves for a while, but is no static member"
+    if epoch == _LEAVES_STATIC and request.instance_id is None:
+        return "instance_id", "leaves temporarily, but is no static member"
     if epoch != _JOINS:
         return "", ""
-    if asked.topology is None:
+    if request.topology is None:
         return "topology", "joins without a topology"
-    if asked.rebalance_timeout_ms <= 0:
+    if request.rebalance_timeout_ms <= 0:
         return "rebalance_timeout_ms", "joins without a rebalance timeout"
     for name in _TASKS:
-        if asked[name] is None or asked[name]:
-            return name, "joins, but does not say that it holds no tasks"
+        if request[name] is None or request[name]:
+            return name, "joins without an empty list of tasks"
     return "", ""
 
 
@@ -61,58 +61,58 @@ class _Topologies(BoundedDict[str, frozenset[str]]):
 
 @rule(
     "R02",
-    "Tasks must be of the topology, and each in one role",
+    "Task of an unknown subtopology, or in two roles",
     Severity.ERROR,
     source="KIP-1071; StreamsGroupHeartbeatResponse.json; TaskAssignor: a member holds a task as "
     "active, standby or warm-up task",
-    asks="The tasks that a member is given are of subtopologies that the group's topology has, and "
-    "no task is given to it in two roles.",
+    asks="The tasks assigned to a member belong to subtopologies of the group's topology, and no "
+    "task is assigned to it in two roles.",
     example="task 0_1 is both active and standby",
     apis=("StreamsGroupHeartbeat",),
 )
-def tasks_are_known(turn: Observation, say: Reporter) -> None:
+def check_tasks(observation: Observation, reporter: Reporter) -> None:
     """Compare the tasks of a response with the topology and with each other."""
-    asked, told = turn.request_body, turn.response_body
-    if asked is None or told is None:
-        say.count_unjudged(turn.unreadable_reason())
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    known = turn.connection.state(_Topologies)
-    if asked.topology is not None and not told.error_code:
-        names = frozenset(each.subtopology_id for each in asked.topology.subtopologies or ())
-        known[asked.group_id] = names
-    topology = known.get(asked.group_id)
+    topologies = observation.connection.state(_Topologies)
+    if request.topology is not None and not response.error_code:
+        names = frozenset(each.subtopology_id for each in request.topology.subtopologies or ())
+        topologies[request.group_id] = names
+    topology = topologies.get(request.group_id)
     seen: dict[tuple[str, int], str] = {}
     for role in _TASKS:
-        for at, task in enumerate(told[role] or ()):
-            say.count_judged()
+        for at, task in enumerate(response[role] or ()):
+            reporter.count_judged()
             path = f"{role}[{at}]"
             if topology is not None and task.subtopology_id not in topology:
-                found = f"a task of subtopology {task.subtopology_id!r}, which is none"
-                say.report_violation(Side.BROKER, found, path=path)
+                found = f"a task of the unknown subtopology {task.subtopology_id!r}"
+                reporter.report_violation(Side.BROKER, found, path=path)
             for partition in task.partitions or ():
-                other = seen.setdefault((task.subtopology_id, partition), role)
-                if other != role:
-                    found = f"task {task.subtopology_id}_{partition} is in {other}, too"
-                    say.report_violation(Side.BROKER, found, path=path)
+                first_role = seen.setdefault((task.subtopology_id, partition), role)
+                if first_role != role:
+                    found = f"task {task.subtopology_id}_{partition} is also in {first_role}"
+                    reporter.report_violation(Side.BROKER, found, path=path)
 
 
 @rule(
     "R03",
-    "A topology must have sources for each subtopology",
+    "Subtopology without sources",
     Severity.WARNING,
     source="KIP-1071: STREAMS_INVALID_TOPOLOGY (130); StreamsTopology.java",
     asks="Each subtopology reads a topic, by name, by a regular expression or by repartitioning; "
-    "groups that are copartitioned name sources by positions that exist.",
+    "copartition groups refer to sources at positions that exist.",
     example="a subtopology without source topics",
     apis=("StreamsGroupHeartbeat",),
 )
-def has_sources(turn: Observation, say: Reporter) -> None:
+def check_sources(observation: Observation, reporter: Reporter) -> None:
     """Check the topology in a request."""
-    asked = turn.request_body
-    if asked is None or asked.topology is None:
+    request = observation.request_body
+    if request is None or request.topology is None:
         return
-    say.count_judged()
-    for at, each in enumerate(asked.topology.subtopologies or ()):
+    reporter.count_judged()
+    for at, each in enumerate(request.topology.subtopologies or ()):
         path = f"topology.subtopologies[{at}]"
         sources = {
             name: len(each[name] or ())
@@ -120,9 +120,9 @@ def has_sources(turn: Observation, say: Reporter) -> None:
         }
         if not any(sources.values()):
             found = f"subtopology {each.subtopology_id!r} reads no topic"
-            say.report_violation(Side.CLIENT, found, path=path)
+            reporter.report_violation(Side.CLIENT, found, path=path)
         for group in each.copartition_groups or ():
             for name, count in sources.items():
-                if any(not 0 <= place < count for place in group[name] or ()):
+                if any(not 0 <= position < count for position in group[name] or ()):
                     found = f"a copartition group names a position that {name} does not have"
-                    say.report_violation(Side.CLIENT, found, path=f"{path}.copartition_groups")
+                    reporter.report_violation(Side.CLIENT, found, path=f"{path}.copartition_groups")

@@ -1,4 +1,4 @@
-"""G, fourth part: requests of group members, and their generations."""
+"""Rules G10 and G11: requests of non-members, and the protocol of a generation."""
 
 from __future__ import annotations
 
@@ -42,89 +42,99 @@ class _Members(BoundedDict[GroupKey, _Generation]):
 
 @rule(
     "G10",
-    "A group must serve none but its members",
+    "Request of a non-member accepted",
     Severity.ERROR,
     source="GroupMetadataManager.java (classicGroupHeartbeat, classicGroupSync), ClassicGroup.java "
     "(validateOffsetCommit): UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION",
-    asks="Heartbeat, SyncGroup and commits succeed only for a member of the newest generation, "
-    "as its leader was told, that did not leave, and not in a generation to come.",
-    example="Heartbeat of member 'x' in generation 4, whose members are 'a' and 'b'",
+    asks="Heartbeat, SyncGroup and commits succeed only for a member of the newest generation, as "
+    "listed to its leader, that did not leave, and not in a future generation.",
+    example="Heartbeat of member 'x' succeeds in generation 4, whose members are 'a' and 'b'",
     apis=("JoinGroup", *_MEMBER_APIS),
 )
-def members_only(turn: Observation, say: Reporter) -> None:
+def check_members_only(observation: Observation, reporter: Reporter) -> None:
     """Record members of generations; report successful requests of others."""
-    asked, told = turn.request_body, turn.response_body
-    sent_ns, told_ns = turn.exchange.request_time_ns, turn.exchange.response_time_ns
-    if asked is None or told is None or sent_ns is None or told_ns is None:
-        say.count_unjudged(turn.unreadable_reason())
+    request, response = observation.request_body, observation.response_body
+    request_ns, response_ns = (
+        observation.exchange.request_time_ns,
+        observation.exchange.response_time_ns,
+    )
+    if request is None or response is None or request_ns is None or response_ns is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    state = turn.capture_state.state(_Members)
-    group = group_key_of(turn, asked.group_id)
-    if turn.exchange.api == "JoinGroup":
-        _record_members(turn, state, group, asked, told, told_ns)
+    state = observation.capture_state.state(_Members)
+    group = group_key_of(observation, request.group_id)
+    if observation.exchange.api == "JoinGroup":
+        _record_members(observation, state, group, request, response, response_ns)
         return
-    if turn.exchange.api == "LeaveGroup":
-        _record_departures(state, group, asked, told, told_ns)
+    if observation.exchange.api == "LeaveGroup":
+        _record_departures(state, group, request, response, response_ns)
         return
-    known = state.get(group)
-    generation = asked.get("generation_id", asked.get("generation_id_or_member_epoch", -1))
-    member = asked.get("member_id", "")
-    if known is None or known.response_ns >= sent_ns or group in state.static:
-        say.count_unjudged("it is not in the capture who is in the group")
+    newest = state.get(group)
+    generation = request.get("generation_id", request.get("generation_id_or_member_epoch", -1))
+    member = request.get("member_id", "")
+    if newest is None or newest.response_ns >= request_ns or group in state.static:
+        reporter.count_unjudged("the members of the group are not in the capture")
         return
-    if generation < 0 or asked.get("group_instance_id") is not None or not is_success(told):
+    if generation < 0 or request.get("group_instance_id") is not None or not is_success(response):
         return
-    say.count_judged()
+    reporter.count_judged()
     found = ""
-    if generation > known.number and not turn.capture_state.incomplete_reason:
-        found = f"generation {generation} is served, the newest is {known.number}"
-    elif generation == known.number and member not in known.members:
-        found = f"{member!r} is served, who is none of the {len(known.members)} members"
-    elif generation == known.number and state.left.get((group, member), sent_ns) < sent_ns:
-        found = f"{member!r} is served, who left"
+    if generation > newest.number and not observation.capture_state.incomplete_reason:
+        found = f"generation {generation} is accepted, the newest is {newest.number}"
+    elif generation == newest.number and member not in newest.members:
+        found = f"{member!r} is accepted, which is not one of the {len(newest.members)} members"
+    elif generation == newest.number and state.left.get((group, member), request_ns) < request_ns:
+        found = f"{member!r} is accepted, which left the group"
     if found:
-        say.report_violation(Side.BROKER, found)
+        reporter.report_violation(Side.BROKER, found)
 
 
 def _record_members(
-    turn: Observation, state: _Members, group: GroupKey, asked: Any, told: Any, told_ns: int
+    observation: Observation,
+    state: _Members,
+    group: GroupKey,
+    request: Any,
+    response: Any,
+    response_ns: int,
 ) -> None:
     """Record the members in a leader's response; a member that rejoins has not left."""
-    if asked.get("group_instance_id") is not None:
+    if request.get("group_instance_id") is not None:
         state.static[group] = None
-    if told.error_code or told.member_id != told.leader:
-        if not told.error_code:
-            known = state.get(group)
-            if known is not None and told.generation_id > known.number:
+    if response.error_code or response.member_id != response.leader:
+        if not response.error_code:
+            newest = state.get(group)
+            if newest is not None and response.generation_id > newest.number:
                 del state[group]  # the response to its leader is still to come
         return
-    if any(each.get("group_instance_id") is not None for each in told.members):
+    if any(each.get("group_instance_id") is not None for each in response.members):
         state.static[group] = None
-    members = frozenset(each.member_id for each in told.members)
-    known = state.get(group)
-    if known is None or told.generation_id >= known.number:
-        state[group] = _Generation(told.generation_id, members, told.protocol_name, told_ns)
+    members = frozenset(each.member_id for each in response.members)
+    newest = state.get(group)
+    if newest is None or response.generation_id >= newest.number:
+        state[group] = _Generation(
+            response.generation_id, members, response.protocol_name, response_ns
+        )
     for member in members:
         state.left.pop((group, member), None)
 
 
 def _record_departures(
-    state: _Members, group: GroupKey, asked: Any, told: Any, told_ns: int
+    state: _Members, group: GroupKey, request: Any, response: Any, response_ns: int
 ) -> None:
     """Record members that left."""
-    if told.error_code:
+    if response.error_code:
         return
-    left = [asked.member_id] if "member_id" in asked else []
-    left += [each.member_id for each in told.get("members") or () if not each.error_code]
+    left = [request.member_id] if "member_id" in request else []
+    left += [each.member_id for each in response.get("members") or () if not each.error_code]
     for member in left:
-        state.left[group, member] = told_ns
+        state.left[group, member] = response_ns
 
 
-def is_success(told: Any) -> bool:
+def is_success(response: Any) -> bool:
     """Return whether a response reports success, at least in part."""
-    if "error_code" in told:
-        return not told.error_code
-    return any(not each.error_code for topic in told.topics or () for each in topic.partitions)
+    if "error_code" in response:
+        return not response.error_code
+    return any(not each.error_code for topic in response.topics or () for each in topic.partitions)
 
 
 class _Protocols(BoundedDict[tuple[GroupKey, int], "tuple[str | None, str | None]"]):
@@ -136,34 +146,34 @@ class _Protocols(BoundedDict[tuple[GroupKey, int], "tuple[str | None, str | None
 
 @rule(
     "G11",
-    "SyncGroup must go by the protocol of its generation",
+    "SyncGroup with another protocol than its generation",
     Severity.ERROR,
     source="KIP-559; GroupMetadataManager.classicGroupSync: INCONSISTENT_GROUP_PROTOCOL",
-    asks="From SyncGroup v5 on the request has the type and the name of the protocol that "
-    "JoinGroup answered for the generation, and so has the answer; brokers refuse another.",
-    example="protocol_name 'sticky', where JoinGroup answered 'range'",
+    asks="From SyncGroup v5 on, request and response contain the type and the name of the "
+    "protocol from the JoinGroup response of the generation; brokers reject others.",
+    example="protocol_name 'sticky', while JoinGroup returned 'range'",
     apis=("JoinGroup", "SyncGroup"),
 )
-def same_protocol(turn: Observation, say: Reporter) -> None:
+def check_protocol(observation: Observation, reporter: Reporter) -> None:
     """Compare the protocol of SyncGroup with that of JoinGroup."""
-    asked, told = turn.request_body, turn.response_body
-    if asked is None or told is None:
-        say.count_unjudged(turn.unreadable_reason())
+    request, response = observation.request_body, observation.response_body
+    if request is None or response is None:
+        reporter.count_unjudged(observation.unreadable_reason())
         return
-    known = turn.capture_state.state(_Protocols)
-    group = group_key_of(turn, asked.group_id)
-    if turn.exchange.api == "JoinGroup":
-        if not told.error_code:
-            kind = told.get("protocol_type") or asked.protocol_type
-            known[group, told.generation_id] = kind, told.protocol_name
+    protocols = observation.capture_state.state(_Protocols)
+    group = group_key_of(observation, request.group_id)
+    if observation.exchange.api == "JoinGroup":
+        if not response.error_code:
+            protocol_type = response.get("protocol_type") or request.protocol_type
+            protocols[group, response.generation_id] = protocol_type, response.protocol_name
         return
-    due = known.get((group, asked.generation_id))
-    if due is None or told.error_code or "protocol_name" not in asked:
+    expected = protocols.get((group, request.generation_id))
+    if expected is None or response.error_code or "protocol_name" not in request:
         return
-    say.count_judged()
-    for side, body in ((Side.CLIENT, asked), (Side.BROKER, told)):
-        given = body.protocol_type, body.protocol_name
-        for name, here, there in zip(("type", "name"), given, due, strict=True):
-            if here is not None and here != there:
-                found = f"protocol {name} {here!r}, where JoinGroup answered {there!r}"
-                say.report_violation(side, found, path=f"protocol_{name}")
+    reporter.count_judged()
+    for side, body in ((Side.CLIENT, request), (Side.BROKER, response)):
+        returned = body.protocol_type, body.protocol_name
+        for name, value, expected_value in zip(("type", "name"), returned, expected, strict=True):
+            if value is not None and value != expected_value:
+                found = f"protocol {name} {value!r}, JoinGroup returned {expected_value!r}"
+                reporter.report_violation(side, found, path=f"protocol_{name}")
