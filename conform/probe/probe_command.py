@@ -33,7 +33,7 @@ def probe_with_progress(
     """
     is_shown = sys.stderr.isatty()
 
-    def tell(text: str) -> None:
+    def show_rule(text: str) -> None:
         if is_shown:
             print(f"\r\x1b[K{escaped(text)}", end="", file=sys.stderr, flush=True)
 
@@ -45,7 +45,7 @@ def probe_with_progress(
                 security=security,
                 timeout_s=timeout_s,
                 allow_writes=allow_writes,
-                on_progress=tell,
+                on_progress=show_rule,
                 on_warning=on_warning,
             )
         )
@@ -78,12 +78,12 @@ def release_lines(match: ReleaseMatch, form: str) -> Iterator[str]:
 
 
 def _text_lines(match: ReleaseMatch) -> Iterator[str]:
-    how = "are those of" if match.is_exact else "are most like those of"
+    relation = "are those of" if match.is_exact else "are most like those of"
     yield ""
-    yield f"The versions that it offers {how} Kafka {' or '.join(match.releases)}"
+    yield f"The offered versions {relation} Kafka {' or '.join(match.releases)}"
     for each in match.differences:
         if not each.is_by_setting:
             yield f"  {each}"
-    settings = sum(each.is_by_setting for each in match.differences)
-    if settings:
-        yield f"  {settings} more APIs differ as a broker's settings decide"
+    explained = sum(each.is_by_setting for each in match.differences)
+    if explained:
+        yield f"  {explained} more APIs differ, which the broker's settings may explain"

@@ -1,4 +1,4 @@
-"""Topics, groups and transactional ids of our own, created for probes and removed after them."""
+"""The probes' own topics, groups and transactional ids, removed after the probes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PAUSE_S = 0.1
 @dataclass(frozen=True, slots=True)
 class Topic:
     """
-    A topic of ours with one partition, 0.
+    A topic of the probes with one partition, 0.
 
     Attributes:
         name: Its name.
@@ -45,10 +45,10 @@ class Topic:
 
 class Fixtures:
     """
-    Our objects on a target.
+    The probes' own objects on a target.
 
     Attributes:
-        prefix: The prefix of all our names, which no one else uses.
+        prefix: The unique prefix of their names.
         topics: Names of topics that may have been created.
         groups: Ids of groups that may have been created.
         transactional_ids: Transactional ids in use; only the broker removes them, by expiry.
@@ -67,7 +67,7 @@ class Fixtures:
         self._create_failure = ""
 
     def forget_topics(self) -> None:
-        """Create new topics at the next use: the broker may have lost the old ones."""
+        """Create new topics at their next use: the broker may have lost the old ones."""
         self._created.clear()
         self._generation += 1
 
@@ -95,59 +95,59 @@ class Fixtures:
         Return a topic of one partition with a leader; the first call creates it.
 
         Raises:
-            Unanswered: The broker does not respond.
+            NoResponse: The broker does not respond.
             NotJudged: The broker does not create it.
         """
         if suffix not in self._created:
-            name = self.topic_name(
+            full_name = self.topic_name(
                 suffix if self._generation == 1 else f"{suffix}-{self._generation}"
             )
             if self._target.versions("CreateTopics"):
-                await self._create(name, configs or {})
+                await self._create(full_name, configs or {})
             elif configs:
                 raise NotJudged("the broker offers no CreateTopics")
-            self._created[suffix] = await self._wait_for_leader(name)
+            self._created[suffix] = await self._wait_for_leader(full_name)
         return self._created[suffix]
 
     async def _create(self, name: str, configs: Mapping[str, str]) -> None:
         if self._create_failure:
             raise NotJudged(self._create_failure)
         version = self._target.newest_version("CreateTopics")
-        wanted = {
+        topic = {
             "name": name,
             "num_partitions": 1,
             # Before v4 the number of replicas was mandatory (KIP-464).
             "replication_factor": -1 if version >= 4 else 1,
             "configs": [{"name": key, "value": value} for key, value in configs.items()],
         }
-        said = await self._target.request(
-            "CreateTopics", {"topics": [wanted], "timeout_ms": int(self._target.timeout_s * 1000)}
+        exchange = await self._target.request(
+            "CreateTopics", {"topics": [topic], "timeout_ms": int(self._target.timeout_s * 1000)}
         )
-        if said.is_timeout:  # each further rule would wait for the timeout
-            self._create_failure = f"{said}: {said.failure}"
-        error = require_response(said).field("topics[0].error_code", -1)
+        if exchange.is_timeout:  # each further rule would wait for the timeout
+            self._create_failure = f"{exchange}: {exchange.failure}"
+        error = require_response(exchange).field("topics[0].error_code", -1)
         if error:
-            raise NotJudged(f"the broker makes no topic: {error_name(error)}")
+            raise NotJudged(f"the broker does not create the topic: {error_name(error)}")
 
     async def _wait_for_leader(self, name: str) -> Topic:
         """Wait for a topic's leader; without CreateTopics, the Metadata request creates it."""
-        wanted = {
+        fields = {
             "topics": [{"topic_id": NO_ID, "name": name}],
             "allow_auto_topic_creation": not self._target.versions("CreateTopics"),
         }
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._target.timeout_s
         while loop.time() < deadline:
-            said = require_response(await self._target.request("Metadata", wanted))
-            leader = said.field("topics[0].partitions[0].leader_id", -1)
-            if leader >= 0 and not said.field("topics[0].error_code"):
-                for each in said.field("brokers") or ():
+            exchange = require_response(await self._target.request("Metadata", fields))
+            leader = exchange.field("topics[0].partitions[0].leader_id", -1)
+            if leader >= 0 and not exchange.field("topics[0].error_code"):
+                for each in exchange.field("brokers") or ():
                     self._target.nodes.setdefault(each.node_id, (each.host, each.port))
-                topic = Topic(name, said.field("topics[0].topic_id") or NO_ID, leader)
+                topic = Topic(name, exchange.field("topics[0].topic_id") or NO_ID, leader)
                 if await self._leader_serves(topic):
                     return topic
             await asyncio.sleep(_PAUSE_S)
-        raise NotJudged(f"the topic that was made got no leader in {self._target.timeout_s:g} s")
+        raise NotJudged(f"the created topic got no leader in {self._target.timeout_s:g} s")
 
     async def _leader_serves(self, topic: Topic) -> bool:
         """Return whether the leader itself knows the topic, which may take a moment longer."""
@@ -156,35 +156,35 @@ class Fixtures:
             return True
         partition = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": _EARLIEST}
         fields = {"replica_id": -1, "topics": [{"name": topic.name, "partitions": [partition]}]}
-        said = await self._target.request("ListOffsets", fields, versions[-1], topic.leader_id)
-        return said.field("topics[0].partitions[0].error_code") not in _NOT_LED_ERRORS
+        exchange = await self._target.request("ListOffsets", fields, versions[-1], topic.leader_id)
+        return exchange.field("topics[0].partitions[0].error_code") not in _NOT_LED_ERRORS
 
-    def list_leftovers(self, why: str) -> list[str]:
-        """Return everything of ours as left behind, where nothing can be removed."""
-        named = [f"group {name}" for name in self.groups] + [f"topic {n}" for n in self.topics]
-        return [f"{what}: {why}" for what in named]
+    def list_leftovers(self, reason: str) -> list[str]:
+        """Return all objects as leftovers, where none can be removed."""
+        names = [f"group {name}" for name in self.groups] + [f"topic {n}" for n in self.topics]
+        return [f"{what}: {reason}" for what in names]
 
     async def remove(self) -> list[str]:
-        """Remove everything of ours; return what is left behind, and why."""
-        left: list[str] = []
+        """Remove all objects; return those that are left behind, with the reasons."""
+        leftovers: list[str] = []
         for group in self.groups:
-            await self._try_removal(left, f"group {group}", self._remove_group(group))
+            await self._try_removal(leftovers, f"group {group}", self._remove_group(group))
         for topic in self.topics:
-            await self._try_removal(left, f"topic {topic}", self._remove_topic(topic))
-        return left
+            await self._try_removal(leftovers, f"topic {topic}", self._remove_topic(topic))
+        return leftovers
 
-    async def _try_removal(self, left: list[str], what: str, removal: Awaitable[str]) -> None:
+    async def _try_removal(self, leftovers: list[str], name: str, removal: Awaitable[str]) -> None:
         try:
             error = await removal
-        except (NotJudged, ReplayError) as why:
-            left.append(f"{what}: {why}")
+        except (NotJudged, ReplayError) as error_raised:
+            leftovers.append(f"{name}: {error_raised}")
         else:
             if error:
-                left.append(f"{what}: {error}")
+                leftovers.append(f"{name}: {error}")
 
     async def _remove_topic(self, name: str) -> str:
         version = self._target.newest_version("DeleteTopics")
-        said = await self._target.request(
+        exchange = await self._target.request(
             "DeleteTopics",
             {
                 "topic_names": [name],
@@ -193,17 +193,17 @@ class Fixtures:
             },
             version,
         )
-        return _removal_error(said, "responses[0].error_code")
+        return _removal_error(exchange, "responses[0].error_code")
 
     async def _remove_group(self, name: str) -> str:
         self._target.newest_version("DeleteGroups")
         node = await self._target.coordinator(CoordinatorType.GROUP, name)
-        said = await self._target.request("DeleteGroups", {"groups_names": [name]}, node=node)
-        return _removal_error(said, "results[0].error_code")
+        exchange = await self._target.request("DeleteGroups", {"groups_names": [name]}, node=node)
+        return _removal_error(exchange, "results[0].error_code")
 
 
-def _removal_error(said: RawExchange, path: str) -> str:
-    if said.failure:
-        return said.failure
-    error = said.field(path, -1)
+def _removal_error(exchange: RawExchange, path: str) -> str:
+    if exchange.failure:
+        return exchange.failure
+    error = exchange.field(path, -1)
     return "" if error in ABSENT_ERRORS else error_name(error)

@@ -1,4 +1,4 @@
-"""The decorator that registers the rules for running brokers, in the one registry of rules."""
+"""The decorator that registers probes as rules for running brokers."""
 
 from __future__ import annotations
 
@@ -21,28 +21,30 @@ class ProbeContext:
 
     Attributes:
         target: The broker.
-        fixtures: Our objects on it; a probe must not touch any others.
+        fixtures: The probes' own objects on it; a probe must not touch any others.
     """
 
     target: Target
     fixtures: Fixtures
 
-    async def check_still_serving(self, say: ProbeReporter, request: bytes, what: str) -> bool:
+    async def check_still_serving(
+        self, reporter: ProbeReporter, request: bytes, description: str
+    ) -> bool:
         """
-        Check that the broker still serves others after a request; else wait for its return.
+        Check that the broker still serves other connections after a request; else wait for it.
 
         Args:
-            say: Reports that it went away.
+            reporter: Records that it went away.
             request: The last bytes sent to it.
-            what: Description of the request.
+            description: API and version of the request, or another description of it.
 
         Raises:
-            Gone: It did not come back.
+            BrokerLost: It did not come back.
         """
-        why = await self.target.unavailable_reason()
-        if not why:
+        reason = await self.target.unavailable_reason()
+        if not reason:
             return True
-        say.broker_lost(why, request, what)
+        reporter.report_broker_lost(reason, request, description)
         if not await self.target.wait_for_return():
             raise BrokerLost("the broker went away and did not come back")
         self.fixtures.forget_topics()
@@ -51,7 +53,7 @@ class ProbeContext:
 
 Probe: TypeAlias = Callable[[ProbeContext, ProbeReporter], Awaitable[None]]
 
-WRITES_NOT_ALLOWED = "it writes, which --allow-writes did not allow"
+WRITES_NOT_ALLOWED = "it writes, and --allow-writes is not given"
 
 
 def probe(
@@ -68,26 +70,28 @@ def probe(
     Register a function as a rule for running brokers.
 
     Args:
-        id: See `conform.registry.rule.Rule`, as for all but the last.
+        id: See `conform.registry.rule.Rule`, also for the other arguments except the last.
         title: One line.
         severity: The default severity of its findings.
         source: Where Kafka defines it.
         asks: The requirement for the broker.
         example: A violation.
-        writes: Whether it creates topics, groups or transactions: then it only runs where that
-            is allowed.
+        writes: Whether it creates topics, groups or transactions: then it only runs with
+            `--allow-writes`.
     """
 
-    def register(call: Probe) -> Probe:
-        @wraps(call)
-        async def asked(probed: ProbeContext, say: ProbeReporter) -> None:
-            if writes and not probed.target.allow_writes:
-                say.unjudged(WRITES_NOT_ALLOWED)
+    def register(function: Probe) -> Probe:
+        @wraps(function)
+        async def run_if_allowed(context: ProbeContext, reporter: ProbeReporter) -> None:
+            if writes and not context.target.allow_writes:
+                reporter.count_unjudged(WRITES_NOT_ALLOWED)
             else:
-                await call(probed, say)
+                await function(context, reporter)
 
-        put = rule(id, title, severity, source=source, asks=asks, example=example, on="live")
-        put(asked)
-        return asked
+        register_rule = rule(
+            id, title, severity, source=source, asks=asks, example=example, on="live"
+        )
+        register_rule(run_if_allowed)
+        return run_if_allowed
 
     return register

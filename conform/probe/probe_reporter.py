@@ -31,41 +31,41 @@ class ProbeReporter:
         self._broker = broker
         self._software = software
 
-    def judged(self) -> None:
+    def count_judged(self) -> None:
         """Count one case that could be judged, whatever the result."""
         self._tally.judged += 1
 
-    def unjudged(self, why: str) -> None:
+    def count_unjudged(self, reason: str) -> None:
         """Count one case that could not be judged."""
-        self._tally.unjudged[why] += 1
+        self._tally.unjudged[reason] += 1
 
-    def broken(
+    def report_violation(
         self,
         found: str,
-        said: RawExchange | None = None,
+        exchange: RawExchange | None = None,
         path: str = "",
         severity: Severity | None = None,
         request: bytes = b"",
         cause: str = "",
     ) -> None:
         """
-        Record a violation of the rule; only `judged` counts the case as judged.
+        Record a violation of the rule; only `count_judged` counts the case as judged.
 
         Args:
-            found: What was found, in a line.
-            said: The exchange that shows it.
+            found: The finding in one line.
+            exchange: The exchange that shows it.
             path: The field of the response.
             severity: Where it differs from the rule's.
             request: The bytes sent, where there is no exchange.
             cause: A possible cause of other findings too; by default that there is no response.
         """
         self._tally.broken += 1
-        api = said.api if said else ""
+        api = exchange.api if exchange else ""
         key = finding_key(self._rule, Side.BROKER, self._software, api, path, found)
-        kind = self._verdict.kind(key, said.version if said else None)
+        kind = self._verdict.kind(key, exchange.version if exchange else None)
         if kind is None:
             return
-        message = said.response if said else None
+        message = exchange.response if exchange else None
         kind.findings.append(
             Finding(
                 self._rule,
@@ -74,30 +74,30 @@ class ProbeReporter:
                 found,
                 self._software,
                 broker=self._broker,
-                correlation_id=said.correlation_id if said else None,
+                correlation_id=exchange.correlation_id if exchange else None,
                 api=api,
-                version=said.version if said else None,
+                version=exchange.version if exchange else None,
                 message="response" if message else "",
                 path=path,
                 span=span_of(message, path) if message and path else None,
-                cause=cause or _cause(said),
-                request=said.request if said else request,
+                cause=cause or _cause(exchange),
+                request=exchange.request if exchange else request,
             )
         )
 
-    def broker_lost(self, why: str, request: bytes, what: str) -> None:
-        """Record that the broker no longer serves anyone, and since which request."""
-        self.judged()
-        found = f"the broker went away when it was sent {what}: {why}"
-        cause = f"the broker goes away when it is sent {what}"
-        self.broken(found, severity=Severity.ERROR, request=request, cause=cause)
+    def report_broker_lost(self, reason: str, request: bytes, description: str) -> None:
+        """Record that the broker went away, and after which request."""
+        self.count_judged()
+        found = f"the broker went away when it was sent {description}: {reason}"
+        cause = f"the broker goes away when it is sent {description}"
+        self.report_violation(found, severity=Severity.ERROR, request=request, cause=cause)
 
-    def unanswered(self, said: RawExchange) -> None:
+    def report_no_response(self, exchange: RawExchange) -> None:
         """Record that a request got no response, on which the rest of the rule depends."""
-        self.judged()
-        self.broken(f"{said}: {said.failure}", said, severity=Severity.ERROR)
+        self.count_judged()
+        self.report_violation(f"{exchange}: {exchange.failure}", exchange, severity=Severity.ERROR)
 
-    def failed(self, error: Exception) -> None:
+    def record_exception(self, error: Exception) -> None:
         """Record that the rule itself raised an exception."""
         self._verdict.fault(self._rule.id, error, self._broker)
 
@@ -105,54 +105,56 @@ class ProbeReporter:
         self,
         is_right: bool,
         found: str,
-        said: RawExchange | None = None,
+        exchange: RawExchange | None = None,
         path: str = "",
         severity: Severity | None = None,
         request: bytes = b"",
     ) -> bool:
-        """Judge one case: whether a condition holds, and what was found otherwise."""
-        self.judged()
+        """Judge one case: record a violation unless a condition is met."""
+        self.count_judged()
         if not is_right:
-            self.broken(found, said, path, severity, request)
+            self.report_violation(found, exchange, path, severity, request)
         return is_right
 
-    def check_readable(self, said: RawExchange) -> bool:
-        """Return whether there is a readable response; if there is none, the rule is broken."""
-        if said.body is not None:
+    def check_readable(self, exchange: RawExchange) -> bool:
+        """Return whether there is a readable response; if there is none, record a violation."""
+        if exchange.body is not None:
             return True
-        self.judged()
-        if said.response is None:
-            self.broken(f"{said}: {said.failure}", said)
+        self.count_judged()
+        if exchange.response is None:
+            self.report_violation(f"{exchange}: {exchange.failure}", exchange)
         else:
-            what = f"can't be read: {said.response.problems[0]}"
-            self.broken(f"{said}: the answer {response_prefix(said)} {what}", said)
+            found = f"the response {response_prefix(exchange)} can't be read: "
+            self.report_violation(f"{exchange}: {found}{exchange.response.problems[0]}", exchange)
         return False
 
     def check_error(
-        self, said: RawExchange, path: str, *names: str, severity: Severity | None = None
+        self, exchange: RawExchange, path: str, *names: str, severity: Severity | None = None
     ) -> bool:
         """Judge one case: whether a response has one of these errors (also `NONE`) at a path."""
-        if not self.check_readable(said):
+        if not self.check_readable(exchange):
             return False
-        code = said.field(path)
+        code = exchange.field(path)
         if code is None:
-            return self.check(False, f"{said}: there is no {path} in the answer", said)
-        wanted = " or ".join(names)
-        found = f"{said}: answered {error_name(code)} ({code}), not {wanted}"
-        fine = code in {error_code(name) for name in names}
-        return self.check(fine, found, said, path, severity)
+            return self.check(False, f"{exchange}: the response has no {path}", exchange)
+        expected = " or ".join(names)
+        found = f"{exchange}: answered {error_name(code)} ({code}), not {expected}"
+        is_expected = code in {error_code(name) for name in names}
+        return self.check(is_expected, found, exchange, path, severity)
 
 
-def _cause(said: RawExchange | None) -> str:
+def _cause(exchange: RawExchange | None) -> str:
     """Return the common cause of findings without a response; empty for other findings."""
-    if said is None or not said.failure:
+    if exchange is None or not exchange.failure:
         return ""
-    return "the broker does not answer" if said.is_timeout else "the broker closes the connection"
+    return (
+        "the broker does not answer" if exchange.is_timeout else "the broker closes the connection"
+    )
 
 
-def response_prefix(said: RawExchange) -> str:
+def response_prefix(exchange: RawExchange) -> str:
     """Return the first bytes of a response, quoted because they vary from run to run."""
-    return bytes_text(said.response.frame if said.response else b"")
+    return bytes_text(exchange.response.frame if exchange.response else b"")
 
 
 def bytes_text(frame: bytes) -> str:

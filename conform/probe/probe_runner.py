@@ -29,7 +29,7 @@ class ProbeResult:
     Attributes:
         verdict: The verdict of the rules.
         match: The releases that the broker matches best.
-        leftovers: Topics and groups of ours that could not be removed, each with the reason.
+        leftovers: The probes' topics and groups that could not be removed, with the reasons.
     """
 
     verdict: Verdict
@@ -59,9 +59,9 @@ async def probe_broker(
         rules: The rules to apply; only those for running brokers are used.
         security: How connections are encrypted and authenticated.
         timeout_s: How long a response may take.
-        allow_writes: Whether to create topics, groups and transactions of our own meanwhile.
+        allow_writes: Whether the probes may create topics, groups and transactions.
         on_progress: Receives the current rule.
-        on_warning: Receives what could not be removed, also where the probe is interrupted.
+        on_warning: Receives each leftover, also where the probe is interrupted.
 
     Raises:
         UsageError: The target is not an address.
@@ -70,65 +70,65 @@ async def probe_broker(
     chosen = sorted((rule for rule in rules if rule.on == "live"), key=lambda rule: rule.order)
     verdict = Verdict(chosen)
     broker = await Target.connect(target, security, timeout_s, allow_writes)
-    own = Fixtures(broker)
-    left: list[str] = []
-    gone = ""
+    fixtures = Fixtures(broker)
+    leftovers: list[str] = []
+    lost = ""
     try:
         for rule in chosen:
-            if gone:
-                verdict.tallies[rule.id].unjudged[gone] += 1
+            if lost:
+                verdict.tallies[rule.id].unjudged[lost] += 1
                 continue
             on_progress(f"{rule.id} {rule.title}")
-            if not await _run_probe(rule, ProbeContext(broker, own), verdict):
-                gone = f"the broker did not come back after {rule.id}"
+            if not await _run_probe(rule, ProbeContext(broker, fixtures), verdict):
+                lost = f"the broker did not come back after {rule.id}"
     finally:
         if allow_writes:
-            on_progress("removing what was made")
-            left = own.list_leftovers(gone) if gone else await own.remove()
-            for each in left:
+            on_progress("removing the created topics and groups")
+            leftovers = fixtures.list_leftovers(lost) if lost else await fixtures.remove()
+            for each in leftovers:
                 on_warning(f"left behind: {each}")
         broker.close()
-    return ProbeResult(verdict, best_match(broker.offered), tuple(left))
+    return ProbeResult(verdict, best_match(broker.offered), tuple(leftovers))
 
 
-async def _run_probe(rule: Rule, probed: ProbeContext, verdict: Verdict) -> bool:
+async def _run_probe(rule: Rule, context: ProbeContext, verdict: Verdict) -> bool:
     """Run one probe; return whether the broker is still there, or has come back."""
-    target, tally = probed.target, verdict.tallies[rule.id]
-    say = ProbeReporter(rule, verdict, target.address, release_of(target.offered))
+    target, tally = context.target, verdict.tallies[rule.id]
+    reporter = ProbeReporter(rule, verdict, target.address, release_of(target.offered))
     target.reset_counters()
-    begun_ns = time.perf_counter_ns()
+    start_ns = time.perf_counter_ns()
     try:
-        await _run_and_check(rule, probed, say)
-    except BrokerLost as why:
-        say.unjudged(str(why))
+        await _run_and_check(rule, context, reporter)
+    except BrokerLost as error:
+        reporter.count_unjudged(str(error))
         return False
     finally:
-        tally.seconds = (time.perf_counter_ns() - begun_ns) / 1e9
+        tally.seconds = (time.perf_counter_ns() - start_ns) / 1e9
     if not tally.judged and not tally.unjudged:
-        say.unjudged("the broker offers nothing that can be asked about it")
+        reporter.count_unjudged("the broker offers no API that the rule examines")
     return True
 
 
-async def _run_and_check(rule: Rule, probed: ProbeContext, say: ProbeReporter) -> None:
+async def _run_and_check(rule: Rule, context: ProbeContext, reporter: ProbeReporter) -> None:
     """Run one probe, and check whether the broker is still there if it closed a connection."""
-    target, refused = probed.target, ""
+    target, error_text = context.target, ""
     try:
-        await rule.call(probed, say)
+        await rule.call(context, reporter)
     except BrokerLost:
         raise
-    except NoResponse as why:
-        say.unanswered(why.exchange)
-    except NotJudged as why:
-        say.unjudged(str(why))
-    except ReplayError as why:
-        refused = str(why)
+    except NoResponse as error:
+        reporter.report_no_response(error.exchange)
+    except NotJudged as error:
+        reporter.count_unjudged(str(error))
+    except ReplayError as error:
+        error_text = str(error)
     except Exception as error:
-        say.failed(error)
-    if not (refused or target.closed_connections):
+        reporter.record_exception(error)
+    if not (error_text or target.closed_connections):
         return
-    if not await probed.check_still_serving(
-        say, target.last_sent, describe_request(target.last_sent)
+    if not await context.check_still_serving(
+        reporter, target.last_sent, describe_request(target.last_sent)
     ):
-        say.unjudged("the rest of the rule was not asked: the broker went away")
-    elif refused:
-        say.unjudged(refused)
+        reporter.count_unjudged("the rest of the rule was skipped: the broker went away")
+    elif error_text:
+        reporter.count_unjudged(error_text)

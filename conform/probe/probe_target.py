@@ -71,21 +71,21 @@ class NoResponse(NotJudged):
         exchange: The request.
     """
 
-    def __init__(self, said: RawExchange) -> None:
-        super().__init__(f"{said}: {said.failure}")
-        self.exchange = said
+    def __init__(self, exchange: RawExchange) -> None:
+        super().__init__(f"{exchange}: {exchange.failure}")
+        self.exchange = exchange
 
 
-def require_response(said: RawExchange) -> RawExchange:
+def require_response(exchange: RawExchange) -> RawExchange:
     """
     Return an exchange on which the rest of a probe depends.
 
     Raises:
-        Unanswered: There was no response.
+        NoResponse: There was no response.
     """
-    if said.failure:
-        raise NoResponse(said)
-    return said
+    if exchange.failure:
+        raise NoResponse(exchange)
+    return exchange
 
 
 class BrokerLost(NotJudged):
@@ -100,7 +100,7 @@ class Target:
         address: The address as it was given.
         security: How connections are encrypted and authenticated.
         timeout_s: How long a response may take.
-        allow_writes: Whether topics, groups and transactions of our own may be created.
+        allow_writes: Whether the probes may create topics, groups and transactions.
         offered: API key -> lowest and highest version.
         nodes: Node id -> host and port, from Metadata.
         controller: Node id of the controller, from Metadata; None where that is unknown.
@@ -145,8 +145,8 @@ class Target:
 
     def close(self) -> None:
         """Close the target's own connections."""
-        for line in self._connections.values():
-            line.close()
+        for connection in self._connections.values():
+            connection.close()
         self._connections.clear()
 
     def reset_counters(self) -> None:
@@ -155,20 +155,24 @@ class Target:
         self.last_sent = b""
 
     async def unavailable_reason(self) -> str:
-        """Return why the broker no longer serves anyone; empty: it responds on a new connection."""
+        """Return why the broker can't be used; empty: it responds on a new connection."""
         try:
             host, port = self._host_port
-            line = await RawConnection.open(host, port, Security(self.security.tls), self.timeout_s)
+            connection = await RawConnection.open(
+                host, port, Security(self.security.tls), self.timeout_s
+            )
         except ReplayError as error:
             return f"it {error.what}"
         try:
-            said = await line.request("ApiVersions", self._api_versions_version, CLIENT_SOFTWARE)
+            exchange = await connection.request(
+                "ApiVersions", self._api_versions_version, CLIENT_SOFTWARE
+            )
         finally:
-            line.close()
-        return f"{said} on a new connection: {said.failure}" if said.failure else ""
+            connection.close()
+        return f"{exchange} on a new connection: {exchange.failure}" if exchange.failure else ""
 
     async def wait_for_return(self) -> bool:
-        """Wait for a broker that went away, and renew its metadata; return whether it came back."""
+        """Wait for the broker, and refresh its metadata; return whether it came back."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + RETURN_TIMEOUTS * self.timeout_s
         self.close()
@@ -187,11 +191,11 @@ class Target:
 
     def versions(self, name: str, since: int = 0, until: int = 32767) -> range:
         """Return the versions of an API, within bounds, that are both offered and declared."""
-        found = api(KEYS[name])
+        declaration = api(KEYS[name])
         low, high = self.offered.get(KEYS[name], (0, -1))
-        assert found is not None
-        known = found.request.versions
-        return range(max(low, known.low, since), min(high, known.high, until) + 1)
+        assert declaration is not None
+        declared = declaration.request.versions
+        return range(max(low, declared.low, since), min(high, declared.high, until) + 1)
 
     def newest_version(self, name: str, since: int = 0, until: int = 32767) -> int:
         """
@@ -202,7 +206,7 @@ class Target:
         """
         versions = self.versions(name, since, until)
         if not versions:
-            bounds = "" if (since, until) == (0, 32767) else " of a version that is wanted"
+            bounds = "" if (since, until) == (0, 32767) else " in a required version"
             raise NotJudged(f"the broker offers no {name}{bounds}")
         return versions[-1]
 
@@ -221,9 +225,9 @@ class Target:
         """
         host, port = self._host_port if node is None else self.nodes.get(node, self._host_port)
         security = self.security if authenticated else Security(self.security.tls)
-        line = await RawConnection.open(host, port, security, self.timeout_s, self.offered)
-        line.on_sent, line.on_end = self._record_sent, self._record_closed
-        return line
+        connection = await RawConnection.open(host, port, security, self.timeout_s, self.offered)
+        connection.on_sent, connection.on_end = self._record_sent, self._record_closed
+        return connection
 
     def _record_sent(self, data: bytes) -> None:
         self.last_sent = data
@@ -241,7 +245,7 @@ class Target:
         retry: bool = True,
     ) -> RawExchange:
         """
-        Send a request on a kept connection; retry while the broker returns a transient error.
+        Send a request on a reused connection; retry while the broker returns a transient error.
 
         Args:
             name: Name of the API.
@@ -249,99 +253,109 @@ class Target:
             version: The newest by default.
             node: The broker to send to; None: the controller for its APIs, else the address that
                 was given.
-            retry: Whether to retry.
+            retry: Whether to retry after transient errors.
 
         Raises:
             NotJudged: The API is not offered.
             ReplayError: The broker can't be reached.
         """
-        number = self.newest_version(name) if version is None else version
+        chosen_version = self.newest_version(name) if version is None else version
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.timeout_s
         is_routed = node is None and name in CONTROLLER_APIS
         while True:
-            whom = self.controller if is_routed else node
-            said = await (await self._connection_to(whom)).request(name, number, fields)
-            if said.failure:
-                self._connections.pop(whom).close()
-                self._record_timeout(said)
-            errors = error_names(said)
+            receiver = self.controller if is_routed else node
+            exchange = await (await self._connection_to(receiver)).request(
+                name, chosen_version, fields
+            )
+            if exchange.failure:
+                self._connections.pop(receiver).close()
+                self._record_timeout(exchange)
+            errors = error_names(exchange)
             if is_routed and _NOT_CONTROLLER in errors and loop.time() < deadline:
                 await self._refresh_metadata()
-                if self.controller != whom:
+                if self.controller != receiver:
                     continue
             if not (retry and errors & TRANSIENT_ERRORS) or loop.time() > deadline:
-                return said
+                return exchange
             await asyncio.sleep(_PAUSE_S)
 
-    def _record_timeout(self, said: RawExchange) -> None:
-        """Give up a rule after several missing responses: each costs the whole timeout."""
-        if said.is_timeout:
+    def _record_timeout(self, exchange: RawExchange) -> None:
+        """Abort a rule after several missing responses: each costs the whole timeout."""
+        if exchange.is_timeout:
             self.timeouts += 1
             if self.timeouts > _MAX_TIMEOUTS:
-                raise NotJudged(f"the broker was silent {_MAX_TIMEOUTS} times before")
+                raise NotJudged(f"the broker did not answer {_MAX_TIMEOUTS} requests before")
 
     async def coordinator(self, kind: CoordinatorType, key: str) -> int:
         """
         Return the node id of the coordinator of a group or a transactional id.
 
         Raises:
-            Unanswered: The broker does not respond.
+            NoResponse: The broker does not respond.
             NotJudged: The broker names none.
         """
-        known = self._coordinators.get((kind, key))
-        if known is not None:
-            return known
+        node_id = self._coordinators.get((kind, key))
+        if node_id is not None:
+            return node_id
         since = 1 if kind is CoordinatorType.TRANSACTION else 0
         version = self.newest_version("FindCoordinator", since)
         fields = {"key": key, "key_type": int(kind), "coordinator_keys": [key]}
-        said = await self.request("FindCoordinator", fields, version)
-        require_response(said)
-        found = None if said.body is None else first_coordinator(said.body)
+        exchange = await self.request("FindCoordinator", fields, version)
+        require_response(exchange)
+        found = None if exchange.body is None else first_coordinator(exchange.body)
         if found is None or found.error_code:
-            why = error_name(found.error_code) if found is not None else "the answer names none"
-            raise NotJudged(f"there is no coordinator of a {kind.name.lower()}: {why}")
+            reason = (
+                error_name(found.error_code) if found is not None else "the response names none"
+            )
+            raise NotJudged(f"there is no coordinator of a {kind.name.lower()}: {reason}")
         self._coordinators[kind, key] = found.node_id
         self.nodes.setdefault(found.node_id, (found.host, found.port))
         return int(found.node_id)
 
     async def _connection_to(self, node: int | None) -> RawConnection:
-        line = self._connections.get(node)
-        if line is None or line.end_reason:
-            line = self._connections[node] = await self.open_connection(node)
-        return line
+        connection = self._connections.get(node)
+        if connection is None or connection.end_reason:
+            connection = self._connections[node] = await self.open_connection(node)
+        return connection
 
     async def _negotiate(self) -> None:
         """Request the offered versions in v3; in v0 where v3 is rejected or unreadable."""
-        line = await self.open_connection(authenticated=False)
+        connection = await self.open_connection(authenticated=False)
         try:
-            said = await line.request("ApiVersions", self._api_versions_version, CLIENT_SOFTWARE)
-            if said.field("error_code") == 35 or said.body is None:
-                line.close()
-                line = await self.open_connection(authenticated=False)
+            exchange = await connection.request(
+                "ApiVersions", self._api_versions_version, CLIENT_SOFTWARE
+            )
+            if exchange.field("error_code") == 35 or exchange.body is None:
+                connection.close()
+                connection = await self.open_connection(authenticated=False)
                 self._api_versions_version = 0
-                said = await line.request("ApiVersions", 0, CLIENT_SOFTWARE)
+                exchange = await connection.request("ApiVersions", 0, CLIENT_SOFTWARE)
         finally:
-            line.close()
-        if said.body is None or said.body.error_code:
-            why = said.failure or ", ".join(error_names(said)) or "what it answers can't be read"
-            raise ReplayError(line.address, f"ApiVersions failed: {why}")
+            connection.close()
+        if exchange.body is None or exchange.body.error_code:
+            reason = (
+                exchange.failure or ", ".join(error_names(exchange)) or "the response can't be read"
+            )
+            raise ReplayError(connection.address, f"ApiVersions failed: {reason}")
         self.offered = {
-            each.api_key: (each.min_version, each.max_version) for each in said.body.api_keys
+            each.api_key: (each.min_version, each.max_version) for each in exchange.body.api_keys
         }
 
     async def _refresh_metadata(self) -> None:
         """Request the brokers of the cluster and its controller."""
-        said = await self.request("Metadata", {"topics": []})
-        self.nodes = {each.node_id: (each.host, each.port) for each in said.field("brokers") or ()}
-        controller = said.field("controller_id")
+        exchange = await self.request("Metadata", {"topics": []})
+        self.nodes = {
+            each.node_id: (each.host, each.port) for each in exchange.field("brokers") or ()
+        }
+        controller = exchange.field("controller_id")
         self.controller = controller if controller in self.nodes else None
 
 
-def error_names(said: RawExchange) -> set[str]:
+def error_names(exchange: RawExchange) -> set[str]:
     """Return the names of the errors in a response."""
     facts = Facts()
-    message = said.response
+    message = exchange.response
     if message is not None and message.schema is not None and message.body is not None:
         collect(message.schema, message.api_version or 0, message.body, facts)
     return set(facts.errors)

@@ -19,7 +19,7 @@ _FIRST_CORRELATION_ID = 1
 
 class RawConnection:
     """
-    One connection to a broker, created by `Line.open`.
+    One connection to a broker, created by `RawConnection.open`.
 
     Attributes:
         address: `host:port`.
@@ -63,16 +63,16 @@ class RawConnection:
         Raises:
             ReplayError: The broker can't be reached or rejects the authentication.
         """
-        line = cls(host, port, timeout_s)
-        line.versions = dict(versions or {})
+        connection = cls(host, port, timeout_s)
+        connection.versions = dict(versions or {})
         try:
-            await connect(line._transport, host, port, security.tls, timeout_s)
+            await connect(connection._transport, host, port, security.tls, timeout_s)
             if security.mechanism:
-                await authenticate(line, security)
+                await authenticate(connection, security)
         except BaseException:
-            line.close()
+            connection.close()
             raise
-        return line
+        return connection
 
     def close(self) -> None:
         """Abort the connection."""
@@ -113,24 +113,24 @@ class RawConnection:
 
     def send_request(self, name: str, version: int, fields: Mapping[str, Any]) -> RawExchange:
         """Send a request without waiting for its response; `receive_response` waits."""
-        said = encode_request(name, version, fields, self.next_correlation_id())
-        self.send(said.request)
-        return said
+        exchange = encode_request(name, version, fields, self.next_correlation_id())
+        self.send(exchange.request)
+        return exchange
 
     async def receive_response(
-        self, said: RawExchange, timeout_s: float | None = None
+        self, exchange: RawExchange, timeout_s: float | None = None
     ) -> RawExchange:
-        """Take the next frame as the response to a request; record why where there is none."""
+        """Use the next frame as the response to a request; record why where there is none."""
         try:
             frame = await self.receive_frame(timeout_s)
         except TimeoutError:
-            said.record_timeout(self.timeout_s if timeout_s is None else timeout_s)
-            return said
+            exchange.record_timeout(self.timeout_s if timeout_s is None else timeout_s)
+            return exchange
         if frame is None:
-            said.failure = self.end_reason
+            exchange.failure = self.end_reason
         else:
-            said.set_response(frame)
-        return said
+            exchange.set_response(frame)
+        return exchange
 
     async def request(
         self, name: str, version: int, fields: Mapping[str, Any], timeout_s: float | None = None
@@ -139,11 +139,13 @@ class RawConnection:
         return await self.receive_response(self.send_request(name, version, fields), timeout_s)
 
     async def request_now(self, api_key: int, version: int, body: Mapping[str, Any]) -> Container:
-        """Send a request of the authentication; see `replay.client.auth.Asks`."""
-        said = await self.request(api_name(api_key), version, body)
-        if said.body is None:
-            raise ReplayError(self.address, said.failure or f"{said} was answered with garbage")
-        return said.body
+        """Send a request of the authentication; see `replay.client.auth.RequestSender`."""
+        exchange = await self.request(api_name(api_key), version, body)
+        if exchange.body is None:
+            raise ReplayError(
+                self.address, exchange.failure or f"{exchange} got an unreadable response"
+            )
+        return exchange.body
 
     def _handle_end(self, what: str, advice: str) -> None:
         self.end_reason = f"{what} ({advice})" if advice else what

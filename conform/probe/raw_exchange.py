@@ -71,14 +71,18 @@ class RawExchange:
 
     def field(self, path: str, default: Any = None) -> Any:
         """Return the value at a path of the response, such as `topics[0].error_code`."""
-        found: Any = self.body
+        value: Any = self.body
         for name, index in _PATH_PART.findall(path):
             if name:
-                found = found.get(name, default) if isinstance(found, Mapping) else default
+                value = value.get(name, default) if isinstance(value, Mapping) else default
             else:
-                at = int(index)
-                found = found[at] if isinstance(found, list) and at < len(found) else default
-        return found
+                position = int(index)
+                value = (
+                    value[position]
+                    if isinstance(value, list) and position < len(value)
+                    else default
+                )
+        return value
 
 
 def describe_request(frame: bytes) -> str:
@@ -112,15 +116,15 @@ def encode_request(
         body: Bytes of the body, used instead of the fields.
     """
     key = KEYS[name]
-    found = api(key)
-    assert found is not None
-    head = {
+    declaration = api(key)
+    assert declaration is not None
+    header_fields = {
         "request_api_key": key,
         "request_api_version": version,
         "correlation_id": correlation_id,
         "client_id": client_id,
         **(header or {}),
     }
-    written = RequestHeader.codec(request_header_version(key, version)).build(head)
-    rest = encode_body(found.request, version, fields) if body is None else body
-    return RawExchange(key, version, correlation_id, written + rest)
+    encoded_header = RequestHeader.codec(request_header_version(key, version)).build(header_fields)
+    encoded_body = encode_body(declaration.request, version, fields) if body is None else body
+    return RawExchange(key, version, correlation_id, encoded_header + encoded_body)

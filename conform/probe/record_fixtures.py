@@ -1,4 +1,4 @@
-"""Records, and Produce and Fetch requests, of probes."""
+"""Records, Produce requests and Fetch requests for probes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from dissector.protocol.records import (
 def encode_batch(*values: bytes, key: bytes | None = b"k", **more: Any) -> bytes:
     """Encode a batch of magic 2 with these values; `more` as for `new_batch`."""
     now_ms = int(time.time() * 1000)
-    made = [
+    records = [
         LegacyRecord(offset=index, timestamp=now_ms, key=key, value=value)
         for index, value in enumerate(values)
     ]
-    return build_records([new_batch(made, **more)])
+    return build_records([new_batch(records, **more)])
 
 
 def encode_one_record(value: bytes, magic: int = 2) -> bytes:
@@ -41,12 +41,12 @@ def produce_fields(
 ) -> dict[str, Any]:
     """Return the fields of a Produce request to partition 0."""
     partition = {"index": 0, "records": records}
-    there = {"name": topic.name, "topic_id": topic.topic_id, "partition_data": [partition]}
+    topic_data = {"name": topic.name, "topic_id": topic.topic_id, "partition_data": [partition]}
     return {
         "transactional_id": transactional_id,
         "acks": acks,
         "timeout_ms": 10_000,
-        "topic_data": [there],
+        "topic_data": [topic_data],
     }
 
 
@@ -112,28 +112,30 @@ async def fetch_all(
     Returns:
         Offsets and values, the problems of the batches, and the last exchange.
     """
-    found: list[tuple[int, bytes | None]] = []
+    records: list[tuple[int, bytes | None]] = []
     problems: list[str] = []
     while True:
-        offset = found[-1][0] + 1 if found else 0
-        said = await fetch(target, topic, offset, version, max_wait_ms=0)
-        more = [each for each in fetched_values(said) if each[0] >= offset]
-        problems += [str(problem) for each in fetched_batches(said) for problem in each.problems]
-        if not more or problems or len(found) > _MAX_RECORDS:
-            return found + more, problems, said
-        found += more
+        offset = records[-1][0] + 1 if records else 0
+        exchange = await fetch(target, topic, offset, version, max_wait_ms=0)
+        new = [each for each in fetched_values(exchange) if each[0] >= offset]
+        problems += [
+            str(problem) for each in fetched_batches(exchange) for problem in each.problems
+        ]
+        if not new or problems or len(records) > _MAX_RECORDS:
+            return records + new, problems, exchange
+        records += new
 
 
-def fetched_batches(said: RawExchange) -> list[Batch]:
+def fetched_batches(exchange: RawExchange) -> list[Batch]:
     """Return the batches in a Fetch response."""
-    return parse_records(said.field(f"{FETCH_PARTITION}.records") or b"", may_be_cut=True)
+    return parse_records(exchange.field(f"{FETCH_PARTITION}.records") or b"", may_be_cut=True)
 
 
-def fetched_values(said: RawExchange) -> list[tuple[int, bytes | None]]:
+def fetched_values(exchange: RawExchange) -> list[tuple[int, bytes | None]]:
     """Return offsets and values of the records in a Fetch response, without control records."""
     return [
         (record.offset, record.value)
-        for each in fetched_batches(said)
+        for each in fetched_batches(exchange)
         if not getattr(each, "control", False)
         for record in getattr(each, "records", ())
     ]

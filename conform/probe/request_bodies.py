@@ -25,18 +25,20 @@ def encode_body(schema: Schema, version: int, fields: Mapping[str, Any]) -> byte
 def _all_fields(
     fields: tuple[Field, ...], version: int, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    whole = {each.name: _value(each, version, given) for each in fields if version in each.versions}
+    complete = {
+        field.name: _value(field, version, given) for field in fields if version in field.versions
+    }
     if UNKNOWN_TAGS in given:
-        whole[UNKNOWN_TAGS] = given[UNKNOWN_TAGS]
-    return whole
+        complete[UNKNOWN_TAGS] = given[UNKNOWN_TAGS]
+    return complete
 
 
-def _value(each: Field, version: int, given: Mapping[str, Any]) -> Any:
-    value = given.get(each.name, ...)
-    if value is ... or (value is None and version not in each.null):
-        return each.zero(version)
-    if value is None or not each.fields:
+def _value(field: Field, version: int, given: Mapping[str, Any]) -> Any:
+    value = given.get(field.name, ...)
+    if value is ... or (value is None and version not in field.null):
+        return field.zero(version)
+    if value is None or not field.fields:
         return value
-    if each.type == "struct":
-        return _all_fields(each.fields, version, value)
-    return [_all_fields(each.fields, version, one) for one in value]
+    if field.type == "struct":
+        return _all_fields(field.fields, version, value)
+    return [_all_fields(field.fields, version, one) for one in value]

@@ -1,8 +1,8 @@
 """
 Harmless requests for each API at each of its versions.
 
-Requests that read use names of our own that do not exist; requests that write, which
-`--allow-writes` permits, touch our own objects, change nothing, or must be rejected. A request that
+Requests that read use unused names; requests that write, which `--allow-writes` permits, touch
+the probes' own objects, change nothing, or must be rejected. A request that
 would change the cluster if a broker accepted it is never sent.
 """
 
@@ -62,20 +62,20 @@ def at_every_version(fields: Fields) -> FieldsByVersion:
 def read_requests(name: str) -> dict[str, Fields]:
     """Return the requests of APIs that only read, about a name that does not exist."""
     partition = {"partition_index": 0, "partition": 0, "current_leader_epoch": -1, "timestamp": -1}
-    here = {"topic": name, "name": name, "topic_id": UUID(int=9)}
+    by_name = {"topic": name, "name": name, "topic_id": UUID(int=9)}
     acl = {"resource_type_filter": _TOPIC_RESOURCE, "resource_name_filter": name}
     acl |= {"pattern_type_filter": _LITERAL, "operation": _ANY, "permission_type": _ANY}
-    user = {"entity_type": "user", "match_type": 0, "match": name}
+    quota_user = {"entity_type": "user", "match_type": 0, "match": name}
     config = {"resource_type": _TOPIC_RESOURCE, "resource_name": name, "configuration_keys": None}
     log = [{"topic_name": _METADATA_LOG, "partitions": [{"partition_index": 0}]}]
     return {
-        "Fetch": {"replica_id": -1, "topics": [{**here, "partitions": [partition]}]},
-        "ListOffsets": {"replica_id": -1, "topics": [{**here, "partitions": [partition]}]},
+        "Fetch": {"replica_id": -1, "topics": [{**by_name, "partitions": [partition]}]},
+        "ListOffsets": {"replica_id": -1, "topics": [{**by_name, "partitions": [partition]}]},
         "Metadata": {"topics": []},
         "OffsetFetch": {
             "group_id": name,
-            "topics": [{**here, "partition_indexes": [0]}],
-            "groups": [{"group_id": name, "topics": [{**here, "partition_indexes": [0]}]}],
+            "topics": [{**by_name, "partition_indexes": [0]}],
+            "groups": [{"group_id": name, "topics": [{**by_name, "partition_indexes": [0]}]}],
         },
         "DescribeGroups": {"groups": [name]},
         "ListGroups": {"states_filter": ["Dead"], "types_filter": ["classic"]},
@@ -84,24 +84,24 @@ def read_requests(name: str) -> dict[str, Fields]:
         "ApiVersions": {"client_software_name": "kafkashark", "client_software_version": "1"},
         "OffsetForLeaderEpoch": {
             "replica_id": -1,
-            "topics": [{**here, "partitions": [{"partition": 0, "leader_epoch": 0}]}],
+            "topics": [{**by_name, "partitions": [{"partition": 0, "leader_epoch": 0}]}],
         },
         "DescribeAcls": acl,
         "DescribeConfigs": {"resources": [config]},
-        "DescribeLogDirs": {"topics": [{**here, "partitions": [0]}]},
+        "DescribeLogDirs": {"topics": [{**by_name, "partitions": [0]}]},
         "DescribeDelegationToken": {"owners": []},
-        "ListPartitionReassignments": {"topics": [{**here, "partition_indexes": [0]}]},
-        "DescribeClientQuotas": {"components": [user], "strict": True},
+        "ListPartitionReassignments": {"topics": [{**by_name, "partition_indexes": [0]}]},
+        "DescribeClientQuotas": {"components": [quota_user], "strict": True},
         "DescribeUserScramCredentials": {"users": [{"name": name}]},
         "DescribeQuorum": {"topics": log},
         "DescribeCluster": {},
-        "DescribeProducers": {"topics": [{**here, "partition_indexes": [0]}]},
+        "DescribeProducers": {"topics": [{**by_name, "partition_indexes": [0]}]},
         "DescribeTransactions": {"transactional_ids": [name]},
         "ListTransactions": {"state_filters": ["Ongoing"], "producer_id_filters": [2**62]},
         "ConsumerGroupDescribe": {"group_ids": [name]},
         "GetTelemetrySubscriptions": {},
         "ListConfigResources": {},
-        "DescribeTopicPartitions": {"topics": [here], "response_partition_limit": 10},
+        "DescribeTopicPartitions": {"topics": [by_name], "response_partition_limit": 10},
         "ShareGroupDescribe": {"group_ids": [name]},
         "StreamsGroupDescribe": {"group_ids": [name]},
         "DescribeShareGroupOffsets": {"groups": [{"group_id": name, "topics": []}]},
@@ -120,26 +120,26 @@ def write_requests(fixtures: Fixtures, topic: Topic) -> dict[str, FieldsByVersio
 
     Args:
         fixtures: Creates names, and records those of objects that may be created.
-        topic: A topic of ours.
+        topic: A topic of the probes.
     """
-    here = {"name": topic.name, "topic": topic.name, "topic_id": topic.topic_id}
-    nothing, member = fixtures.absent_name("nothing"), "no-such-member"
+    by_name = {"name": topic.name, "topic": topic.name, "topic_id": topic.topic_id}
+    absent, member = fixtures.absent_name("nothing"), "no-such-member"
     resource = {"resource_type": _TOPIC_RESOURCE, "resource_name": topic.name}
     producer = {"producer_id": 2**62, "producer_epoch": 0}
-    in_group = {"group_id": nothing, "generation_id": 1, "member_id": member}
-    heartbeat = {"group_id": nothing, "member_id": str(uuid4()), "member_epoch": 5}
-    transaction = {"transactional_id": nothing, "group_id": nothing, **producer}
+    in_group = {"group_id": absent, "generation_id": 1, "member_id": member}
+    heartbeat = {"group_id": absent, "member_id": str(uuid4()), "member_epoch": 5}
+    transaction = {"transactional_id": absent, "group_id": absent, **producer}
     offset = {"partition_index": 0, "committed_offset": 0, "committed_leader_epoch": -1}
-    share = {"group_id": nothing, "member_id": str(uuid4()), "share_session_epoch": -1}
-    own: dict[str, Fields] = {
+    share = {"group_id": absent, "member_id": str(uuid4()), "share_session_epoch": -1}
+    requests: dict[str, Fields] = {
         "OffsetCommit": {
             "group_id": fixtures.group_id("committed"),
             "generation_id_or_member_epoch": -1,
-            "topics": [{**here, "partitions": [offset]}],
+            "topics": [{**by_name, "partitions": [offset]}],
         },
-        "FindCoordinator": {"key": nothing, "coordinator_keys": [nothing]},
+        "FindCoordinator": {"key": absent, "coordinator_keys": [absent]},
         "JoinGroup": {
-            "group_id": nothing,
+            "group_id": absent,
             "session_timeout_ms": 1,
             "rebalance_timeout_ms": 1000,
             "protocol_type": "consumer",
@@ -148,26 +148,26 @@ def write_requests(fixtures: Fixtures, topic: Topic) -> dict[str, FieldsByVersio
         "Heartbeat": in_group,
         "LeaveGroup": {**in_group, "members": [{"member_id": member}]},
         "SyncGroup": {**in_group, "protocol_type": "consumer", "protocol_name": "range"},
-        "DeleteRecords": {"topics": [{**here, "partitions": [{**offset, "offset": 0}]}]},
+        "DeleteRecords": {"topics": [{**by_name, "partitions": [{**offset, "offset": 0}]}]},
         "InitProducerId": {"transactional_id": None, "producer_id": -1, "producer_epoch": -1},
         "AddOffsetsToTxn": transaction,
         "EndTxn": transaction,
-        "TxnOffsetCommit": {**transaction, "topics": [{**here, "partitions": [offset]}]},
+        "TxnOffsetCommit": {**transaction, "topics": [{**by_name, "partitions": [offset]}]},
         "CreateAcls": {},
         "DeleteAcls": {},
         "AlterConfigs": {"resources": [{**resource, "configs": []}], "validate_only": True},
         "AlterReplicaLogDirs": {},
         "CreatePartitions": {
-            "topics": [{**here, "count": 2, "assignments": None}],
+            "topics": [{**by_name, "count": 2, "assignments": None}],
             "timeout_ms": 1000,
             "validate_only": True,
         },
         "CreateDelegationToken": {"renewers": [], "max_lifetime_ms": 1},
         "RenewDelegationToken": {"hmac": b"kafkashark", "renew_period_ms": 1},
         "ExpireDelegationToken": {"hmac": b"kafkashark", "expiry_time_period_ms": -1},
-        "DeleteGroups": {"groups_names": [nothing]},
+        "DeleteGroups": {"groups_names": [absent]},
         "ElectLeaders": {
-            "topic_partitions": [{**here, "partitions": [0]}],
+            "topic_partitions": [{**by_name, "partitions": [0]}],
             "timeout_ms": 1000,
         },
         "IncrementalAlterConfigs": {
@@ -176,8 +176,8 @@ def write_requests(fixtures: Fixtures, topic: Topic) -> dict[str, FieldsByVersio
         },
         "AlterPartitionReassignments": {"topics": [], "timeout_ms": 1000},
         "OffsetDelete": {
-            "group_id": nothing,
-            "topics": [{**here, "partitions": [{"partition_index": 0}]}],
+            "group_id": absent,
+            "topics": [{**by_name, "partitions": [{"partition_index": 0}]}],
         },
         "AlterClientQuotas": {"entries": [], "validate_only": True},
         "AlterUserScramCredentials": {},
@@ -189,42 +189,42 @@ def write_requests(fixtures: Fixtures, topic: Topic) -> dict[str, FieldsByVersio
         "ShareAcknowledge": share,
         "StreamsGroupHeartbeat": heartbeat,
         "StreamsGroupTopologyDescriptionUpdate": {**heartbeat, "topology_epoch": 1},
-        "AlterShareGroupOffsets": {"group_id": nothing, "topics": []},
-        "DeleteShareGroupOffsets": {"group_id": nothing, "topics": []},
+        "AlterShareGroupOffsets": {"group_id": absent, "topics": []},
+        "DeleteShareGroupOffsets": {"group_id": absent, "topics": []},
     }
 
-    def produced(version: int) -> Fields:
+    def produce(version: int) -> Fields:
         magic = 2 if version > 2 else int(version == 2)
         partition = {"index": 0, "records": encode_one_record(b"form", magic=magic)}
-        data = [{**here, "partition_data": [partition]}]
+        data = [{**by_name, "partition_data": [partition]}]
         return {"acks": -1, "timeout_ms": 5000, "topic_data": data}
 
-    def created(version: int) -> Fields:
-        made = {
+    def create(version: int) -> Fields:
+        topic_fields = {
             "name": fixtures.topic_name(f"made-{version}"),
             "num_partitions": 1,
             "replication_factor": 1,
         }
-        return {"topics": [made], "timeout_ms": 5000}
+        return {"topics": [topic_fields], "timeout_ms": 5000}
 
-    def deleted(version: int) -> Fields:
-        gone = fixtures.topic_name(f"made-{version}")
-        return {"topic_names": [gone], "topics": [{"name": gone}], "timeout_ms": 5000}
+    def delete(version: int) -> Fields:
+        name = fixtures.topic_name(f"made-{version}")
+        return {"topic_names": [name], "topics": [{"name": name}], "timeout_ms": 5000}
 
-    def added(version: int) -> Fields:
-        partitions = [{**here, "partitions": [0]}]
-        one = {**transaction, "verify_only": False, "topics": partitions}
+    def add_partitions(version: int) -> Fields:
+        partitions = [{**by_name, "partitions": [0]}]
+        added = {**transaction, "verify_only": False, "topics": partitions}
         return {
-            "v3_and_below_transactional_id": nothing,
+            "v3_and_below_transactional_id": absent,
             "v3_and_below_producer_id": producer["producer_id"],
             "v3_and_below_topics": partitions,
-            "transactions": [one],
+            "transactions": [added],
         }
 
     return {
-        **{api: at_every_version(fields) for api, fields in own.items()},
-        "Produce": produced,
-        "CreateTopics": created,
-        "DeleteTopics": deleted,
-        "AddPartitionsToTxn": added,
+        **{api: at_every_version(fields) for api, fields in requests.items()},
+        "Produce": produce,
+        "CreateTopics": create,
+        "DeleteTopics": delete,
+        "AddPartitionsToTxn": add_partitions,
     }

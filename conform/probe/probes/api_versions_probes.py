@@ -14,119 +14,135 @@ _TOO_NEW = (99, 32767)
 
 @probe(
     "P02",
-    "ApiVersions in a version that is too new is answered in v0, with error 35 and its own range",
+    "ApiVersions in an unsupported version not answered in v0 with error 35",
     source="KIP-511; RequestContext.parseRequest, ApiVersionsRequest.getErrorResponse",
-    asks="An answer in v0 with UNSUPPORTED_VERSION (35) that names the range of key 18.",
-    example="ApiVersions v99 is answered in the form of v3, or the connection is closed",
+    asks="A response in v0 with UNSUPPORTED_VERSION (35) and the version range of key 18.",
+    example="ApiVersions v99 is answered in the format of v3, or the connection is closed",
 )
-async def version_too_new(probed: ProbeContext, say: ProbeReporter) -> None:
-    """Send ApiVersions in versions of the future."""
+async def probe_version_too_new(context: ProbeContext, reporter: ProbeReporter) -> None:
+    """Send ApiVersions in future versions."""
     for version in _TOO_NEW:
-        line = await probed.target.open_connection(authenticated=False)
+        connection = await context.target.open_connection(authenticated=False)
         try:
-            newest = probed.target.newest_version("ApiVersions")
-            body = encode_request("ApiVersions", newest, CLIENT_SOFTWARE, 0)
-            asked = encode_request(
-                "ApiVersions", version, {}, line.next_correlation_id(), body=_request_body(body)
+            newest = context.target.newest_version("ApiVersions")
+            template = encode_request("ApiVersions", newest, CLIENT_SOFTWARE, 0)
+            exchange = encode_request(
+                "ApiVersions",
+                version,
+                {},
+                connection.next_correlation_id(),
+                body=_request_body(template),
             )
-            line.send(asked.request)
-            await _check_refusal(await line.receive_response(asked), probed, say)
-            again = await line.request("ApiVersions", newest, CLIENT_SOFTWARE)
-            say.check(
-                again.field("error_code") == 0,
-                f"after the refusal, {again} on the same connection: {_response_text(again)}",
-                again,
-            )
+            connection.send(exchange.request)
+            await _check_rejection(await connection.receive_response(exchange), context, reporter)
+            repeated = await connection.request("ApiVersions", newest, CLIENT_SOFTWARE)
+            found = f"{repeated} on the same connection: {_response_text(repeated)}"
+            is_right = repeated.field("error_code") == 0
+            reporter.check(is_right, f"after the rejection, {found}", repeated)
         finally:
-            line.close()
+            connection.close()
 
 
-async def _check_refusal(said: RawExchange, probed: ProbeContext, say: ProbeReporter) -> None:
-    if said.response is None:
-        say.check(False, f"{said}: {said.failure}", said)
+async def _check_rejection(
+    exchange: RawExchange, context: ProbeContext, reporter: ProbeReporter
+) -> None:
+    if exchange.response is None:
+        reporter.check(False, f"{exchange}: {exchange.failure}", exchange)
         return
-    code = int.from_bytes(said.response.frame[4:6], "big", signed=True)
-    if not say.check(
+    code = int.from_bytes(exchange.response.frame[4:6], "big", signed=True)
+    if not reporter.check(
         code == UNSUPPORTED_VERSION,
-        f"{said}: answered {response_prefix(said)}: error {code}, not 35",
-        said,
+        f"{exchange}: answered {response_prefix(exchange)}: error {code}, not 35",
+        exchange,
     ):
         return
-    in_v0 = said.response.api_version == 0 and said.response.body is not None
-    if not say.check(
-        in_v0 and not said.response.problems,
-        f"{said}: the answer {response_prefix(said)} is not in the form of v0",
-        said,
+    in_v0 = exchange.response.api_version == 0 and exchange.response.body is not None
+    if not reporter.check(
+        in_v0 and not exchange.response.problems,
+        f"{exchange}: the response {response_prefix(exchange)} is not in the format of v0",
+        exchange,
     ):
         return
-    told = {each.api_key: (each.min_version, each.max_version) for each in said.field("api_keys")}
-    say.check(
-        told.get(API_VERSIONS) == probed.target.offered.get(API_VERSIONS, told),
-        f"{said}: the answer names {told.get(API_VERSIONS)} for key 18, not the range on offer",
-        said,
+    ranges = {
+        each.api_key: (each.min_version, each.max_version) for each in exchange.field("api_keys")
+    }
+    own_range = ranges.get(API_VERSIONS)
+    reporter.check(
+        own_range == context.target.offered.get(API_VERSIONS, ranges),
+        f"{exchange}: the response has {own_range} for key 18, not the offered range",
+        exchange,
         "api_keys",
     )
 
 
 @probe(
     "P03",
-    "ApiVersions tells the same in each version",
+    "Invalid or different version ranges in ApiVersions responses",
     source="KIP-35; ApiVersionsResponse.json",
-    asks="Each key once, with 0 <= min_version <= max_version, key 18 among them, always alike.",
+    asks="Each key once, with 0 <= min_version <= max_version, including key 18, and the same "
+    "ranges in each version.",
     example="v0 lists Fetch 0-11, v3 lists Fetch 4-11",
 )
-async def same_ranges(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_same_ranges(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Compare the responses of all versions."""
-    for version in probed.target.versions("ApiVersions"):
-        said = await probed.target.request("ApiVersions", CLIENT_SOFTWARE, version)
-        if not say.check_readable(said):
+    for version in context.target.versions("ApiVersions"):
+        exchange = await context.target.request("ApiVersions", CLIENT_SOFTWARE, version)
+        if not reporter.check_readable(exchange):
             continue
-        listed = [(k.api_key, k.min_version, k.max_version) for k in said.field("api_keys")]
+        listed = [(k.api_key, k.min_version, k.max_version) for k in exchange.field("api_keys")]
         keys = [key for key, _, _ in listed]
-        twice = sorted({key for key in keys if keys.count(key) > 1})
-        say.check(not twice, f"{said}: lists keys {twice} more than once", said, "api_keys")
-        upside_down = [each for each in listed if not 0 <= each[1] <= each[2]]
-        say.check(
-            not upside_down,
-            f"{said}: lists what is no range: (key, lowest, highest) {upside_down}",
-            said,
+        repeated = sorted({key for key in keys if keys.count(key) > 1})
+        reporter.check(
+            not repeated, f"{exchange}: lists keys {repeated} more than once", exchange, "api_keys"
+        )
+        invalid = [each for each in listed if not 0 <= each[1] <= each[2]]
+        reporter.check(
+            not invalid,
+            f"{exchange}: lists invalid ranges: (key, lowest, highest) {invalid}",
+            exchange,
             "api_keys",
         )
-        say.check(API_VERSIONS in keys, f"{said}: does not list key 18", said, "api_keys")
+        reporter.check(
+            API_VERSIONS in keys, f"{exchange}: does not list key 18", exchange, "api_keys"
+        )
         offered = {key: (low, high) for key, low, high in listed}
-        other = {
+        different = {
             key: (offered.get(key), bounds)
-            for key, bounds in probed.target.offered.items()
+            for key, bounds in context.target.offered.items()
             if offered.get(key) != bounds
         }
-        say.check(not other, f"{said}: tells other ranges: {other}", said, "api_keys")
+        reporter.check(
+            not different, f"{exchange}: lists other ranges: {different}", exchange, "api_keys"
+        )
 
 
 @probe(
     "P04",
-    "A client software name that is no name is refused",
+    "Invalid client software name accepted",
     source="KIP-511; ApiVersionsRequest.isValid",
-    asks="INVALID_REQUEST (42) where name or version has other characters than [a-zA-Z0-9.-].",
+    asks="INVALID_REQUEST (42) where name or version contains other characters than [a-zA-Z0-9.-].",
     example="client_software_name '-kafka shark-' is answered with error 0",
 )
-async def invalid_software_name(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_invalid_software_name(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send invalid software names and versions."""
-    version = probed.target.newest_version("ApiVersions", since=3)
+    version = context.target.newest_version("ApiVersions", since=3)
     for name, number in (("-kafka shark-", "1"), ("", "1"), ("kafkashark", "one/two")):
-        line = await probed.target.open_connection(authenticated=False)
+        connection = await context.target.open_connection(authenticated=False)
         try:
             fields = {"client_software_name": name, "client_software_version": number}
-            said = await line.request("ApiVersions", version, fields)
-            say.check_error(said, "error_code", "INVALID_REQUEST")
+            exchange = await connection.request("ApiVersions", version, fields)
+            reporter.check_error(exchange, "error_code", "INVALID_REQUEST")
         finally:
-            line.close()
+            connection.close()
 
 
-def _request_body(said: RawExchange) -> bytes:
+def _request_body(exchange: RawExchange) -> bytes:
     """Return the body of an ApiVersions request, whatever its header."""
-    head = encode_request("ApiVersions", said.version, {}, said.correlation_id, body=b"")
-    return said.request[len(head.request) :]
+    without_body = encode_request(
+        "ApiVersions", exchange.version, {}, exchange.correlation_id, body=b""
+    )
+    return exchange.request[len(without_body.request) :]
 
 
-def _response_text(said: RawExchange) -> str:
-    return said.failure or f"answered {response_prefix(said)}"
+def _response_text(exchange: RawExchange) -> str:
+    return exchange.failure or f"answered {response_prefix(exchange)}"

@@ -23,22 +23,25 @@ _UNKNOWN_KEYS = (999, 32767, -1)
 
 @probe(
     "F12",
-    "An unknown API key or version closes the connection, without an answer",
+    "Unknown API key or version does not close the connection",
     source="SocketServer.parseRequestHeader, RequestHeader.parse (KIP-35)",
-    asks="The connection is closed; of ApiVersions alone a version may be too new.",
+    asks="The connection is closed without a response; only ApiVersions may have a version that "
+    "is too new.",
     example="Metadata v99 is answered with error 35",
 )
-async def unknown_api_or_version(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_unknown_api_or_version(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send unknown API keys and versions, each on a separate connection."""
     cases = [(f"API key {key} v0", _header(key, 0)) for key in _UNKNOWN_KEYS]
-    for key, (low, high) in probed.target.offered.items():
-        if _may_be_sent(probed.target, key):
+    for key, (low, high) in context.target.offered.items():
+        if _may_be_sent(context.target, key):
             name = NAMES.get(key, f"API key {key}")
-            newer = min(high + 1, 32767)
-            cases.append((f"{name} v{newer}, which is not offered", _header(key, newer)))
+            too_new = min(high + 1, 32767)
+            cases.append((f"{name} v{too_new}, which is not offered", _header(key, too_new)))
             if low > 0:
                 cases.append((f"{name} v{low - 1}, which is not offered", _header(key, low - 1)))
-    await _check_all_closed(probed, say, ((what, _with_size(frame)) for what, frame in cases))
+    await _check_all_closed(
+        context, reporter, ((description, _with_size(frame)) for description, frame in cases)
+    )
 
 
 def _may_be_sent(target: Target, key: int) -> bool:
@@ -51,32 +54,32 @@ def _may_be_sent(target: Target, key: int) -> bool:
 
 @probe(
     "P05",
-    "Sizes that no frame may have close the connection",
+    "Invalid frame size does not close the connection",
     source="NetworkReceive.readFrom: negative, or above socket.request.max.bytes",
-    asks="The connection is closed as soon as the size is there.",
+    asks="The connection is closed as soon as the size is received.",
     example="a size of -1 is ignored",
 )
-async def invalid_sizes(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_invalid_sizes(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send invalid sizes, and wait for the end of the connection."""
     huge = 2**31 - 1
     cases = [
         (f"a frame of {size:,} bytes", struct.pack(">i", size)) for size in (-1, -(2**31), huge)
     ]
-    await _check_all_closed(probed, say, cases)
+    await _check_all_closed(context, reporter, cases)
 
 
 @probe(
     "P06",
-    "A frame that is no request closes the connection",
+    "Invalid request does not close the connection",
     source="SocketServer.parseRequestHeader, RequestContext.parseRequest",
-    asks="The connection is closed; the broker goes on for others.",
+    asks="The connection is closed; the broker continues to serve others.",
     example="a Metadata request that ends within its body is answered",
 )
-async def invalid_requests(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_invalid_requests(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send frames without a valid request, and check that the broker serves others."""
-    version = probed.target.newest_version("Metadata", until=8)
-    cut = _header(KEYS["Metadata"], version) + struct.pack(">i", 3)
-    long = _header(KEYS["Metadata"], version) + struct.pack(">i", 2**31 - 1)
+    version = context.target.newest_version("Metadata", until=8)
+    truncated = _header(KEYS["Metadata"], version) + struct.pack(">i", 3)
+    huge_count = _header(KEYS["Metadata"], version) + struct.pack(">i", 2**31 - 1)
     cases = [
         ("an empty frame", _with_size(b"")),
         ("a frame of 3 bytes", _with_size(b"\0\3\0")),
@@ -84,69 +87,73 @@ async def invalid_requests(probed: ProbeContext, say: ProbeReporter) -> None:
             "a header that ends within the client id",
             _with_size(struct.pack(">hhih", 3, 1, _CORRELATION_ID, 99)),
         ),
-        (f"Metadata v{version} that ends within its topics", _with_size(cut)),
-        (f"Metadata v{version} with {2**31 - 1} topics in no bytes", _with_size(long)),
+        (f"Metadata v{version} that ends within its topics", _with_size(truncated)),
+        (f"Metadata v{version} with {2**31 - 1} topics in no bytes", _with_size(huge_count)),
     ]
-    await _check_all_closed(probed, say, cases)
-    line = await probed.target.open_connection()
+    await _check_all_closed(context, reporter, cases)
+    connection = await context.target.open_connection()
     try:
-        said = await line.request("ApiVersions", 0, {})
-        say.check(said.field("error_code") == 0, f"afterwards, {said}: {said.failure}", said)
+        exchange = await connection.request("ApiVersions", 0, {})
+        reporter.check(
+            exchange.field("error_code") == 0,
+            f"afterwards, {exchange}: {exchange.failure}",
+            exchange,
+        )
     finally:
-        line.close()
+        connection.close()
 
 
 async def _check_all_closed(
-    probed: ProbeContext, say: ProbeReporter, cases: Iterable[tuple[str, bytes]]
+    context: ProbeContext, reporter: ProbeReporter, cases: Iterable[tuple[str, bytes]]
 ) -> None:
     """Send the bytes of each case on a separate connection, which the broker must close."""
-    waiting: set[asyncio.Task[None]] = set()
-    one_at_a_time = asyncio.Lock()
+    tasks: set[asyncio.Task[None]] = set()
+    lock = asyncio.Lock()
 
-    async def judge(what: str, data: bytes) -> None:
-        happened = await _reaction_unless_closed(probed.target, data)
-        async with one_at_a_time:
-            if happened or await probed.check_still_serving(say, data, what):
-                say.check(not happened, f"{what}: {happened}", request=data)
+    async def check_case(description: str, data: bytes) -> None:
+        reaction = await _reaction_unless_closed(context.target, data)
+        async with lock:
+            if reaction or await context.check_still_serving(reporter, data, description):
+                reporter.check(not reaction, f"{description}: {reaction}", request=data)
 
     try:
-        for what, data in cases:
-            if len(waiting) == _MAX_CONCURRENT:
-                await _wait_for_first(waiting)
-            task = asyncio.create_task(judge(what, data))
-            waiting.add(task)
-            # Sequential while the broker is fast: then the case that stops the broker is known.
+        for description, data in cases:
+            if len(tasks) == _MAX_CONCURRENT:
+                await _wait_for_first(tasks)
+            task = asyncio.create_task(check_case(description, data))
+            tasks.add(task)
+            # Sequential while the broker is fast: then it is known which case stops the broker.
             await asyncio.wait({task}, timeout=_CLOSE_GRACE_S)
-            async with one_at_a_time:  # send nothing to a broker that must come back first
+            async with lock:  # send nothing to a broker that must come back first
                 pass
             if task.done():
-                await _wait_for_first(waiting)
-        while waiting:
-            await _wait_for_first(waiting)
+                await _wait_for_first(tasks)
+        while tasks:
+            await _wait_for_first(tasks)
     finally:
-        for task in waiting:
+        for task in tasks:
             task.cancel()
 
 
-async def _wait_for_first(waiting: set[asyncio.Task[None]]) -> None:
+async def _wait_for_first(tasks: set[asyncio.Task[None]]) -> None:
     """Wait until one of the tasks has ended; raise its exception."""
-    done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    waiting -= done
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    tasks -= done
     for task in done:
         task.result()
 
 
 async def _reaction_unless_closed(target: Target, data: bytes) -> str:
     """Send bytes; return what happened instead of the end of the connection, empty if it ended."""
-    line = await target.open_connection()
+    connection = await target.open_connection()
     try:
-        line.write(data)
-        frame = await line.receive_frame(target.close_timeout_s)
+        connection.write(data)
+        frame = await connection.receive_frame(target.close_timeout_s)
         return "" if frame is None else f"was answered {bytes_text(frame)}"
     except TimeoutError:
         return f"the connection was still open after {target.close_timeout_s:g} s"
     finally:
-        line.close()
+        connection.close()
 
 
 def _header(key: int, version: int) -> bytes:

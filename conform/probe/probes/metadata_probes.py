@@ -8,53 +8,70 @@ from conform.probe.probe_reporter import ProbeReporter
 
 @probe(
     "P14",
-    "Metadata tells all topics where it is asked for all, and none where for none",
+    "Metadata without all topics, or with topics where none was requested",
     source="MetadataRequest.json: v0 [] is all; from v1 null is all, [] is none",
-    asks="No topics for an empty list from v1 on; the same topics for null as v0 has for [].",
+    asks="No topics for an empty list from v1 on; all topics for null from v1 on, and for [] in "
+    "v0.",
     example="Metadata v9 with an empty list of topics is answered with every topic",
 )
-async def all_or_no_topics(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_all_or_no_topics(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Request no topics, and all topics."""
-    for version in probed.target.versions("Metadata", since=1):
-        said = await probed.target.request("Metadata", {"topics": []}, version)
-        if say.check_readable(said):
-            there = len(said.field("topics"))
-            say.check(
-                there == 0, f"{said}: {there} topics, where none was asked for", said, "topics"
+    for version in context.target.versions("Metadata", since=1):
+        exchange = await context.target.request("Metadata", {"topics": []}, version)
+        if reporter.check_readable(exchange):
+            count = len(exchange.field("topics"))
+            reporter.check(
+                count == 0,
+                f"{exchange}: {count} topics, though none was requested",
+                exchange,
+                "topics",
             )
-    if not probed.target.allow_writes:
-        say.unjudged("whether all are told: there is no topic of our own to look for")
+    if not context.target.allow_writes:
+        reporter.count_unjudged("a request for all topics: there is no known topic to look for")
         return
-    topic = await probed.fixtures.topic("quiet")
-    for version in probed.target.versions("Metadata"):
+    topic = await context.fixtures.topic("quiet")
+    for version in context.target.versions("Metadata"):
         fields = {"topics": None, "allow_auto_topic_creation": False}
-        said = await probed.target.request("Metadata", fields, version)
-        if say.check_readable(said):
-            named = {each.name for each in said.field("topics")}
-            say.check(topic.name in named, f"{said}: our topic is not among all", said, "topics")
+        exchange = await context.target.request("Metadata", fields, version)
+        if reporter.check_readable(exchange):
+            names = {each.name for each in exchange.field("topics")}
+            reporter.check(
+                topic.name in names,
+                f"{exchange}: the topic of the probes is missing",
+                exchange,
+                "topics",
+            )
 
 
 @probe(
     "P15",
-    "Brokers, controller and coordinators are told with addresses",
+    "Brokers without addresses, or listed differently",
     source="MetadataResponse.json, DescribeClusterResponse.json",
-    asks="Each broker once, with a host and a port; the same from Metadata and DescribeCluster.",
-    example="a broker has port 0, or stands twice in the list",
+    asks="Each broker once, with a host and a port; the same brokers from Metadata and "
+    "DescribeCluster.",
+    example="a broker has port 0, or is listed twice",
 )
-async def broker_addresses(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_broker_addresses(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Compare the brokers in Metadata with those in DescribeCluster."""
-    said = await probed.target.request("Metadata", {"topics": []})
-    if not say.check_readable(said):
+    exchange = await context.target.request("Metadata", {"topics": []})
+    if not reporter.check_readable(exchange):
         return
-    listed = [(each.node_id, each.host, each.port) for each in said.field("brokers")]
-    say.check(bool(listed), f"{said}: no brokers", said, "brokers")
-    ids = [node for node, _, _ in listed]
-    say.check(len(set(ids)) == len(ids), f"{said}: brokers {ids} are not unique", said, "brokers")
-    wrong = [each for each in listed if not each[1] or not 0 < each[2] < 65536]
-    say.check(not wrong, f"{said}: no addresses: {wrong}", said, "brokers")
-    if probed.target.versions("DescribeCluster"):
-        other = await probed.target.request("DescribeCluster", {"endpoint_type": 1})
-        if say.check_error(other, "error_code", "NONE"):
-            told = sorted((each.broker_id, each.host, each.port) for each in other.field("brokers"))
-            what = f"{other}: brokers {told}, where {said} has {sorted(listed)}"
-            say.check(told == sorted(listed), what, other, "brokers")
+    listed = [(each.node_id, each.host, each.port) for each in exchange.field("brokers")]
+    reporter.check(bool(listed), f"{exchange}: no brokers", exchange, "brokers")
+    node_ids = [node_id for node_id, _, _ in listed]
+    reporter.check(
+        len(set(node_ids)) == len(node_ids),
+        f"{exchange}: brokers {node_ids} are not unique",
+        exchange,
+        "brokers",
+    )
+    invalid = [each for each in listed if not each[1] or not 0 < each[2] < 65536]
+    reporter.check(not invalid, f"{exchange}: invalid addresses: {invalid}", exchange, "brokers")
+    if context.target.versions("DescribeCluster"):
+        other = await context.target.request("DescribeCluster", {"endpoint_type": 1})
+        if reporter.check_error(other, "error_code", "NONE"):
+            described = sorted(
+                (each.broker_id, each.host, each.port) for each in other.field("brokers")
+            )
+            found = f"{other}: brokers {described}, but {exchange} has {sorted(listed)}"
+            reporter.check(described == sorted(listed), found, other, "brokers")

@@ -14,134 +14,138 @@ _WAIT_MS = 300
 
 @probe(
     "P07",
-    "Pipelined requests are answered in their order",
+    "Pipelined requests answered out of order",
     source="SocketServer mutes a connection's channel until its request is answered",
-    asks="Answers in the order of the requests, also where an earlier one takes longer.",
-    example="a Fetch that waits 300 ms is overtaken by the ApiVersions behind it",
+    asks="Responses in the order of the requests, even where an earlier one takes longer.",
+    example="a Fetch that waits 300 ms is overtaken by the ApiVersions after it",
 )
-async def response_order(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_response_order(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send all requests, then receive all responses."""
-    line, slow = await _connection_and_slow_fetch(probed)
+    connection, slow_fetch = await _connection_and_slow_fetch(context)
     try:
-        sent = [slow] if slow else []
-        for said in sent:
-            line.send(said.request)
+        sent = [slow_fetch] if slow_fetch else []
+        for exchange in sent:
+            connection.send(exchange.request)
         for _ in range(_ROUNDS):
             sent.append(
-                line.send_request(
-                    "ApiVersions", probed.target.newest_version("ApiVersions"), CLIENT_SOFTWARE
+                connection.send_request(
+                    "ApiVersions", context.target.newest_version("ApiVersions"), CLIENT_SOFTWARE
                 )
             )
             sent.append(
-                line.send_request(
-                    "Metadata", probed.target.newest_version("Metadata"), {"topics": []}
+                connection.send_request(
+                    "Metadata", context.target.newest_version("Metadata"), {"topics": []}
                 )
             )
-        for said in sent:
-            await line.receive_response(said)
-            if not say.check_readable(said):
+        for exchange in sent:
+            await connection.receive_response(exchange)
+            if not reporter.check_readable(exchange):
                 return
-            assert said.response is not None
-            found = said.response.correlation_id
-            wanted = said.correlation_id
-            if not say.check(
-                found == wanted,
-                f"{said}, sent as {wanted}, where the answer to {found} came",
-                said,
+            assert exchange.response is not None
+            returned_id = exchange.response.correlation_id
+            sent_id = exchange.correlation_id
+            if not reporter.check(
+                returned_id == sent_id,
+                f"{exchange}, sent as {sent_id}, got the response to {returned_id}",
+                exchange,
             ):
                 return
     finally:
-        line.close()
+        connection.close()
 
 
 async def _connection_and_slow_fetch(
-    probed: ProbeContext,
+    context: ProbeContext,
 ) -> tuple[RawConnection, RawExchange | None]:
     """Return a connection, and a Fetch request that waits, where a topic allows one."""
-    if not probed.target.allow_writes:
-        return await probed.target.open_connection(), None
+    if not context.target.allow_writes:
+        return await context.target.open_connection(), None
     try:
-        topic = await probed.fixtures.topic("quiet")
-        version = probed.target.newest_version("Fetch")
+        topic = await context.fixtures.topic("quiet")
+        version = context.target.newest_version("Fetch")
     except NotJudged:
-        return await probed.target.open_connection(), None
+        return await context.target.open_connection(), None
     partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
-    wanted = {"topic": topic.name, "topic_id": topic.topic_id, "partitions": [partition]}
+    topic_fields = {"topic": topic.name, "topic_id": topic.topic_id, "partitions": [partition]}
     fields = {
         "replica_id": -1,
         "max_wait_ms": _WAIT_MS,
         "min_bytes": 1,
         "max_bytes": 1000,
-        "topics": [wanted],
+        "topics": [topic_fields],
     }
-    line = await probed.target.open_connection(topic.leader_id)
-    return line, encode_request("Fetch", version, fields, line.next_correlation_id())
+    connection = await context.target.open_connection(topic.leader_id)
+    return connection, encode_request("Fetch", version, fields, connection.next_correlation_id())
 
 
 @probe(
     "P08",
-    "Every correlation id comes back, and every client id is taken",
+    "Correlation id not returned, or client id rejected",
     source="ResponseHeader.json, RequestHeader.json (client_id is nullable)",
-    asks="The correlation id of the request, whatever its client id.",
-    example="correlation id -1 comes back as 0",
+    asks="The correlation id of the request, for any client id.",
+    example="correlation id -1 is returned as 0",
 )
-async def unusual_ids(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_unusual_ids(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send unusual correlation ids and client ids."""
-    version = probed.target.newest_version("ApiVersions")
-    line = await probed.target.open_connection()
+    version = context.target.newest_version("ApiVersions")
+    connection = await context.target.open_connection()
     try:
         for number in (0, 1, 2**31 - 1, -1, -(2**31)):
-            said = encode_request("ApiVersions", version, CLIENT_SOFTWARE, number)
-            line.send(said.request)
-            await _check_correlation_id(await line.receive_response(said), say)
+            exchange = encode_request("ApiVersions", version, CLIENT_SOFTWARE, number)
+            connection.send(exchange.request)
+            await _check_correlation_id(await connection.receive_response(exchange), reporter)
         for client_id in (None, "", "kafkashark-\N{SHARK}", "x" * 1000):
-            said = encode_request(
+            exchange = encode_request(
                 "ApiVersions",
                 version,
                 CLIENT_SOFTWARE,
-                line.next_correlation_id(),
+                connection.next_correlation_id(),
                 client_id=client_id,
             )
-            line.send(said.request)
-            await _check_correlation_id(await line.receive_response(said), say)
+            connection.send(exchange.request)
+            await _check_correlation_id(await connection.receive_response(exchange), reporter)
     finally:
-        line.close()
+        connection.close()
 
 
-async def _check_correlation_id(said: RawExchange, say: ProbeReporter) -> None:
-    if say.check_readable(said):
-        assert said.response is not None
-        found = said.response.correlation_id
-        say.check(
-            found == said.correlation_id,
-            f"{said}, sent as {said.correlation_id}, came back as {found}",
-            said,
+async def _check_correlation_id(exchange: RawExchange, reporter: ProbeReporter) -> None:
+    if reporter.check_readable(exchange):
+        assert exchange.response is not None
+        returned_id = exchange.response.correlation_id
+        reporter.check(
+            returned_id == exchange.correlation_id,
+            f"{exchange}, sent as {exchange.correlation_id}, came back as {returned_id}",
+            exchange,
         )
 
 
 @probe(
     "P09",
-    "Where a frame is cut into segments does not matter",
-    source="TCP is a stream; NetworkReceive reads on",
-    asks="Answers to a request sent byte by byte, and to two sent in one piece.",
+    "TCP segmentation of requests changes the responses",
+    source="TCP is a stream; NetworkReceive continues to read",
+    asks="Responses to a request sent byte by byte, and to two requests sent at once.",
     example="a request in two segments is not answered",
 )
-async def segmentation(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_segmentation(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send a request byte by byte, and two requests at once."""
-    version = probed.target.newest_version("ApiVersions")
-    line = await probed.target.open_connection()
+    version = context.target.newest_version("ApiVersions")
+    connection = await context.target.open_connection()
     try:
-        slowly = encode_request("ApiVersions", version, CLIENT_SOFTWARE, line.next_correlation_id())
-        for byte in len(slowly.request).to_bytes(4, "big") + slowly.request:
-            line.write(bytes((byte,)))
-            await line.drain()
-        await _check_correlation_id(await line.receive_response(slowly), say)
+        bytewise = encode_request(
+            "ApiVersions", version, CLIENT_SOFTWARE, connection.next_correlation_id()
+        )
+        for byte in len(bytewise.request).to_bytes(4, "big") + bytewise.request:
+            connection.write(bytes((byte,)))
+            await connection.drain()
+        await _check_correlation_id(await connection.receive_response(bytewise), reporter)
         pair = [
-            encode_request("ApiVersions", version, CLIENT_SOFTWARE, line.next_correlation_id())
+            encode_request(
+                "ApiVersions", version, CLIENT_SOFTWARE, connection.next_correlation_id()
+            )
             for _ in "ab"
         ]
-        line.write(b"".join(len(s.request).to_bytes(4, "big") + s.request for s in pair))
-        for said in pair:
-            await _check_correlation_id(await line.receive_response(said), say)
+        connection.write(b"".join(len(s.request).to_bytes(4, "big") + s.request for s in pair))
+        for exchange in pair:
+            await _check_correlation_id(await connection.receive_response(exchange), reporter)
     finally:
-        line.close()
+        connection.close()

@@ -33,66 +33,70 @@ _ZSTD_PRODUCED, _ZSTD_FETCHED = 7, 10
 
 @probe(
     "P18",
-    "Produce with acks = 0 is not answered, and stored all the same",
+    "Produce with acks = 0 answered, or its record not stored",
     source="KafkaApis.handleProduceRequest",
-    asks="No answer; the next request on the connection is answered; the record can be fetched.",
+    asks="No response; the next request on the connection is answered; the record can be fetched.",
     example="Produce with acks = 0 is answered",
     writes=True,
 )
-async def acks_zero(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_acks_zero(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Produce with acks = 0, then send another request on the connection."""
-    topic = await probed.fixtures.topic("acks")
-    first = await produce(probed.target, topic, encode_batch(b"acknowledged"))
-    if not say.check_error(first, _ERROR, "NONE"):
+    topic = await context.fixtures.topic("acks")
+    first = await produce(context.target, topic, encode_batch(b"acknowledged"))
+    if not reporter.check_error(first, _ERROR, "NONE"):
         return
-    line = await probed.target.open_connection(topic.leader_id)
+    connection = await context.target.open_connection(topic.leader_id)
     try:
-        line.send_request(
+        connection.send_request(
             "Produce",
-            probed.target.newest_version("Produce"),
+            context.target.newest_version("Produce"),
             produce_fields(topic, encode_batch(b"not"), 0),
         )
-        said = await line.request(
-            "ApiVersions", probed.target.newest_version("ApiVersions"), CLIENT_SOFTWARE
+        exchange = await connection.request(
+            "ApiVersions", context.target.newest_version("ApiVersions"), CLIENT_SOFTWARE
         )
     finally:
-        line.close()
-    if not say.check_readable(said) or said.response is None:
+        connection.close()
+    if not reporter.check_readable(exchange) or exchange.response is None:
         return
-    found = said.response.correlation_id
-    what = f"behind it, {said} sent as {said.correlation_id} came back as {found}"
-    if say.check(found == said.correlation_id, what, said):
-        fetched = await fetch(probed.target, topic, first.field(_OFFSET) + 1)
+    returned_id = exchange.response.correlation_id
+    message = f"after it, {exchange} sent as {exchange.correlation_id} came back as {returned_id}"
+    if reporter.check(returned_id == exchange.correlation_id, message, exchange):
+        fetched = await fetch(context.target, topic, first.field(_OFFSET) + 1)
         stored = [value for _, value in fetched_values(fetched)]
-        say.check(stored == [b"not"], f"{fetched}: {stored}, not the record", fetched)
+        reporter.check(stored == [b"not"], f"{fetched}: {stored}, not the record", fetched)
 
 
 @probe(
     "P19",
-    "An error of Produce with acks = 0 closes the connection",
+    "Error of Produce with acks = 0 does not close the connection",
     source="KafkaApis.handleProduceRequest: closing connection due to error",
-    asks="The connection is closed: nothing else can show it to the client. A broker that makes "
-    "the topic has no error to report (P10 judges that).",
-    example="a record for an unknown topic is dropped in silence",
+    asks="The connection is closed: nothing else can show the error to the client. A broker that "
+    "creates the topic has no error to report (P10 judges that).",
+    example="a record for an unknown topic is silently dropped",
     writes=True,
 )
-async def acks_zero_error(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_acks_zero_error(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Produce with acks = 0 to a topic that does not exist."""
-    topic = await probed.fixtures.topic("acks")
-    lost = Topic(probed.fixtures.topic_name("nowhere"), topic.topic_id, topic.leader_id)
-    version = probed.target.newest_version("Produce", until=12)
-    line = await probed.target.open_connection(topic.leader_id)
+    topic = await context.fixtures.topic("acks")
+    unknown_topic = Topic(context.fixtures.topic_name("nowhere"), topic.topic_id, topic.leader_id)
+    version = context.target.newest_version("Produce", until=12)
+    connection = await context.target.open_connection(topic.leader_id)
     try:
-        said = line.send_request("Produce", version, produce_fields(lost, encode_batch(b"lost"), 0))
-        heard = await line.receive_response(replace(said), probed.target.close_timeout_s)
+        exchange = connection.send_request(
+            "Produce", version, produce_fields(unknown_topic, encode_batch(b"lost"), 0)
+        )
+        received = await connection.receive_response(
+            replace(exchange), context.target.close_timeout_s
+        )
     finally:
-        line.close()
-    closed = heard.response is None and not heard.is_timeout
-    if not closed and await _topic_exists(probed.target, lost.name):
-        raise NotJudged("the broker makes an unknown topic on Produce: there is no error (P10)")
-    patience = f"the connection is still open after {probed.target.close_timeout_s:g} s"
-    what = "it is answered" if heard.response is not None else patience
-    say.check(closed, f"{said} with acks = 0 to an unknown topic: {what}", said)
+        connection.close()
+    is_closed = received.response is None and not received.is_timeout
+    if not is_closed and await _topic_exists(context.target, unknown_topic.name):
+        raise NotJudged("the broker creates an unknown topic on Produce: there is no error (P10)")
+    still_open = f"the connection is still open after {context.target.close_timeout_s:g} s"
+    found = "it is answered" if received.response is not None else still_open
+    reporter.check(is_closed, f"{exchange} with acks = 0 to an unknown topic: {found}", exchange)
 
 
 async def _topic_exists(target: Target, name: str) -> bool:
@@ -101,24 +105,24 @@ async def _topic_exists(target: Target, name: str) -> bool:
         "topics": [{"name": name, "topic_id": NO_ID}],
         "allow_auto_topic_creation": False,
     }
-    said = await target.request("Metadata", fields, target.newest_version("Metadata", since=4))
-    return bool(said.field("topics[0].error_code", -1) == 0)
+    exchange = await target.request("Metadata", fields, target.newest_version("Metadata", since=4))
+    return bool(exchange.field("topics[0].error_code", -1) == 0)
 
 
 @probe(
     "P20",
-    "Other acks than -1, 0 and 1 are refused",
+    "Invalid acks accepted",
     source="ReplicaManager.isValidRequiredAcks",
     asks="INVALID_REQUIRED_ACKS (21), and nothing is stored.",
     example="acks = 2 is answered with an offset",
     writes=True,
 )
-async def wrong_acks(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_wrong_acks(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Produce with acks = 2 and acks = -2."""
-    topic = await probed.fixtures.topic("acks")
+    topic = await context.fixtures.topic("acks")
     for acks in (2, -2):
-        said = await produce(probed.target, topic, encode_batch(b"acks"), acks=acks)
-        say.check_error(said, _ERROR, "INVALID_REQUIRED_ACKS")
+        exchange = await produce(context.target, topic, encode_batch(b"acks"), acks=acks)
+        reporter.check_error(exchange, _ERROR, "INVALID_REQUIRED_ACKS")
 
 
 async def _init_producer(target: Target) -> dict[str, Any]:
@@ -129,150 +133,160 @@ async def _init_producer(target: Target) -> dict[str, Any]:
         "producer_id": -1,
         "producer_epoch": -1,
     }
-    said = await target.request("InitProducerId", fields)
-    if require_response(said).field("error_code", -1) != 0:
-        raise NotJudged("the broker gives no producer id")
+    exchange = await target.request("InitProducerId", fields)
+    if require_response(exchange).field("error_code", -1) != 0:
+        raise NotJudged("the broker assigns no producer id")
     return {
-        "producer_id": said.field("producer_id"),
-        "producer_epoch": said.field("producer_epoch"),
+        "producer_id": exchange.field("producer_id"),
+        "producer_epoch": exchange.field("producer_epoch"),
     }
 
 
 @probe(
     "P21",
-    "A batch of an idempotent producer that is sent again is stored once",
+    "Resent batch of an idempotent producer stored again",
     source="KIP-98; ProducerStateEntry.findDuplicateBatch",
-    asks="The offset of the first time, or DUPLICATE_SEQUENCE_NUMBER.",
-    example="the retry is stored at an offset of its own",
+    asks="The offset of the first attempt, or DUPLICATE_SEQUENCE_NUMBER.",
+    example="the retry is stored at another offset",
     writes=True,
 )
-async def retry(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_retry(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send five batches, then each of them again."""
-    topic = await probed.fixtures.topic("idempotent")
-    producer = await _init_producer(probed.target)
+    topic = await context.fixtures.topic("idempotent")
+    producer = await _init_producer(context.target)
     sent = [encode_batch(f"{n}".encode(), base_sequence=n, **producer) for n in range(5)]
     offsets = []
     for data in sent:
-        said = await produce(probed.target, topic, data)
-        if not say.check_error(said, _ERROR, "NONE"):
+        exchange = await produce(context.target, topic, data)
+        if not reporter.check_error(exchange, _ERROR, "NONE"):
             return
-        offsets.append(said.field(_OFFSET))
+        offsets.append(exchange.field(_OFFSET))
     for data, offset in zip(sent, offsets, strict=True):
-        again = await produce(probed.target, topic, data)
-        if say.check_error(again, _ERROR, "NONE", "DUPLICATE_SEQUENCE_NUMBER") and not again.field(
-            _ERROR
-        ):
-            found = again.field(_OFFSET)
-            what = f"{again}: the batch at {offset} is at {found} when it is sent again"
-            say.check(found == offset, what, again, _OFFSET)
-    found, _, said = await fetch_all(probed.target, topic)
-    stored = [value for _, value in found]
-    say.check(stored == [b"0", b"1", b"2", b"3", b"4"], f"{said}: there are {stored}", said)
+        resent = await produce(context.target, topic, data)
+        if reporter.check_error(
+            resent, _ERROR, "NONE", "DUPLICATE_SEQUENCE_NUMBER"
+        ) and not resent.field(_ERROR):
+            resent_offset = resent.field(_OFFSET)
+            message = f"{resent}: the batch at {offset} is at {resent_offset} when it is sent again"
+            reporter.check(resent_offset == offset, message, resent, _OFFSET)
+    records, _, exchange = await fetch_all(context.target, topic)
+    stored = [value for _, value in records]
+    reporter.check(
+        stored == [b"0", b"1", b"2", b"3", b"4"], f"{exchange}: returns {stored}", exchange
+    )
 
 
 @probe(
     "P22",
-    "A gap in the sequence of an idempotent producer is refused",
+    "Gap in the sequence of an idempotent producer accepted",
     source="ProducerAppendInfo.checkSequence",
-    asks="OUT_OF_ORDER_SEQUENCE_NUMBER (45), or UNKNOWN_PRODUCER_ID where none came before; an "
-    "epoch that is over is INVALID_PRODUCER_EPOCH (47).",
-    example="sequence 7 is stored behind sequence 0",
+    asks="OUT_OF_ORDER_SEQUENCE_NUMBER (45), or UNKNOWN_PRODUCER_ID where there was no earlier "
+    "batch; INVALID_PRODUCER_EPOCH (47) for an earlier epoch.",
+    example="sequence 7 is stored after sequence 0",
     writes=True,
 )
-async def sequence_gap(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_sequence_gap(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Skip sequences, go back an epoch."""
-    topic = await probed.fixtures.topic("idempotent")
-    producer = await _init_producer(probed.target)
+    topic = await context.fixtures.topic("idempotent")
+    producer = await _init_producer(context.target)
     first = encode_batch(b"first", base_sequence=0, **producer)
-    if not say.check_error(await produce(probed.target, topic, first), _ERROR, "NONE"):
+    if not reporter.check_error(await produce(context.target, topic, first), _ERROR, "NONE"):
         return
     later = encode_batch(b"later", base_sequence=7, **producer)
-    said = await produce(probed.target, topic, later)
-    say.check_error(said, _ERROR, "OUT_OF_ORDER_SEQUENCE_NUMBER")
+    exchange = await produce(context.target, topic, later)
+    reporter.check_error(exchange, _ERROR, "OUT_OF_ORDER_SEQUENCE_NUMBER")
     newer = {**producer, "producer_epoch": producer["producer_epoch"] + 1}
-    said = await produce(probed.target, topic, encode_batch(b"newer", base_sequence=0, **newer))
-    if say.check_error(said, _ERROR, "NONE"):
+    exchange = await produce(
+        context.target, topic, encode_batch(b"newer", base_sequence=0, **newer)
+    )
+    if reporter.check_error(exchange, _ERROR, "NONE"):
         old = encode_batch(b"old", base_sequence=1, **producer)
-        said = await produce(probed.target, topic, old)
-        say.check_error(said, _ERROR, "INVALID_PRODUCER_EPOCH")
+        exchange = await produce(context.target, topic, old)
+        reporter.check_error(exchange, _ERROR, "INVALID_PRODUCER_EPOCH")
 
 
 @probe(
     "P23",
-    "Versions that can't carry zstd don't",
+    "zstd accepted or returned in a version that does not support it",
     source="KIP-110; ProduceRequest.validateRecords, KafkaApis.handleFetchRequest",
     asks="UNSUPPORTED_COMPRESSION_TYPE (76) from Produce below v7, and from Fetch below v10 where "
     "the topic's compression.type is zstd.",
-    example="Fetch v4 brings batches that its clients can't read",
+    example="Fetch v4 returns batches that its clients can't read",
     writes=True,
 )
-async def zstd(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_zstd(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Produce and fetch zstd in old versions."""
-    topic = await probed.fixtures.topic("zstd", {"compression.type": "zstd"})
+    topic = await context.fixtures.topic("zstd", {"compression.type": "zstd"})
     data = encode_batch(b"z" * 100, codec="zstd")
-    older = probed.target.versions("Produce", 3, _ZSTD_PRODUCED - 1)
+    older = context.target.versions("Produce", 3, _ZSTD_PRODUCED - 1)
     for version in older:
-        said = await produce(probed.target, topic, data, version)
-        say.check_error(said, _ERROR, "UNSUPPORTED_COMPRESSION_TYPE")
-    newer = probed.target.newest_version("Produce", since=_ZSTD_PRODUCED)
-    if not say.check_error(await produce(probed.target, topic, data, newer), _ERROR, "NONE"):
+        exchange = await produce(context.target, topic, data, version)
+        reporter.check_error(exchange, _ERROR, "UNSUPPORTED_COMPRESSION_TYPE")
+    newer = context.target.newest_version("Produce", since=_ZSTD_PRODUCED)
+    if not reporter.check_error(await produce(context.target, topic, data, newer), _ERROR, "NONE"):
         return
-    for version in probed.target.versions("Fetch", until=_ZSTD_FETCHED - 1):
-        said = await fetch(probed.target, topic, 0, version)
+    for version in context.target.versions("Fetch", until=_ZSTD_FETCHED - 1):
+        exchange = await fetch(context.target, topic, 0, version)
         # Kafka rejected this until 3.9; 4.x returns batches that such a client can't read.
         wanted = "UNSUPPORTED_COMPRESSION_TYPE"
-        say.check_error(said, f"{FETCH_PARTITION}.error_code", wanted, severity=Severity.NOTE)
+        reporter.check_error(
+            exchange, f"{FETCH_PARTITION}.error_code", wanted, severity=Severity.NOTE
+        )
 
 
 @probe(
     "B21",
-    "A record without a key is not taken into a compacted topic",
+    "Record without a key accepted into a compacted topic",
     source="LogValidator.validateKey; KIP-467",
     asks="INVALID_RECORD (87), from Produce v8 on with the index of the record.",
-    example="it is stored, and never cleaned",
+    example="the record is stored, and never cleaned",
     writes=True,
 )
-async def keyless(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_keyless(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Produce a record without a key."""
-    topic = await probed.fixtures.topic("compacted", {"cleanup.policy": "compact"})
-    with_key = await produce(probed.target, topic, encode_batch(b"kept", key=b"k"))
-    if not say.check_error(with_key, _ERROR, "NONE"):
+    topic = await context.fixtures.topic("compacted", {"cleanup.policy": "compact"})
+    with_key = await produce(context.target, topic, encode_batch(b"kept", key=b"k"))
+    if not reporter.check_error(with_key, _ERROR, "NONE"):
         return
-    for version in probed.target.versions("Produce", since=3):
-        said = await produce(probed.target, topic, encode_batch(b"lost", key=None), version)
-        if say.check_error(said, _ERROR, "INVALID_RECORD") and version >= 8:
-            named = [each.batch_index for each in said.field(f"{PRODUCE_PARTITION}.record_errors")]
-            what = f"{said}: names records {named}, not the first"
-            say.check(named == [0], what, said, f"{PRODUCE_PARTITION}.record_errors")
+    for version in context.target.versions("Produce", since=3):
+        exchange = await produce(context.target, topic, encode_batch(b"lost", key=None), version)
+        if reporter.check_error(exchange, _ERROR, "INVALID_RECORD") and version >= 8:
+            indexes = [
+                each.batch_index for each in exchange.field(f"{PRODUCE_PARTITION}.record_errors")
+            ]
+            found = f"{exchange}: names records {indexes}, not the first"
+            reporter.check(indexes == [0], found, exchange, f"{PRODUCE_PARTITION}.record_errors")
 
 
 @probe(
     "P24",
-    "Batches that are damaged are not stored",
+    "Damaged batch stored",
     source="LogValidator, DefaultRecordBatch.ensureValid, ProduceRequest.validateRecords",
-    asks="An error, and no offset: CORRUPT_MESSAGE where the CRC does not fit, INVALID_RECORD "
-    "where batches are several, of an old format, or control batches.",
+    asks="An error, and no offset: CORRUPT_MESSAGE where the CRC does not match, INVALID_RECORD "
+    "for several batches, an old format, or a control batch.",
     example="a batch with a wrong CRC is answered with an offset",
     writes=True,
 )
-async def invalid_batches(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_invalid_batches(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Produce invalid batches."""
-    topic = await probed.fixtures.topic("damaged")
-    said = await produce(probed.target, topic, encode_batch(b"sound"))
-    if not say.check_error(said, _ERROR, "NONE"):
+    topic = await context.fixtures.topic("damaged")
+    exchange = await produce(context.target, topic, encode_batch(b"sound"))
+    if not reporter.check_error(exchange, _ERROR, "NONE"):
         return
-    before = said.field(_OFFSET)
-    for what, data, errors in _invalid_batches():
-        said = await produce(probed.target, topic, data)
-        if said.response is None:
+    first_offset = exchange.field(_OFFSET)
+    for defect, data, errors in _invalid_batches():
+        exchange = await produce(context.target, topic, data)
+        if exchange.response is None:
             # A broker that closes the connection has not accepted the batch either.
-            say.check(not said.is_timeout, f"{said} with {what}: {said.failure}", said)
+            reporter.check(
+                not exchange.is_timeout, f"{exchange} with {defect}: {exchange.failure}", exchange
+            )
         else:
-            say.check_error(said, _ERROR, *errors)
-    stored, _, said = await fetch_all(probed.target, topic)
-    if say.check_error(said, f"{FETCH_PARTITION}.error_code", "NONE"):
-        fine = [offset for offset, _ in stored] == [before]
-        say.check(fine, f"{said}: offsets and values {stored} are there", said)
+            reporter.check_error(exchange, _ERROR, *errors)
+    stored, _, exchange = await fetch_all(context.target, topic)
+    if reporter.check_error(exchange, f"{FETCH_PARTITION}.error_code", "NONE"):
+        is_right = [offset for offset, _ in stored] == [first_offset]
+        reporter.check(is_right, f"{exchange}: returns offsets and values {stored}", exchange)
 
 
 def _invalid_batches() -> list[tuple[str, bytes, tuple[str, ...]]]:
@@ -301,43 +315,49 @@ def _with_header_field(data: bytes, at: int, form: str, value: int) -> bytes:
 
 @probe(
     "P25",
-    "A batch above max.message.bytes is refused",
+    "Batch above max.message.bytes accepted",
     source="UnifiedLog.analyzeAndValidateRecords; TopicConfig max.message.bytes",
     asks="MESSAGE_TOO_LARGE (10).",
-    example="a topic that allows 2,000 bytes takes 5,000",
+    example="a topic that allows 2,000 bytes accepts 5,000",
     writes=True,
 )
-async def too_large(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_too_large(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Produce a batch above the limit of its topic."""
-    topic = await probed.fixtures.topic("small", {"max.message.bytes": "2000"})
-    said = await produce(probed.target, topic, encode_batch(b"x" * 5000))
-    say.check_error(said, _ERROR, "MESSAGE_TOO_LARGE")
+    topic = await context.fixtures.topic("small", {"max.message.bytes": "2000"})
+    exchange = await produce(context.target, topic, encode_batch(b"x" * 5000))
+    reporter.check_error(exchange, _ERROR, "MESSAGE_TOO_LARGE")
 
 
 @probe(
     "P26",
-    "Offsets grow by the number of records, and records come back as they were sent",
+    "Fetched offsets or values differ from those produced",
     source="LogValidator.assignOffsets; ProduceResponse.json",
-    asks="Base_offset is the end before; fetched keys, values, offsets and codecs are those sent.",
+    asks="base_offset is the previous log end; fetched offsets and values are those that were "
+    "produced, with each codec.",
     example="the second batch of three records begins at offset 1",
     writes=True,
 )
-async def round_trip(probed: ProbeContext, say: ProbeReporter) -> None:
-    """Produce at each version, with the codecs in turn, and fetch all at each version."""
-    topic = await probed.fixtures.topic("codecs", {"compression.type": "producer"})
+async def probe_round_trip(context: ProbeContext, reporter: ProbeReporter) -> None:
+    """Produce at each version, with each codec in turn; fetch all records at each version."""
+    topic = await context.fixtures.topic("codecs", {"compression.type": "producer"})
     expected: list[tuple[int, bytes | None]] = []
     codecs = ("none", "gzip", "snappy", "lz4", "zstd")
-    for number, version in enumerate(probed.target.versions("Produce", since=3)):
-        known = codecs if version >= _ZSTD_PRODUCED else codecs[:4]
+    for number, version in enumerate(context.target.versions("Produce", since=3)):
+        supported = codecs if version >= _ZSTD_PRODUCED else codecs[:4]
         sent = [f"{version}-{n}".encode() for n in range(3)]
-        data = encode_batch(*sent, codec=known[number % len(known)])
-        said = await produce(probed.target, topic, data, version)
-        if not say.check_error(said, _ERROR, "NONE"):
+        data = encode_batch(*sent, codec=supported[number % len(supported)])
+        exchange = await produce(context.target, topic, data, version)
+        if not reporter.check_error(exchange, _ERROR, "NONE"):
             return
-        found, wanted = said.field(_OFFSET), len(expected)
-        say.check(found == wanted, f"{said}: offset {found}, not {wanted}", said, _OFFSET)
-        expected += [(wanted + n, value) for n, value in enumerate(sent)]
-    for version in probed.target.versions("Fetch", since=_ZSTD_FETCHED):
-        stored, _, said = await fetch_all(probed.target, topic, version)
-        if say.check_error(said, f"{FETCH_PARTITION}.error_code", "NONE"):
-            say.check(stored == expected, f"{said}: {stored}, not {expected}", said)
+        offset, expected_offset = exchange.field(_OFFSET), len(expected)
+        reporter.check(
+            offset == expected_offset,
+            f"{exchange}: offset {offset}, not {expected_offset}",
+            exchange,
+            _OFFSET,
+        )
+        expected += [(expected_offset + n, value) for n, value in enumerate(sent)]
+    for version in context.target.versions("Fetch", since=_ZSTD_FETCHED):
+        stored, _, exchange = await fetch_all(context.target, topic, version)
+        if reporter.check_error(exchange, f"{FETCH_PARTITION}.error_code", "NONE"):
+            reporter.check(stored == expected, f"{exchange}: {stored}, not {expected}", exchange)

@@ -12,59 +12,66 @@ _UNKNOWN_MECHANISM = "KAFKASHARK"
 
 @probe(
     "P16",
-    "Before authentication only ApiVersions and the handshake are answered",
+    "Request answered before authentication",
     source="SaslServerAuthenticator.handleKafkaRequest",
-    asks="The connection is closed where anything else comes first.",
+    asks="The connection is closed where anything other than ApiVersions or SaslHandshake comes "
+    "first.",
     example="Metadata is answered before SaslAuthenticate",
 )
-async def before_authentication(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_before_authentication(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send other requests before the handshake."""
-    target = probed.target
+    target = context.target
     if not target.security.mechanism:
-        raise NotJudged("no SASL was asked for (--sasl)")
+        raise NotJudged("no SASL mechanism is given (--sasl)")
     for name in ("Metadata", "SaslAuthenticate"):
-        line = await target.open_connection(authenticated=False)
+        connection = await target.open_connection(authenticated=False)
         try:
-            said = await line.request(name, target.newest_version(name), {}, target.close_timeout_s)
-            refused = _is_closed(said)
-            say.check(refused, f"{said}, before anything else: {_reaction_text(said)}", said)
+            exchange = await connection.request(
+                name, target.newest_version(name), {}, target.close_timeout_s
+            )
+            is_closed = _is_closed(exchange)
+            reporter.check(
+                is_closed, f"{exchange}, as the first request: {_reaction_text(exchange)}", exchange
+            )
         finally:
-            line.close()
+            connection.close()
 
 
-def _is_closed(said: RawExchange) -> bool:
+def _is_closed(exchange: RawExchange) -> bool:
     """Return whether the connection was closed without a response."""
-    return said.response is None and not said.is_timeout
+    return exchange.response is None and not exchange.is_timeout
 
 
-def _reaction_text(said: RawExchange) -> str:
-    return said.failure or "was answered"
+def _reaction_text(exchange: RawExchange) -> str:
+    return exchange.failure or "was answered"
 
 
 @probe(
     "P17",
-    "A SASL mechanism that there is not is refused with the list of those that there are",
+    "Unknown SASL mechanism not rejected with the list of mechanisms",
     source="SaslServerAuthenticator.handleHandshakeRequest; SaslHandshakeResponse.json; "
     "KafkaApis.handleSaslHandshakeRequest where the listener has no SASL",
-    asks="UNSUPPORTED_SASL_MECHANISM (33) with the mechanisms; ILLEGAL_SASL_STATE (34) where the "
-    "listener has no SASL, or it is done.",
+    asks="UNSUPPORTED_SASL_MECHANISM (33) with the supported mechanisms; ILLEGAL_SASL_STATE (34) "
+    "where the listener has no SASL, or authentication is complete.",
     example="SaslHandshake for an unknown mechanism is answered with error 0",
 )
-async def unknown_mechanism(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_unknown_mechanism(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Request an unknown mechanism."""
-    target = probed.target
+    target = context.target
     fields = {"mechanism": _UNKNOWN_MECHANISM}
     for version in target.versions("SaslHandshake"):
-        said = await target.request("SaslHandshake", fields, version)
-        say.check_error(said, "error_code", "ILLEGAL_SASL_STATE")
+        exchange = await target.request("SaslHandshake", fields, version)
+        reporter.check_error(exchange, "error_code", "ILLEGAL_SASL_STATE")
         if not target.security.mechanism:
             continue
-        line = await target.open_connection(authenticated=False)
+        connection = await target.open_connection(authenticated=False)
         try:
-            said = await line.request("SaslHandshake", version, fields)
-            if say.check_error(said, "error_code", "UNSUPPORTED_SASL_MECHANISM"):
-                told = said.field("mechanisms")
-                what = f"{said}: mechanisms {told} lack the one that we use"
-                say.check(target.security.mechanism in told, what, said, "mechanisms")
+            exchange = await connection.request("SaslHandshake", version, fields)
+            if reporter.check_error(exchange, "error_code", "UNSUPPORTED_SASL_MECHANISM"):
+                mechanisms = exchange.field("mechanisms")
+                found = f"{exchange}: mechanisms {mechanisms} lack the mechanism in use"
+                reporter.check(
+                    target.security.mechanism in mechanisms, found, exchange, "mechanisms"
+                )
         finally:
-            line.close()
+            connection.close()

@@ -35,7 +35,7 @@ _LAST_KEEPING_EPOCH = 4
 
 @dataclass(slots=True)
 class _Transaction:
-    """The transaction of a producer of ours, with its coordinator."""
+    """The transaction of a probe's producer, with its coordinator."""
 
     context: ProbeContext
     topic: Topic
@@ -79,42 +79,42 @@ class _Transaction:
         return await self.request("EndTxn", version, committed=committed)
 
 
-async def _begin(probed: ProbeContext, what: str, topic: Topic) -> _Transaction:
-    name = probed.fixtures.transactional_id(what)
-    node = await probed.target.coordinator(CoordinatorType.TRANSACTION, name)
-    return _Transaction(probed, topic, name, node, await _init_producer(probed, name, node))
+async def _begin(context: ProbeContext, suffix: str, topic: Topic) -> _Transaction:
+    name = context.fixtures.transactional_id(suffix)
+    node = await context.target.coordinator(CoordinatorType.TRANSACTION, name)
+    return _Transaction(context, topic, name, node, await _init_producer(context, name, node))
 
 
-async def _init_producer(probed: ProbeContext, name: str, node: int) -> dict[str, Any]:
+async def _init_producer(context: ProbeContext, name: str, node: int) -> dict[str, Any]:
     fields = {
         "transactional_id": name,
         "transaction_timeout_ms": _TIMEOUT_MS,
         "producer_id": -1,
         "producer_epoch": -1,
     }
-    said = await probed.target.request("InitProducerId", fields, node=node)
-    code = require_response(said).field("error_code", -1)
+    exchange = await context.target.request("InitProducerId", fields, node=node)
+    code = require_response(exchange).field("error_code", -1)
     if code:
-        raise NotJudged(f"no transaction can be begun: {error_name(code)}")
+        raise NotJudged(f"no transaction can be started: {error_name(code)}")
     return {
-        "producer_id": said.field("producer_id"),
-        "producer_epoch": said.field("producer_epoch"),
+        "producer_id": exchange.field("producer_id"),
+        "producer_epoch": exchange.field("producer_epoch"),
     }
 
 
 @probe(
     "T09",
-    "A transaction timeout above the broker's limit is refused",
+    "Transaction timeout above the broker's limit accepted",
     source="TransactionCoordinator.handleInitProducerId; transaction.max.timeout.ms",
     asks="INVALID_TRANSACTION_TIMEOUT (50).",
     example="InitProducerId with a timeout of 24 days is answered with a producer id",
     writes=True,
 )
-async def timeout_too_long(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_timeout_too_long(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Request the greatest possible timeout, and one of zero."""
-    name = probed.fixtures.transactional_id("too-long")
-    node = await probed.target.coordinator(CoordinatorType.TRANSACTION, name)
-    for version in probed.target.versions("InitProducerId"):
+    name = context.fixtures.transactional_id("too-long")
+    node = await context.target.coordinator(CoordinatorType.TRANSACTION, name)
+    for version in context.target.versions("InitProducerId"):
         for timeout_ms in (_TOO_LONG_MS, 0):
             fields = {
                 "transactional_id": name,
@@ -122,140 +122,143 @@ async def timeout_too_long(probed: ProbeContext, say: ProbeReporter) -> None:
                 "producer_id": -1,
                 "producer_epoch": -1,
             }
-            said = await probed.target.request("InitProducerId", fields, version, node)
-            say.check_error(said, "error_code", "INVALID_TRANSACTION_TIMEOUT")
+            exchange = await context.target.request("InitProducerId", fields, version, node)
+            reporter.check_error(exchange, "error_code", "INVALID_TRANSACTION_TIMEOUT")
 
 
 @probe(
     "P35",
-    "What is not committed is not read by those who ask for what is",
+    "Uncommitted records returned with isolation_level 1",
     source="KIP-98; UnifiedLog.read, FetchResponse.json (last_stable_offset, aborted_transactions)",
-    asks="With isolation_level 1 nothing of an open transaction, what is committed, and of what is "
-    "aborted its producer among the aborted transactions.",
-    example="a record of an open transaction is read with isolation_level 1",
+    asks="With isolation_level 1, no records of an open transaction, all committed records, and "
+    "for aborted records their producer among the aborted transactions.",
+    example="a record of an open transaction is returned with isolation_level 1",
     writes=True,
 )
-async def isolation(probed: ProbeContext, say: ProbeReporter) -> None:
-    """Read beside an open, a committed and an aborted transaction."""
-    topic = await probed.fixtures.topic("transactions")
-    for what, committed in (("kept", True), ("dropped", False)):
-        transaction = await _begin(probed, what, topic)
-        produced = await transaction.produce(what.encode())
-        if not say.check_error(produced, f"{PRODUCE_PARTITION}.error_code", "NONE"):
+async def probe_isolation(context: ProbeContext, reporter: ProbeReporter) -> None:
+    """Fetch the records of an open, a committed and an aborted transaction."""
+    topic = await context.fixtures.topic("transactions")
+    for suffix, committed in (("kept", True), ("dropped", False)):
+        transaction = await _begin(context, suffix, topic)
+        produced = await transaction.produce(suffix.encode())
+        if not reporter.check_error(produced, f"{PRODUCE_PARTITION}.error_code", "NONE"):
             return
         offset = produced.field(f"{PRODUCE_PARTITION}.base_offset")
-        await _check_records(probed, say, topic, offset, _READ_COMMITTED, [])
-        await _check_records(probed, say, topic, offset, 0, [(offset, what.encode())])
-        if not say.check_error(await transaction.end(committed), "error_code", "NONE"):
+        await _check_records(context, reporter, topic, offset, _READ_COMMITTED, [])
+        await _check_records(context, reporter, topic, offset, 0, [(offset, suffix.encode())])
+        if not reporter.check_error(await transaction.end(committed), "error_code", "NONE"):
             return
-        await _check_ended(probed, say, transaction, offset, [(offset, what.encode())])
+        await _check_ended(context, reporter, transaction, offset, [(offset, suffix.encode())])
 
 
 async def _check_records(
-    probed: ProbeContext,
-    say: ProbeReporter,
+    context: ProbeContext,
+    reporter: ProbeReporter,
     topic: Topic,
     offset: int,
     level: int,
     expected: list[tuple[int, bytes | None]],
 ) -> RawExchange:
-    fetched = await fetch(probed.target, topic, offset, isolation_level=level, max_wait_ms=0)
-    if say.check_error(fetched, f"{FETCH_PARTITION}.error_code", "NONE"):
-        got = fetched_values(fetched)
-        what = f"{fetched} with isolation_level {level}: brings {got}, not {expected}"
-        say.check(got == expected, what, fetched)
+    fetched = await fetch(context.target, topic, offset, isolation_level=level, max_wait_ms=0)
+    if reporter.check_error(fetched, f"{FETCH_PARTITION}.error_code", "NONE"):
+        records = fetched_values(fetched)
+        found = f"{fetched} with isolation_level {level}: returns {records}, not {expected}"
+        reporter.check(records == expected, found, fetched)
     return fetched
 
 
 async def _check_ended(
-    probed: ProbeContext,
-    say: ProbeReporter,
+    context: ProbeContext,
+    reporter: ProbeReporter,
     transaction: _Transaction,
     offset: int,
     expected: list[tuple[int, bytes | None]],
 ) -> None:
     """Wait for the marker, and check the records and the aborted transactions."""
-    target, topic = probed.target, transaction.topic
+    target, topic = context.target, transaction.topic
     fetched = await fetch(
         target, topic, offset, isolation_level=_READ_COMMITTED, min_bytes=1, max_wait_ms=5000
     )
-    got = fetched_values(fetched)
-    say.check(got == expected, f"{fetched} after the end: brings {got}", fetched)
+    records = fetched_values(fetched)
+    reporter.check(records == expected, f"{fetched} after the end: returns {records}", fetched)
     path = f"{FETCH_PARTITION}.aborted_transactions"
-    told = [(each.producer_id, each.first_offset) for each in fetched.field(path) or ()]
-    mine = (transaction.producer["producer_id"], offset)
+    aborted = [(each.producer_id, each.first_offset) for each in fetched.field(path) or ()]
+    own = (transaction.producer["producer_id"], offset)
     is_aborted = transaction.name.endswith("dropped")
-    what = f"{fetched}: aborted are {told}, where {'ours is ' if is_aborted else 'none is, not '}"
-    say.check((mine in told) == is_aborted, f"{what}{mine}", fetched, path)
+    text = f"{fetched}: aborted transactions {aborted}, {'without ' if is_aborted else 'with '}"
+    reporter.check((own in aborted) == is_aborted, f"{text}{own}", fetched, path)
 
 
 @probe(
     "P36",
-    "A transaction that has not begun can't be ended",
+    "End of a transaction that has not begun accepted",
     source="TransactionCoordinator.endTransaction",
-    asks="INVALID_TXN_STATE (48) where nothing was added; ending the same twice is no error.",
+    asks="INVALID_TXN_STATE (48) where nothing was added; a repetition of the same EndTxn is no "
+    "error.",
     example="EndTxn right after InitProducerId is answered with error 0",
     writes=True,
 )
-async def end_without_begin(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_end_without_begin(context: ProbeContext, reporter: ProbeReporter) -> None:
     """End an empty transaction; end the same one twice."""
-    topic = await probed.fixtures.topic("transactions")
-    transaction = await _begin(probed, "empty", topic)
-    say.check_error(await transaction.end(committed=True), "error_code", "INVALID_TXN_STATE")
+    topic = await context.fixtures.topic("transactions")
+    transaction = await _begin(context, "empty", topic)
+    reporter.check_error(await transaction.end(committed=True), "error_code", "INVALID_TXN_STATE")
     added = await transaction.add_partition()
     path = "results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code"
-    if say.check_error(added, path, "NONE"):
-        say.check_error(await transaction.end(committed=False), "error_code", "NONE")
-        say.check_error(await transaction.end(committed=False), "error_code", "NONE")
-        say.check_error(await transaction.end(committed=True), "error_code", "INVALID_TXN_STATE")
+    if reporter.check_error(added, path, "NONE"):
+        reporter.check_error(await transaction.end(committed=False), "error_code", "NONE")
+        reporter.check_error(await transaction.end(committed=False), "error_code", "NONE")
+        reporter.check_error(
+            await transaction.end(committed=True), "error_code", "INVALID_TXN_STATE"
+        )
 
 
 @probe(
     "P37",
-    "A producer that begins anew fences the one before",
+    "Reinitialised producer does not fence the previous one",
     source="KIP-98, KIP-360; TransactionCoordinator",
-    asks="A larger epoch for the same producer id; INVALID_PRODUCER_EPOCH (47) or PRODUCER_FENCED "
-    "(90) for the old one, and its open transaction is aborted.",
-    example="EndTxn of the old epoch is answered with error 0",
+    asks="A greater epoch for the same producer id; INVALID_PRODUCER_EPOCH (47) or "
+    "PRODUCER_FENCED (90) for the previous one, and its open transaction is aborted.",
+    example="EndTxn with the previous epoch is answered with error 0",
     writes=True,
 )
-async def fencing(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_fencing(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Initialise twice with one transactional id."""
-    topic = await probed.fixtures.topic("transactions")
-    old = await _begin(probed, "fenced", topic)
+    topic = await context.fixtures.topic("transactions")
+    old = await _begin(context, "fenced", topic)
     produced = await old.produce(b"fenced")
-    if not say.check_error(produced, f"{PRODUCE_PARTITION}.error_code", "NONE"):
+    if not reporter.check_error(produced, f"{PRODUCE_PARTITION}.error_code", "NONE"):
         return
-    who = await _init_producer(probed, old.name, old.node)
-    before, after = old.producer["producer_epoch"], who["producer_epoch"]
-    is_newer = who["producer_id"] != old.producer["producer_id"] or after > before
-    say.check(is_newer, f"InitProducerId again: epoch {after} after {before}")
+    producer = await _init_producer(context, old.name, old.node)
+    before, after = old.producer["producer_epoch"], producer["producer_epoch"]
+    is_newer = producer["producer_id"] != old.producer["producer_id"] or after > before
+    reporter.check(is_newer, f"InitProducerId again: epoch {after} after {before}")
     ended = await old.end(committed=True)
-    say.check_error(ended, "error_code", "INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
+    reporter.check_error(ended, "error_code", "INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
     offset = produced.field(f"{PRODUCE_PARTITION}.base_offset")
-    renewed = _Transaction(probed, topic, f"{old.name}-dropped", old.node, old.producer)
-    await _check_ended(probed, say, renewed, offset, [(offset, b"fenced")])
+    renewed = _Transaction(context, topic, f"{old.name}-dropped", old.node, old.producer)
+    await _check_ended(context, reporter, renewed, offset, [(offset, b"fenced")])
 
 
 @probe(
     "P47",
-    "An offset that a transaction may still change is told so to who asks for stable ones",
+    "Unstable offset returned to a request for stable offsets",
     source="KIP-447; OffsetFetchRequest.json (require_stable)",
     asks="UNSTABLE_OFFSET_COMMIT (88) while the transaction is open, then the offset.",
-    example="OffsetFetch v7 with require_stable is answered with the offset before",
+    example="OffsetFetch v7 with require_stable returns the previous offset",
     writes=True,
 )
-async def unstable_offset(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_unstable_offset(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Commit an offset in a transaction, and fetch it."""
-    topic = await probed.fixtures.topic("transactions")
-    group = probed.fixtures.group_id("unstable")
-    transaction = await _begin(probed, "offsets", topic)
-    node = await probed.target.coordinator(CoordinatorType.GROUP, group)
-    version = probed.target.newest_version("OffsetFetch", since=7, until=9)
+    topic = await context.fixtures.topic("transactions")
+    group = context.fixtures.group_id("unstable")
+    transaction = await _begin(context, "offsets", topic)
+    node = await context.target.coordinator(CoordinatorType.GROUP, group)
+    version = context.target.newest_version("OffsetFetch", since=7, until=9)
     added = await transaction.request(
-        "AddOffsetsToTxn", probed.target.newest_version("AddOffsetsToTxn", until=3), group_id=group
+        "AddOffsetsToTxn", context.target.newest_version("AddOffsetsToTxn", until=3), group_id=group
     )
-    if not say.check_error(added, "error_code", "NONE"):
+    if not reporter.check_error(added, "error_code", "NONE"):
         return
     partition = {"partition_index": 0, "committed_offset": 7, "committed_leader_epoch": -1}
     commit = {
@@ -265,31 +268,31 @@ async def unstable_offset(probed: ProbeContext, say: ProbeReporter) -> None:
         "generation_id_or_member_epoch": -1,
         "topics": [{"name": topic.name, "partitions": [partition]}],
     }
-    oldest = probed.target.newest_version("TxnOffsetCommit", until=4)
-    committed = await probed.target.request("TxnOffsetCommit", commit, oldest, node)
-    if not say.check_error(committed, "topics[0].partitions[0].error_code", "NONE"):
+    oldest = context.target.newest_version("TxnOffsetCommit", until=4)
+    committed = await context.target.request("TxnOffsetCommit", commit, oldest, node)
+    if not reporter.check_error(committed, "topics[0].partitions[0].error_code", "NONE"):
         return
-    wanted = [{"name": topic.name, "partition_indexes": [0]}]
-    fields = {"group_id": group, "topics": wanted, "require_stable": True}
-    fields["groups"] = [{"group_id": group, "topics": wanted}]
+    topics = [{"name": topic.name, "partition_indexes": [0]}]
+    fields = {"group_id": group, "topics": topics, "require_stable": True}
+    fields["groups"] = [{"group_id": group, "topics": topics}]
     path = ("groups[0]." if version >= 8 else "") + "topics[0].partitions[0]"
-    said = await probed.target.request("OffsetFetch", fields, version, node)
-    say.check_error(said, f"{path}.error_code", "UNSTABLE_OFFSET_COMMIT")
-    if not say.check_error(await transaction.end(committed=True), "error_code", "NONE"):
+    exchange = await context.target.request("OffsetFetch", fields, version, node)
+    reporter.check_error(exchange, f"{path}.error_code", "UNSTABLE_OFFSET_COMMIT")
+    if not reporter.check_error(await transaction.end(committed=True), "error_code", "NONE"):
         return
-    said = await _fetch_once_stable(probed, fields, version, node, path)
-    if say.check_error(said, f"{path}.error_code", "NONE"):
-        offset = said.field(f"{path}.committed_offset")
-        say.check(offset == 7, f"{said}: offset {offset}, not 7", said, path)
+    exchange = await _fetch_once_stable(context, fields, version, node, path)
+    if reporter.check_error(exchange, f"{path}.error_code", "NONE"):
+        offset = exchange.field(f"{path}.committed_offset")
+        reporter.check(offset == 7, f"{exchange}: offset {offset}, not 7", exchange, path)
 
 
 async def _fetch_once_stable(
-    probed: ProbeContext, fields: dict[str, Any], version: int, node: int, path: str
+    context: ProbeContext, fields: dict[str, Any], version: int, node: int, path: str
 ) -> RawExchange:
     """Retry while the markers are being written."""
-    said = await probed.target.request("OffsetFetch", fields, version, node)
+    exchange = await context.target.request("OffsetFetch", fields, version, node)
     for _ in range(100):
-        if error_name(said.field(f"{path}.error_code", 0)) != "UNSTABLE_OFFSET_COMMIT":
+        if error_name(exchange.field(f"{path}.error_code", 0)) != "UNSTABLE_OFFSET_COMMIT":
             break
-        said = await probed.target.request("OffsetFetch", fields, version, node)
-    return said
+        exchange = await context.target.request("OffsetFetch", fields, version, node)
+    return exchange

@@ -17,27 +17,27 @@ _TAGS = {9_999: b"from a newer client", 2_000_000: b""}
 
 @probe(
     "E08",
-    "Tagged fields that a broker does not know are ignored",
+    "Unknown tagged fields not ignored",
     source="KIP-482; message/README.md (Older servers will ignore them)",
-    asks="The same answer as without them: in the header, in the body, in structs of an array.",
+    asks="The same response as without them: in the header, in the body, in structs of an array.",
     example="Metadata v12 with an unknown tag 9999 closes the connection",
 )
-async def tags_ignored(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_tags_ignored(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send requests with and without tags, and compare the responses."""
-    for name, fields in _requests(probed.fixtures.absent_name("no-such")):
-        for version in _flexible_versions(probed.target, name):
-            plain = await _request_once(probed.target, name, version, fields)
-            for place, header, more in _with_tags(fields):
-                said = await _request_once(probed.target, name, version, more, header)
-                if not say.check_readable(said):
+    for name, fields in _requests(context.fixtures.absent_name("no-such")):
+        for version in _flexible_versions(context.target, name):
+            untagged = await _request_once(context.target, name, version, fields)
+            for place, header, body in _with_tags(fields):
+                exchange = await _request_once(context.target, name, version, body, header)
+                if not reporter.check_readable(exchange):
                     continue
-                same = error_names(said) == error_names(plain)
-                say.check(
-                    same,
-                    f"{said} with unknown tags in {place}: answered "
-                    f"{sorted(error_names(said)) or 'no error'}, without them "
-                    f"{sorted(error_names(plain)) or 'no error'}",
-                    said,
+                is_same = error_names(exchange) == error_names(untagged)
+                reporter.check(
+                    is_same,
+                    f"{exchange} with unknown tags in {place}: answered "
+                    f"{sorted(error_names(exchange)) or 'no error'}, without them "
+                    f"{sorted(error_names(untagged)) or 'no error'}",
+                    exchange,
                 )
 
 
@@ -60,9 +60,9 @@ def _topic_fields(name: str) -> dict[str, Any]:
 
 
 def _flexible_versions(target: Target, name: str) -> list[int]:
-    found = api(KEYS[name])
-    assert found is not None
-    return [version for version in target.versions(name) if version in found.request.flexible]
+    declaration = api(KEYS[name])
+    assert declaration is not None
+    return [version for version in target.versions(name) if version in declaration.request.flexible]
 
 
 def _with_tags(
@@ -84,10 +84,12 @@ async def _request_once(
     header: Mapping[str, Any] | None = None,
 ) -> RawExchange:
     """Send a request on a separate connection."""
-    line = await target.open_connection()
+    connection = await target.open_connection()
     try:
-        said = encode_request(name, version, fields, line.next_correlation_id(), header=header)
-        line.send(said.request)
-        return await line.receive_response(said)
+        exchange = encode_request(
+            name, version, fields, connection.next_correlation_id(), header=header
+        )
+        connection.send(exchange.request)
+        return await connection.receive_response(exchange)
     finally:
-        line.close()
+        connection.close()

@@ -23,36 +23,41 @@ from dissector.protocol.carried import record_problems
 
 @probe(
     "P01",
-    "Each API answers in the form of each version that is offered",
+    "Response does not match the schema of its version",
     source="KIP-35; the message definitions of Kafka",
-    asks="An answer, all of whose bytes are what that version declares, and not error 35.",
-    example="FindCoordinator v3 is answered in the form of v2",
+    asks="A response whose bytes all match the declaration of that version, and not error 35.",
+    example="FindCoordinator v3 is answered in the format of v2",
 )
-async def every_offered_version(probed: ProbeContext, say: ProbeReporter) -> None:
+async def probe_every_offered_version(context: ProbeContext, reporter: ProbeReporter) -> None:
     """Send a harmless request of every API, at every version."""
-    fields, lack = await _fields_by_api(probed)
-    for key, (low, high) in sorted(probed.target.offered.items()):
+    fields, reason_for_others = await _fields_by_api(context)
+    for key, (low, high) in sorted(context.target.offered.items()):
         name = NAMES.get(key)
         if name is None or api(key) is None:
-            say.unjudged(f"API key {key} is not known to us")
+            reporter.count_unjudged(f"API key {key} is unknown")
             continue
         if not 0 <= low <= high:
-            say.unjudged(f"{name} is offered from {low} to {high}, which is no range (P03)")
+            reporter.count_unjudged(
+                f"{name} is offered from {low} to {high}, which is an invalid range (P03)"
+            )
             continue
-        known = probed.target.versions(name)
-        if len(known) <= high - low:
-            say.unjudged(f"{name} has versions that are not known to us")
+        declared = context.target.versions(name)
+        if len(declared) <= high - low:
+            reporter.count_unjudged(f"{name} has unknown versions")
         if name in INTER_BROKER_APIS:
-            say.unjudged(f"{name} may change the cluster: it is not asked")
+            reporter.count_unjudged(f"{name} may change the cluster: it is not sent")
         elif name not in fields:
-            say.unjudged(f"{name}: {lack}")
+            reporter.count_unjudged(f"{name}: {reason_for_others}")
         else:
-            for version in known:
-                if why := _why_not_served(probed.target, name, version):
-                    say.unjudged(why)
+            for version in declared:
+                if reason := _why_not_served(context.target, name, version):
+                    reporter.count_unjudged(reason)
                     continue
-                asked = fields[name](version)
-                _check_response(await probed.target.request(name, asked, version, retry=False), say)
+                request_fields = fields[name](version)
+                _check_response(
+                    await context.target.request(name, request_fields, version, retry=False),
+                    reporter,
+                )
 
 
 def _why_not_served(target: Target, name: str, version: int) -> str:
@@ -60,53 +65,54 @@ def _why_not_served(target: Target, name: str, version: int) -> str:
     if name == "Produce" and version < 3 and not target.versions("Fetch", until=3):
         return "Produce v0-2 are only listed since Kafka 4.0, for librdkafka (KAFKA-18659)"
     if name in ("OffsetCommit", "OffsetFetch") and version == 0:
-        return f"{name} v0 is about ZooKeeper, which a broker need not have"
+        return f"{name} v0 needs ZooKeeper, which a broker may not have"
     return ""
 
 
-async def _fields_by_api(probed: ProbeContext) -> tuple[dict[str, FieldsByVersion], str]:
+async def _fields_by_api(context: ProbeContext) -> tuple[dict[str, FieldsByVersion], str]:
     """Return the requests of each API by version, and why the other APIs get none."""
-    nothing = read_requests(probed.fixtures.absent_name("no-such"))
-    found: dict[str, FieldsByVersion] = {
-        name: at_every_version(fields) for name, fields in nothing.items()
+    readable = read_requests(context.fixtures.absent_name("no-such"))
+    fields_by_api: dict[str, FieldsByVersion] = {
+        name: at_every_version(fields) for name, fields in readable.items()
     }
-    if not probed.target.allow_writes:
-        return found, WRITES_NOT_ALLOWED
+    if not context.target.allow_writes:
+        return fields_by_api, WRITES_NOT_ALLOWED
     try:
-        topic = await probed.fixtures.topic("forms")
-    except NotJudged as why:
-        return found, str(why)
-    return found | write_requests(probed.fixtures, topic), "nothing is known that may be asked"
+        topic = await context.fixtures.topic("forms")
+    except NotJudged as error:
+        return fields_by_api, str(error)
+    return fields_by_api | write_requests(context.fixtures, topic), "no harmless request is known"
 
 
-def _check_response(said: RawExchange, say: ProbeReporter) -> None:
-    if not say.check_readable(said):
+def _check_response(exchange: RawExchange, reporter: ProbeReporter) -> None:
+    if not reporter.check_readable(exchange):
         return
-    say.judged()
-    if "UNSUPPORTED_VERSION" in error_names(said):
-        by_setting = said.api_key in OPTIONAL_APIS
-        what = "its settings may forbid it" if by_setting else "which it offers"
-        say.broken(
-            f"{said}: answered UNSUPPORTED_VERSION (35), {what}",
-            said,
+    reporter.count_judged()
+    if "UNSUPPORTED_VERSION" in error_names(exchange):
+        by_setting = exchange.api_key in OPTIONAL_APIS
+        remark = "its settings may forbid it" if by_setting else "though the broker offers it"
+        reporter.report_violation(
+            f"{exchange}: answered UNSUPPORTED_VERSION (35), {remark}",
+            exchange,
             severity=Severity.NOTE if by_setting else None,
         )
-    for wrong in schema_deviations(said):
-        say.broken(f"{said}: the answer {response_prefix(said)}: {wrong}", said)
+    for deviation in schema_deviations(exchange):
+        found = f"{exchange}: the response {response_prefix(exchange)}: {deviation}"
+        reporter.report_violation(found, exchange)
 
 
-def schema_deviations(said: RawExchange) -> Iterator[str]:
+def schema_deviations(exchange: RawExchange) -> Iterator[str]:
     """Yield the deviations of a response from its version's schema."""
-    message = said.response
+    message = exchange.response
     if message is None or message.body is None:
         return
     yield from map(str, message.problems)
     yield from map(str, record_problems(message))
-    if message.correlation_id != said.correlation_id:
-        yield f"correlation id {message.correlation_id}, where {said.correlation_id} was sent"
+    if message.correlation_id != exchange.correlation_id:
+        yield f"correlation id {message.correlation_id}, not {exchange.correlation_id}"
     schema, version = message.schema, message.api_version
     if schema is None or version is None or message.problems:
         return
     written = schema.codec(version).build(message.body)
     if written != message.frame[message.body_start :]:
-        yield "is not written as its fields are usually written"
+        yield "is not in the canonical form of its fields"

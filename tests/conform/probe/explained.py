@@ -9,7 +9,7 @@ from __future__ import annotations
 _OF_PARTITION = "responses[].partition_responses[].error_code"
 
 MOCK = {
-    "P01|broker||Metadata||Metadata v#: the answer #: response at byte #: # bytes are left over "
+    "P01|broker||Metadata||Metadata v#: the response #: response at byte #: # bytes are left over "
     "after the body": (
         "The empty tag section at the end of Metadata v9 to v13 is written twice: the frame ends "
         "in 00 00, the second of which is left over. Not so in v8, which has none."
@@ -19,24 +19,24 @@ MOCK = {
         "closed. The same bytes are answered by Kafka (P38 asks them of both)."
     ),
     "P01|broker||SyncGroup||SyncGroup v#: closed the connection": "SyncGroup v4, likewise.",
-    "P01|broker||LeaveGroup||LeaveGroup v#: the answer # can't be read: response.members at byte "
+    "P01|broker||LeaveGroup||LeaveGroup v#: the response # can't be read: response.members at byte "
     "#: LeaveGroup v#: # bytes wanted, # left": (
         "LeaveGroup v3 ends behind the error code: 00 00 00 00 (throttle time), 00 19 (error 25); "
         "the list of members, which v3 brought, is missing."
     ),
-    "P01|broker||LeaveGroup||LeaveGroup v#: the answer # can't be read: response at byte #: "
+    "P01|broker||LeaveGroup||LeaveGroup v#: the response # can't be read: response at byte #: "
     "LeaveGroup v#: # bytes wanted, # left": (
         "LeaveGroup v4 likewise: behind 00 19 only 00, the tag section or the list, not both."
     ),
-    "P01|broker||Produce||Produce v#: the answer # can't be read: "
+    "P01|broker||Produce||Produce v#: the response # can't be read: "
     "response.responses[#].partition_responses at byte #: Produce v#: count # but # bytes are "
     "left in the message": (
         "Produce v5 has no log_start_offset: index, error, offset and time are 22 bytes and the "
         "throttle time 4, where v5 wants 30 and 4. v6 and later have it."
     ),
-    "P01|broker||ShareGroupHeartbeat||ShareGroupHeartbeat v#: the answer #: response at byte #: "
+    "P01|broker||ShareGroupHeartbeat||ShareGroupHeartbeat v#: the response #: response at byte #: "
     "# bytes are left over after the body": "The tag section is written twice, as in Metadata.",
-    "P02|broker||ApiVersions||ApiVersions v#: the answer # is not in the form of v#": (
+    "P02|broker||ApiVersions||ApiVersions v#: the response # is not in the format of v#": (
         "The answer is 00 23, 01 00 12 00 00 00 02 00 00 00 00: the count is no int32, as v0 has "
         "it, and as a compact one it is 0 rather than 1, though an entry follows."
     ),
@@ -51,7 +51,7 @@ MOCK = {
         "8 bytes are not looked at."
     ),
     "P06|broker||||an empty frame: the connection was still open after # s": "Likewise.",
-    "P10|broker||Produce||Produce v#: the answer # can't be read: "
+    "P10|broker||Produce||Produce v#: the response # can't be read: "
     "response.responses[#].partition_responses at byte #: Produce v#: count # but # bytes are "
     "left in the message": "Produce v5, as above.",
     "P13|broker||AddOffsetsToTxn|error_code|AddOffsetsToTxn v#: answered UNKNOWN_PRODUCER_ID (#), "
@@ -60,7 +60,7 @@ MOCK = {
     ),
     "P13|broker||EndTxn|error_code|EndTxn v#: answered UNKNOWN_PRODUCER_ID (#), not "
     "INVALID_PRODUCER_ID_MAPPING": "Likewise.",
-    "P18|broker||ApiVersions||ApiVersions v#: the answer # can't be read: response.api_keys at "
+    "P18|broker||ApiVersions||ApiVersions v#: the response # can't be read: response.api_keys at "
     "byte #: ApiVersions v#: count # but # bytes are left in the message": (
         "Produce with acks = 0 is answered: the first frame has its correlation id, 00 00 00 01, "
         "and the bytes of a Produce response."
@@ -74,7 +74,7 @@ MOCK = {
     "is at # when it is sent again": (
         "Sequences are not looked at: the same bytes, sent again, are stored again at the end."
     ),
-    "P21|broker||Fetch||Fetch v#: there are [b#, b#, b#, b#, b#, b#, b#, b#, b#, b#]": (
+    "P21|broker||Fetch||Fetch v#: returns [b#, b#, b#, b#, b#, b#, b#, b#, b#, b#]": (
         "Hence ten records where five were produced."
     ),
     f"P22|broker||Produce|{_OF_PARTITION}|Produce v#: answered NONE (#), not "
@@ -84,20 +84,20 @@ MOCK = {
     "P33|broker||ListOffsets|topics[].partitions[].offset|ListOffsets v# for #: offset #, not #": (
         "ListOffsets v7 is offered, and answers ff ff ff ff ff ff ff ff for timestamp -3."
     ),
-    "P35|broker||Fetch||Fetch v# with isolation_level #: brings [(#, b#)], not []": (
+    "P35|broker||Fetch||Fetch v# with isolation_level #: returns [(#, b#)], not []": (
         "Records of an open transaction are given to who asks for committed ones only."
     ),
-    "P35|broker||Fetch|responses[].partitions[].aborted_transactions|Fetch v#: aborted are [], "
-    "where ours is (#, #)": "The list of aborted transactions is always empty.",
+    "P35|broker||Fetch|responses[].partitions[].aborted_transactions|Fetch v#: aborted "
+    "transactions [], without (#, #)": "The list of aborted transactions is always empty.",
     "P36|broker||EndTxn|error_code|EndTxn v#: answered NONE (#), not INVALID_TXN_STATE": (
         "A transaction to which nothing was added is committed with error 00 00."
     ),
     "P37|broker||EndTxn|error_code|EndTxn v#: answered NONE (#), not INVALID_PRODUCER_EPOCH or "
     "PRODUCER_FENCED": "The epoch before the newest ends a transaction.",
-    "P37|broker||Fetch|responses[].partitions[].aborted_transactions|Fetch v#: aborted are [], "
-    "where ours is (#, #)": "As above.",
-    "P46|broker||OffsetFetch||OffsetFetch v#: there is no topics[#].partitions[#].error_code in "
-    "the answer": (
+    "P37|broker||Fetch|responses[].partitions[].aborted_transactions|Fetch v#: aborted "
+    "transactions [], without (#, #)": "As above.",
+    "P46|broker||OffsetFetch||OffsetFetch v#: the response has no "
+    "topics[#].partitions[#].error_code": (
         "Null topics (ff ff ff ff), which from v2 on ask for all, are answered with none."
     ),
     "T09|broker||InitProducerId|error_code|InitProducerId v#: answered NONE (#), not "

@@ -234,7 +234,7 @@ def test_an_empty_list_of_coordinators_is_no_coordinator() -> None:
         {**LED, "FindCoordinator": lambda _: {"coordinators": []}}, "P38", allow_writes=True
     )
     assert outcome.verdict.tallies["P38"].unjudged == {
-        "there is no coordinator of a group: the answer names none": 1
+        "there is no coordinator of a group: the response names none": 1
     }
 
 
@@ -256,9 +256,9 @@ def offering(**versions: tuple[int, int]) -> Answers:
 def test_a_range_below_zero_is_no_range() -> None:
     outcome, _ = probed(offering(Fetch=(-1, -1)), "P03", "P01")
     assert any(
-        "lists what is no range: (key, lowest, highest) [(1, -1, -1)]" in f for f in broken(outcome)
+        "lists invalid ranges: (key, lowest, highest) [(1, -1, -1)]" in f for f in broken(outcome)
     )
-    why = "Fetch is offered from -1 to -1, which is no range (P03)"
+    why = "Fetch is offered from -1 to -1, which is an invalid range (P03)"
     assert outcome.verdict.tallies["P01"].unjudged[why] == 1
     assert "Fetch: offers -1 to -1, which is no range" in "\n".join(
         map(str, outcome.match.differences)
@@ -271,7 +271,9 @@ def test_the_reason_why_nothing_is_written_is_the_true_one() -> None:
         {**REST, **_leads(), **refused, "DeleteTopics": _deleted}, "P01", allow_writes=True
     )
     unjudged = outcome.verdict.tallies["P01"].unjudged
-    assert unjudged["Produce: the broker makes no topic: TOPIC_AUTHORIZATION_FAILED"] == 1
+    assert (
+        unjudged["Produce: the broker does not create the topic: TOPIC_AUTHORIZATION_FAILED"] == 1
+    )
 
 
 @pytest.mark.parametrize(("error", "count"), [(0, 0), (3, 1)])
@@ -293,7 +295,7 @@ def test_a_broker_that_makes_the_topic_has_no_error_to_close_for(error: int, cou
         assert "to an unknown topic: the connection is still open after 2 s" in found
     else:
         (why,) = outcome.verdict.tallies["P19"].unjudged
-        assert "makes an unknown topic" in why
+        assert "creates an unknown topic" in why
 
 
 def _at_0(_: Message) -> Answer:

@@ -91,5 +91,5 @@ def test_live_rules_are_listed_and_explained(capsys: pytest.CaptureFixture[str])
 
 def test_an_exact_match_says_so() -> None:
     lines = list(release_lines(best_match(ranges_of("4.3")), "text"))
-    assert lines[1] == "The versions that it offers are those of Kafka 4.3"
+    assert lines[1] == "The offered versions are those of Kafka 4.3"
     assert list(release_lines(best_match(ranges_of("4.3")), "junit")) == []

@@ -74,5 +74,5 @@ def test_a_field_that_is_not_there() -> None:
 
 def test_what_cannot_be_judged_is_counted() -> None:
     say, verdict = _say()
-    say.unjudged("there is none")
+    say.count_unjudged("there is none")
     assert verdict.tallies["P12"].unjudged == {"there is none": 1}

@@ -40,8 +40,8 @@ def test_who_answers_before_the_login_is_told() -> None:
     outcome, _ = probed(script, "P16", security=security)
     assert {kind.first.rule.id for kind in outcome.verdict} == {"P16"}
     metadata, token = broken(outcome)
-    assert metadata.endswith("before anything else: was answered")
-    assert token.endswith("before anything else: was answered")
+    assert metadata.endswith("as the first request: was answered")
+    assert token.endswith("as the first request: was answered")
 
 
 def test_what_writes_wants_leave() -> None:
@@ -74,7 +74,7 @@ def test_what_was_made_is_removed_whatever_happens() -> None:
     script: Answers = {"ApiVersions": versions, "Metadata": led, "Produce": lambda _: HANG_UP}
     with pytest.raises(asyncio.CancelledError):
         probed(script, "P20", "P25", allow_writes=True, tell=tell, warn=warned.append)
-    assert removed[-1] == "removing what was made"
+    assert removed[-1] == "removing the created topics and groups"
     (left,) = warned
     assert left.startswith("left behind: topic kafkashark-conform-")
     assert left.endswith("-acks: the broker offers no DeleteTopics")
@@ -143,5 +143,5 @@ def test_a_silent_broker_is_not_asked_for_ever() -> None:
     outcome, broker = probed({"Metadata": lambda _: None}, "P14", timeout_s=0.5)
     assert len(broken(outcome)) == 3
     (why,) = outcome.verdict.tallies["P14"].unjudged
-    assert why == "the broker was silent 3 times before"
+    assert why == "the broker did not answer 3 requests before"
     assert [each.api for each in broker.asked].count("Metadata") == 5  # one to know of its peers
