@@ -141,8 +141,8 @@ class Fixtures:
             exchange = require_response(await self._target.request("Metadata", fields))
             leader = exchange.field("topics[0].partitions[0].leader_id", -1)
             if leader >= 0 and not exchange.field("topics[0].error_code"):
-                for each in exchange.field("brokers") or ():
-                    self._target.nodes.setdefault(each.node_id, (each.host, each.port))
+                for broker in exchange.field("brokers") or ():
+                    self._target.nodes.setdefault(broker.node_id, (broker.host, broker.port))
                 topic = Topic(name, exchange.field("topics[0].topic_id") or NO_ID, leader)
                 if await self._leader_serves(topic):
                     return topic
@@ -162,7 +162,7 @@ class Fixtures:
     def list_leftovers(self, reason: str) -> list[str]:
         """Return all objects as leftovers, where none can be removed."""
         names = [f"group {name}" for name in self.groups] + [f"topic {n}" for n in self.topics]
-        return [f"{what}: {reason}" for what in names]
+        return [f"{leftover}: {reason}" for leftover in names]
 
     async def remove(self) -> list[str]:
         """Remove all objects; return those that are left behind, with the reasons."""
@@ -176,8 +176,8 @@ class Fixtures:
     async def _try_removal(self, leftovers: list[str], name: str, removal: Awaitable[str]) -> None:
         try:
             error = await removal
-        except (NotJudged, ReplayError) as error_raised:
-            leftovers.append(f"{name}: {error_raised}")
+        except (NotJudged, ReplayError) as exception:
+            leftovers.append(f"{name}: {exception}")
         else:
             if error:
                 leftovers.append(f"{name}: {error}")

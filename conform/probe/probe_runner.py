@@ -85,8 +85,8 @@ async def probe_broker(
         if allow_writes:
             on_progress("removing the created topics and groups")
             leftovers = fixtures.list_leftovers(lost) if lost else await fixtures.remove()
-            for each in leftovers:
-                on_warning(f"left behind: {each}")
+            for leftover in leftovers:
+                on_warning(f"left behind: {leftover}")
         broker.close()
     return ProbeResult(verdict, best_match(broker.offered), tuple(leftovers))
 

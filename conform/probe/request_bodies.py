@@ -23,22 +23,22 @@ def encode_body(schema: Schema, version: int, fields: Mapping[str, Any]) -> byte
 
 
 def _all_fields(
-    fields: tuple[Field, ...], version: int, given: Mapping[str, Any]
+    fields: tuple[Field, ...], version: int, values: Mapping[str, Any]
 ) -> dict[str, Any]:
     complete = {
-        field.name: _value(field, version, given) for field in fields if version in field.versions
+        field.name: _value(field, version, values) for field in fields if version in field.versions
     }
-    if UNKNOWN_TAGS in given:
-        complete[UNKNOWN_TAGS] = given[UNKNOWN_TAGS]
+    if UNKNOWN_TAGS in values:
+        complete[UNKNOWN_TAGS] = values[UNKNOWN_TAGS]
     return complete
 
 
-def _value(field: Field, version: int, given: Mapping[str, Any]) -> Any:
-    value = given.get(field.name, ...)
+def _value(field: Field, version: int, values: Mapping[str, Any]) -> Any:
+    value = values.get(field.name, ...)
     if value is ... or (value is None and version not in field.null):
         return field.zero(version)
     if value is None or not field.fields:
         return value
     if field.type == "struct":
         return _all_fields(field.fields, version, value)
-    return [_all_fields(field.fields, version, one) for one in value]
+    return [_all_fields(field.fields, version, element) for element in value]

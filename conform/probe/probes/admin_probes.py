@@ -39,7 +39,7 @@ async def probe_invalid_topics(context: ProbeContext, reporter: ProbeReporter) -
         topic_name("x" * 250): "INVALID_TOPIC_EXCEPTION",
         topic_name("no-partitions"): "INVALID_PARTITIONS",
         topic_name("replicas"): "INVALID_REPLICATION_FACTOR",
-        topic_name("looked-at"): "NONE",
+        topic_name("validated"): "NONE",
     }
     counts = {topic_name("no-partitions"): (0, 1), topic_name("replicas"): (1, 999)}
     topics = [_new_topic(name, *counts.get(name, (1, 1))) for name in cases]
@@ -58,7 +58,7 @@ async def probe_invalid_topics(context: ProbeContext, reporter: ProbeReporter) -
                 exchange,
                 "topics",
             )
-    exchange = await _topic_metadata(context, topic_name("looked-at"))
+    exchange = await _topic_metadata(context, topic_name("validated"))
     reporter.check_error(exchange, "topics[0].error_code", "UNKNOWN_TOPIC_OR_PARTITION")
 
 

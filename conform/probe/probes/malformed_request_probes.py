@@ -15,7 +15,7 @@ from dissector.protocol.headers import request_header_version
 
 _MAX_CONCURRENT = 8
 _CLOSE_GRACE_S = 0.1
-"""How long a broker has to close a connection before the next case starts beside it."""
+"""How long a broker has to close a connection before the next case is started concurrently."""
 
 _CORRELATION_ID = 7
 _UNKNOWN_KEYS = (999, 32767, -1)

@@ -228,9 +228,9 @@ async def probe_zstd(context: ProbeContext, reporter: ProbeReporter) -> None:
     for version in context.target.versions("Fetch", until=_ZSTD_FETCHED - 1):
         exchange = await fetch(context.target, topic, 0, version)
         # Kafka rejected this until 3.9; 4.x returns batches that such a client can't read.
-        wanted = "UNSUPPORTED_COMPRESSION_TYPE"
+        expected = "UNSUPPORTED_COMPRESSION_TYPE"
         reporter.check_error(
-            exchange, f"{FETCH_PARTITION}.error_code", wanted, severity=Severity.NOTE
+            exchange, f"{FETCH_PARTITION}.error_code", expected, severity=Severity.NOTE
         )
 
 

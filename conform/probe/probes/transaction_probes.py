@@ -45,8 +45,8 @@ class _Transaction:
 
     async def request(self, api: str, version: int | None = None, **fields: Any) -> RawExchange:
         """Send a request of the producer to the coordinator."""
-        mine = {"transactional_id": self.name, **self.producer, **fields}
-        return await self.context.target.request(api, mine, version, self.node)
+        request_fields = {"transactional_id": self.name, **self.producer, **fields}
+        return await self.context.target.request(api, request_fields, version, self.node)
 
     async def add_partition(self) -> RawExchange:
         """Add the partition."""
@@ -230,9 +230,9 @@ async def probe_fencing(context: ProbeContext, reporter: ProbeReporter) -> None:
     if not reporter.check_error(produced, f"{PRODUCE_PARTITION}.error_code", "NONE"):
         return
     producer = await _init_producer(context, old.name, old.node)
-    before, after = old.producer["producer_epoch"], producer["producer_epoch"]
-    is_newer = producer["producer_id"] != old.producer["producer_id"] or after > before
-    reporter.check(is_newer, f"InitProducerId again: epoch {after} after {before}")
+    old_epoch, new_epoch = old.producer["producer_epoch"], producer["producer_epoch"]
+    is_newer = producer["producer_id"] != old.producer["producer_id"] or new_epoch > old_epoch
+    reporter.check(is_newer, f"InitProducerId again: epoch {new_epoch} after {old_epoch}")
     ended = await old.end(committed=True)
     reporter.check_error(ended, "error_code", "INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
     offset = produced.field(f"{PRODUCE_PARTITION}.base_offset")

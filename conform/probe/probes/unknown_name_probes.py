@@ -111,16 +111,16 @@ async def probe_unknown_topic_ids(context: ProbeContext, reporter: ProbeReporter
     topic = {"name": None, "topic_id": unknown, "partitions": [{"partition": 0}]}
     fetched = {"replica_id": -1, "topics": [topic], "session_epoch": -1}
     metadata = {"topics": [topic], "allow_auto_topic_creation": False}
-    wanted = ("UNKNOWN_TOPIC_ID",)
+    expected = ("UNKNOWN_TOPIC_ID",)
     cases = [
-        _Case("Metadata", 12, 32767, metadata, "topics[0].error_code", wanted),
-        _Case("Fetch", 13, 32767, fetched, f"{FETCH_PARTITION}.error_code", wanted),
+        _Case("Metadata", 12, 32767, metadata, "topics[0].error_code", expected),
+        _Case("Fetch", 13, 32767, fetched, f"{FETCH_PARTITION}.error_code", expected),
     ]
     if context.target.allow_writes:
         data = {**topic, "partition_data": [{"index": 0, "records": encode_batch(b"lost")}]}
         produced = {"acks": -1, "timeout_ms": 1000, "topic_data": [data]}
         cases.append(
-            _Case("Produce", 13, 32767, produced, f"{PRODUCE_PARTITION}.error_code", wanted)
+            _Case("Produce", 13, 32767, produced, f"{PRODUCE_PARTITION}.error_code", expected)
         )
     if not any(context.target.versions(case.api, case.since) for case in cases):
         raise NotJudged("the broker offers no version that has topic ids")

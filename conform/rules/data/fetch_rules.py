@@ -131,24 +131,27 @@ def check_offset_order(observation: Observation, reporter: Reporter) -> None:
     response = observation.response_body
     if not _is_complete(observation, reporter) or fetch_request is None or response is None:
         return
-    for index, topic in enumerate(response.responses or ()):
-        for number, each in enumerate(topic.partitions or ()):
-            if each.error_code or each.high_watermark < 0:
+    for topic_index, topic in enumerate(response.responses or ()):
+        for partition_index, partition in enumerate(topic.partitions or ()):
+            if partition.error_code or partition.high_watermark < 0:
                 continue
             reporter.count_judged()
-            key = topic.get("topic", topic.get("topic_id")), each.partition_index
+            key = topic.get("topic", topic.get("topic_id")), partition.partition_index
             requested = fetch_request.offset_of(key)
-            start, stable = each.get("log_start_offset", -1), each.get("last_stable_offset", -1)
+            start, stable = (
+                partition.get("log_start_offset", -1),
+                partition.get("last_stable_offset", -1),
+            )
             found, severity = "", Severity.WARNING
-            if start > each.high_watermark:
-                found = f"log start {start}, high watermark {each.high_watermark}"
-            elif stable > each.high_watermark:
-                found = f"last stable offset {stable}, high watermark {each.high_watermark}"
+            if start > partition.high_watermark:
+                found = f"log start {start}, high watermark {partition.high_watermark}"
+            elif stable > partition.high_watermark:
+                found = f"last stable offset {stable}, high watermark {partition.high_watermark}"
             elif requested is not None and start > requested:
                 found = f"log start {start}, offset {requested} was requested"
                 severity = Severity.ERROR
             if found:
-                path = f"responses[{index}].partitions[{number}]"
+                path = f"responses[{topic_index}].partitions[{partition_index}]"
                 reporter.report_violation(Side.BROKER, found, path=path, severity=severity)
 
 
@@ -174,13 +177,13 @@ def check_aborted_transactions_listed(observation: Observation, reporter: Report
     assert response is not None
     reads_committed = request.isolation_level == READ_COMMITTED
     batches = {field.path: field.batches for _, field in _records_fields(observation)}
-    for index, topic in enumerate(response.responses or ()):
-        for number, each in enumerate(topic.partitions or ()):
-            if each.error_code:
+    for topic_index, topic in enumerate(response.responses or ()):
+        for partition_index, partition in enumerate(topic.partitions or ()):
+            if partition.error_code:
                 continue
             reporter.count_judged()
-            path = f"responses[{index}].partitions[{number}]"
-            listed = each.aborted_transactions
+            path = f"responses[{topic_index}].partitions[{partition_index}]"
+            listed = partition.aborted_transactions
             if not reads_committed:
                 if listed:
                     found = f"{len(listed)} aborted transactions are listed for isolation level 0"
@@ -208,7 +211,10 @@ def _unlisted_abort(batches: list[Batch], listed: list[Container]) -> str:
         kinds = [record.control_type for record in batch.records]
         if first is None or kinds != [_ABORT]:
             continue
-        if not any(each.producer_id == producer and each.first_offset <= first for each in listed):
+        if not any(
+            transaction.producer_id == producer and transaction.first_offset <= first
+            for transaction in listed
+        ):
             return f"the transaction of producer {producer} from offset {first} on is not listed"
     return ""
 
@@ -236,10 +242,13 @@ def check_topic_ids(observation: Observation, reporter: Reporter) -> None:
         reporter.count_judged()
     else:
         reporter.count_unjudged("the beginning of the fetch session is not in the capture")
-    for index, (key, each) in enumerate(partitions_of(response.responses)):
-        if (observation.version or 0) < FIRST_WITH_TOPIC_IDS and each.error_code in topic_id_errors:
+    for index, (key, partition) in enumerate(partitions_of(response.responses)):
+        if (
+            observation.version or 0
+        ) < FIRST_WITH_TOPIC_IDS and partition.error_code in topic_id_errors:
             reporter.report_violation(
-                Side.BROKER, f"error {each.error_code} in v{observation.version}, entry {index}"
+                Side.BROKER,
+                f"error {partition.error_code} in v{observation.version}, entry {index}",
             )
         elif is_session_known and fetch_request.offset_of(key) is None:
             found = f"'{key[0]}', partition {key[1]}, was not requested"
@@ -261,13 +270,13 @@ def check_no_records_with_preferred_replica(observation: Observation, reporter: 
     response = observation.response_body
     if not _is_complete(observation, reporter) or response is None:
         return
-    for index, topic in enumerate(response.responses or ()):
-        for number, each in enumerate(topic.partitions or ()):
-            replica = each.get("preferred_read_replica")
+    for topic_index, topic in enumerate(response.responses or ()):
+        for partition_index, partition in enumerate(topic.partitions or ()):
+            replica = partition.get("preferred_read_replica")
             if replica is None:
                 continue
             reporter.count_judged()
-            if replica != -1 and each.records:
-                path = f"responses[{index}].partitions[{number}].records"
-                found = f"{len(each.records)} bytes with preferred read replica {replica}"
+            if replica != -1 and partition.records:
+                path = f"responses[{topic_index}].partitions[{partition_index}].records"
+                found = f"{len(partition.records)} bytes with preferred read replica {replica}"
                 reporter.report_violation(Side.BROKER, found, path=path)

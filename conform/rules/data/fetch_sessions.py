@@ -95,12 +95,16 @@ def check_unchanged_partitions_omitted(observation: Observation, reporter: Repor
     if response.error_code or not response.session_id:
         return
     reporter.count_judged()
-    for key, each in partitions_of(response.responses):
-        is_new = each.records or each.error_code or each.get("preferred_read_replica", -1) != -1
+    for key, partition in partitions_of(response.responses):
+        is_new = (
+            partition.records
+            or partition.error_code
+            or partition.get("preferred_read_replica", -1) != -1
+        )
         if (
             is_new
-            or _has_epoch_or_snapshot(each)
-            or session.offsets_in_responses.get(key) != PartitionOffsets.of(each)
+            or _has_epoch_or_snapshot(partition)
+            or session.offsets_in_responses.get(key) != PartitionOffsets.of(partition)
         ):
             continue
         found = f"'{key[0]}', partition {key[1]}, is returned again unchanged"
@@ -191,13 +195,13 @@ def check_timestamps_known(observation: Observation, reporter: Reporter) -> None
         return
     assert observation.request_body is not None
     version = observation.version or 0
-    for index, topic in enumerate(observation.request_body.topics or ()):
-        for number, each in enumerate(topic.partitions or ()):
+    for topic_index, topic in enumerate(observation.request_body.topics or ()):
+        for partition_index, partition in enumerate(topic.partitions or ()):
             reporter.count_judged()
-            timestamp = each.timestamp
+            timestamp = partition.timestamp
             first_version = _SPECIAL_TIMESTAMPS.get(timestamp)
             if timestamp < 0 and (first_version is None or version < first_version):
-                path = f"topics[{index}].partitions[{number}].timestamp"
+                path = f"topics[{topic_index}].partitions[{partition_index}].timestamp"
                 reporter.report_violation(
                     Side.CLIENT, f"timestamp {timestamp} in v{version}", path=path
                 )
@@ -223,7 +227,7 @@ class _Roles:
     apis=("Fetch", *_NOT_FOR_REPLICAS),
 )
 def check_replicas_are_brokers(observation: Observation, reporter: Reporter) -> None:
-    """Record the roles on a connection; report a replica's Fetch beside requests of clients."""
+    """Record the roles on a connection; report a replica's Fetch next to requests of clients."""
     if observation.request_body is None:
         return
     roles = observation.connection.state(_Roles)

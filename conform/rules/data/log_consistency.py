@@ -133,14 +133,14 @@ def check_below_high_watermark(observation: Observation, reporter: Reporter) -> 
         if message is observation.response
     }
     reads_committed = request.get("isolation_level", 0) == _READ_COMMITTED
-    for at, topic in enumerate(response.responses or ()):
-        for number, each in enumerate(topic.partitions or ()):
-            field = fields.get(f"responses[{at}].partitions[{number}].records")
-            if each.error_code or field is None:
+    for topic_index, topic in enumerate(response.responses or ()):
+        for partition_index, partition in enumerate(topic.partitions or ()):
+            field = fields.get(f"responses[{topic_index}].partitions[{partition_index}].records")
+            if partition.error_code or field is None:
                 continue
-            bounds = {"high watermark": each.high_watermark}
+            bounds = {"high watermark": partition.high_watermark}
             if reads_committed:
-                bounds["last stable offset"] = each.get("last_stable_offset", -1)
+                bounds["last stable offset"] = partition.get("last_stable_offset", -1)
             batches = [batch for batch in field.batches if isinstance(batch, RecordBatch)]
             reporter.count_judged()
             for name, bound in bounds.items():
@@ -225,23 +225,23 @@ def check_timestamp_matches(observation: Observation, reporter: Reporter) -> Non
         reporter.count_unjudged(observation.unreadable_reason())
         return
     timestamps = {
-        (topic.name, each.partition_index): each.timestamp
+        (topic.name, partition.partition_index): partition.timestamp
         for topic in request.topics or ()
-        for each in topic.partitions or ()
+        for partition in topic.partitions or ()
     }
-    for at, topic in enumerate(response.topics or ()):
-        for number, each in enumerate(topic.partitions or ()):
-            requested = timestamps.get((topic.name, each.partition_index))
-            if requested is None or each.error_code or "timestamp" not in each:
+    for topic_index, topic in enumerate(response.topics or ()):
+        for partition_index, partition in enumerate(topic.partitions or ()):
+            requested = timestamps.get((topic.name, partition.partition_index))
+            if requested is None or partition.error_code or "timestamp" not in partition:
                 continue
             reporter.count_judged()
             found = ""
-            if requested >= 0 <= each.offset and each.timestamp < requested:
-                found = f"timestamp {each.timestamp} is returned, {requested} was requested"
-            elif requested in (-1, -2) and each.timestamp != -1:
-                found = f"timestamp {each.timestamp} with the start or end of a log"
-            elif requested in (-1, -2) and each.offset < 0:
-                found = f"offset {each.offset} as the start or end of a log"
+            if requested >= 0 <= partition.offset and partition.timestamp < requested:
+                found = f"timestamp {partition.timestamp} is returned, {requested} was requested"
+            elif requested in (-1, -2) and partition.timestamp != -1:
+                found = f"timestamp {partition.timestamp} with the start or end of a log"
+            elif requested in (-1, -2) and partition.offset < 0:
+                found = f"offset {partition.offset} as the start or end of a log"
             if found:
-                path = f"topics[{at}].partitions[{number}]"
+                path = f"topics[{topic_index}].partitions[{partition_index}]"
                 reporter.report_violation(Side.BROKER, found, path=path)

@@ -118,12 +118,12 @@ def check_listed_brokers(observation: Observation, reporter: Reporter) -> None:
     if not response.topics or not brokers:
         return
     reporter.count_judged()
-    for at, topic in enumerate(response.topics):
-        for index, partition in enumerate(topic.partitions):
+    for topic_index, topic in enumerate(response.topics):
+        for partition_index, partition in enumerate(topic.partitions):
             found = _node_fault(partition, brokers, observation.version or 0)
             if found:
                 reporter.report_violation(
-                    Side.BROKER, found, path=f"topics[{at}].partitions[{index}]"
+                    Side.BROKER, found, path=f"topics[{topic_index}].partitions[{partition_index}]"
                 )
 
 
@@ -169,16 +169,16 @@ def check_epochs(observation: Observation, reporter: Reporter) -> None:
     if (observation.version or 0) < max(_FIRST_WITH_EPOCHS, _FIRST_WITH_IDS):
         return
     newest = observation.connection.state(_LeaderEpochs)
-    for at, topic in enumerate(response.topics):
+    for topic_index, topic in enumerate(response.topics):
         if topic.topic_id == NO_ID:
             continue
-        for index, partition in enumerate(topic.partitions):
+        for partition_index, partition in enumerate(topic.partitions):
             key = topic.topic_id, partition.partition_index
             before, epoch = newest.get(key), partition.leader_epoch
             if before is not None:
                 reporter.count_judged()
                 if 0 <= epoch < before:
-                    path = f"topics[{at}].partitions[{index}].leader_epoch"
+                    path = f"topics[{topic_index}].partitions[{partition_index}].leader_epoch"
                     reporter.report_violation(
                         Side.BROKER, f"epoch {epoch}, after {before}", path=path
                     )

@@ -46,10 +46,10 @@ def _fetched_partitions(
         name = group.get("group_id", request.get("group_id"))
         if name is None or index >= len(_groups(request)):
             continue
-        for at, topic in enumerate(group.topics):
-            for number, partition in enumerate(topic.partitions):
+        for topic_index, topic in enumerate(group.topics):
+            for partition_index, partition in enumerate(topic.partitions):
                 key = name, _topic_key(topic), partition.partition_index
-                yield key, partition, f"{path}topics[{at}].partitions[{number}]"
+                yield key, partition, f"{path}topics[{topic_index}].partitions[{partition_index}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,21 +115,21 @@ def _record_commits(
 ) -> None:
     """Record commits without an error, and forget others: they may or may not be committed."""
     errors = {
-        (_topic_key(topic), each.partition_index): each.error_code
+        (_topic_key(topic), partition.partition_index): partition.error_code
         for topic in response.topics
-        for each in topic.partitions
+        for partition in topic.partitions
     }
     is_member = request.get("generation_id_or_member_epoch", -1) >= 0
     is_member = is_member and request.group_id in commits.groups
     for topic in request.topics:
-        for each in topic.partitions:
-            key = request.group_id, _topic_key(topic), each.partition_index
+        for partition in topic.partitions:
+            key = request.group_id, _topic_key(topic), partition.partition_index
             commits.pop(key, None)
             is_taken = errors.get(key[1:]) == 0
             if is_taken and is_member and observation.exchange.response_time_ns is not None:
-                metadata = each.committed_metadata or ""
+                metadata = partition.committed_metadata or ""
                 commits[key] = _Commit(
-                    each.committed_offset, metadata, observation.exchange.response_time_ns
+                    partition.committed_offset, metadata, observation.exchange.response_time_ns
                 )
 
 
@@ -171,9 +171,9 @@ def check_requested_partitions(observation: Observation, reporter: Reporter) -> 
         return
     reporter.count_judged()
     requested_groups, returned_groups = _groups(request), _groups(response)
-    names = [each.get("group_id", "") for each, _ in requested_groups]
+    names = [group_fields.get("group_id", "") for group_fields, _ in requested_groups]
     if (observation.version or 0) >= _FIRST_OF_GROUPS:
-        returned_names = [each.group_id for each, _ in returned_groups]
+        returned_names = [group_fields.group_id for group_fields, _ in returned_groups]
         if sorted(set(names)) != sorted(returned_names):
             found = f"{len(returned_names)} groups are returned, {len(set(names))} were requested"
             reporter.report_violation(Side.BROKER, found, path="groups")
@@ -236,15 +236,16 @@ def check_stable_offsets(observation: Observation, reporter: Reporter) -> None:
         key = _producer_key(observation, request)
         pending = state.get(key) or _PendingOffsets(broker)
         for topic in response.topics:
-            for each in topic.partitions:
-                if not each.error_code:
-                    partition_key = request.group_id, _topic_key(topic), each.partition_index
+            for partition in topic.partitions:
+                if not partition.error_code:
+                    partition_key = request.group_id, _topic_key(topic), partition.partition_index
                     pending.places[partition_key] = observation.exchange.response_time_ns or 0
         state[key] = pending
     elif request.get("require_stable"):
         for pending in state.values():
             is_pending = any(
-                p in pending.places for p, _, _ in _fetched_partitions(request, response)
+                pending_key in pending.places
+                for pending_key, _, _ in _fetched_partitions(request, response)
             )
             if is_pending and pending.broker == broker and len(pending.fetches) < _MAX_FETCHES:
                 pending.fetches.append(observation.detach())

@@ -124,16 +124,16 @@ def check_offsets_increase(observation: BatchObservation, reporter: Reporter) ->
         return
     deltas = [record.offset_delta for record in batch.records]
     if is_produced(observation):
-        misplaced = [at for at, delta in enumerate(deltas) if delta != at]
+        misplaced = [index for index, delta in enumerate(deltas) if delta != index]
     else:
         misplaced = [
-            at
-            for at, (previous, current) in enumerate(pairwise((-1, *deltas)))
+            index
+            for index, (previous, current) in enumerate(pairwise((-1, *deltas)))
             if previous >= current
         ]
     if misplaced:
-        at = misplaced[0]
-        found = f"the offset delta of record {at} of {len(deltas)} is {deltas[at]}"
+        index = misplaced[0]
+        found = f"the offset delta of record {index} of {len(deltas)} is {deltas[index]}"
         report_field(observation, reporter, "records", found)
 
 

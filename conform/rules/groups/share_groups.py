@@ -141,10 +141,13 @@ def _epoch_path(side: Side) -> str:
 
 def _acknowledgements(request: Any) -> Iterator[tuple[tuple[Any, int, str], Any]]:
     """Yield the acknowledgement batches of a request, with topic id, partition and path."""
-    for at, topic in enumerate(request.topics or ()):
-        for number, each in enumerate(topic.partitions or ()):
-            path = f"topics[{at}].partitions[{number}].acknowledgement_batches"
-            yield (topic.topic_id, each.partition_index, path), each.acknowledgement_batches or ()
+    for topic_index, topic in enumerate(request.topics or ()):
+        for partition_index, partition in enumerate(topic.partitions or ()):
+            path = f"topics[{topic_index}].partitions[{partition_index}].acknowledgement_batches"
+            yield (
+                (topic.topic_id, partition.partition_index, path),
+                partition.acknowledgement_batches or (),
+            )
 
 
 @rule(
@@ -171,9 +174,9 @@ def check_valid_acknowledgements(observation: Observation, reporter: Reporter) -
             continue
         reporter.count_judged()
         found = _order_fault(batches)
-        for each in batches:
-            types = each.acknowledge_types or ()
-            count = each.last_offset - each.first_offset + 1
+        for batch in batches:
+            types = batch.acknowledge_types or ()
+            count = batch.last_offset - batch.first_offset + 1
             if not found and len(types) not in (1, count):
                 found = f"{len(types)} types for {count} records"
             elif not found and any(not 0 <= kind <= max_type for kind in types):
@@ -214,13 +217,13 @@ def check_acquired_within_records(observation: Observation, reporter: Reporter) 
         for message, field in observation.record_fields
         if message is observation.response
     }
-    for at, topic in enumerate(response.responses or ()):
-        for number, each in enumerate(topic.partitions or ()):
-            ranges = each.acquired_records or ()
+    for topic_index, topic in enumerate(response.responses or ()):
+        for partition_index, partition in enumerate(topic.partitions or ()):
+            ranges = partition.acquired_records or ()
             if not ranges:
                 continue
             reporter.count_judged()
-            path = f"responses[{at}].partitions[{number}]"
+            path = f"responses[{topic_index}].partitions[{partition_index}]"
             found = _order_fault(ranges)
             if not found and any(acquired.delivery_count < 1 for acquired in ranges):
                 found = f"delivery count {min(acquired.delivery_count for acquired in ranges)}"
@@ -271,13 +274,13 @@ def check_delivery_count_increases(observation: Observation, reporter: Reporter)
         observation.exchange.request_time_ns or 0,
         observation.exchange.response_time_ns or 0,
     )
-    for at, topic in enumerate(response.responses or ()):
-        for number, each in enumerate(topic.partitions or ()):
-            partition_key = request.group_id or "", topic.topic_id, each.partition_index
+    for topic_index, topic in enumerate(response.responses or ()):
+        for partition_index, partition in enumerate(topic.partitions or ()):
+            partition_key = request.group_id or "", topic.topic_id, partition.partition_index
             ranges = delivered.get((broker, partition_key))
             if ranges is None:
                 ranges = delivered[broker, partition_key] = deque(maxlen=_MAX_RANGES_PER_PARTITION)
-            for index, acquired in enumerate(each.acquired_records or ()):
+            for index, acquired in enumerate(partition.acquired_records or ()):
                 earlier = [
                     count
                     for first, last, count, delivered_ns in ranges
@@ -299,8 +302,10 @@ def check_delivery_count_increases(observation: Observation, reporter: Reporter)
                 highest = max(earlier)
                 if acquired.delivery_count <= highest:
                     found = f"offset {acquired.first_offset} is delivered again, count {highest}"
-                    path = f"responses[{at}].partitions[{number}].acquired_records[{index}]"
-                    reporter.report_violation(Side.BROKER, found, path=path)
+                    path = f"responses[{topic_index}].partitions[{partition_index}]"
+                    reporter.report_violation(
+                        Side.BROKER, found, path=f"{path}.acquired_records[{index}]"
+                    )
 
 
 class _Acquired(BoundedDict[MemberKey, "BoundedDict[GroupPartition, list[tuple[int, int]]]"]):

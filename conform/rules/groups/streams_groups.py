@@ -83,9 +83,9 @@ def check_tasks(observation: Observation, reporter: Reporter) -> None:
     topology = topologies.get(request.group_id)
     seen: dict[tuple[str, int], str] = {}
     for role in _TASKS:
-        for at, task in enumerate(response[role] or ()):
+        for index, task in enumerate(response[role] or ()):
             reporter.count_judged()
-            path = f"{role}[{at}]"
+            path = f"{role}[{index}]"
             if topology is not None and task.subtopology_id not in topology:
                 found = f"a task of the unknown subtopology {task.subtopology_id!r}"
                 reporter.report_violation(Side.BROKER, found, path=path)
@@ -112,16 +112,16 @@ def check_sources(observation: Observation, reporter: Reporter) -> None:
     if request is None or request.topology is None:
         return
     reporter.count_judged()
-    for at, each in enumerate(request.topology.subtopologies or ()):
-        path = f"topology.subtopologies[{at}]"
+    for index, subtopology in enumerate(request.topology.subtopologies or ()):
+        path = f"topology.subtopologies[{index}]"
         sources = {
-            name: len(each[name] or ())
+            name: len(subtopology[name] or ())
             for name in ("source_topics", "source_topic_regex", "repartition_source_topics")
         }
         if not any(sources.values()):
-            found = f"subtopology {each.subtopology_id!r} reads no topic"
+            found = f"subtopology {subtopology.subtopology_id!r} reads no topic"
             reporter.report_violation(Side.CLIENT, found, path=path)
-        for group in each.copartition_groups or ():
+        for group in subtopology.copartition_groups or ():
             for name, count in sources.items():
                 if any(not 0 <= position < count for position in group[name] or ()):
                     found = f"a copartition group names a position that {name} does not have"
