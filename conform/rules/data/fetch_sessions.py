@@ -212,7 +212,7 @@ class _Roles:
 
     def __init__(self) -> None:
         self.replica: int | None = None
-        self.is_consumer = False
+        self.has_client_requests = False
 
 
 @rule(
@@ -232,15 +232,15 @@ def check_replicas_are_brokers(observation: Observation, reporter: Reporter) -> 
         return
     roles = observation.connection.state(_Roles)
     if observation.exchange.api != "Fetch":
-        roles.is_consumer = True
+        roles.has_client_requests = True
     else:
         replica = replica_id_of(observation.request_body)
         if replica < 0:
-            roles.is_consumer |= replica == _CONSUMER
+            roles.has_client_requests |= replica == _CONSUMER
         else:
             roles.replica = replica
     reporter.count_judged()
-    if roles.replica is not None and roles.is_consumer:
-        roles.is_consumer = False
+    if roles.replica is not None and roles.has_client_requests:
+        roles.has_client_requests = False
         found = f"replica {roles.replica} fetches on a connection of a client"
         reporter.report_violation(Side.CLIENT, found)

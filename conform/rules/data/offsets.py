@@ -197,7 +197,7 @@ class _PendingOffsets:
     """Offset commits of an open transaction, and the requests for stable offsets meanwhile."""
 
     broker: str
-    places: dict[GroupPartition, int] = field(default_factory=dict)
+    commit_times_ns: dict[GroupPartition, int] = field(default_factory=dict)
     fetches: list[Observation] = field(default_factory=list)
 
 
@@ -239,12 +239,14 @@ def check_stable_offsets(observation: Observation, reporter: Reporter) -> None:
             for partition in topic.partitions:
                 if not partition.error_code:
                     partition_key = request.group_id, _topic_key(topic), partition.partition_index
-                    pending.places[partition_key] = observation.exchange.response_time_ns or 0
+                    pending.commit_times_ns[partition_key] = (
+                        observation.exchange.response_time_ns or 0
+                    )
         state[key] = pending
     elif request.get("require_stable"):
         for pending in state.values():
             is_pending = any(
-                pending_key in pending.places
+                pending_key in pending.commit_times_ns
                 for pending_key, _, _ in _fetched_partitions(request, response)
             )
             if is_pending and pending.broker == broker and len(pending.fetches) < _MAX_FETCHES:
@@ -268,7 +270,7 @@ def _judge_pending(end: Observation, reporter: Reporter, pending: _PendingOffset
         if request is None or response is None or response_ns >= ended_ns:
             continue
         for key, partition, path in _fetched_partitions(request, response):
-            committed_ns = pending.places.get(key)
+            committed_ns = pending.commit_times_ns.get(key)
             if committed_ns is None or committed_ns >= request_ns:
                 continue
             reporter.count_judged()

@@ -138,7 +138,12 @@ def check_unique_producer_ids(observation: Observation, reporter: Reporter) -> N
 
 
 class _AddedGroups(BoundedDict[tuple[str, int, int, str], None]):
-    """Groups added to transactions, by transactional id, producer id, epoch and group."""
+    """
+    Groups added to transactions, by transactional id, producer id, epoch and group.
+
+    Attributes:
+        begun: Transactional id, producer id and epoch of each InitProducerId response.
+    """
 
     def __init__(self) -> None:
         super().__init__(_MAX_KEPT)
