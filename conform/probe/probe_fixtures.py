@@ -20,9 +20,13 @@ ABSENT_ERRORS = frozenset(
     error_code(name)
     for name in ("NONE", "UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND", "UNKNOWN_TOPIC_ID")
 )
+"""Error codes of a deletion after which the object does not exist."""
+
 _NOT_LED_ERRORS = frozenset(
     error_code(name) for name in ("UNKNOWN_TOPIC_OR_PARTITION", "NOT_LEADER_OR_FOLLOWER")
 )
+"""Error codes of a leader that does not know its partition yet."""
+
 _EARLIEST = -2
 _PAUSE_S = 0.1
 
@@ -67,7 +71,7 @@ class Fixtures:
         self._create_failure = ""
 
     def forget_topics(self) -> None:
-        """Create new topics at their next use: the broker may have lost the old ones."""
+        """Forget created topics, which the broker may have lost: the next use creates new ones."""
         self._created.clear()
         self._generation += 1
 
@@ -76,17 +80,17 @@ class Fixtures:
         return self.prefix + suffix
 
     def topic_name(self, suffix: str) -> str:
-        """Return a name for a topic that may be created."""
+        """Return a name for a topic, and record it for removal."""
         self.topics[self.prefix + suffix] = None
         return self.prefix + suffix
 
     def group_id(self, suffix: str) -> str:
-        """Return a name for a group that may be created."""
+        """Return an id for a group, and record it for removal."""
         self.groups[self.prefix + suffix] = None
         return self.prefix + suffix
 
     def transactional_id(self, suffix: str) -> str:
-        """Return a transactional id that may be used."""
+        """Return a transactional id, and record that it is used."""
         self.transactional_ids[self.prefix + suffix] = None
         return self.prefix + suffix
 

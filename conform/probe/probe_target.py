@@ -52,7 +52,7 @@ them, and Metadata names one of the brokers as the controller.
 
 _NOT_CONTROLLER = "NOT_CONTROLLER"
 RETURN_TIMEOUTS = 3
-"""How many timeouts a broker that went away has to come back."""
+"""How long to wait for a broker that went away, as a multiple of the timeout."""
 
 _PAUSE_S = 0.1
 _MAX_CLOSE_WAIT_S = 3.0
@@ -97,7 +97,7 @@ class Target:
     The broker at one address, created by `Target.connect`, and the brokers in its metadata.
 
     Attributes:
-        address: The address as it was given.
+        address: The address, as the user gave it.
         security: How connections are encrypted and authenticated.
         timeout_s: How long a response may take.
         allow_writes: Whether the probes may create topics, groups and transactions.
@@ -144,7 +144,7 @@ class Target:
         return self
 
     def close(self) -> None:
-        """Close the target's own connections."""
+        """Close the reused connections."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
@@ -217,7 +217,7 @@ class Target:
         Open a separate connection; the caller closes it.
 
         Args:
-            node: The broker to connect to; None: the address that was given.
+            node: The broker to connect to; None: the target's address.
             authenticated: Whether to authenticate where the security has a mechanism.
 
         Raises:
@@ -251,8 +251,8 @@ class Target:
             name: Name of the API.
             fields: Fields of any version.
             version: The newest by default.
-            node: The broker to send to; None: the controller for its APIs, else the address that
-                was given.
+            node: The broker to send to; None: the controller for its APIs, else the target's
+                address.
             retry: Whether to retry after transient errors.
 
         Raises:
