@@ -35,7 +35,7 @@ class _Predecessors:
         self._appends: list[tuple[Append, ProducerState | None]] = []
         self._history = AppendHistory()
 
-    def of(self, observation: Observation) -> list[tuple[Append, ProducerState | None]]:
+    def appends_of(self, observation: Observation) -> list[tuple[Append, ProducerState | None]]:
         if self._observation() is not observation:
             for append, _ in self._appends:
                 if not append.error and append.offset >= 0:
@@ -48,7 +48,10 @@ class _Predecessors:
 
 
 def _appends(observation: Observation) -> list[Append]:
-    return [append for append, _ in observation.capture_state.state(_Predecessors).of(observation)]
+    return [
+        append
+        for append, _ in observation.capture_state.state(_Predecessors).appends_of(observation)
+    ]
 
 
 class _Accepted(BoundedDict[PartitionKey, tuple[int, int, int]]):
@@ -68,7 +71,7 @@ class _Accepted(BoundedDict[PartitionKey, tuple[int, int, int]]):
 )
 def check_sequences(observation: Observation, reporter: Reporter) -> None:
     """Compare each batch with the previous one in the log; a rejected one, on the connection."""
-    for append, previous in observation.capture_state.state(_Predecessors).of(observation):
+    for append, previous in observation.capture_state.state(_Predecessors).appends_of(observation):
         if append.error:
             _judge_rejected(observation, reporter, append)
         elif previous is None:
@@ -140,7 +143,7 @@ def _is_repeated(append: Append, previous: ProducerState) -> bool:
 def check_retries_not_appended(observation: Observation, reporter: Reporter) -> None:
     """Report sequences that were appended at two offsets."""
     appended = observation.capture_state.state(_Appended)
-    for append, previous in observation.capture_state.state(_Predecessors).of(observation):
+    for append, previous in observation.capture_state.state(_Predecessors).appends_of(observation):
         if append.error or append.offset < 0:
             continue
         batch = append.batch

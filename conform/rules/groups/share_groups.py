@@ -15,7 +15,9 @@ from conform.registry.rule import Side, rule
 from conform.rules.groups.consumer_groups import judge_heartbeat
 from dissector.protocol.records import RecordBatch
 
-_JOIN_EPOCH, _LEAVE_EPOCH = 0, -1
+_INITIAL_EPOCH, _FINAL_EPOCH = 0, -1
+"""Epochs with which members join and leave, and with which share sessions begin and end."""
+
 _LAST_EPOCH = 2**31 - 1
 _LAST_TYPE_WITH_RENEW, _LAST_TYPE = 4, 3
 _FIRST_WITH_RENEW = 2
@@ -48,13 +50,13 @@ def check_share_group_epochs(observation: Observation, reporter: Reporter) -> No
 
 def _invalid_field(request: Any, version: int) -> tuple[str, str]:
     """Return the invalid field of a request and a description; both empty if it is valid."""
-    if request.member_epoch < _LEAVE_EPOCH:
+    if request.member_epoch < _FINAL_EPOCH:
         return "member_epoch", f"epoch {request.member_epoch}"
-    if not request.member_id and (request.member_epoch != _JOIN_EPOCH or version > 0):
+    if not request.member_id and (request.member_epoch != _INITIAL_EPOCH or version > 0):
         return "member_id", "no member id"
     if not request.group_id:
         return "group_id", "no group"
-    if request.member_epoch == _JOIN_EPOCH and not request.subscribed_topic_names:
+    if request.member_epoch == _INITIAL_EPOCH and not request.subscribed_topic_names:
         return "subscribed_topic_names", "joins without topics"
     return "", ""
 
@@ -96,12 +98,12 @@ def check_session_epochs(observation: Observation, reporter: Reporter) -> None:
     key = _member_key(observation, request)
     epoch, expected = request.share_session_epoch, sessions.pop(key, None)
     is_accepted = not response.error_code
-    if epoch < _LEAVE_EPOCH:
+    if epoch < _FINAL_EPOCH:
         reporter.count_judged()
         side = Side.BROKER if is_accepted else Side.CLIENT
         reporter.report_violation(side, f"session epoch {epoch}", path=_epoch_path(side))
         return
-    if epoch == _JOIN_EPOCH:
+    if epoch == _INITIAL_EPOCH:
         reporter.count_judged()
         found = ""
         if observation.exchange.api == "ShareAcknowledge":
@@ -120,7 +122,7 @@ def check_session_epochs(observation: Observation, reporter: Reporter) -> None:
     elif (
         expected is not None
         and expected[1] < (observation.exchange.request_time_ns or 0)
-        and epoch != _LEAVE_EPOCH
+        and epoch != _FINAL_EPOCH
     ):
         reporter.count_judged()
         if epoch != expected[0]:
@@ -129,7 +131,7 @@ def check_session_epochs(observation: Observation, reporter: Reporter) -> None:
                 found = f"epoch {epoch} is accepted, expected {expected[0]}"
             side = Side.BROKER if is_accepted else Side.CLIENT
             reporter.report_violation(side, found, path=_epoch_path(side))
-    if is_accepted and epoch != _LEAVE_EPOCH:
+    if is_accepted and epoch != _FINAL_EPOCH:
         next_epoch = 1 if epoch == _LAST_EPOCH else epoch + 1
         sessions[key] = next_epoch, observation.exchange.response_time_ns or 0
 
@@ -335,7 +337,7 @@ def check_acknowledges_acquired(observation: Observation, reporter: Reporter) ->
         _member_key(observation, request),
         observation.exchange.api == "ShareFetch",
     )
-    if is_fetch and request.share_session_epoch == _JOIN_EPOCH and not response.error_code:
+    if is_fetch and request.share_session_epoch == _INITIAL_EPOCH and not response.error_code:
         acquired[member_key] = BoundedDict(_MAX_RANGES)
     member_ranges = acquired.get(member_key)
     if member_ranges is None:
