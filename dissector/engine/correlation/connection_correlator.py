@@ -1,19 +1,19 @@
 """
-One connection as a Kafka conversation: who is the broker, what are the frames, what answers what.
+Correlates one connection: recognises Kafka and its client, frames, matches responses to requests.
 
-Rule 1: the two streams are read in the order of the capture. A stream that waits behind a hole
-holds the other one's later frames back (`Chunks.horizon`), so that a response never meets its
+Rule 1: the two streams are read in the order of the capture. A stream that waits behind a gap holds
+back the later frames of the other one (`Chunks.barrier`), so that a response never meets its
 request too early or too late.
 
-Rule 2: a request is paired with the response that carries its correlation id; of several in flight
-with the same id, the oldest. Raw SASL tokens have no id and are paired in order.
+Rule 2: a request is matched with the response of its correlation id; of several in flight with the
+same id, the oldest. Raw SASL tokens have no id and are matched in order.
 
-Rule 3: a response that was captured before its request, as where two taps are merged, waits for
-it: for `MAX_EARLY_RESPONSE_NS`, and only if its id is beyond all that were asked before, as those
-of all known clients ascend.
+Rule 3: a response that was captured before its request, as in a merge of two taps, waits for it:
+for `MAX_EARLY_RESPONSE_NS`, and only if its id is above those of all requests so far, as all known
+clients count upwards.
 
-Rule 4: nothing is invented. Frames are entered where they can be believed (`entry`); all
-other bytes are counted as skipped.
+Rule 4: nothing is invented. A stream is synchronised only at frames that pass the checks of
+`resync`; all other bytes are counted as skipped.
 
 Source: https://kafka.apache.org/protocol#protocol_network (order); KIP-43, KIP-152 (SASL tokens).
 """
@@ -24,14 +24,8 @@ from collections import deque
 from collections.abc import Callable
 
 from dissector.capture.columns import NEVER
-from dissector.engine.correlation import resync
+from dissector.engine.correlation import frame_checks, resync
 from dissector.engine.correlation.exchange_rows import ExchangeRow
-from dissector.engine.correlation.frame_checks import (
-    HEADER_BYTES,
-    is_plausible_request,
-    is_request,
-    is_tls,
-)
 from dissector.engine.correlation.frame_checks_kernel import is_response_due
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES, Frame, Framer
 from dissector.engine.correlation.open_requests import OpenRequest, OpenRequests
@@ -39,20 +33,20 @@ from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, ORPHAN
 from dissector.protocol.headers import SASL_HANDSHAKE
 
 MAX_FIRST_REQUEST_OFFSET = 1 << 16
-"""How far into a connection whose beginning was captured the first request may lie."""
+"""Offset up to which the first request is searched in a connection captured from its beginning."""
 
 MIN_RETAINED_BYTES = 1 << 20
-"""How much of a stream is kept, at least, in which no frame could be believed yet."""
+"""Bytes of a stream without a plausible frame that are retained at least, for a second search."""
 
 MAX_EARLY_RESPONSE_NS = 50_000_000
-"""How long a response may be captured before its request."""
+"""How long before its request a response may be captured."""
 
 MAX_TOKEN_BYTES = 1 << 20
 
 _HANDSHAKE_V0 = SASL_HANDSHAKE.to_bytes(2, "big") + b"\0\0"
 
 DOUBTFUL = "doubtful"
-"""What is spoken where that is known only when the capture has ended."""
+"""The protocol of a connection that can only be identified at the end of the capture."""
 
 Emit = Callable[[ExchangeRow], None]
 
@@ -64,11 +58,12 @@ class ConnectionCorrelator:
     Attributes:
         speaks: `kafka`, `tls`, `other`, or empty while that is open.
         client: The side that sends requests; None while that is open.
-        doubtful_side: Where it has ended, the side of which so few responses are there that only
-            one that is a broker on other connections is believed to have sent them; else None.
+        doubtful_side: After the end, the side with too few responses to prove a broker: Kafka only
+            if its endpoint is a broker on other connections; else None.
+        start_captured: Whether the beginning of the connection was captured.
         streams: The two directions.
-        barriers: How far each side may be read, as `Chunks.horizon` says; set before the bytes are
-            given.
+        barriers: How far each side may be read, as `Chunks.barrier`; set before the bytes are
+            added.
     """
 
     __slots__ = (
@@ -95,13 +90,13 @@ class ConnectionCorrelator:
         max_frame_bytes: int = MAX_FRAME_BYTES,
     ) -> None:
         """
-        Begin a conversation.
+        Start a connection.
 
         Args:
             connection: Its number.
             start_captured: Whether the beginning of the connection was captured.
             emit: Called with each exchange as it ends.
-            max_frame_bytes: Larger frames are passed over as a problem.
+            max_frame_bytes: Larger frames are skipped as a problem.
         """
         self.connection = connection
         self.start_captured = start_captured
@@ -114,22 +109,20 @@ class ConnectionCorrelator:
         self._requests = OpenRequests()
         self._ready_frames: tuple[deque[Frame], deque[Frame]] = (deque(), deque())
         self._expects_tokens = False
-        # The highest id that was asked; only a whole connection may wait for the first.
+        # Without the beginning no response counts as early before the first request.
         self._highest_id = -1 if start_captured else NEVER
         self._now_ns = 0
 
-    def restore(
-        self, client: int, highest_id: int, now_ns: int, open_requests: OpenRequests
-    ) -> None:
-        """Go on where another was that spoke Kafka by the rules; its streams are set by hand."""
+    def restore(self, client: int, highest_id: int, now_ns: int, requests: OpenRequests) -> None:
+        """Continue a Kafka connection of the fast path; the caller restores the streams."""
         self.speaks, self.client = "kafka", client
-        self._highest_id, self._now_ns, self._requests = highest_id, now_ns, open_requests
+        self._highest_id, self._now_ns, self._requests = highest_id, now_ns, requests
         self.streams[client].validate = self._validate_request
         self.streams[1 - client].validate = self._validate_response
 
     @property
     def highest_id(self) -> int:
-        """The highest id that was asked."""
+        """The highest correlation id of a request so far."""
         return self._highest_id
 
     @property
@@ -139,12 +132,12 @@ class ConnectionCorrelator:
 
     @property
     def open_requests(self) -> OpenRequests:
-        """The requests that wait."""
+        """The requests in flight."""
         return self._requests
 
     @property
     def needs_slow_path(self) -> bool:
-        """Whether something waits for more than bytes and responses: tokens, holes, order."""
+        """Whether there are SASL tokens, waiting frames or barriers, which the fast path lacks."""
         return (
             self._expects_tokens
             or self._requests.has_tokens
@@ -153,7 +146,7 @@ class ConnectionCorrelator:
         )
 
     def add_data(self, side: int, data: bytes, packet: int, time_ns: int) -> None:
-        """Take the next bytes of one side."""
+        """Add the next bytes of one side."""
         if self.speaks in ("", "kafka"):
             self._now_ns = max(self._now_ns, time_ns)
             if data:
@@ -161,29 +154,28 @@ class ConnectionCorrelator:
             self._advance()
 
     def add_gap(self, side: int, length: int, packet: int, time_ns: int) -> None:
-        """Take note of bytes of one side that were not captured."""
+        """Record bytes of one side that were not captured."""
         if self.speaks in ("", "kafka"):
             self._now_ns = max(self._now_ns, time_ns)
-            cut = self.streams[side].last_packet == packet
-            self._advance(resync.StreamBreak(side, cut, length))
+            within_packet = self.streams[side].last_packet == packet
+            self._advance(resync.StreamBreak(side, within_packet, length))
             self.streams[side].add_gap(length, packet, time_ns)
             self._advance()
 
     def end(self) -> None:
-        """Tell all that is still open: the connection, or the capture, has ended."""
+        """End the connection, or the capture: emit all exchanges that are still open."""
         self.barriers = (NEVER, NEVER)
         self._now_ns = NEVER
         for side in (0, 1):
-            self._advance(
-                resync.StreamBreak(side, self.start_captured and self.streams[side].base == 0)
-            )
+            is_whole = self.start_captured and self.streams[side].base == 0
+            self._advance(resync.StreamBreak(side, is_whole))
         if self.speaks == "":
             self._recognise_responses()
         if self.doubtful_side is None:
             self._conclude()
 
     def resolve_doubt(self, is_broker: bool) -> None:
-        """Say whether a doubtful conversation that has ended is with a broker."""
+        """Decide whether a doubtful connection that has ended is one to a broker."""
         assert self.doubtful_side is not None
         stream = self.streams[self.doubtful_side]
         self.doubtful_side, self.speaks = None, ""
@@ -194,7 +186,7 @@ class ConnectionCorrelator:
         self._conclude()
 
     def _conclude(self) -> None:
-        """Tell what is still open."""
+        """Emit what is still open."""
         if self.client is not None:
             responses = self.streams[1 - self.client]
             if not responses.in_sync:
@@ -213,14 +205,14 @@ class ConnectionCorrelator:
 
     @property
     def low_watermark(self) -> int:
-        """The first packet with a frame that waits for an answer or its turn."""
+        """The first packet with a frame that waits for a response or for its turn."""
         if self.speaks not in ("", "kafka"):
             return NEVER
         waiting = [frames[0].packet for frames in self._ready_frames if frames]
         return min([*waiting, self._requests.first_packet, *self.barriers])
 
     def assume_kafka(self, client: int) -> None:
-        """Take a side for the client's because the user says so."""
+        """Take the connection for Kafka with this client, as the user's options say."""
         self._set_kafka(client)
         if self.start_captured:
             self.streams[client].sync_at(0, self._validate_request)
@@ -229,82 +221,79 @@ class ConnectionCorrelator:
         """Leave this connection alone."""
         self._set_not_kafka("other")
 
-    def _advance(self, broken: resync.StreamBreak | None = None) -> None:
-        """Cut and pair as far as the bytes go; `broken` says where no more follow at once."""
+    def _advance(self, stream_break: resync.StreamBreak | None = None) -> None:
+        """Frame and match as far as the bytes go; no bytes follow at `stream_break`."""
         if self.client is None:
-            self._recognise(broken)
+            self._recognise(stream_break)
         if self.client is None:
             return
         requests, responses = self.streams[self.client], self.streams[1 - self.client]
-        moved = True
-        while moved:
+        progressed = True
+        while progressed:
             if not requests.in_sync:
-                resync.sync_at_request(requests, self._validate_request, broken)
-            base, in_step = requests.base, requests.in_sync
+                resync.sync_at_request(requests, self._validate_request, stream_break)
+            base, in_sync = requests.base, requests.in_sync
             self._collect_frames(requests)
             self._collect_frames(responses)
             self._match_frames()
-            # Where step was lost behind some frames, more may follow at once.
-            moved = in_step and not requests.in_sync and requests.base > base
+            # If sync was lost behind some frames, more frames may follow at once.
+            progressed = in_sync and not requests.in_sync and requests.base > base
             if not responses.in_sync and len(self._requests):
-                known = self.barriers[self.client]
-                moved |= resync.sync_at_response(
-                    responses, self._validate_response, self._requests, broken, known
+                barrier = self.barriers[self.client]
+                progressed |= resync.sync_at_response(
+                    responses, self._validate_response, self._requests, stream_break, barrier
                 )
         for stream in (requests, responses):
             if not stream.in_sync:
-                self._discard_scanned(
-                    stream, searched=stream is requests or len(self._requests) > 0
-                )
+                searched = stream is requests or len(self._requests) > 0
+                self._discard_scanned(stream, searched)
 
     def _discard_scanned(self, stream: Framer, searched: bool) -> None:
         """
-        Pass over what was searched in vain, beyond what is kept for a second look.
+        Skip bytes that were searched in vain, beyond those retained for a second search.
 
         Args:
-            stream: Out of step.
+            stream: Out of sync.
             searched: Whether it is searched for frames at all; else its bytes count as they come.
         """
-        useless = stream.scanned - stream.base if searched else len(stream.buffer)
-        if useless <= 2 * MIN_RETAINED_BYTES:
+        discardable = stream.scanned - stream.base if searched else len(stream.buffer)
+        if discardable <= 2 * MIN_RETAINED_BYTES:
             return
-        lonely = not self.start_captured if self.client is None else stream.side != self.client
-        if lonely and resync.sync_without_requests(stream, self._validate_response):
+        may_lack_requests = (
+            not self.start_captured if self.client is None else stream.side != self.client
+        )
+        if may_lack_requests and resync.sync_without_requests(stream, self._validate_response):
             if self.client is None:
                 self._set_kafka(1 - stream.side)
             return
-        stream.skip(useless - MIN_RETAINED_BYTES)
+        stream.skip(discardable - MIN_RETAINED_BYTES)
 
     def _collect_frames(self, stream: Framer) -> None:
-        """Move the frames of a stream to where they wait for their turn."""
+        """Queue the complete frames of a stream."""
         while (frame := stream.next_frame()) is not None:
             self._queue_frame(frame)
 
     def _queue_frame(self, frame: Frame) -> None:
-        token = frame.side == self.client and self._is_token(frame)
-        self._ready_frames[frame.side].append(frame._replace(token=True) if token else frame)
+        is_token = frame.side == self.client and self._is_token(frame)
+        self._ready_frames[frame.side].append(frame._replace(token=True) if is_token else frame)
 
     def _is_token(self, frame: Frame) -> bool:
-        """Tell raw SASL tokens: they follow SaslHandshake v0, until a Kafka request does."""
-        if self._expects_tokens and not is_request(frame.data):
+        """Recognise raw SASL tokens: they follow SaslHandshake v0, until the next Kafka request."""
+        if self._expects_tokens and not frame_checks.is_request(frame.data):
             return True
         self._expects_tokens = frame.data[:4] == _HANDSHAKE_V0
         return False
 
-    def _recognise(self, broken: resync.StreamBreak | None) -> None:
-        """Find out what is spoken, and who is the client."""
+    def _recognise(self, stream_break: resync.StreamBreak | None) -> None:
+        """Find out the protocol, and which side is the client."""
         for stream in self.streams:
-            if (
-                stream.base == 0
-                and stream.at_packet_start
-                and len(stream.buffer) >= 5
-                and is_tls(stream.buffer)
-            ):
+            at_start = stream.base == 0 and stream.at_packet_start and len(stream.buffer) >= 5
+            if at_start and frame_checks.is_tls(stream.buffer):
                 self._set_not_kafka("tls")
                 return
-        # Whoever opened a connection speaks first and is the client.
+        # The side that opened the connection sends first and is the client.
         for stream in self.streams[: 1 if self.start_captured else 2]:
-            if resync.sync_at_request(stream, self._validate_request, broken):
+            if resync.sync_at_request(stream, self._validate_request, stream_break):
                 self._set_kafka(stream.side)
                 return
         if self.start_captured and self.streams[0].scanned > MAX_FIRST_REQUEST_OFFSET:
@@ -316,14 +305,14 @@ class ConnectionCorrelator:
                 return
 
     def _recognise_responses(self) -> None:
-        """Know a broker by its responses alone, where the client's side was not captured."""
+        """Recognise a broker by its responses alone, where the client's side was not captured."""
         for stream in self.streams:
             if resync.sync_without_requests(stream, self._validate_response):
                 self._set_kafka(1 - stream.side)
                 return
-        few = [each.side for each in self.streams if resync.find_response_run(each, 1) is not None]
-        if len(few) == 1:
-            self.doubtful_side, self.speaks = few[0], DOUBTFUL
+        runs = [resync.find_response_run(stream, 1) is not None for stream in self.streams]
+        if sum(runs) == 1:
+            self.doubtful_side, self.speaks = runs.index(True), DOUBTFUL
         elif any(stream.end for stream in self.streams):
             self._set_not_kafka("other")
 
@@ -335,8 +324,8 @@ class ConnectionCorrelator:
         if self.start_captured and responses.base == 0 and not responses.in_sync:
             responses.sync_at(0, self._validate_response)
 
-    def _set_not_kafka(self, what: str) -> None:
-        self.speaks = what
+    def _set_not_kafka(self, protocol: str) -> None:
+        self.speaks = protocol
         for stream in self.streams:
             stream.skip(len(stream.buffer))
 
@@ -345,7 +334,8 @@ class ConnectionCorrelator:
             return True
         if size < 8:
             return False
-        return len(buffer) < HEADER_BYTES or is_plausible_request(buffer, 0)
+        has_header = len(buffer) >= frame_checks.HEADER_BYTES
+        return not has_header or frame_checks.is_plausible_request(buffer, 0)
 
     def _validate_response(self, buffer: bytearray, size: int) -> bool:
         if size > self.streams[0].limit:
@@ -355,7 +345,7 @@ class ConnectionCorrelator:
         return size >= (0 if self._requests.tokens_seen else 4)
 
     def _match_frames(self) -> None:
-        """Take the frames that are ready, of both sides, in the order of the capture."""
+        """Process the ready frames of both sides in the order of the capture."""
         if self.client is None:
             return
         ready = self._ready_frames
@@ -376,7 +366,7 @@ class ConnectionCorrelator:
                 self._handle_response(frame)
 
     def _is_early(self, frame: Frame) -> bool:
-        """Tell whether a response may have been captured before its request."""
+        """Return whether a response may have been captured before its request."""
         if len(frame.data) < 4 or self._now_ns - frame.time_ns >= MAX_EARLY_RESPONSE_NS:
             return False
         correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
@@ -384,11 +374,9 @@ class ConnectionCorrelator:
 
     def _handle_request(self, frame: Frame) -> None:
         if not frame.token and len(frame.data) >= 8:
-            correlation_id = int.from_bytes(frame.data[4:8], "big", signed=True)
+            newest = int.from_bytes(frame.data[4:8], "big", signed=True)
             self._highest_id = (
-                correlation_id
-                if self._highest_id == NEVER
-                else max(self._highest_id, correlation_id)
+                newest if self._highest_id == NEVER else max(self._highest_id, newest)
             )
         if not frame.token and not is_response_due(frame.data):
             self._requests.suppress(frame)
@@ -400,12 +388,8 @@ class ConnectionCorrelator:
     def _handle_response(self, frame: Frame) -> None:
         request = self._requests.pop_match(frame)
         if request is None:
-            unasked = self._requests.is_suppressed(frame)
-            self._emit(
-                ExchangeRow(
-                    self.connection, ORPHAN, 1 - frame.side, None, frame, answers_acks_0=unasked
-                )
-            )
+            row = ExchangeRow(self.connection, ORPHAN, 1 - frame.side, None, frame)
+            self._emit(row._replace(answers_acks_0=self._requests.is_suppressed(frame)))
         else:
             self._emit_request(ANSWERED, request, frame)
 

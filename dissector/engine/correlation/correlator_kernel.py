@@ -1,11 +1,12 @@
 """
-The loop that cuts streams into frames and pairs them, as long as all goes by the rules.
+The kernel that frames and correlates the chunks of a window: the fast path.
 
-It does for whole windows what `Conversation` does for one connection, on the tables of `talks`, and
-gives the same rows. It takes a chunk wholly or, where anything about it is odd, leaves it alone and
-stops before it: gaps and what waits behind them, streams that are out of step, sizes and headers
-that can't be, raw tokens, responses that came too early, ends in the middle of a frame. One
-exception: the frames before an odd response are taken (`TAKEN` says how many bytes of the chunk).
+It does for whole windows what `ConnectionCorrelator` does for one connection, on the tables of
+`state_columns`, and emits the same rows. It processes a chunk completely, or leaves it untouched
+and stops before it where the slow path is needed: for gaps and streams that wait behind them,
+streams out of sync, impossible sizes and headers, raw SASL tokens, early responses, and ends in the
+middle of a frame. One exception: the frames before such a response are processed (`FRAMED_BYTES` is
+the number of bytes of the chunk that they take).
 """
 
 from __future__ import annotations
@@ -13,57 +14,57 @@ from __future__ import annotations
 from typing import Any
 
 from dissector.capture.columns import END, GAP, IN_WINDOW, NEVER
-from dissector.engine.correlation.frame_checks_kernel import PLAIN, UNREAD
-from dissector.engine.correlation.framer_kernel import take
-from dissector.engine.correlation.match_kernel import end
+from dissector.engine.correlation.frame_checks_kernel import API_NOT_LOADED, FAST_PATH
+from dissector.engine.correlation.framer_kernel import frame_chunk
+from dissector.engine.correlation.match_kernel import end_connection
 from dissector.engine.correlation.state_columns import (
-    AT,
-    COPIES,
-    COUNT,
-    CUT,
-    FAR,
-    FLAGS,
-    FRESH,
-    LIVE,
+    BUFFERED_BYTES,
+    CARRY_OVER_BASE,
+    COPY_COUNT,
+    EMITTER_COUNT,
+    ENTRIES_LIVE,
+    FRAGMENT_COUNT,
+    FRAMED_BYTES,
+    IN_SYNC,
     MODE,
-    NOW,
-    OBJECT,
+    NEWEST_TIME,
+    NEXT_CHUNK,
+    NOT_STARTED,
+    ON_SLOW_PATH,
+    OPEN_COUNT,
     OTHER,
-    PIECES,
-    ROWS,
+    ROW_COUNT,
+    SIDE_FLAGS,
     SIDE_WIDTH,
     SIDES,
-    STEP,
-    TAKEN,
-    TELLERS,
-    THERE,
+    SKIPPING_DAMAGED,
     TLS,
-    UNBEGUN,
+    UNRECOGNISED,
 )
 from dissector.kernel import Kernel, device_function
 
-WHOLLY, STOPPED, FULL, WANTS = range(4)
+DONE, NEEDS_SLOW_PATH, TABLE_FULL, NEEDS_API = range(4)
 """
-What the loop returns: all was taken; the next chunk is for the objects; a table may be too short
-for it; or the versions of API `WANTED` are wanted.
+What the kernel returns: all chunks are processed; the next chunk needs the slow path; a table may
+be too short for it; or the versions of API `MISSING_API` have to be loaded.
 """
 
 
 @Kernel
-def begin(connection: Any, talks: Any, begun: Any, count: int) -> Any:
-    """List the talks that these chunks begin, behind `count`; return how many there are then."""
-    for i in range(len(connection)):
-        talk = connection[i]
-        if talks[talk, MODE] == UNBEGUN:
-            talks[talk, MODE] = FRESH
-            begun[count] = talk
+def list_started(chunk_connection: Any, connections: Any, started: Any, count: int) -> Any:
+    """Append the connections that start with these chunks to a list; return its new length."""
+    for i in range(len(chunk_connection)):
+        connection = chunk_connection[i]
+        if connections[connection, MODE] == NOT_STARTED:
+            connections[connection, MODE] = UNRECOGNISED
+            started[count] = connection
             count += 1
     return count
 
 
 @Kernel
-def pair(
-    connection: Any,
+def correlate(
+    chunk_connection: Any,
     side: Any,
     kind: Any,
     origin: Any,
@@ -72,78 +73,83 @@ def pair(
     packet: Any,
     time_ns: Any,
     horizon: Any,
-    held_from: int,
-    room: int,
+    carry_over_start: int,
+    max_row_count: int,
     data: Any,
-    held: Any,
-    numbers: Any,
-    talks: Any,
-    nodes: Any,
+    carry_over: Any,
+    counters: Any,
+    connections: Any,
+    entries: Any,
     rows: Any,
     copies: Any,
-    tellers: Any,
-    rules: Any,
-    first: Any,
+    emitters: Any,
+    api_limits: Any,
+    frame_head: Any,
 ) -> Any:
-    """Take the chunks from `AT` on, as far as they go by the rules; see the module."""
-    while numbers[AT] < len(connection):
-        i = numbers[AT]
-        talk = connection[i]
-        mode = talks[talk, MODE]
-        numbers[TAKEN] = 0
+    """Process the chunks from `NEXT_CHUNK` on, as far as the fast path goes; see the module."""
+    while counters[NEXT_CHUNK] < len(chunk_connection):
+        i = counters[NEXT_CHUNK]
+        connection = chunk_connection[i]
+        mode = connections[connection, MODE]
+        counters[FRAMED_BYTES] = 0
         if mode != TLS and mode != OTHER:
-            if mode == OBJECT or kind[i] == GAP:
-                return STOPPED
+            if mode == ON_SLOW_PATH or kind[i] == GAP:
+                return NEEDS_SLOW_PATH
             if horizon[i, 0] != NEVER or horizon[i, 1] != NEVER:
-                return STOPPED
+                return NEEDS_SLOW_PATH
             more = length[i] // 8 + 2
-            pieces = talks[talk, SIDES + side[i] * SIDE_WIDTH + PIECES]
+            fragments = connections[connection, SIDES + side[i] * SIDE_WIDTH + FRAGMENT_COUNT]
             if (
-                numbers[ROWS] + talks[talk, COUNT] + more > room
-                or numbers[LIVE] + more > len(nodes)
-                or numbers[COPIES] + pieces + 2 > len(copies)
-                or numbers[TELLERS] == len(tellers)
+                counters[ROW_COUNT] + connections[connection, OPEN_COUNT] + more > max_row_count
+                or counters[ENTRIES_LIVE] + more > len(entries)
+                or counters[COPY_COUNT] + fragments + 2 > len(copies)
+                or counters[EMITTER_COUNT] == len(emitters)
             ):
-                return FULL
+                return TABLE_FULL
             if kind[i] == END:
-                if is_amid(talks, talk):
-                    return STOPPED
-                end(numbers, talks, nodes, rows, tellers, talk)
+                if is_within_frame(connections, connection):
+                    return NEEDS_SLOW_PATH
+                end_connection(counters, connections, entries, rows, emitters, connection)
             elif length[i] == 0:
-                talks[talk, NOW] = max(talks[talk, NOW], time_ns[i])
+                connections[connection, NEWEST_TIME] = max(
+                    connections[connection, NEWEST_TIME], time_ns[i]
+                )
             else:
-                near = origin[i] == IN_WINDOW
-                said = take(
-                    talk,
+                in_window = origin[i] == IN_WINDOW
+                outcome = frame_chunk(
+                    connection,
                     side[i],
-                    data if near else held,
-                    start[i] if near else held_from + start[i],
-                    0 if near else FAR,
+                    data if in_window else carry_over,
+                    start[i] if in_window else carry_over_start + start[i],
+                    0 if in_window else CARRY_OVER_BASE,
                     length[i],
                     packet[i],
                     time_ns[i],
                     data,
-                    held,
-                    numbers,
-                    talks,
-                    nodes,
+                    carry_over,
+                    counters,
+                    connections,
+                    entries,
                     rows,
                     copies,
-                    tellers,
-                    rules,
-                    first,
+                    emitters,
+                    api_limits,
+                    frame_head,
                 )
-                if said != PLAIN:
-                    return WANTS if said == UNREAD else STOPPED
-        numbers[AT] = i + 1
-    return WHOLLY
+                if outcome != FAST_PATH:
+                    return NEEDS_API if outcome == API_NOT_LOADED else NEEDS_SLOW_PATH
+        counters[NEXT_CHUNK] = i + 1
+    return DONE
 
 
 @device_function
-def is_amid(talks: Any, talk: int) -> bool:
-    """Tell whether a side has begun a frame that would be told as damaged if this were the end."""
+def is_within_frame(connections: Any, connection: int) -> bool:
+    """Return whether a side is within a frame that the end would make a damaged one."""
     for s in range(2):
         at = SIDES + s * SIDE_WIDTH
-        if talks[talk, at + FLAGS] & (STEP | CUT) == STEP and talks[talk, at + THERE] >= 4:
+        if (
+            connections[connection, at + SIDE_FLAGS] & (IN_SYNC | SKIPPING_DAMAGED) == IN_SYNC
+            and connections[connection, at + BUFFERED_BYTES] >= 4
+        ):
             return True
     return False

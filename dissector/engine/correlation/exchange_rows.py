@@ -1,4 +1,4 @@
-"""Exchanges as the correlator ends them, and their columns."""
+"""Exchanges as the correlator emits them, and their columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dissector.engine.tables.exchange_table import (
 
 class ExchangeRow(NamedTuple):
     """
-    One exchange as it comes out of pairing.
+    One exchange as the correlator emits it.
 
     Attributes:
         connection: Number of the connection.
@@ -28,7 +28,7 @@ class ExchangeRow(NamedTuple):
         request: Its frame.
         response: Its frame.
         token: Whether these are raw SASL tokens, which have no Kafka header.
-        answers_acks_0: Whether this is a response to a request that was due none (acks = 0).
+        answers_acks_0: Whether this is a response to a request that expects none (acks = 0).
     """
 
     connection: int
@@ -41,15 +41,15 @@ class ExchangeRow(NamedTuple):
 
 
 def to_exchange_table(rows: Sequence[ExchangeRow]) -> Exchanges:
-    """Lay exchanges out in columns."""
-    held = bytearray()
-    request = _frames([row.request for row in rows], held)
-    response = _frames([row.response for row in rows], held)
+    """Return exchanges as a table of columns."""
+    carry_over = bytearray()
+    request = _frames([row.request for row in rows], carry_over)
+    response = _frames([row.response for row in rows], carry_over)
     headers = np.array([header(row) for row in rows], np.int64).reshape(-1, 3)
     api_key, api_version, correlation_id = np.ascontiguousarray(headers.T)
     return Exchanges(
         data=np.zeros(0, np.uint8),
-        carry_over=np.frombuffer(bytes(held), np.uint8),
+        carry_over=np.frombuffer(bytes(carry_over), np.uint8),
         connection=np.array([row.connection for row in rows], np.int64),
         status=np.array([row.status for row in rows], np.int8),
         client=np.array([row.client for row in rows], np.int8),
@@ -65,7 +65,7 @@ def to_exchange_table(rows: Sequence[ExchangeRow]) -> Exchanges:
 
 
 def broken_off(row: ExchangeRow) -> int:
-    """Return of which messages the connection ended within."""
+    """Return flags for the messages in which the connection ended."""
     request = BROKEN_REQUEST if row.request is not None and row.request.broken_off else 0
     response = BROKEN_RESPONSE if row.response is not None and row.response.broken_off else 0
     return request | response
@@ -94,10 +94,10 @@ def _frames(frames: Sequence[Frame | None], data: bytearray) -> Frames:
     for at, frame in enumerate(frames):
         if frame is None:
             continue
-        there = len(frame.data)
+        captured = len(frame.data)
         table[:, at] = (
             len(data),
-            there,
+            captured,
             frame.size,
             frame.packet,
             frame.time_ns,

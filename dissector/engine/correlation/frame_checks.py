@@ -1,10 +1,10 @@
 """
-What Kafka looks like from outside: which bytes can be believed to be the beginning of a frame.
+Which bytes are a plausible beginning of a Kafka frame.
 
 Kafka is recognised on any port. A request begins with a size, a known API key and version, a
 correlation id and a client id of readable text: about forty bits that random bytes do not have. A
-response has only its correlation id, so it is believed by the requests that are open. In the middle
-of a stream this much is only a candidate: `decodes_exactly` asks the declaration as well.
+response has only its correlation id, so it needs a request in flight with that id. In the middle of
+a stream this much is only a candidate: `decodes_exactly` checks it against the declaration as well.
 
 Source: https://kafka.apache.org/protocol#protocol_messages (request and response headers).
 """
@@ -21,15 +21,15 @@ from dissector.protocol.messages import Message, decode_request
 
 HEADER_BYTES = 14
 """
-Size, API key, version, correlation id, length of the client id: what `plausible_request_size`
-looks at.
+What `plausible_request_size` reads: size, API key, version, correlation id, length of the client
+id.
 """
 
 CLIENT_ID_BYTES = 249
-"""The longest client id that is believed in the middle of a stream."""
+"""The longest plausible client id in the middle of a stream."""
 
 NEWER_VERSIONS = 4
-"""How many versions beyond the newest known one are still believed."""
+"""How many versions beyond the newest known one are still plausible."""
 
 _HEADER = struct.Struct(">ihhih")
 _CANDIDATE = re.compile(
@@ -45,12 +45,12 @@ MAX_SIZE = 2**31 - 1
 
 def plausible_request_size(data: bytes | bytearray, at: int, limit: int = MAX_SIZE) -> int | None:
     """
-    Return the size of the request that can be believed to begin here.
+    Return the size of the plausible request that begins here; None where there is none.
 
     Args:
         data: Bytes of a stream; at least `HEADER_BYTES` from `at` on.
         at: Where the size of the frame would be.
-        limit: The largest believable size.
+        limit: The largest plausible size.
     """
     size, key, version, _, client_id = _HEADER.unpack_from(data, at)
     if not 8 <= size <= limit or not is_plausible_version(key, version):
@@ -65,18 +65,18 @@ def plausible_request_size(data: bytes | bytearray, at: int, limit: int = MAX_SI
 
 
 def has_client_id(data: bytes | bytearray, at: int) -> bool:
-    """Tell whether a believed header has a client id: without one it is mostly zero bytes."""
+    """Return whether a plausible header has a client id: without one it is mostly zero bytes."""
     return int.from_bytes(data[at + 12 : at + 14], "big", signed=True) > 1
 
 
 def is_plausible_version(key: int, version: int) -> bool:
-    """Tell whether a known API has this version, or may soon have it."""
+    """Return whether a known API has this version, or may soon have it."""
     found = api(key) if version >= 0 else None
     return found is not None and version <= found.request.versions.high + NEWER_VERSIONS
 
 
 def is_readable(text: bytes | bytearray) -> bool:
-    """Tell whether bytes are UTF-8 without control characters."""
+    """Return whether bytes are UTF-8 without control characters."""
     if _UNREADABLE.search(text):
         return False
     try:
@@ -87,10 +87,10 @@ def is_readable(text: bytes | bytearray) -> bool:
 
 
 def unknown_request_size(data: bytes | bytearray, at: int, limit: int) -> int | None:
-    """Return the size of a request of an unknown API or version: header and client id fit."""
+    """Return the size of a request of an unknown API or version with a plausible header."""
     size, key, version, _, client_id = _HEADER.unpack_from(data, at)
-    sane = 10 <= size <= limit and 0 <= key < 1000 and 0 <= version < 1000
-    if not sane or not 0 < client_id <= min(size - 10, CLIENT_ID_BYTES):
+    is_plausible = 10 <= size <= limit and 0 <= key < 1000 and 0 <= version < 1000
+    if not is_plausible or not 0 < client_id <= min(size - 10, CLIENT_ID_BYTES):
         return None
     end = at + HEADER_BYTES + client_id
     return int(size) if is_readable(data[at + HEADER_BYTES : end]) else None
@@ -98,9 +98,9 @@ def unknown_request_size(data: bytes | bytearray, at: int, limit: int) -> int | 
 
 def is_plausible_request(data: bytes | bytearray, at: int) -> bool:
     """
-    Tell whether a frame can be a request where one is due, though perhaps of an unknown API.
+    Return whether a frame can be a request where one is expected, even of an unknown API.
 
-    In step much less is asked than in the middle of a stream: a known API and version, or a
+    In sync much less is required than in the middle of a stream: a known API and version, or a
     readable client id.
     """
     size, key, version, _, client_id = _HEADER.unpack_from(data, at)
@@ -113,16 +113,16 @@ def is_plausible_request(data: bytes | bytearray, at: int) -> bool:
 
 
 def is_request(frame: bytes) -> bool:
-    """Tell whether a whole frame is a Kafka request, where it might be a raw SASL token."""
+    """Return whether a complete frame is a Kafka request, where it might be a raw SASL token."""
     if len(frame) < HEADER_BYTES - 4:
         return False
-    framed = len(frame).to_bytes(4, "big") + frame
-    size = plausible_request_size(framed, 0, len(frame))
-    return size is not None and (has_client_id(framed, 0) or decodes_exactly(frame))
+    sized_frame = len(frame).to_bytes(4, "big") + frame
+    size = plausible_request_size(sized_frame, 0, len(frame))
+    return size is not None and (has_client_id(sized_frame, 0) or decodes_exactly(frame))
 
 
 def request_candidates(data: bytes | bytearray, start: int) -> Iterator[int]:
-    """Yield offsets where a request may begin: a coarse sieve for `plausible_request_size`."""
+    """Yield the offsets of possible request headers, to be checked by `plausible_request_size`."""
     while (match := _CANDIDATE.search(data, start)) is not None:
         yield match.start()
         start = match.start() + 1
@@ -130,21 +130,21 @@ def request_candidates(data: bytes | bytearray, start: int) -> Iterator[int]:
 
 def decodes_exactly(frame: bytes) -> bool:
     """
-    Tell whether a whole frame is a request that its declaration consumes to the last byte.
+    Return whether a complete frame is a request that its declaration consumes to the last byte.
 
-    Zeros are none: they fit many declarations.
+    A frame of zeros is rejected: it fits many declarations.
     """
     return any(frame) and is_exact(decode_request(frame))
 
 
 def is_exact(message: Message) -> bool:
-    """Tell whether a message was decoded to its last byte."""
+    """Return whether a message was decoded to its last byte."""
     return message.body is not None and not message.faults
 
 
 def is_tls(data: bytes | bytearray) -> bool:
     """
-    Tell whether bytes begin with a TLS record.
+    Return whether bytes begin with a TLS record.
 
     Source: RFC 8446, section 5.1 (content type, legacy version, length up to 2^14 + 256).
     """

@@ -1,8 +1,8 @@
 """
-Which frames are plain: the rules of `recognise` and `entry` as the loop in `pairing` asks them.
+Which frames the fast path can process: the checks of `frame_checks` and `resync` for the kernel.
 
-What is not plain may be Kafka all the same; then the objects say so (`Conversation`). So a rule
-here may be stricter than theirs, and never laxer.
+A frame that fails them may be Kafka all the same; then the slow path decides
+(`ConnectionCorrelator`). So a check here may be stricter than those, and never laxer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from dissector.capture.integers import u16, u32
 from dissector.engine.correlation.frame_checks import CLIENT_ID_BYTES, HEADER_BYTES, NEWER_VERSIONS
-from dissector.engine.correlation.state_columns import MAX_FRAME, WANTED
+from dissector.engine.correlation.state_columns import MAX_FRAME_SIZE, MISSING_API
 from dissector.engine.tables.exchange_table import Ints
 from dissector.kernel import device_function
 from dissector.protocol.apis import api, api_keys
@@ -27,61 +27,62 @@ from dissector.protocol.headers import (
 from dissector.protocol.messages import expects_response
 from dissector.protocol.schema import split_tagged
 
-PLAIN, ODD, UNREAD = range(3)
-"""What a rule says: plain, for the objects, or that the versions of an API are wanted first."""
+FAST_PATH, SLOW_PATH, API_NOT_LOADED = range(3)
+"""
+The result of a check: the fast path, the slow path, or an API whose versions must be loaded first.
+"""
 
-LEAST_REQUEST, LEAST_RESPONSE = 10, 4
-"""Sizes of the smallest plain frames."""
+MIN_REQUEST_BYTES, MIN_RESPONSE_BYTES = 10, 4
+"""Sizes of the smallest frames of the fast path."""
 
 SIZE_BYTES = 4
-"""Stands before a frame in its stream."""
+"""Length of the size before each frame of a stream."""
 
-NOT_DUE, DUE, UNSURE = range(3)
+NOT_DUE, DUE, UNDECIDED = range(3)
 """Whether a response is due."""
 
-KEYS = 1024
-"""Keys and versions that the rules have room for; a vendor's own keys begin above 500."""
+MAX_KEYS = 1024
+"""API keys and versions that the table has room for; a vendor's own keys begin above 500."""
 
-UNKNOWN, UNASKED = -1, -2
-"""Stands for the newest version of an API that there is not, or that was not asked for yet."""
+UNKNOWN, NOT_LOADED = -1, -2
+"""Instead of the newest version of an API: it does not exist, or is not loaded yet."""
 
 TEXT, SHORT_TEXT, TAGS = 1, 2, 4
-"""What stands before the acks of a Produce request: a text, a compact one; tags in the header."""
+"""What precedes the acks of a Produce request: a string, a compact one; tags in the header."""
 
 _VERSIONS = 32
 _TLS_FROM = 0x14
 
 
-def new_rules() -> Ints:
+def new_api_limits() -> Ints:
     """
-    Return what the rules go by, [KEYS, 2], yet to be filled by `learn` as APIs are met.
+    Return the table of API limits, [MAX_KEYS, 2], which `load_api` fills as APIs are met.
 
-    The newest believable version of the API of each key, and what stands before the acks of a
-    Produce request of each version.
+    By API key the newest plausible version; by Produce version what precedes the acks.
     """
-    rules = np.full((KEYS, 2), UNKNOWN, np.int64)
-    rules[[key for key in api_keys().values() if key < KEYS], 0] = UNASKED
-    return rules
+    api_limits = np.full((MAX_KEYS, 2), UNKNOWN, np.int64)
+    api_limits[[key for key in api_keys().values() if key < MAX_KEYS], 0] = NOT_LOADED
+    return api_limits
 
 
-def learn(rules: Ints, key: int) -> None:
-    """Put down the versions of an API."""
+def load_api(api_limits: Ints, key: int) -> None:
+    """Load the limits of an API."""
     found = api(key)
-    rules[key, 0] = found.request.versions.high + NEWER_VERSIONS if found else UNKNOWN
+    api_limits[key, 0] = found.request.versions.high + NEWER_VERSIONS if found else UNKNOWN
     if found is None or key != PRODUCE:
         return
     for version in found.request.versions:
-        plain, _ = split_tagged(found.request.fields, version)
-        names = [field.name for field in plain]
+        untagged, _ = split_tagged(found.request.fields, version)
+        names = [field.name for field in untagged]
         if "acks" not in names:
             continue
-        texts = [field.type for field in plain][: names.index("acks")]
+        texts = [field.type for field in untagged][: names.index("acks")]
         if texts not in ([], ["string"]):
-            rules[key, 0] = UNKNOWN  # the objects read all of its versions
+            api_limits[key, 0] = UNKNOWN  # the slow path reads all of its versions
             return
         form = (SHORT_TEXT if version in found.request.flexible else TEXT) if texts else 0
         tags = TAGS if request_header_version(PRODUCE, version) == 2 else 0
-        rules[version, 1] = form | tags
+        api_limits[version, 1] = form | tags
 
 
 @device_function
@@ -97,130 +98,137 @@ def signed32(data: Any, at: int) -> int:
 
 
 @device_function
-def is_plain(data: Any, at: int, there: int, asks: Any, end: int, numbers: Any, rules: Any) -> int:
+def check_frame(
+    data: Any, at: int, available: int, is_request: Any, end: int, counters: Any, api_limits: Any
+) -> int:
     """
-    Tell whether a frame of which the size is there is plain, as far as can be told.
+    Check a frame whose size is known, as far as its bytes are there.
 
     Args:
         data: Where it is.
         at: Where its size begins.
-        there: How many bytes of it are there, or more.
-        asks: Whether it is a request.
+        available: How many bytes of it are there, or more.
+        is_request: Whether it is a request.
         end: Where `data` ends.
-        numbers: Of the loop.
-        rules: See `new_rules`.
+        counters: Of the kernel.
+        api_limits: See `new_api_limits`.
     """
     size = signed32(data, at)
-    if size < (LEAST_REQUEST if asks else LEAST_RESPONSE) or size > numbers[MAX_FRAME]:
-        return ODD
-    if not asks or there < HEADER_BYTES:
-        return PLAIN
-    said = is_plain_request(data, at, size, numbers, rules)
-    if said != PLAIN or there < 4 + size or u16(data, at + 4) != PRODUCE:
-        return said
-    due = response_due(data, at, min(at + 4 + size, end), rules)
-    return ODD if due == UNSURE else PLAIN
+    if (
+        size < (MIN_REQUEST_BYTES if is_request else MIN_RESPONSE_BYTES)
+        or size > counters[MAX_FRAME_SIZE]
+    ):
+        return SLOW_PATH
+    if not is_request or available < HEADER_BYTES:
+        return FAST_PATH
+    outcome = check_request_header(data, at, size, counters, api_limits)
+    if outcome != FAST_PATH or available < 4 + size or u16(data, at + 4) != PRODUCE:
+        return outcome
+    due = response_due(data, at, min(at + 4 + size, end), api_limits)
+    return SLOW_PATH if due == UNDECIDED else FAST_PATH
 
 
 @device_function
-def is_plain_request(data: Any, at: int, size: int, numbers: Any, rules: Any) -> int:
-    """Tell whether a request whose header is there is one of a known API and version."""
+def check_request_header(data: Any, at: int, size: int, counters: Any, api_limits: Any) -> int:
+    """Check that a request, whose header is there, is one of a known API and version."""
     key = u16(data, at + 4)
     version = u16(data, at + 6)
     client_id = signed16(data, at + 12)
-    if key >= KEYS:
-        return ODD
-    if rules[key, 0] == UNASKED:
-        numbers[WANTED] = key
-        return UNREAD
-    if version > rules[key, 0] or client_id < -1 or client_id > size - 10:
-        return ODD
-    odd = key in (SASL_HANDSHAKE, CONTROLLED_SHUTDOWN)
-    return ODD if odd and version == 0 else PLAIN
+    if key >= MAX_KEYS:
+        return SLOW_PATH
+    if api_limits[key, 0] == NOT_LOADED:
+        counters[MISSING_API] = key
+        return API_NOT_LOADED
+    if version > api_limits[key, 0] or client_id < -1 or client_id > size - 10:
+        return SLOW_PATH
+    is_special = key in (SASL_HANDSHAKE, CONTROLLED_SHUTDOWN)
+    return SLOW_PATH if is_special and version == 0 else FAST_PATH
 
 
 @device_function
-def response_due(data: Any, at: int, end: int, rules: Any) -> int:
-    """Tell whether a plain Produce request, which is there up to `end`, is answered."""
-    form = rules[u16(data, at + 6), 1]
+def response_due(data: Any, at: int, end: int, api_limits: Any) -> int:
+    """Return whether a Produce request, which is there up to `end`, expects a response."""
+    form = api_limits[u16(data, at + 6), 1]
     if form == UNKNOWN:
         return DUE
     at += HEADER_BYTES + max(signed16(data, at + 12), 0)
     if form & TAGS:
         if at >= end or data[at] != 0:
-            return UNSURE
+            return UNDECIDED
         at += 1
     if form & TEXT:
         if at + 2 > end or signed16(data, at) < -1:
-            return UNSURE
+            return UNDECIDED
         at += 2 + max(signed16(data, at), 0)
     elif form & SHORT_TEXT:
         if at >= end or data[at] >= 128:
-            return UNSURE
+            return UNDECIDED
         at += max(int(data[at]), 1)
     if at + 2 > end:
-        return UNSURE
+        return UNDECIDED
     return NOT_DUE if u16(data, at) == 0 else DUE
 
 
 def is_response_due(frame: bytes) -> bool:
-    """Tell whether a request is answered, as `expects_response` does, which decodes it."""
+    """Return whether a request expects a response, as `expects_response`, which decodes it."""
     if frame[:2] != PRODUCE.to_bytes(2, "big"):
         return True
     client_id = int.from_bytes(frame[8:10], "big", signed=True)
-    fits = len(frame) >= LEAST_REQUEST and -1 <= client_id <= len(frame) - LEAST_REQUEST
-    if fits and int.from_bytes(frame[2:4], "big") < KEYS:
+    has_client_id = (
+        len(frame) >= MIN_REQUEST_BYTES and -1 <= client_id <= len(frame) - MIN_REQUEST_BYTES
+    )
+    if has_client_id and int.from_bytes(frame[2:4], "big") < MAX_KEYS:
         due = response_due(memoryview(frame), -SIZE_BYTES, len(frame), _produce_rules())
-        if due != UNSURE:
+        if due != UNDECIDED:
             return bool(due == DUE)
     return expects_response(frame)
 
 
 @per_schemas
 def _produce_rules() -> Ints:
-    rules = new_rules()
-    learn(rules, PRODUCE)
-    return rules
+    api_limits = new_api_limits()
+    load_api(api_limits, PRODUCE)
+    return api_limits
 
 
 @device_function
-def opens_kafka(data: Any, at: int, length: int, numbers: Any, rules: Any) -> int:
+def check_first_request(data: Any, at: int, length: int, counters: Any, api_limits: Any) -> int:
     """
-    Tell whether the first bytes that a client sends are plainly a request.
+    Check the first bytes of a client: a request with a client id.
 
-    It has a client id, is all there, and ends with its packet or leads on to another request.
+    It is complete, and ends with its packet or is followed by another request.
     """
     if length < HEADER_BYTES or data[at] >= _TLS_FROM:
-        return ODD
-    said = has_header(data, at, at + length, numbers, rules)
-    if said != PLAIN:
-        return said
+        return SLOW_PATH
+    outcome = check_request_start(data, at, at + length, counters, api_limits)
+    if outcome != FAST_PATH:
+        return outcome
     after = at + 4 + u32(data, at)
     if after > at + length or u16(data, at + 6) >= _VERSIONS or signed16(data, at + 12) < 2:
-        return ODD
+        return SLOW_PATH
     if after == at + length:
-        return PLAIN
+        return FAST_PATH
     if after + HEADER_BYTES > at + length:
-        return ODD
-    return has_header(data, after, at + length, numbers, rules)
+        return SLOW_PATH
+    return check_request_start(data, after, at + length, counters, api_limits)
 
 
 @device_function
-def has_header(data: Any, at: int, end: int, numbers: Any, rules: Any) -> int:
-    """Tell whether a request can plainly be believed to begin here, as `request_header` does."""
+def check_request_start(data: Any, at: int, end: int, counters: Any, api_limits: Any) -> int:
+    """Check that a plausible request begins here, as `plausible_request_size` does."""
     size = signed32(data, at)
-    if size < LEAST_REQUEST or size > numbers[MAX_FRAME]:
-        return ODD
-    said = is_plain_request(data, at, size, numbers, rules)
-    if said != PLAIN:
-        return said
+    if size < MIN_REQUEST_BYTES or size > counters[MAX_FRAME_SIZE]:
+        return SLOW_PATH
+    outcome = check_request_header(data, at, size, counters, api_limits)
+    if outcome != FAST_PATH:
+        return outcome
     client_id = signed16(data, at + 12)
     if client_id > CLIENT_ID_BYTES:
-        return ODD
+        return SLOW_PATH
     at += HEADER_BYTES
     while client_id > 0 and at < end:
         if data[at] < 0x20 or data[at] >= 0x7F:
-            return ODD
+            return SLOW_PATH
         client_id -= 1
         at += 1
-    return PLAIN
+    return FAST_PATH

@@ -1,10 +1,11 @@
 """
-One direction of a connection is cut into frames.
+Frames one direction of a connection.
 
-A `Framer` takes ordered bytes and gaps and gives frames. It is *in step* while it knows where the
-next frame begins. A gap inside a frame does not break step: the frame's size says where the next
-one begins, so only that frame is damaged. When step is lost, the bytes are kept for whoever can
-find the next believable frame (`Conversation`); what is passed over is counted, never guessed at.
+A `Framer` takes ordered bytes and gaps and returns frames. It is *in sync* while it knows where the
+next frame begins. A gap inside a frame does not lose sync: the frame's size says where the next one
+begins, so only that frame is damaged. When sync is lost, the bytes are retained until the caller
+finds the next plausible frame (`ConnectionCorrelator`); skipped bytes are counted, never
+interpreted.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 MAX_FRAME_BYTES = 100 << 20
-"""Larger frames are passed over; brokers refuse them too (socket.request.max.bytes)."""
+"""Larger frames are skipped; brokers refuse them too (socket.request.max.bytes)."""
 
 MAX_OVERSIZED_HEAD_BYTES = 1 << 16
-"""How much is kept of a frame that is passed over, to show its header."""
+"""How much is retained of a frame that is skipped for its size, to show its header."""
 
-_SPENT_MARKS = 1024
-"""How many marks that lie behind are left in the list before it is cleared of them."""
+_MAX_SPENT_ENDS = 1024
+"""Packet ends behind `base` that may stay in the list before they are removed."""
 
 
 class Frame(NamedTuple):
@@ -31,11 +32,12 @@ class Frame(NamedTuple):
     Attributes:
         side: Who sent it: 0 or 1 as in `Chunks`.
         data: Its bytes without the size; fewer than `size` where some were not captured.
-        size: What its size says.
+        size: Its declared size.
         packet: The packet that completed it.
         time_ns: When that packet was captured.
         offset: Where its size begins in the stream.
-        token: Whether it is a raw SASL token instead of a request; only the conversation can tell.
+        token: Whether it is a raw SASL token instead of a request; set by the connection's
+            correlator.
         broken_off: Whether the stream ended before the rest of it came.
     """
 
@@ -50,7 +52,7 @@ class Frame(NamedTuple):
 
 
 class PacketEnd(NamedTuple):
-    """The end of what one packet brought, as an offset in the stream."""
+    """The end of a packet's bytes, as an offset in the stream."""
 
     end: int
     packet: int
@@ -59,7 +61,7 @@ class PacketEnd(NamedTuple):
 
 @dataclass(slots=True)
 class DamagedFrame:
-    """A frame that can't be complete, while the stream passes over the rest of it."""
+    """A frame that can't be complete, while the framer skips the rest of it."""
 
     data: bytes
     size: int
@@ -69,29 +71,28 @@ class DamagedFrame:
 
 
 FrameValidator = Callable[[bytearray, int], bool]
-"""Tells whether the stream should have a frame of this size at the beginning of its buffer."""
+"""Returns whether a frame of this size at the beginning of the buffer is plausible."""
 
 
-def _believe_none(buffer: bytearray, size: int) -> bool:
-    """Say no: nobody has entered the stream."""
+def _reject_all(buffer: bytearray, size: int) -> bool:
+    """Reject all frames: the framer is not synchronised yet."""
     return False
 
 
 class Framer:
     """
-    The bytes of one direction that are not yet cut.
+    The bytes of one direction that are not framed yet.
 
     Attributes:
         buffer: Contiguous bytes, from offset `base` of the stream on.
         in_sync: Whether `buffer` begins with a frame.
         at_packet_start: Whether `buffer` begins with the first byte of a packet.
-        scanned: Offset in the stream up to which no frame could be believed.
-        tried_bytes: Bytes that were tried as frames in search of one, each as often as it was.
-        checked_bytes: Bytes that were there of a request that is waited for, when it was last
-            looked at.
-        skipped: Bytes that were passed over because no frame could be believed in them.
+        scanned: Offset in the stream up to which no plausible frame was found.
+        tried_bytes: Bytes that were tried as frames in search of one, counted at each try.
+        checked_bytes: Available bytes of an awaited request when it was last checked.
+        skipped: Bytes that were skipped because they hold no plausible frame.
         missing: Bytes that were not captured.
-        entered: Offset in the stream at which frames were first believed; None before that.
+        entered: Offset in the stream of the first plausible frame; None before that.
     """
 
     __slots__ = (
@@ -117,7 +118,7 @@ class Framer:
     def __init__(self, side: int, limit: int = MAX_FRAME_BYTES) -> None:
         self.side = side
         self.limit = limit
-        self.validate: FrameValidator = _believe_none
+        self.validate: FrameValidator = _reject_all
         self.buffer = bytearray()
         self.base = 0
         self.in_sync = False
@@ -150,31 +151,35 @@ class Framer:
 
     @property
     def packet_ends(self) -> list[PacketEnd]:
-        """The packets that brought what is in the buffer."""
-        return [mark for mark in self._packet_ends[self._first_end :] if mark.end > self.base]
+        """The packets of the bytes in the buffer."""
+        return [each for each in self._packet_ends[self._first_end :] if each.end > self.base]
 
     def restore(
-        self, base: int, buffer: bytes | bytearray, marks: list[PacketEnd], fresh: bool
+        self,
+        base: int,
+        buffer: bytes | bytearray,
+        packet_ends: list[PacketEnd],
+        at_packet_start: bool,
     ) -> None:
-        """Go on where another stream was; of the packets the newest is told in any case."""
+        """Continue a stream of the fast path; `packet_ends` has the newest packet in any case."""
         self.base = base
         self.buffer += buffer
-        self.at_packet_start = fresh
-        self._packet_ends = marks
+        self.at_packet_start = at_packet_start
+        self._packet_ends = packet_ends
 
     def add_data(self, data: bytes, packet: int, time_ns: int) -> None:
-        """Take the next bytes."""
-        mark = PacketEnd(self.end + len(data), packet, time_ns)
-        self._packet_ends.append(mark)
-        self.buffer += data[self._skip_damaged(len(data), mark) :]
+        """Add the next bytes."""
+        packet_end = PacketEnd(self.end + len(data), packet, time_ns)
+        self._packet_ends.append(packet_end)
+        self.buffer += data[self._skip_damaged(len(data), packet_end) :]
 
     def add_gap(self, length: int, packet: int, time_ns: int) -> None:
-        """Take note of bytes that were not captured."""
+        """Record bytes that were not captured."""
         self.missing += length
-        mark = PacketEnd(self.end + length, packet, time_ns)
-        self._packet_ends.append(mark)
+        packet_end = PacketEnd(self.end + length, packet, time_ns)
+        self._packet_ends.append(packet_end)
         self._begin_damaged()
-        beyond = length - self._skip_damaged(length, mark)
+        beyond = length - self._skip_damaged(length, packet_end)
         if beyond:
             self.in_sync = False
             self.skip(len(self.buffer))
@@ -182,7 +187,7 @@ class Framer:
             self.scanned = self.base
 
     def next_frame(self) -> Frame | None:
-        """Return the next frame, whole or damaged; None while it is not all there."""
+        """Return the next frame, complete or damaged; None until it has come."""
         if self.damaged_frames:
             return self.damaged_frames.pop(0)
         if not self.in_sync or self.damaged is not None or len(self.buffer) < 4:
@@ -198,9 +203,14 @@ class Framer:
         end = 4 + size
         if end > len(self.buffer):
             return None
-        mark = self._packet_end_at(self.base + end)
+        packet_end = self._packet_end_at(self.base + end)
         frame = Frame(
-            self.side, bytes(self.buffer[4:end]), size, mark.packet, mark.time_ns, self.base
+            self.side,
+            bytes(self.buffer[4:end]),
+            size,
+            packet_end.packet,
+            packet_end.time_ns,
+            self.base,
         )
         self._drop(end)
         return frame
@@ -211,12 +221,12 @@ class Framer:
         self._begin_damaged()
         if self.damaged is None or self.damaged.is_emitted:
             return None
-        frame = self._damaged(self.damaged, self._packet_ends[-1])
+        frame = self._as_frame(self.damaged, self._packet_ends[-1])
         self.damaged.is_emitted, self.damaged.data = True, b""
         return frame._replace(broken_off=broken_off)
 
     def sync_at(self, at: int, judge: FrameValidator) -> None:
-        """Begin to cut at an offset of the buffer; what is before it is passed over."""
+        """Start framing at an offset of the buffer; the bytes before it are skipped."""
         self.skip(at)
         self.in_sync = True
         self.validate = judge
@@ -224,16 +234,16 @@ class Framer:
             self.entered = self.base
 
     def skip(self, count: int) -> None:
-        """Give up the first bytes of the buffer: no frame is believed to begin in them."""
+        """Skip the first bytes of the buffer, in which no plausible frame begins."""
         self.skipped += count
         self._drop(count)
 
     def starts_packet(self, at: int) -> bool:
-        """Tell whether a packet's bytes begin at this offset of the buffer."""
+        """Return whether a packet's bytes begin at this offset of the buffer."""
         return self.at_packet_start if at == 0 else self.ends_packet(at)
 
     def ends_packet(self, at: int) -> bool:
-        """Tell whether a packet's bytes end at this offset of the buffer."""
+        """Return whether a packet's bytes end at this offset of the buffer."""
         end = self.base + at
         number = self._packet_index(end)
         return number < len(self._packet_ends) and self._packet_ends[number].end == end
@@ -246,64 +256,68 @@ class Framer:
             yield self._packet_ends[number].end - self.base
 
     def packet_at(self, at: int) -> int:
-        """Return the number of the packet that brought the byte before an offset of the buffer."""
+        """Return the number of the packet with the byte before an offset of the buffer."""
         return self._packet_end_at(self.base + at).packet
 
     def offset_before_packet(self, packet: int, at: int) -> int:
-        """Return the offset, from `at` on, up to which only earlier packets brought the bytes."""
+        """Return the offset, from `at` on, up to which all bytes are of earlier packets."""
         for number in range(self._packet_index(self.base + at + 1), len(self._packet_ends)):
             if self._packet_ends[number].packet >= packet:
                 return max(at, self._packet_ends[number - 1].end - self.base if number else at)
         return len(self.buffer)
 
     def _begin_damaged(self) -> None:
-        """Turn the unfinished frame at the beginning of the buffer into a cut one."""
+        """Turn the unfinished frame at the beginning of the buffer into a damaged one."""
         if self.damaged is not None or not self.in_sync or len(self.buffer) < 4:
             return
         size = int.from_bytes(self.buffer[:4], "big", signed=True)
         if not self.validate(self.buffer, size):
             return
         if size > self.limit and len(self.buffer) < 8:
-            # Nothing but a size that can't be one.
+            # There is only a size, and it is impossible.
             self.in_sync = False
             self.scanned = self.base
             return
-        there = min(4 + size, len(self.buffer))
-        kept = (
-            min(there, 4 + min(MAX_OVERSIZED_HEAD_BYTES, self.limit))
+        available = min(4 + size, len(self.buffer))
+        head_end = (
+            min(available, 4 + min(MAX_OVERSIZED_HEAD_BYTES, self.limit))
             if size > self.limit
-            else there
+            else available
         )
-        self.damaged = DamagedFrame(bytes(self.buffer[4:kept]), size, self.base, 4 + size - there)
-        mark = self._packet_end_at(self.base + there)
-        self._drop(there)
-        self._skip_damaged(0, mark)
+        self.damaged = DamagedFrame(
+            bytes(self.buffer[4:head_end]), size, self.base, 4 + size - available
+        )
+        packet_end = self._packet_end_at(self.base + available)
+        self._drop(available)
+        self._skip_damaged(0, packet_end)
 
-    def _skip_damaged(self, length: int, mark: PacketEnd) -> int:
-        """Move through the rest of a cut frame; return how many of these bytes belonged to it."""
+    def _skip_damaged(self, length: int, packet_end: PacketEnd) -> int:
+        """Skip the rest of a damaged frame; return how many of these bytes belonged to it."""
         if self.damaged is None:
             return 0
-        passed = min(self.damaged.bytes_left, length)
-        self.damaged.bytes_left -= passed
-        self._move(passed)
+        skipped = min(self.damaged.bytes_left, length)
+        self.damaged.bytes_left -= skipped
+        self._move(skipped)
         if self.damaged.bytes_left == 0:
             if not self.damaged.is_emitted:
-                self.damaged_frames.append(self._damaged(self.damaged, mark))
+                self.damaged_frames.append(self._as_frame(self.damaged, packet_end))
             self.damaged = None
-        return passed
+        return skipped
 
-    def _damaged(self, cut: DamagedFrame, mark: PacketEnd) -> Frame:
-        return Frame(self.side, cut.data, cut.size, mark.packet, mark.time_ns, cut.offset)
+    def _as_frame(self, frame: DamagedFrame, packet_end: PacketEnd) -> Frame:
+        return Frame(
+            self.side, frame.data, frame.size, packet_end.packet, packet_end.time_ns, frame.offset
+        )
 
     def _packet_end_at(self, end: int) -> PacketEnd:
         return self._packet_ends[self._packet_index(end)]
 
     def _packet_index(self, end: int) -> int:
-        """Return the index of the packet that brought the byte before an offset in the stream."""
-        marks, first = self._packet_ends, self._first_end
-        if first < len(marks) and marks[first].end >= end:
+        """Return the index of the packet with the byte before an offset in the stream."""
+        ends, first = self._packet_ends, self._first_end
+        if first < len(ends) and ends[first].end >= end:
             return first
-        return bisect_left(marks, (end,), lo=first)
+        return bisect_left(ends, (end,), lo=first)
 
     def _drop(self, count: int) -> None:
         if count:
@@ -311,17 +325,17 @@ class Framer:
             self._move(count)
 
     def _move(self, count: int) -> None:
-        """Move `base` on, and forget the packets that lie behind it (the newest is kept)."""
+        """Move `base` on, and forget earlier packets (the newest is retained)."""
         if not count:
             return
         self.base += count
         self.at_packet_start = False
-        marks = self._packet_ends
-        while marks[self._first_end].end <= self.base:
-            self.at_packet_start = marks[self._first_end].end == self.base
-            if self._first_end == len(marks) - 1:
+        ends = self._packet_ends
+        while ends[self._first_end].end <= self.base:
+            self.at_packet_start = ends[self._first_end].end == self.base
+            if self._first_end == len(ends) - 1:
                 break
             self._first_end += 1
-        if self._first_end > _SPENT_MARKS and self._first_end > len(marks) // 2:
-            del marks[: self._first_end]
+        if self._first_end > _MAX_SPENT_ENDS and self._first_end > len(ends) // 2:
+            del ends[: self._first_end]
             self._first_end = 0

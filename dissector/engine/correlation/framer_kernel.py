@@ -1,4 +1,4 @@
-"""A chunk of a stream is cut into frames, which are asked and answered: a part of `pairing`."""
+"""Frames a chunk of a stream, as device functions: each frame is queued or matched."""
 
 from __future__ import annotations
 
@@ -9,58 +9,58 @@ from dissector.engine.correlation.connection_correlator import MAX_EARLY_RESPONS
 from dissector.engine.correlation.frame_checks import HEADER_BYTES
 from dissector.engine.correlation.frame_checks_kernel import (
     DUE,
-    ODD,
-    PLAIN,
-    is_plain,
-    opens_kafka,
+    FAST_PATH,
+    SLOW_PATH,
+    check_first_request,
+    check_frame,
     response_due,
     signed32,
 )
 from dissector.engine.correlation.linked_lists import (
+    NOT_FOUND,
     TOO_FAR,
-    UNFOUND,
-    find,
-    join,
-    keep,
-    look,
-    new_node,
+    append_fragment,
+    find_request,
+    join_fragments,
+    new_entry,
+    read_head,
 )
-from dissector.engine.correlation.match_kernel import answer, ask, told_address
+from dissector.engine.correlation.match_kernel import emitted_address, enqueue, match_response
 from dissector.engine.correlation.state_columns import (
-    ASKED,
+    API_KEY,
+    API_VERSION,
+    AT_PACKET_START,
     BASE,
+    BUFFERED_BYTES,
     CLIENT,
-    CUT,
+    CONNECTION_FLAGS,
+    CORRELATION_ID,
     ENTERED,
-    FIRST,
-    FLAGS,
-    FRESH,
-    HEAD,
-    ID,
+    FIRST_FRAGMENT,
+    FRAMED_BYTES,
+    HIGHEST_ID,
+    IN_SYNC,
     KAFKA,
-    KEY,
     LAST_PACKET,
     LENGTH,
-    MARKS,
     MODE,
-    NOW,
+    NEWEST_TIME,
     OFFSET,
+    OLDEST_REQUEST,
     PACKET,
-    REST,
+    PENDING,
     ROW_RESPONSE,
+    SIDE_FLAGS,
     SIDE_WIDTH,
     SIDES,
     SIZE,
+    SKIPPING_DAMAGED,
     START,
-    STARTS,
-    STEP,
-    TAKEN,
-    THERE,
+    START_CAPTURED,
+    SUPPRESSED_COUNT,
     TIME,
-    VERSION,
-    WAIVED_COUNT,
-    WHOLE,
-    WINDOW,
+    UNRECOGNISED,
+    WINDOW_LENGTH,
 )
 from dissector.kernel import device_function
 from dissector.kernel.memcpy import copy_bytes
@@ -68,181 +68,231 @@ from dissector.protocol.headers import PRODUCE
 
 
 @device_function
-def take(
-    talk: int,
-    s: int,
+def frame_chunk(
+    connection: int,
+    side: int,
     source: Any,
     start: int,
-    far: int,
+    address_base: int,
     length: int,
     packet: int,
     time_ns: int,
     data: Any,
-    held: Any,
-    numbers: Any,
-    talks: Any,
-    nodes: Any,
+    carry_over: Any,
+    counters: Any,
+    connections: Any,
+    entries: Any,
     rows: Any,
     copies: Any,
-    tellers: Any,
-    rules: Any,
-    first: Any,
+    emitters: Any,
+    api_limits: Any,
+    frame_head: Any,
 ) -> int:
-    """Take a chunk of data, which is in `source` from `start` on; `PLAIN` if that was possible."""
-    at = SIDES + s * SIDE_WIDTH
-    fresh = talks[talk, MODE] == FRESH
-    if fresh:
-        said = ODD
-        if s == 0 and talks[talk, MARKS] & WHOLE:
-            said = opens_kafka(source, start, length, numbers, rules)
-        if said != PLAIN:
-            return said
-    elif talks[talk, at + FLAGS] & (STEP | CUT) != STEP:
-        return ODD
-    asks = fresh or s == talks[talk, CLIENT]
-    there = talks[talk, at + THERE]
-    size = talks[talk, at + REST]
-    if there < HEADER_BYTES or there + length >= 4 + size:
-        ends = lay_out(
-            first, source, start, length, data, held, nodes, talks[talk, at + HEAD], there
+    """Frame a chunk of data, which is in `source` from `start` on; return FAST_PATH if possible."""
+    at = SIDES + side * SIDE_WIDTH
+    is_unrecognised = connections[connection, MODE] == UNRECOGNISED
+    if is_unrecognised:
+        outcome = SLOW_PATH
+        if side == 0 and connections[connection, CONNECTION_FLAGS] & START_CAPTURED:
+            outcome = check_first_request(source, start, length, counters, api_limits)
+        if outcome != FAST_PATH:
+            return outcome
+    elif connections[connection, at + SIDE_FLAGS] & (IN_SYNC | SKIPPING_DAMAGED) != IN_SYNC:
+        return SLOW_PATH
+    is_request = is_unrecognised or side == connections[connection, CLIENT]
+    buffered = connections[connection, at + BUFFERED_BYTES]
+    size = connections[connection, at + PENDING]
+    if buffered < HEADER_BYTES or buffered + length >= 4 + size:
+        ends = gather_head(
+            frame_head,
+            source,
+            start,
+            length,
+            data,
+            carry_over,
+            entries,
+            connections[connection, at + FIRST_FRAGMENT],
+            buffered,
         )
-        said = are_plain(source, start, length, there, first, ends, asks, numbers, rules)
-        if said != PLAIN:
-            return said
-    if fresh:
-        enter(talks, talk)
-    talks[talk, NOW] = max(talks[talk, NOW], time_ns)
-    begins = talks[talk, at + BASE] + there
-    # Where the next frame begins, as an offset in the chunk.
-    place = -there
-    while length - place >= 4:
-        head = first if place < 0 else source
-        h = 0 if place < 0 else start + place
-        if place >= 0 or there < 4:
-            size = u32(head, h)
-        if length - place < 4 + size:
+        outcome = check_frames(
+            source, start, length, buffered, frame_head, ends, is_request, counters, api_limits
+        )
+        if outcome != FAST_PATH:
+            return outcome
+    if is_unrecognised:
+        sync_from_start(connections, connection)
+    connections[connection, NEWEST_TIME] = max(connections[connection, NEWEST_TIME], time_ns)
+    stream_offset = connections[connection, at + BASE] + buffered
+    # The beginning of the next frame, as an offset in the chunk.
+    offset = -buffered
+    while length - offset >= 4:
+        frame_bytes = frame_head if offset < 0 else source
+        frame_start = 0 if offset < 0 else start + offset
+        if offset >= 0 or buffered < 4:
+            size = u32(frame_bytes, frame_start)
+        if length - offset < 4 + size:
             break
-        previous = UNFOUND
-        if not asks:
-            number = signed32(head, h + 4)
-            previous = find(nodes, talks[talk, FIRST], number)
+        previous = NOT_FOUND
+        if not is_request:
+            correlation_id = signed32(frame_bytes, frame_start + 4)
+            previous = find_request(
+                entries, connections[connection, OLDEST_REQUEST], correlation_id
+            )
             if previous == TOO_FAR or (
-                previous == UNFOUND and may_be_odd(talks, talk, number, time_ns)
+                previous == NOT_FOUND
+                and may_be_early_or_suppressed(connections, connection, correlation_id, time_ns)
             ):
-                if place > 0:
-                    stop_at(talks, talk, at, begins + place)
-                    numbers[TAKEN] = place
-                return ODD
-        frame = far + start + place
-        if place < 0:
-            frame = join(numbers, talks, nodes, copies, talk, at, far + start, 4 + size - there)
-        if asks:
+                if offset > 0:
+                    rewind_to(connections, connection, at, stream_offset + offset)
+                    counters[FRAMED_BYTES] = offset
+                return SLOW_PATH
+        frame = address_base + start + offset
+        if offset < 0:
+            frame = join_fragments(
+                counters,
+                connections,
+                entries,
+                copies,
+                connection,
+                at,
+                address_base + start,
+                4 + size - buffered,
+            )
+        if is_request:
             due = DUE
-            if u16(head, h + 4) == PRODUCE:
-                due = response_due(head, h, min(h + 4 + size, len(head)), rules)
-            node = new_node(numbers, nodes)
-            nodes[node, START] = frame + 4
-            nodes[node, LENGTH] = size
-            nodes[node, SIZE] = size
-            nodes[node, PACKET] = packet
-            nodes[node, TIME] = time_ns
-            nodes[node, OFFSET] = begins + place
-            nodes[node, KEY] = u16(head, h + 4)
-            nodes[node, VERSION] = u16(head, h + 6)
-            nodes[node, ID] = signed32(head, h + 8)
-            ask(numbers, talks, nodes, rows, tellers, talk, node, due)
+            if u16(frame_bytes, frame_start + 4) == PRODUCE:
+                due = response_due(
+                    frame_bytes,
+                    frame_start,
+                    min(frame_start + 4 + size, len(frame_bytes)),
+                    api_limits,
+                )
+            entry = new_entry(counters, entries)
+            entries[entry, START] = frame + 4
+            entries[entry, LENGTH] = size
+            entries[entry, SIZE] = size
+            entries[entry, PACKET] = packet
+            entries[entry, TIME] = time_ns
+            entries[entry, OFFSET] = stream_offset + offset
+            entries[entry, API_KEY] = u16(frame_bytes, frame_start + 4)
+            entries[entry, API_VERSION] = u16(frame_bytes, frame_start + 6)
+            entries[entry, CORRELATION_ID] = signed32(frame_bytes, frame_start + 8)
+            enqueue(counters, connections, entries, rows, emitters, connection, entry, due)
         else:
-            row = answer(numbers, talks, nodes, rows, tellers, talk, previous, number)
-            rows[ROW_RESPONSE, row] = told_address(frame + 4, numbers[WINDOW])
+            row = match_response(
+                counters, connections, entries, rows, emitters, connection, previous, correlation_id
+            )
+            rows[ROW_RESPONSE, row] = emitted_address(frame + 4, counters[WINDOW_LENGTH])
             rows[ROW_RESPONSE + 1, row] = size
             rows[ROW_RESPONSE + 2, row] = size
             rows[ROW_RESPONSE + 3, row] = packet
             rows[ROW_RESPONSE + 4, row] = time_ns
-            rows[ROW_RESPONSE + 5, row] = begins + place
-        place += 4 + size
-    if place >= 0:
-        talks[talk, at + FLAGS] = STEP | STARTS if place == 0 or place == length else STEP
-    if place < length:
-        left = max(place, 0)
-        keep(numbers, talks, nodes, talk, at, far + start + left, length - left, packet, time_ns)
-    talks[talk, at + BASE] = begins + place
-    talks[talk, at + THERE] = length - place
-    talks[talk, at + REST] = size if length - place >= 4 else 0
-    talks[talk, at + LAST_PACKET] = packet
-    return PLAIN
+            rows[ROW_RESPONSE + 5, row] = stream_offset + offset
+        offset += 4 + size
+    if offset >= 0:
+        connections[connection, at + SIDE_FLAGS] = (
+            IN_SYNC | AT_PACKET_START if offset == 0 or offset == length else IN_SYNC
+        )
+    if offset < length:
+        left = max(offset, 0)
+        append_fragment(
+            counters,
+            connections,
+            entries,
+            connection,
+            at,
+            address_base + start + left,
+            length - left,
+            packet,
+            time_ns,
+        )
+    connections[connection, at + BASE] = stream_offset + offset
+    connections[connection, at + BUFFERED_BYTES] = length - offset
+    connections[connection, at + PENDING] = size if length - offset >= 4 else 0
+    connections[connection, at + LAST_PACKET] = packet
+    return FAST_PATH
 
 
 @device_function
-def lay_out(
-    first: Any,
+def gather_head(
+    frame_head: Any,
     source: Any,
     start: int,
     length: int,
     data: Any,
-    held: Any,
-    nodes: Any,
-    piece: int,
-    there: int,
+    carry_over: Any,
+    entries: Any,
+    fragment: int,
+    buffered: int,
 ) -> int:
-    """Lay the first bytes of a frame in pieces side by side, with the chunk behind them."""
-    if there == 0:
+    """Copy the first bytes of a fragmented frame to one place, followed by the chunk."""
+    if buffered == 0:
         return 0
-    ends = look(first, data, held, nodes, piece, len(first))
-    more = min(length, len(first) - ends)
-    copy_bytes(first, ends, source, start, more)
+    ends = read_head(frame_head, data, carry_over, entries, fragment, len(frame_head))
+    more = min(length, len(frame_head) - ends)
+    copy_bytes(frame_head, ends, source, start, more)
     return ends + more
 
 
 @device_function
-def are_plain(
+def check_frames(
     source: Any,
     start: int,
     length: int,
-    there: int,
-    first: Any,
+    buffered: int,
+    frame_head: Any,
     ends: int,
-    asks: Any,
-    numbers: Any,
-    rules: Any,
+    is_request: Any,
+    counters: Any,
+    api_limits: Any,
 ) -> int:
-    """Tell whether all frames that a chunk completes, continues or begins are plain."""
-    place = -there
-    if place < 0 and length - place >= 4:
-        said = is_plain(first, 0, length - place, asks, ends, numbers, rules)
-        if said != PLAIN:
-            return said
-        place += 4 + u32(first, 0)
-    while length - place >= 4 and place >= 0:
-        here = start + place
-        said = is_plain(source, here, length - place, asks, start + length, numbers, rules)
-        if said != PLAIN:
-            return said
-        place += 4 + u32(source, here)
-    return PLAIN
+    """Check all frames that a chunk completes, continues or begins."""
+    offset = -buffered
+    if offset < 0 and length - offset >= 4:
+        outcome = check_frame(
+            frame_head, 0, length - offset, is_request, ends, counters, api_limits
+        )
+        if outcome != FAST_PATH:
+            return outcome
+        offset += 4 + u32(frame_head, 0)
+    while length - offset >= 4 and offset >= 0:
+        here = start + offset
+        outcome = check_frame(
+            source, here, length - offset, is_request, start + length, counters, api_limits
+        )
+        if outcome != FAST_PATH:
+            return outcome
+        offset += 4 + u32(source, here)
+    return FAST_PATH
 
 
 @device_function
-def enter(talks: Any, talk: int) -> None:
-    """Believe a whole connection to be Kafka from its first byte on."""
-    talks[talk, MODE] = KAFKA
-    talks[talk, CLIENT] = 0
-    for s in range(2):
-        talks[talk, SIDES + s * SIDE_WIDTH + FLAGS] = STEP | STARTS
-        talks[talk, SIDES + s * SIDE_WIDTH + ENTERED] = 0
+def sync_from_start(connections: Any, connection: int) -> None:
+    """Take a connection captured from its beginning for Kafka from the first byte on."""
+    connections[connection, MODE] = KAFKA
+    connections[connection, CLIENT] = 0
+    for side in range(2):
+        connections[connection, SIDES + side * SIDE_WIDTH + SIDE_FLAGS] = IN_SYNC | AT_PACKET_START
+        connections[connection, SIDES + side * SIDE_WIDTH + ENTERED] = 0
 
 
 @device_function
-def may_be_odd(talks: Any, talk: int, number: int, time_ns: int) -> bool:
-    """Tell whether a response that nobody asked for may be early, or to a request due none."""
-    early = talks[talk, ASKED] < number and talks[talk, NOW] - time_ns < MAX_EARLY_RESPONSE_NS
-    return bool(early or talks[talk, WAIVED_COUNT] > 0)
+def may_be_early_or_suppressed(
+    connections: Any, connection: int, correlation_id: int, time_ns: int
+) -> bool:
+    """Return whether a response without a request may be early, or may belong to acks = 0."""
+    early = (
+        connections[connection, HIGHEST_ID] < correlation_id
+        and connections[connection, NEWEST_TIME] - time_ns < MAX_EARLY_RESPONSE_NS
+    )
+    return bool(early or connections[connection, SUPPRESSED_COUNT] > 0)
 
 
 @device_function
-def stop_at(talks: Any, talk: int, at: int, offset: int) -> None:
+def rewind_to(connections: Any, connection: int, at: int, offset: int) -> None:
     """Leave a stream before a frame that begins within a packet."""
-    talks[talk, at + BASE] = offset
-    talks[talk, at + THERE] = 0
-    talks[talk, at + REST] = 0
-    talks[talk, at + FLAGS] = STEP
-    talks[talk, at + LAST_PACKET] = -1
+    connections[connection, at + BASE] = offset
+    connections[connection, at + BUFFERED_BYTES] = 0
+    connections[connection, at + PENDING] = 0
+    connections[connection, at + SIDE_FLAGS] = IN_SYNC
+    connections[connection, at + LAST_PACKET] = -1

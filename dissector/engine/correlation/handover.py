@@ -1,8 +1,8 @@
 """
-Conversations change hands: from the tables that the loop leads to objects, and back.
+Moves connections between the fast path (state tables) and the slow path (objects).
 
-What is odd about a connection is left to a `ConnectionCorrelator`; when nothing is odd any more,
-and little is to be carried, its state goes back to the tables.
+A connection that needs the slow path is led by a `ConnectionCorrelator`; when it no longer does,
+and its state is small, the state goes back to the tables.
 """
 
 from __future__ import annotations
@@ -14,53 +14,57 @@ import numpy as np
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
 from dissector.engine.correlation.frame_checks import HEADER_BYTES, is_plausible_version
-from dissector.engine.correlation.frame_checks_kernel import KEYS, LEAST_REQUEST, LEAST_RESPONSE
+from dissector.engine.correlation.frame_checks_kernel import (
+    MAX_KEYS,
+    MIN_REQUEST_BYTES,
+    MIN_RESPONSE_BYTES,
+)
 from dissector.engine.correlation.framer import DamagedFrame, Frame, Framer, PacketEnd
 from dissector.engine.correlation.open_requests import OpenRequests
 from dissector.engine.correlation.state_columns import (
-    ASKED,
+    AT_PACKET_START,
     BASE,
+    CARRY_OVER_BASE,
+    CHECKED_BYTES,
     CLIENT,
-    CUT,
+    CONNECTION_FLAGS,
+    CONNECTION_WIDTH,
+    CORRELATION_ID,
     ENTERED,
-    FAR,
-    FIRST,
-    FLAGS,
-    FRESH,
-    HEAD,
-    ID,
+    FIRST_FRAGMENT,
+    FRAGMENT_PACKET,
+    FRAGMENT_TIME,
+    HIGHEST_ID,
+    IN_SYNC,
     KAFKA,
-    LAST,
+    LAST_FRAGMENT,
     LAST_PACKET,
     LENGTH,
-    MARKS,
     MISSING,
     MODE,
+    NEWEST_REQUEST,
+    NEWEST_SUPPRESSED,
+    NEWEST_TIME,
     NEXT,
-    NOW,
-    OBJECT,
     OFFSET,
+    OLDEST_REQUEST,
+    ON_SLOW_PATH,
     OTHER,
     PACKET,
-    PIECE_PACKET,
-    PIECE_TIME,
-    REST,
+    PENDING,
+    SIDE_FLAGS,
     SIDE_WIDTH,
     SIDES,
     SIZE,
     SKIPPED,
+    SKIPPING_DAMAGED,
     START,
-    STARTS,
-    STEP,
-    TAIL,
+    START_CAPTURED,
     TIME,
     TLS,
     TOKENS_SEEN,
-    TRIED,
-    WAIVED,
-    WEIGHED,
-    WHOLE,
-    WIDTH,
+    TRIED_BYTES,
+    UNRECOGNISED,
 )
 from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.tables.exchange_table import NONE, Ints
@@ -68,147 +72,155 @@ from dissector.protocol.headers import CONTROLLED_SHUTDOWN, SASL_HANDSHAKE
 
 MAX_DEMOTED_REQUESTS = 32
 MAX_DEMOTED_BYTES = 1 << 14
-"""How much a conversation may hold to be given back; both hand it over as often as need be."""
+"""
+Connections with more open state than this stay on the slow path; smaller ones change as often as
+needed.
+"""
 
 
-def new_connection(whole: bool, client: int | None = None) -> Ints:
-    """Return the row of a connection of which nothing is known, or only who is the client."""
-    row = np.zeros(WIDTH, np.int64)
-    row[[MODE, CLIENT]] = (FRESH, -1) if client is None else (KAFKA, client)
-    row[[MARKS, ASKED]] = (WHOLE, -1) if whole else (0, NEVER)
-    row[[FIRST, LAST, WAIVED]] = -1
-    sure = whole and client is not None
+def new_connection(start_captured: bool, client: int | None = None) -> Ints:
+    """Return the row of a new connection; its client may be known."""
+    row = np.zeros(CONNECTION_WIDTH, np.int64)
+    row[[MODE, CLIENT]] = (UNRECOGNISED, -1) if client is None else (KAFKA, client)
+    row[[CONNECTION_FLAGS, HIGHEST_ID]] = (START_CAPTURED, -1) if start_captured else (0, NEVER)
+    row[[OLDEST_REQUEST, NEWEST_REQUEST, NEWEST_SUPPRESSED]] = -1
+    in_sync = start_captured and client is not None
     sides = row[SIDES:].reshape(2, SIDE_WIDTH)
-    sides[:, [HEAD, TAIL, LAST_PACKET]] = -1
-    sides[:, FLAGS] = STEP | STARTS if sure else STARTS
-    sides[:, ENTERED] = 0 if sure else NONE
+    sides[:, [FIRST_FRAGMENT, LAST_FRAGMENT, LAST_PACKET]] = -1
+    sides[:, SIDE_FLAGS] = IN_SYNC | AT_PACKET_START if in_sync else AT_PACKET_START
+    sides[:, ENTERED] = 0 if in_sync else NONE
     return row
 
 
-def promote(tables: StateTables, number: int, talk: ConnectionCorrelator) -> None:
-    """Give the state of a talk to a new object; its row is left with what outlives it."""
+def promote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -> None:
+    """Move the state of a connection to a new object; the row keeps what outlives the object."""
     row = tables.connections[number].tolist()
     if row[MODE] == KAFKA:
         client = row[CLIENT]
-        frames = [frame_of(tables, client, node) for node in tables.pop_list(row[FIRST])]
+        frames = [frame_of(tables, client, entry) for entry in tables.pop_list(row[OLDEST_REQUEST])]
         open_requests = OpenRequests()
-        open_requests.restore(frames, _take_waived(tables, row), bool(row[MARKS] & TOKENS_SEEN))
-        talk.restore(client, row[ASKED], row[NOW], open_requests)
-        for stream in talk.streams:
+        open_requests.restore(
+            frames, _take_suppressed(tables, row), bool(row[CONNECTION_FLAGS] & TOKENS_SEEN)
+        )
+        correlator.restore(client, row[HIGHEST_ID], row[NEWEST_TIME], open_requests)
+        for stream in correlator.streams:
             side = row[SIDES + stream.side * SIDE_WIDTH :][:SIDE_WIDTH]
-            _resume_stream(tables, stream, side)
-    tables.connections[number, MODE] = OBJECT
+            _restore_stream(tables, stream, side)
+    tables.connections[number, MODE] = ON_SLOW_PATH
 
 
-def frame_of(tables: StateTables, side: int, node: Sequence[int]) -> Frame:
-    """Return the frame of a request that waits, by its node."""
-    data = tables.bytes_at(node[START], node[LENGTH])
-    return Frame(side, data, node[SIZE], node[PACKET], node[TIME], node[OFFSET])
+def frame_of(tables: StateTables, side: int, entry: Sequence[int]) -> Frame:
+    """Return the frame of a request in flight, by its entry."""
+    data = tables.bytes_at(entry[START], entry[LENGTH])
+    return Frame(side, data, entry[SIZE], entry[PACKET], entry[TIME], entry[OFFSET])
 
 
-def _take_waived(tables: StateTables, row: Sequence[int]) -> list[int]:
-    """Return the ids of requests that were due no response, oldest first; free their ring."""
-    ids, node = list[int](), row[WAIVED]
-    if node < 0:
+def _take_suppressed(tables: StateTables, row: Sequence[int]) -> list[int]:
+    """Return the suppressed ids, oldest first; free their ring."""
+    ids, newest = list[int](), row[NEWEST_SUPPRESSED]
+    if newest < 0:
         return ids
-    first = int(tables.entries[node, NEXT])
-    tables.entries[node, NEXT] = -1
-    return [each[ID] for each in tables.pop_list(first)]
+    first = int(tables.entries[newest, NEXT])
+    tables.entries[newest, NEXT] = -1
+    return [entry[CORRELATION_ID] for entry in tables.pop_list(first)]
 
 
-def _resume_stream(tables: StateTables, stream: Framer, side: Sequence[int]) -> None:
-    end, buffer, marks = side[BASE], bytearray(), list[PacketEnd]()
-    for piece in tables.pop_list(side[HEAD]):
-        buffer += tables.bytes_at(piece[START], piece[LENGTH])
-        end += piece[LENGTH]
-        marks.append(PacketEnd(end, piece[PIECE_PACKET], piece[PIECE_TIME]))
-    if not marks and side[LAST_PACKET] >= 0:
-        marks.append(PacketEnd(end, side[LAST_PACKET], 0))
-    stream.restore(side[BASE], buffer, marks, bool(side[FLAGS] & STARTS))
-    stream.in_sync = bool(side[FLAGS] & STEP)
-    if side[FLAGS] & CUT:
-        stream.damaged = DamagedFrame(b"", 0, 0, side[REST], is_emitted=True)
-    stream.scanned = side[BASE] if stream.in_sync else side[REST]
+def _restore_stream(tables: StateTables, stream: Framer, side: Sequence[int]) -> None:
+    end, buffer, packet_ends = side[BASE], bytearray(), list[PacketEnd]()
+    for fragment in tables.pop_list(side[FIRST_FRAGMENT]):
+        buffer += tables.bytes_at(fragment[START], fragment[LENGTH])
+        end += fragment[LENGTH]
+        packet_ends.append(PacketEnd(end, fragment[FRAGMENT_PACKET], fragment[FRAGMENT_TIME]))
+    if not packet_ends and side[LAST_PACKET] >= 0:
+        packet_ends.append(PacketEnd(end, side[LAST_PACKET], 0))
+    stream.restore(side[BASE], buffer, packet_ends, bool(side[SIDE_FLAGS] & AT_PACKET_START))
+    stream.in_sync = bool(side[SIDE_FLAGS] & IN_SYNC)
+    if side[SIDE_FLAGS] & SKIPPING_DAMAGED:
+        stream.damaged = DamagedFrame(b"", 0, 0, side[PENDING], is_emitted=True)
+    stream.scanned = side[BASE] if stream.in_sync else side[PENDING]
     stream.skipped, stream.missing = side[SKIPPED], side[MISSING]
-    stream.tried_bytes, stream.checked_bytes = side[TRIED], side[WEIGHED]
+    stream.tried_bytes, stream.checked_bytes = side[TRIED_BYTES], side[CHECKED_BYTES]
     stream.entered = None if side[ENTERED] == NONE else side[ENTERED]
 
 
-def demote(tables: StateTables, number: int, talk: ConnectionCorrelator) -> bool:
-    """Take the state of an object back, if it is one for the tables; tell whether it was."""
+def demote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -> bool:
+    """Move the state of an object back to the tables if it fits them; return whether it did."""
     row = tables.connections[number]
-    if talk.speaks in ("tls", "other"):
-        row[MODE] = TLS if talk.speaks == "tls" else OTHER
-        row[SIDES:] = [value for stream in talk.streams for value in _side(stream, (-1, -1), 0)]
+    if correlator.speaks in ("tls", "other"):
+        row[MODE] = TLS if correlator.speaks == "tls" else OTHER
+        row[SIDES:] = [
+            value for stream in correlator.streams for value in _side(stream, (-1, -1), 0)
+        ]
         return True
-    if talk.speaks == "":
-        if talk.needs_slow_path or any(stream.end for stream in talk.streams):
+    if correlator.speaks == "":
+        if correlator.needs_slow_path or any(stream.end for stream in correlator.streams):
             return False
-        row[MODE], row[NOW] = FRESH, talk.now_ns
+        row[MODE], row[NEWEST_TIME] = UNRECOGNISED, correlator.now_ns
         return True
-    if talk.client is None or not _is_plain(talk):
+    if correlator.client is None or not _fits_tables(correlator):
         return False
-    requests = talk.open_requests
-    waiting = [
+    requests = correlator.open_requests
+    in_flight = [
         tables.new_entry(
-            tables.carry(each.frame.data),
-            len(each.frame.data),
-            *each.frame[2:6],
-            each.api_key,
-            each.api_version,
-            each.correlation_id,
+            tables.carry(request.frame.data),
+            len(request.frame.data),
+            *request.frame[2:6],
+            request.api_key,
+            request.api_version,
+            request.correlation_id,
         )
-        for each in requests.oldest_first()
+        for request in requests.oldest_first()
     ]
-    waived = [
-        tables.new_entry(FAR, 0, 0, NEVER, 0, 0, 0, 0, each) for each in requests.suppressed_ids()
+    suppressed = [
+        tables.new_entry(CARRY_OVER_BASE, 0, 0, NEVER, 0, 0, 0, 0, request)
+        for request in requests.suppressed_ids()
     ]
-    oldest, newest = tables.link_entries(waived)
-    if waived:
+    oldest, newest = tables.link_entries(suppressed)
+    if suppressed:
         tables.entries[newest, NEXT] = oldest
-    marks = int(row[MARKS]) | (TOKENS_SEEN if requests.tokens_seen else 0)
+    flags = int(row[CONNECTION_FLAGS]) | (TOKENS_SEEN if requests.tokens_seen else 0)
     values = [
         KAFKA,
-        talk.client,
-        marks,
-        talk.highest_id,
-        talk.now_ns,
-        *tables.link_entries(waiting),
+        correlator.client,
+        flags,
+        correlator.highest_id,
+        correlator.now_ns,
+        *tables.link_entries(in_flight),
     ]
-    values += [len(waiting), requests.total_bytes, newest, len(waived)]
-    for stream in talk.streams:
-        pieces = _pieces(tables, stream)
-        values += _side(stream, tables.link_entries(pieces), len(pieces))
+    values += [len(in_flight), requests.total_bytes, newest, len(suppressed)]
+    for stream in correlator.streams:
+        fragments = _fragments(tables, stream)
+        values += _side(stream, tables.link_entries(fragments), len(fragments))
     row[:] = values
     return True
 
 
-def _pieces(tables: StateTables, stream: Framer) -> list[int]:
-    """Make nodes of what is in a stream's buffer, packet by packet."""
-    base, nodes = stream.base, list[int]()
+def _fragments(tables: StateTables, stream: Framer) -> list[int]:
+    """Create entries for the buffer of a stream, packet by packet."""
+    base, entries = stream.base, list[int]()
     if not stream.buffer:
-        return nodes
+        return entries
     address = tables.carry(stream.buffer) - base
     for mark in stream.packet_ends:
-        place = address + base, mark.end - base
-        nodes.append(tables.new_entry(*place, 0, NEVER, 0, 0, mark.packet, mark.time_ns, 0))
+        span = address + base, mark.end - base
+        entries.append(tables.new_entry(*span, 0, NEVER, 0, 0, mark.packet, mark.time_ns, 0))
         base = mark.end
-    return nodes
+    return entries
 
 
-def _side(stream: Framer, ends: tuple[int, int], pieces: int) -> list[int]:
+def _side(stream: Framer, ends: tuple[int, int], fragment_count: int) -> list[int]:
     """Return the columns of a side."""
     buffer = stream.buffer
     size = int.from_bytes(buffer[:4], "big") if len(buffer) >= 4 else 0
     return [
         stream.base,
-        (STEP if stream.in_sync else 0)
-        | (STARTS if stream.at_packet_start else 0)
-        | (CUT if stream.damaged else 0),
+        (IN_SYNC if stream.in_sync else 0)
+        | (AT_PACKET_START if stream.at_packet_start else 0)
+        | (SKIPPING_DAMAGED if stream.damaged else 0),
         len(buffer),
         stream.damaged.bytes_left if stream.damaged else size if stream.in_sync else stream.scanned,
         *ends,
-        pieces,
+        fragment_count,
         -1 if stream.last_packet is None else stream.last_packet,
         NONE if stream.entered is None else stream.entered,
         stream.skipped,
@@ -218,21 +230,26 @@ def _side(stream: Framer, ends: tuple[int, int], pieces: int) -> list[int]:
     ]
 
 
-def _is_plain(talk: ConnectionCorrelator) -> bool:
-    """Tell whether the loop can lead a conversation."""
-    waits = talk.open_requests
+def _fits_tables(correlator: ConnectionCorrelator) -> bool:
+    """Return whether a connection fits the fast path."""
+    requests = correlator.open_requests
     if (
-        talk.needs_slow_path
-        or len(waits) > MAX_DEMOTED_REQUESTS
-        or waits.total_bytes > MAX_DEMOTED_BYTES
+        correlator.needs_slow_path
+        or len(requests) > MAX_DEMOTED_REQUESTS
+        or requests.total_bytes > MAX_DEMOTED_BYTES
     ):
         return False
-    if any(each.frame.token or len(each.frame.data) < 8 for each in waits.oldest_first()):
+    if any(
+        request.frame.token or len(request.frame.data) < 8 for request in requests.oldest_first()
+    ):
         return False
-    return all(_is_plain_stream(stream, stream.side == talk.client) for stream in talk.streams)
+    return all(
+        _stream_fits_tables(stream, stream.side == correlator.client)
+        for stream in correlator.streams
+    )
 
 
-def _is_plain_stream(stream: Framer, asks: bool) -> bool:
+def _stream_fits_tables(stream: Framer, is_request: bool) -> bool:
     buffer = stream.buffer
     if (
         stream.damaged_frames
@@ -243,12 +260,16 @@ def _is_plain_stream(stream: Framer, asks: bool) -> bool:
     if not stream.in_sync or len(buffer) < 4:
         return stream.in_sync or not buffer
     size = int.from_bytes(buffer[:4], "big", signed=True)
-    if not (LEAST_REQUEST if asks else LEAST_RESPONSE) <= size <= stream.limit:
+    if not (MIN_REQUEST_BYTES if is_request else MIN_RESPONSE_BYTES) <= size <= stream.limit:
         return False
-    if not asks or len(buffer) < HEADER_BYTES:
+    if not is_request or len(buffer) < HEADER_BYTES:
         return True
     key, version, client_id = (
         int.from_bytes(buffer[at : at + 2], "big", signed=True) for at in (4, 6, 12)
     )
-    odd = key >= KEYS or (version == 0 and key in (SASL_HANDSHAKE, CONTROLLED_SHUTDOWN))
-    return is_plausible_version(key, version) and not odd and -1 <= client_id <= size - 10
+    needs_slow_path = key >= MAX_KEYS or (
+        version == 0 and key in (SASL_HANDSHAKE, CONTROLLED_SHUTDOWN)
+    )
+    return (
+        is_plausible_version(key, version) and not needs_slow_path and -1 <= client_id <= size - 10
+    )

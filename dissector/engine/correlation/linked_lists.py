@@ -1,4 +1,4 @@
-"""What the loop in `pairing` does with nodes, their chains, and the bytes that they refer to."""
+"""Device functions for linked lists of entries and the bytes that entries refer to."""
 
 from __future__ import annotations
 
@@ -6,150 +6,169 @@ from typing import Any
 
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.state_columns import (
-    COPIES,
-    FAR,
-    FREE,
-    HEAD,
-    HELD,
-    ID,
+    CARRIED_BYTES,
+    CARRY_OVER_BASE,
+    COPY_COUNT,
+    CORRELATION_ID,
+    ENTRIES_LIVE,
+    ENTRIES_USED,
+    FIRST_FRAGMENT,
+    FRAGMENT_COUNT,
+    FRAGMENT_PACKET,
+    FRAGMENT_TIME,
+    FREE_ENTRY,
+    LAST_FRAGMENT,
     LENGTH,
-    LIVE,
     NEXT,
     PACKET,
-    PIECE_PACKET,
-    PIECE_TIME,
-    PIECES,
     START,
-    TAIL,
-    USED,
 )
 from dissector.kernel import Kernel, device_function
 from dissector.kernel.memcpy import copy_bytes
 
-FOREMOST, UNFOUND, TOO_FAR = -1, -2, -3
+LIST_HEAD, NOT_FOUND, TOO_FAR = -1, -2, -3
 """
-Instead of the node before one: that is the first of its chain; there is none; or none was found
-within `MOST_STEPS`.
+Instead of the entry before a request: the request is the first of its list; no request has the
+correlation id; or none was found within `MAX_STEPS`.
 """
 
-MOST_STEPS = 64
-"""Requests that are compared with a response; objects look it up where more wait before it."""
+MAX_STEPS = 64
+"""
+Requests that are compared with a response; with more requests before it the slow path looks it up.
+"""
 
 
 @Kernel
-def copy(copies: Any, count: int, data: Any, held: Any, target: Any) -> None:
-    """Copy bytes of the window, and of what is held."""
+def copy_ranges(copies: Any, count: int, data: Any, carry_over: Any, target: Any) -> None:
+    """Copy ranges of the window and of the carry-over buffer."""
     for i in range(count):
-        if copies[i, 0] < FAR:
+        if copies[i, 0] < CARRY_OVER_BASE:
             copy_bytes(target, copies[i, 1], data, copies[i, 0], copies[i, 2])
         else:
-            copy_bytes(target, copies[i, 1], held, copies[i, 0] - FAR, copies[i, 2])
+            copy_bytes(
+                target, copies[i, 1], carry_over, copies[i, 0] - CARRY_OVER_BASE, copies[i, 2]
+            )
 
 
 @device_function
-def new_node(numbers: Any, nodes: Any) -> int:
-    """Return a node for use."""
-    node = numbers[FREE]
-    if node < 0:
-        node = numbers[USED]
-        numbers[USED] = node + 1
+def new_entry(counters: Any, entries: Any) -> int:
+    """Return an entry for use."""
+    entry = counters[FREE_ENTRY]
+    if entry < 0:
+        entry = counters[ENTRIES_USED]
+        counters[ENTRIES_USED] = entry + 1
     else:
-        numbers[FREE] = nodes[node, NEXT]
-    numbers[LIVE] += 1
-    nodes[node, NEXT] = -1
-    return int(node)
+        counters[FREE_ENTRY] = entries[entry, NEXT]
+    counters[ENTRIES_LIVE] += 1
+    entries[entry, NEXT] = -1
+    return int(entry)
 
 
 @device_function
-def free(numbers: Any, nodes: Any, node: int) -> None:
-    """Give a node back."""
-    nodes[node, START] = FAR
-    nodes[node, LENGTH] = 0
-    nodes[node, PACKET] = NEVER
-    nodes[node, NEXT] = numbers[FREE]
-    numbers[FREE] = node
-    numbers[LIVE] -= 1
+def free_entry(counters: Any, entries: Any, entry: int) -> None:
+    """Return an entry to the list of free ones."""
+    entries[entry, START] = CARRY_OVER_BASE
+    entries[entry, LENGTH] = 0
+    entries[entry, PACKET] = NEVER
+    entries[entry, NEXT] = counters[FREE_ENTRY]
+    counters[FREE_ENTRY] = entry
+    counters[ENTRIES_LIVE] -= 1
 
 
 @device_function
-def find(nodes: Any, first: int, number: int) -> int:
-    """Return the node before the first with an id, or one of the numbers above."""
-    previous, node = FOREMOST, first
-    for _ in range(MOST_STEPS):
-        if node < 0:
-            return UNFOUND
-        if nodes[node, ID] == number:
+def find_request(entries: Any, first: int, correlation_id: int) -> int:
+    """Return the entry before the first request with a correlation id, or a constant from above."""
+    previous, entry = LIST_HEAD, first
+    for _ in range(MAX_STEPS):
+        if entry < 0:
+            return NOT_FOUND
+        if entries[entry, CORRELATION_ID] == correlation_id:
             return previous
-        previous, node = node, nodes[node, NEXT]
-    return TOO_FAR if node >= 0 else UNFOUND
+        previous, entry = entry, entries[entry, NEXT]
+    return TOO_FAR if entry >= 0 else NOT_FOUND
 
 
 @device_function
-def look(first: Any, data: Any, held: Any, nodes: Any, piece: int, count: int) -> int:
-    """Lay the first bytes of a frame side by side, up to `count`; return how many there are."""
+def read_head(
+    frame_head: Any, data: Any, carry_over: Any, entries: Any, fragment: int, count: int
+) -> int:
+    """Copy the first bytes of a frame in fragments to one place, up to `count`; return how many."""
     end = 0
-    while piece >= 0 and end < count:
-        length = min(nodes[piece, LENGTH], count - end)
-        if nodes[piece, START] < FAR:
-            copy_bytes(first, end, data, nodes[piece, START], length)
+    while fragment >= 0 and end < count:
+        length = min(entries[fragment, LENGTH], count - end)
+        if entries[fragment, START] < CARRY_OVER_BASE:
+            copy_bytes(frame_head, end, data, entries[fragment, START], length)
         else:
-            copy_bytes(first, end, held, nodes[piece, START] - FAR, length)
+            copy_bytes(
+                frame_head, end, carry_over, entries[fragment, START] - CARRY_OVER_BASE, length
+            )
         end += length
-        piece = nodes[piece, NEXT]
+        fragment = entries[fragment, NEXT]
     return end
 
 
 @device_function
-def join(
-    numbers: Any, talks: Any, nodes: Any, copies: Any, talk: int, at: int, address: int, length: int
+def join_fragments(
+    counters: Any,
+    connections: Any,
+    entries: Any,
+    copies: Any,
+    connection: int,
+    at: int,
+    address: int,
+    length: int,
 ) -> int:
-    """Put a frame together, of its pieces and so many bytes more; return its address."""
-    begins = numbers[HELD]
-    end = begins
-    count = numbers[COPIES]
-    piece = talks[talk, at + HEAD]
-    while piece >= 0:
-        copies[count, 0] = nodes[piece, START]
+    """
+    Schedule the copies that join a fragmented frame; return its address.
+
+    `length` more bytes, from `address` on, follow the fragments.
+    """
+    start = counters[CARRIED_BYTES]
+    end = start
+    count = counters[COPY_COUNT]
+    fragment = connections[connection, at + FIRST_FRAGMENT]
+    while fragment >= 0:
+        copies[count, 0] = entries[fragment, START]
         copies[count, 1] = end
-        copies[count, 2] = nodes[piece, LENGTH]
-        end += nodes[piece, LENGTH]
+        copies[count, 2] = entries[fragment, LENGTH]
+        end += entries[fragment, LENGTH]
         count += 1
-        after = nodes[piece, NEXT]
-        free(numbers, nodes, piece)
-        piece = after
+        after = entries[fragment, NEXT]
+        free_entry(counters, entries, fragment)
+        fragment = after
     copies[count, 0] = address
     copies[count, 1] = end
     copies[count, 2] = length
-    numbers[HELD] = end + length
-    numbers[COPIES] = count + 1
-    talks[talk, at + HEAD] = -1
-    talks[talk, at + TAIL] = -1
-    talks[talk, at + PIECES] = 0
-    return int(FAR + begins)
+    counters[CARRIED_BYTES] = end + length
+    counters[COPY_COUNT] = count + 1
+    connections[connection, at + FIRST_FRAGMENT] = -1
+    connections[connection, at + LAST_FRAGMENT] = -1
+    connections[connection, at + FRAGMENT_COUNT] = 0
+    return int(CARRY_OVER_BASE + start)
 
 
 @device_function
-def keep(
-    numbers: Any,
-    talks: Any,
-    nodes: Any,
-    talk: int,
+def append_fragment(
+    counters: Any,
+    connections: Any,
+    entries: Any,
+    connection: int,
     at: int,
     address: int,
     length: int,
     packet: int,
     time_ns: int,
 ) -> None:
-    """Keep bytes as the newest piece of a side's frame that is not all there."""
-    piece = new_node(numbers, nodes)
-    nodes[piece, START] = address
-    nodes[piece, LENGTH] = length
-    nodes[piece, PACKET] = NEVER
-    nodes[piece, PIECE_PACKET] = packet
-    nodes[piece, PIECE_TIME] = time_ns
-    if talks[talk, at + TAIL] < 0:
-        talks[talk, at + HEAD] = piece
+    """Append bytes to the fragments of a side's incomplete frame."""
+    fragment = new_entry(counters, entries)
+    entries[fragment, START] = address
+    entries[fragment, LENGTH] = length
+    entries[fragment, PACKET] = NEVER
+    entries[fragment, FRAGMENT_PACKET] = packet
+    entries[fragment, FRAGMENT_TIME] = time_ns
+    if connections[connection, at + LAST_FRAGMENT] < 0:
+        connections[connection, at + FIRST_FRAGMENT] = fragment
     else:
-        nodes[talks[talk, at + TAIL], NEXT] = piece
-    talks[talk, at + TAIL] = piece
-    talks[talk, at + PIECES] += 1
+        entries[connections[connection, at + LAST_FRAGMENT], NEXT] = fragment
+    connections[connection, at + LAST_FRAGMENT] = fragment
+    connections[connection, at + FRAGMENT_COUNT] += 1

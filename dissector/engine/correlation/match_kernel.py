@@ -1,4 +1,4 @@
-"""What the loop in `pairing` does with whole frames: requests wait, responses find them."""
+"""Correlates complete frames, as device functions: queues requests, matches responses to them."""
 
 from __future__ import annotations
 
@@ -6,207 +6,223 @@ from typing import Any
 
 from dissector.capture.columns import NEVER
 from dissector.engine.correlation.frame_checks_kernel import NOT_DUE
-from dissector.engine.correlation.linked_lists import FOREMOST, UNFOUND, free, new_node
+from dissector.engine.correlation.linked_lists import LIST_HEAD, NOT_FOUND, free_entry, new_entry
 from dissector.engine.correlation.open_requests import MAX_SUPPRESSED
 from dissector.engine.correlation.state_columns import (
-    ASKED,
-    BYTES,
+    API_KEY,
+    CARRY_OVER_BASE,
     CLIENT,
-    COUNT,
-    FAR,
-    FIRST,
+    CONNECTION_FLAGS,
+    CORRELATION_ID,
+    EMITTER_COUNT,
     FRAME_WIDTH,
-    ID,
-    KEY,
-    LAST,
+    HAS_EMITTED,
+    HIGHEST_ID,
     LENGTH,
-    MARKS,
-    MOST_OPEN,
-    MOST_OPEN_BYTES,
+    MAX_OPEN_REQUEST_BYTES,
+    MAX_OPEN_REQUESTS,
+    NEWEST_REQUEST,
+    NEWEST_SUPPRESSED,
+    NEWEST_TIME,
     NEXT,
-    NOW,
+    OLDEST_REQUEST,
+    OPEN_BYTES,
+    OPEN_COUNT,
     PACKET,
+    ROW_API_KEY,
     ROW_CLIENT,
     ROW_CONNECTION,
-    ROW_ID,
-    ROW_KEY,
+    ROW_CORRELATION_ID,
+    ROW_COUNT,
+    ROW_FLAGS,
     ROW_REQUEST,
     ROW_RESPONSE,
     ROW_STATUS,
     ROW_TOKEN,
-    ROW_UNASKED,
-    ROWS,
     START,
-    TELLERS,
-    TOLD,
-    WAIVED,
-    WAIVED_COUNT,
-    WINDOW,
+    SUPPRESSED_COUNT,
+    WINDOW_LENGTH,
 )
 from dissector.engine.tables.exchange_table import ANSWERED, NO_RESPONSE, NONE, ORPHAN, UNANSWERED
 from dissector.kernel import device_function
 
 
 @device_function
-def ask(
-    numbers: Any,
-    talks: Any,
-    nodes: Any,
+def enqueue(
+    counters: Any,
+    connections: Any,
+    entries: Any,
     rows: Any,
-    tellers: Any,
-    talk: int,
-    node: int,
+    emitters: Any,
+    connection: int,
+    entry: int,
     due: int,
 ) -> None:
-    """Let a request wait, or tell it if no response is due."""
-    number = nodes[node, ID]
-    if talks[talk, ASKED] == NEVER or talks[talk, ASKED] < number:
-        talks[talk, ASKED] = number
-    if due == NOT_DUE:
-        tell(numbers, talks, nodes, rows, tellers, talk, NO_RESPONSE, node)
-        free(numbers, nodes, node)
-        waive(numbers, talks, nodes, talk, number)
-        return
-    if talks[talk, LAST] < 0:
-        talks[talk, FIRST] = node
-    else:
-        nodes[talks[talk, LAST], NEXT] = node
-    talks[talk, LAST] = node
-    talks[talk, COUNT] += 1
-    talks[talk, BYTES] += nodes[node, LENGTH]
-    while talks[talk, COUNT] > numbers[MOST_OPEN] or (
-        talks[talk, BYTES] > numbers[MOST_OPEN_BYTES] and talks[talk, COUNT] > 1
+    """Queue a request until its response comes; emit it at once if none is due (acks = 0)."""
+    correlation_id = entries[entry, CORRELATION_ID]
+    if (
+        connections[connection, HIGHEST_ID] == NEVER
+        or connections[connection, HIGHEST_ID] < correlation_id
     ):
-        drop_oldest(numbers, talks, nodes, rows, tellers, talk)
-
-
-@device_function
-def waive(numbers: Any, talks: Any, nodes: Any, talk: int, number: int) -> None:
-    """Remember the id of a request that is due no response; the chain is closed to a ring."""
-    newest = talks[talk, WAIVED]
-    if talks[talk, WAIVED_COUNT] == MAX_SUPPRESSED:
-        node = nodes[newest, NEXT]
+        connections[connection, HIGHEST_ID] = correlation_id
+    if due == NOT_DUE:
+        emit(counters, connections, entries, rows, emitters, connection, NO_RESPONSE, entry)
+        free_entry(counters, entries, entry)
+        suppress(counters, connections, entries, connection, correlation_id)
+        return
+    if connections[connection, NEWEST_REQUEST] < 0:
+        connections[connection, OLDEST_REQUEST] = entry
     else:
-        node = new_node(numbers, nodes)
-        nodes[node, START] = FAR
-        nodes[node, LENGTH] = 0
-        nodes[node, PACKET] = NEVER
-        nodes[node, NEXT] = node if newest < 0 else nodes[newest, NEXT]
-        if newest >= 0:
-            nodes[newest, NEXT] = node
-        talks[talk, WAIVED_COUNT] += 1
-    nodes[node, ID] = number
-    talks[talk, WAIVED] = node
+        entries[connections[connection, NEWEST_REQUEST], NEXT] = entry
+    connections[connection, NEWEST_REQUEST] = entry
+    connections[connection, OPEN_COUNT] += 1
+    connections[connection, OPEN_BYTES] += entries[entry, LENGTH]
+    while connections[connection, OPEN_COUNT] > counters[MAX_OPEN_REQUESTS] or (
+        connections[connection, OPEN_BYTES] > counters[MAX_OPEN_REQUEST_BYTES]
+        and connections[connection, OPEN_COUNT] > 1
+    ):
+        emit_oldest(counters, connections, entries, rows, emitters, connection)
 
 
 @device_function
-def answer(
-    numbers: Any,
-    talks: Any,
-    nodes: Any,
+def suppress(
+    counters: Any, connections: Any, entries: Any, connection: int, correlation_id: int
+) -> None:
+    """Remember a correlation id whose response is suppressed, in the ring of the connection."""
+    newest = connections[connection, NEWEST_SUPPRESSED]
+    if connections[connection, SUPPRESSED_COUNT] == MAX_SUPPRESSED:
+        entry = entries[newest, NEXT]
+    else:
+        entry = new_entry(counters, entries)
+        entries[entry, START] = CARRY_OVER_BASE
+        entries[entry, LENGTH] = 0
+        entries[entry, PACKET] = NEVER
+        entries[entry, NEXT] = entry if newest < 0 else entries[newest, NEXT]
+        if newest >= 0:
+            entries[newest, NEXT] = entry
+        connections[connection, SUPPRESSED_COUNT] += 1
+    entries[entry, CORRELATION_ID] = correlation_id
+    connections[connection, NEWEST_SUPPRESSED] = entry
+
+
+@device_function
+def match_response(
+    counters: Any,
+    connections: Any,
+    entries: Any,
     rows: Any,
-    tellers: Any,
-    talk: int,
+    emitters: Any,
+    connection: int,
     previous: int,
-    number: int,
+    correlation_id: int,
 ) -> int:
     """
-    Begin to tell a response: with its request, or as an orphan.
+    Emit a response, with its request or as an orphan.
 
     Args:
-        numbers: See `talks`, as for the other tables.
-        talks: The same.
-        nodes: The same.
+        counters: See `state_columns`, as for the other tables.
+        connections: The same.
+        entries: The same.
         rows: The same.
-        tellers: The same.
-        talk: The connection.
-        previous: The node before the request's.
-        number: Its id.
+        emitters: The same.
+        connection: Number of the connection.
+        previous: The entry before the request's.
+        correlation_id: Of the response.
 
     Returns:
-        The row in which the columns of the response are wanted.
+        The row, in which the caller fills in the columns of the response.
     """
-    if previous == UNFOUND:
-        row = tell(numbers, talks, nodes, rows, tellers, talk, ORPHAN, -1)
-        rows[ROW_ID, row] = number
+    if previous == NOT_FOUND:
+        row = emit(counters, connections, entries, rows, emitters, connection, ORPHAN, -1)
+        rows[ROW_CORRELATION_ID, row] = correlation_id
         return row
-    request = talks[talk, FIRST] if previous == FOREMOST else nodes[previous, NEXT]
-    row = tell(numbers, talks, nodes, rows, tellers, talk, ANSWERED, request)
-    unlink(numbers, talks, nodes, talk, request, previous)
+    request = (
+        connections[connection, OLDEST_REQUEST]
+        if previous == LIST_HEAD
+        else entries[previous, NEXT]
+    )
+    row = emit(counters, connections, entries, rows, emitters, connection, ANSWERED, request)
+    dequeue(counters, connections, entries, connection, request, previous)
     return row
 
 
 @device_function
-def end(numbers: Any, talks: Any, nodes: Any, rows: Any, tellers: Any, talk: int) -> None:
-    """End a connection: what waits is unanswered."""
-    while talks[talk, COUNT] > 0:
-        drop_oldest(numbers, talks, nodes, rows, tellers, talk)
-    talks[talk, NOW] = 0
-    while talks[talk, WAIVED_COUNT] > 0:
-        node = talks[talk, WAIVED]
-        talks[talk, WAIVED] = nodes[node, NEXT]
-        talks[talk, WAIVED_COUNT] -= 1
-        free(numbers, nodes, node)
-    talks[talk, WAIVED] = -1
+def end_connection(
+    counters: Any, connections: Any, entries: Any, rows: Any, emitters: Any, connection: int
+) -> None:
+    """End a connection: its requests in flight are unanswered."""
+    while connections[connection, OPEN_COUNT] > 0:
+        emit_oldest(counters, connections, entries, rows, emitters, connection)
+    connections[connection, NEWEST_TIME] = 0
+    while connections[connection, SUPPRESSED_COUNT] > 0:
+        entry = connections[connection, NEWEST_SUPPRESSED]
+        connections[connection, NEWEST_SUPPRESSED] = entries[entry, NEXT]
+        connections[connection, SUPPRESSED_COUNT] -= 1
+        free_entry(counters, entries, entry)
+    connections[connection, NEWEST_SUPPRESSED] = -1
 
 
 @device_function
-def drop_oldest(numbers: Any, talks: Any, nodes: Any, rows: Any, tellers: Any, talk: int) -> None:
-    """Tell the request that waits longest as unanswered."""
-    node = talks[talk, FIRST]
-    tell(numbers, talks, nodes, rows, tellers, talk, UNANSWERED, node)
-    unlink(numbers, talks, nodes, talk, node, FOREMOST)
+def emit_oldest(
+    counters: Any, connections: Any, entries: Any, rows: Any, emitters: Any, connection: int
+) -> None:
+    """Emit the oldest request in flight as unanswered."""
+    entry = connections[connection, OLDEST_REQUEST]
+    emit(counters, connections, entries, rows, emitters, connection, UNANSWERED, entry)
+    dequeue(counters, connections, entries, connection, entry, LIST_HEAD)
 
 
 @device_function
-def unlink(numbers: Any, talks: Any, nodes: Any, talk: int, node: int, previous: int) -> None:
-    """Take a request out of those that wait."""
-    after = nodes[node, NEXT]
-    if previous == FOREMOST:
-        talks[talk, FIRST] = after
+def dequeue(
+    counters: Any, connections: Any, entries: Any, connection: int, entry: int, previous: int
+) -> None:
+    """Remove a request from the queue."""
+    after = entries[entry, NEXT]
+    if previous == LIST_HEAD:
+        connections[connection, OLDEST_REQUEST] = after
     else:
-        nodes[previous, NEXT] = after
+        entries[previous, NEXT] = after
     if after < 0:
-        talks[talk, LAST] = -1 if previous == FOREMOST else previous
-    talks[talk, COUNT] -= 1
-    talks[talk, BYTES] -= nodes[node, LENGTH]
-    free(numbers, nodes, node)
+        connections[connection, NEWEST_REQUEST] = -1 if previous == LIST_HEAD else previous
+    connections[connection, OPEN_COUNT] -= 1
+    connections[connection, OPEN_BYTES] -= entries[entry, LENGTH]
+    free_entry(counters, entries, entry)
 
 
 @device_function
-def tell(
-    numbers: Any,
-    talks: Any,
-    nodes: Any,
+def emit(
+    counters: Any,
+    connections: Any,
+    entries: Any,
     rows: Any,
-    tellers: Any,
-    talk: int,
+    emitters: Any,
+    connection: int,
     status: int,
-    node: int,
+    entry: int,
 ) -> int:
-    """Write an exchange with its request, if a node has that; return its row."""
-    row = int(numbers[ROWS])
-    numbers[ROWS] = row + 1
-    rows[ROW_CONNECTION, row] = talk
+    """Write an exchange, with its request if there is an entry; return its row."""
+    row = int(counters[ROW_COUNT])
+    counters[ROW_COUNT] = row + 1
+    rows[ROW_CONNECTION, row] = connection
     rows[ROW_STATUS, row] = status
-    rows[ROW_CLIENT, row] = talks[talk, CLIENT]
+    rows[ROW_CLIENT, row] = connections[connection, CLIENT]
     rows[ROW_TOKEN, row] = 0
-    rows[ROW_UNASKED, row] = 0
+    rows[ROW_FLAGS, row] = 0
     for j in range(FRAME_WIDTH):
         rows[ROW_RESPONSE + j, row] = NONE
-        rows[ROW_REQUEST + j, row] = NONE if node < 0 else nodes[node, START + j]
+        rows[ROW_REQUEST + j, row] = NONE if entry < 0 else entries[entry, START + j]
     for j in range(3):
-        rows[ROW_KEY + j, row] = NONE if node < 0 else nodes[node, KEY + j]
-    if node >= 0:
-        rows[ROW_REQUEST, row] = told_address(nodes[node, START], numbers[WINDOW])
-    if not talks[talk, MARKS] & TOLD:
-        talks[talk, MARKS] |= TOLD
-        tellers[numbers[TELLERS]] = talk
-        numbers[TELLERS] += 1
+        rows[ROW_API_KEY + j, row] = NONE if entry < 0 else entries[entry, API_KEY + j]
+    if entry >= 0:
+        rows[ROW_REQUEST, row] = emitted_address(entries[entry, START], counters[WINDOW_LENGTH])
+    if not connections[connection, CONNECTION_FLAGS] & HAS_EMITTED:
+        connections[connection, CONNECTION_FLAGS] |= HAS_EMITTED
+        emitters[counters[EMITTER_COUNT]] = connection
+        counters[EMITTER_COUNT] += 1
     return row
 
 
 @device_function
-def told_address(address: int, window: int) -> int:
+def emitted_address(address: int, window: int) -> int:
     """Return an address as `Frames.start` has it."""
-    return address if address < FAR else address - FAR + window
+    return address if address < CARRY_OVER_BASE else address - CARRY_OVER_BASE + window

@@ -1,4 +1,4 @@
-"""The requests of one connection that wait for their responses."""
+"""The requests in flight on one connection."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from dissector.capture.columns import NEVER
 from dissector.engine.correlation.framer import Frame
 
 MAX_OPEN = 10_000
-"""Requests that may wait on one connection; the oldest is told as unanswered beyond that."""
+"""Requests in flight on one connection; beyond that the oldest is emitted as unanswered."""
 
 MAX_OPEN_BYTES = 64 << 20
-"""Bytes of the requests that may wait on one connection."""
+"""Bytes of the requests in flight on one connection."""
 
 MAX_SUPPRESSED = 1000
-"""Requests without a response whose ids are remembered, should one come all the same."""
+"""
+Ids of requests without a response (acks = 0) that are remembered, should one come all the same.
+"""
 
 
 class OpenRequest(NamedTuple):
-    """A request that waits: its frame, key, version and id; of a raw SASL token these are none."""
+    """A request in flight; a raw SASL token has meaningless key, version and id."""
 
     number: int
     frame: Frame
@@ -31,7 +33,7 @@ class OpenRequest(NamedTuple):
 
 class SuppressedIds:
     """
-    The newest ids of requests that were due no response.
+    The newest ids of requests that expect no response.
 
     Attributes:
         ids: Oldest first.
@@ -45,7 +47,7 @@ class SuppressedIds:
         self.counts: dict[int, int] = {}
 
     def add(self, correlation_id: int) -> None:
-        """Remember an id; the oldest is forgotten where there are too many."""
+        """Add an id; drop the oldest where there are too many."""
         self.ids.append(correlation_id)
         self.counts[correlation_id] = self.counts.get(correlation_id, 0) + 1
         if len(self.ids) > MAX_SUPPRESSED:
@@ -57,7 +59,7 @@ class SuppressedIds:
 
 class OpenRequests:
     """
-    The requests that wait, found by correlation id and by age.
+    The requests in flight, found by correlation id and by age.
 
     Attributes:
         tokens_seen: Whether raw tokens were sent.
@@ -67,7 +69,7 @@ class OpenRequests:
         self._by_id: dict[int, deque[OpenRequest]] = {}
         self._by_age: OrderedDict[int, OpenRequest] = OrderedDict()
         self._bytes = 0
-        self._numbers = 0
+        self._next_number = 0
         # Most connections have neither, and an empty deque takes as much as twelve empty lists.
         self._tokens: deque[OpenRequest] | None = None
         self._waived: SuppressedIds | None = None
@@ -81,46 +83,46 @@ class OpenRequests:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether raw tokens wait, whose answers have no ids."""
+        """Whether raw tokens are in flight, whose responses have no ids."""
         return bool(self._tokens)
 
     @property
     def first_packet(self) -> int:
-        """The packet of the request that waits longest; a large number where none waits."""
+        """The packet of the oldest request in flight; `NEVER` where there is none."""
         first = next(iter(self._by_age.values()), None)
         return NEVER if first is None else first.frame.packet
 
     @property
     def total_bytes(self) -> int:
-        """How many bytes the requests have that wait."""
+        """Bytes of the requests in flight."""
         return self._bytes
 
     def oldest_first(self) -> list[OpenRequest]:
-        """Return the requests that wait, oldest first."""
+        """Return the requests in flight, oldest first."""
         return list(self._by_age.values())
 
     @property
     def suppressed_count(self) -> int:
-        """How many ids are remembered of requests that were due no response."""
+        """How many ids of requests without a response are remembered."""
         return 0 if self._waived is None else len(self._waived.ids)
 
     def suppressed_ids(self) -> list[int]:
-        """Return the ids of requests that were due no response, as far as they are remembered."""
+        """Return the remembered ids of requests without a response, oldest first."""
         return [] if self._waived is None else list(self._waived.ids)
 
-    def restore(self, frames: Iterable[Frame], waived: list[int], tokens_seen: bool) -> None:
-        """Go on where others were."""
+    def restore(self, frames: Iterable[Frame], suppressed: list[int], tokens_seen: bool) -> None:
+        """Restore the state from the tables."""
         for frame in frames:
             for _ in self.add(frame):
-                raise AssertionError("these waited before")
-        if waived:
+                raise AssertionError("restored requests exceed the limits")
+        if suppressed:
             self._waived = SuppressedIds()
-            for correlation_id in waived:
+            for correlation_id in suppressed:
                 self._waived.add(correlation_id)
         self.tokens_seen = tokens_seen
 
     def ids(self) -> list[int]:
-        """Return the correlation ids that wait."""
+        """Return the correlation ids in flight."""
         return list(self._by_id)
 
     def oldest(self, correlation_id: int) -> OpenRequest:
@@ -128,12 +130,12 @@ class OpenRequests:
         return self._by_id[correlation_id][0]
 
     def add(self, frame: Frame) -> Iterator[OpenRequest]:
-        """Let a request wait; yield those that therefore wait no longer."""
+        """Add a request; yield those dropped to keep the limits."""
         key = int.from_bytes(frame.data[0:2], "big", signed=True)
         version = int.from_bytes(frame.data[2:4], "big", signed=True)
         correlation_id = int.from_bytes(frame.data[4:8], "big", signed=True)
-        request = OpenRequest(self._numbers, frame, key, version, correlation_id)
-        self._numbers += 1
+        request = OpenRequest(self._next_number, frame, key, version, correlation_id)
+        self._next_number += 1
         self._by_age[request.number] = request
         if frame.token:
             self.tokens_seen = True
@@ -146,13 +148,13 @@ class OpenRequests:
             yield self._remove(next(iter(self._by_age.values())))
 
     def suppress(self, frame: Frame) -> None:
-        """Take note of a request that is due no response."""
+        """Remember the id of a request that expects no response."""
         if self._waived is None:
             self._waived = SuppressedIds()
         self._waived.add(int.from_bytes(frame.data[4:8], "big", signed=True))
 
     def is_suppressed(self, frame: Frame) -> bool:
-        """Tell whether a response answers a request that was due none."""
+        """Return whether a response belongs to a request that expects none."""
         if len(frame.data) < 4:
             return False
         correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
@@ -160,40 +162,39 @@ class OpenRequests:
 
     def pop_match(self, frame: Frame) -> OpenRequest | None:
         """
-        Take out the request that a response answers.
+        Remove and return the request of a response.
 
-        A raw token has no id: the response to it is the next one after those of all earlier
-        requests.
+        A raw token has no id: its response is the next one after those of all earlier requests.
         """
-        first = next(iter(self._by_age.values()), None)
-        if first is not None and first.frame.token:
-            return self._remove(first)
+        oldest = next(iter(self._by_age.values()), None)
+        if oldest is not None and oldest.frame.token:
+            return self._remove(oldest)
         correlation_id = int.from_bytes(frame.data[:4], "big", signed=True)
-        waiting = self._by_id.get(correlation_id) if len(frame.data) >= 4 else None
-        if waiting:
-            return self._remove(waiting[0])
+        same_id = self._by_id.get(correlation_id) if len(frame.data) >= 4 else None
+        if same_id:
+            return self._remove(same_id[0])
         return self._remove(self._tokens[0]) if self._tokens else None
 
     def pop_all(self) -> list[OpenRequest]:
-        """Take out all that still wait, oldest first; forget what was due no response."""
+        """Remove all requests in flight and return them, oldest first; forget suppressed ids."""
         self._waived = None
-        left = list(self._by_age.values())
-        for request in left:
+        remaining = list(self._by_age.values())
+        for request in remaining:
             self._remove(request)
-        return left
+        return remaining
 
     def _remove(self, request: OpenRequest) -> OpenRequest:
-        """Take out a request: always the oldest of its id, or the oldest token."""
+        """Remove a request: always the oldest of its id, or the oldest token."""
         del self._by_age[request.number]
         self._bytes -= len(request.frame.data)
         if request.frame.token:
             if self._tokens:
                 self._tokens.popleft()
             return request
-        waiting = self._by_id.get(request.correlation_id)
-        # A request that was cut before its id waits under none.
-        if waiting and waiting[0] is request:
-            waiting.popleft()
-            if not waiting:
+        same_id = self._by_id.get(request.correlation_id)
+        # A request truncated before its id is not listed by id.
+        if same_id and same_id[0] is request:
+            same_id.popleft()
+            if not same_id:
                 del self._by_id[request.correlation_id]
         return request

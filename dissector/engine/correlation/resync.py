@@ -1,15 +1,15 @@
 """
-Where a stream that is out of step can be entered: the next believable frame.
+Resynchronises a stream that is out of sync: finds the next plausible frame.
 
 Used at the beginning of a connection, in the middle of one where the capture began, and after a
-gap. A candidate is entered when its declaration consumes it to the last byte, or when its header is
-readable and its size leads exactly to the end of a packet or to the next believable header; of one
-without a client id both are asked, or the beginning of a packet. A candidate whose end has not come
-yet is waited for, if enough speaks for it; one whose end never comes is believed if all that is
-there fits.
+gap. A candidate is accepted when its declaration consumes it to the last byte, or when its header
+is readable and its size leads exactly to the end of a packet or to the next plausible header;
+without a client id both are required, or the beginning of a packet. An incomplete candidate is
+awaited if it is plausible enough; one whose end never comes is accepted if all its available bytes
+fit.
 
-Hostile bytes can make many candidates that overlap. Each byte is therefore tried against
-declarations only so often on average (`_may_try`), and what was searched is not searched again.
+Hostile bytes can make many overlapping candidates. The decoding of candidates is therefore limited
+to so many tries for each byte on average (`_may_try`), and searched bytes are not searched again.
 """
 
 from __future__ import annotations
@@ -33,12 +33,10 @@ from dissector.engine.correlation.open_requests import OpenRequests
 from dissector.protocol.messages import decode_request, decode_response
 
 MIN_RESPONSE_RUN = 3
-"""
-How many responses with ascending correlation ids make a broker whose client is not to be seen.
-"""
+"""Responses with ascending correlation ids that identify a broker whose client was not captured."""
 
 MAX_AWAITED_BYTES = 1 << 20
-"""How large a response may be that is waited for though it does not begin a packet."""
+"""The size up to which a response is awaited that does not begin a packet."""
 
 MAX_TRIES_PER_BYTE = 16
 """How often a byte may be tried as part of a candidate, on average."""
@@ -47,22 +45,22 @@ ALWAYS_TRIED_BYTES = 8 << 20
 """How many bytes may be tried in any case."""
 
 MAX_VARINT_BYTES = 5
-"""The longest that a length can be: an unsigned varint."""
+"""The longest encoding of a length: an unsigned varint."""
 
 MAX_PADDED_BYTES = 1 << 20
-"""How large a request may be that is filled up to be tried, where not all of it is there."""
+"""The size up to which an incomplete request is padded with zeros to be tried."""
 
 _RESPONSE = re.compile(rb"(?s)(?!\x00{3}[\x00-\x03])(?=[\x00-\x7f]...(....))")
 
 
 class StreamBreak(NamedTuple):
     """
-    Where a stream has no more bytes that follow at once.
+    A place in a stream behind which no bytes follow at once.
 
     Attributes:
         side: Of which stream.
-        may_be_partial: Whether a frame may be believed that is not all there: the capture cut the
-            packet, or ended in a stream that is there from its beginning.
+        may_be_partial: Whether an incomplete frame is plausible here: the capture truncated the
+            packet, or ended in a stream that is complete from its beginning.
         missing: How many bytes are missing there.
     """
 
@@ -71,18 +69,20 @@ class StreamBreak(NamedTuple):
     missing: int = 0
 
 
-def sync_at_request(stream: Framer, judge: FrameValidator, broken: StreamBreak | None) -> bool:
+def sync_at_request(
+    stream: Framer, validate: FrameValidator, stream_break: StreamBreak | None
+) -> bool:
     """
-    Enter a stream at the first believable request; tell whether that was possible.
+    Synchronise a stream at the first plausible request; return whether there is one.
 
     Args:
-        stream: Out of step.
-        judge: Tells frames from garbage once in step.
-        broken: Where the bytes that are there have an end; if that is in this stream, candidates
-            whose end has not come are believed now or never.
+        stream: Out of sync.
+        validate: Validates the frames once in sync.
+        stream_break: Where the available bytes end; if that is in this stream, incomplete
+            candidates are accepted now or never.
     """
     buffer = stream.buffer
-    if _enter_unknown(stream, judge):
+    if _sync_at_unknown_request(stream, validate):
         return True
     for at in request_candidates(buffer, stream.scanned - stream.base):
         size = plausible_request_size(buffer, at)
@@ -90,36 +90,36 @@ def sync_at_request(stream: Framer, judge: FrameValidator, broken: StreamBreak |
             continue
         end = at + 4 + size
         if size > stream.limit:
-            # Larger than any broker takes is no request, but text taken for a size.
-            believed = (
+            # Larger than any broker accepts: text taken for a size, not a request.
+            is_plausible = (
                 size <= MAX_FRAME_BYTES
                 and has_client_id(buffer, at)
                 and stream.starts_packet(at)
-                and _begins_well(stream, at, size)
+                and _prefix_decodes(stream, at, size)
             )
         elif end <= len(buffer):
-            believed = _is_request_at(stream, at, size)
-        elif broken is not None and broken.side == stream.side:
-            believed = (
-                broken.may_be_partial
+            is_plausible = _is_request_at(stream, at, size)
+        elif stream_break is not None and stream_break.side == stream.side:
+            is_plausible = (
+                stream_break.may_be_partial
                 and has_client_id(buffer, at)
                 and stream.starts_packet(at)
-                and _begins_well(stream, at, size)
+                and _prefix_decodes(stream, at, size)
             )
         elif _is_worth_waiting(stream, at, size):
             stream.scanned = stream.base + at
             return False
         else:
-            believed = False
-        if believed:
-            stream.sync_at(at, judge)
+            is_plausible = False
+        if is_plausible:
+            stream.sync_at(at, validate)
             return True
     stream.scanned = max(stream.scanned, stream.end_of_buffer - HEADER_BYTES + 1)
     return False
 
 
-def _enter_unknown(stream: Framer, judge: FrameValidator) -> bool:
-    """Enter at a request that nobody knows, if it is all that its packets hold."""
+def _sync_at_unknown_request(stream: Framer, validate: FrameValidator) -> bool:
+    """Synchronise at a request of an unknown API, if it fills its packets exactly."""
     if (
         not stream.at_packet_start
         or len(stream.buffer) < HEADER_BYTES
@@ -129,34 +129,36 @@ def _enter_unknown(stream: Framer, judge: FrameValidator) -> bool:
     size = unknown_request_size(stream.buffer, 0, stream.limit)
     if size is None or not stream.ends_packet(4 + size):
         return False
-    stream.sync_at(0, judge)
+    stream.sync_at(0, validate)
     return True
 
 
 def _is_request_at(stream: Framer, at: int, size: int) -> bool:
-    """Tell whether a candidate that is all there is a request."""
+    """Return whether a complete candidate is a request."""
     end = at + 4 + size
-    strong, leads_on = has_client_id(stream.buffer, at), _leads_on(stream, end)
-    if strong and leads_on:
+    named, ends_plausibly = has_client_id(stream.buffer, at), _ends_plausibly(stream, end)
+    if named and ends_plausibly:
         return True
-    # A small body of numbers fits by chance: one without a client id must stand in its place.
-    placed = strong or leads_on or stream.starts_packet(at)
-    return placed and _may_try(stream, size) and decodes_exactly(bytes(stream.buffer[at + 4 : end]))
+    # A small body of numbers decodes by chance: without a client id its place must fit too.
+    is_placed = named or ends_plausibly or stream.starts_packet(at)
+    return (
+        is_placed and _may_try(stream, size) and decodes_exactly(bytes(stream.buffer[at + 4 : end]))
+    )
 
 
 def _is_worth_waiting(stream: Framer, at: int, size: int) -> bool:
-    """Tell whether to wait for the end of a candidate; looks again when twice as much is there."""
+    """Return whether to wait for a candidate's end; checks again when twice as much has come."""
     if not (has_client_id(stream.buffer, at) or stream.starts_packet(at)):
         return False
-    there = len(stream.buffer) - at
-    if stream.scanned == stream.base + at and there < 2 * stream.checked_bytes:
+    available = len(stream.buffer) - at
+    if stream.scanned == stream.base + at and available < 2 * stream.checked_bytes:
         return True
-    stream.checked_bytes = there
-    return _begins_well(stream, at, size)
+    stream.checked_bytes = available
+    return _prefix_decodes(stream, at, size)
 
 
-def _begins_well(stream: Framer, at: int, size: int) -> bool:
-    """Tell whether what is there of a request fits its declaration, the rest taken as zeros."""
+def _prefix_decodes(stream: Framer, at: int, size: int) -> bool:
+    """Return whether an incomplete request, padded with zeros, fits its declaration."""
     if size > MAX_PADDED_BYTES:
         return True
     if not _may_try(stream, size):
@@ -167,19 +169,21 @@ def _begins_well(stream: Framer, at: int, size: int) -> bool:
     message = decode_request(frame + bytes(size - len(frame)))
     if message.schema is None:
         return True
-    # A length that is cut itself may be anything.
-    sure = len(frame) - MAX_VARINT_BYTES
-    return all(p.position is None or p.position > sure for p in message.problems)
+    # The last bytes may be a truncated length, which may be anything.
+    certain_bytes = len(frame) - MAX_VARINT_BYTES
+    return all(
+        problem.position is None or problem.position > certain_bytes for problem in message.problems
+    )
 
 
 def _may_try(stream: Framer, size: int) -> bool:
-    """Tell whether a candidate of this size may be tried against its declaration."""
+    """Return whether a candidate of this size may be tried against its declaration."""
     stream.tried_bytes += size
     return stream.tried_bytes <= ALWAYS_TRIED_BYTES + MAX_TRIES_PER_BYTE * stream.end
 
 
-def _leads_on(stream: Framer, end: int) -> bool:
-    """Tell whether a frame's end is the end of a packet or the beginning of another request."""
+def _ends_plausibly(stream: Framer, end: int) -> bool:
+    """Return whether a frame ends with a packet, or before another request."""
     if stream.ends_packet(end):
         return True
     return (
@@ -190,86 +194,90 @@ def _leads_on(stream: Framer, end: int) -> bool:
 
 def sync_at_response(
     stream: Framer,
-    judge: FrameValidator,
-    waiting: OpenRequests,
-    broken: StreamBreak | None,
-    horizon: int,
+    validate: FrameValidator,
+    requests: OpenRequests,
+    stream_break: StreamBreak | None,
+    barrier: int,
 ) -> bool:
     """
-    Enter a stream at the first response that answers one of the requests that wait.
+    Synchronise a stream at the first response to a request in flight.
 
-    Responses before it, to requests that are not in the capture, are entered too where their sizes
-    lead exactly to it.
+    Responses before it, to requests that were not captured, are included where their sizes lead
+    exactly to it.
 
     Args:
-        stream: Out of step.
-        judge: Tells frames from garbage once in step.
-        waiting: The requests.
-        broken: Where the bytes that are there have an end.
-        horizon: Packets from here on may answer requests that are yet to be told.
+        stream: Out of sync.
+        validate: Validates the frames once in sync.
+        requests: The requests in flight.
+        stream_break: Where the available bytes end.
+        barrier: Packets from here on may answer requests that are yet to come.
     """
     stop = len(stream.buffer)
-    if horizon != NEVER:
-        stop = stream.offset_before_packet(horizon, stream.scanned - stream.base)
-    for at in _response_candidates(stream, waiting, stop):
-        believed = _is_answer(stream, at, waiting, broken)
-        if believed is None:
+    if barrier != NEVER:
+        stop = stream.offset_before_packet(barrier, stream.scanned - stream.base)
+    for at in _response_candidates(stream, requests, stop):
+        is_response = _is_response_at(stream, at, requests, stream_break)
+        if is_response is None:
             stream.scanned = stream.base + at
             return False
-        if believed:
-            stream.sync_at(_chain_to(stream, at), judge)
+        if is_response:
+            stream.sync_at(_first_frame_leading_to(stream, at), validate)
             return True
     stop = min(stop, len(stream.buffer) - 7)
     stream.scanned = max(stream.scanned, stream.base + stop)
     return False
 
 
-def _response_candidates(stream: Framer, waiting: OpenRequests, stop: int) -> Iterator[int]:
-    """Yield the offsets before `stop` of frames with the correlation id of an open request."""
+def _response_candidates(stream: Framer, requests: OpenRequests, stop: int) -> Iterator[int]:
+    """Yield the offsets before `stop` of frames with the correlation id of a request in flight."""
     start = stream.scanned - stream.base
     while (match := _RESPONSE.search(stream.buffer, start, stop + 7)) is not None:
         at = match.start()
         start = at + 1
         if (
-            int.from_bytes(match[1], "big", signed=True) in waiting
+            int.from_bytes(match[1], "big", signed=True) in requests
             and 4 <= int.from_bytes(stream.buffer[at : at + 4], "big") <= stream.limit
         ):
             yield at
 
 
-def _is_answer(
-    stream: Framer, at: int, waiting: OpenRequests, broken: StreamBreak | None
+def _is_response_at(
+    stream: Framer, at: int, requests: OpenRequests, stream_break: StreamBreak | None
 ) -> bool | None:
-    """Tell whether a response begins here; None while that can't be said yet."""
+    """Return whether a response begins here; None while that is undecided."""
     buffer = stream.buffer
     size = int.from_bytes(buffer[at : at + 4], "big")
-    request = waiting.oldest(int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True))
+    request = requests.oldest(int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True))
     end = at + 4 + size
     if stream.packet_at(min(end, len(buffer))) <= request.frame.packet:
         return False
-    starts = stream.starts_packet(at)
+    starts_packet = stream.starts_packet(at)
     if end > len(buffer):
-        if broken is None or broken.side != stream.side:
-            return None if starts or size <= MAX_AWAITED_BYTES else False
-        return starts and broken.may_be_partial and broken.missing == end - len(buffer)
-    if starts and stream.ends_packet(end):
+        if stream_break is None or stream_break.side != stream.side:
+            return None if starts_packet or size <= MAX_AWAITED_BYTES else False
+        return (
+            starts_packet
+            and stream_break.may_be_partial
+            and stream_break.missing == end - len(buffer)
+        )
+    if starts_packet and stream.ends_packet(end):
         return True
     if not _may_try(stream, size):
         return False
     frame = bytes(buffer[at + 4 : end])
-    # Zeros answer request 0 in many declarations, and stand in many records.
+    # Zeros are a valid response to request 0 in many declarations, and occur in many records.
     return any(frame) and is_exact(decode_response(frame, request.api_key, request.api_version))
 
 
-def _chain_to(stream: Framer, target: int) -> int:
-    """Return the first beginning of a packet from which frame sizes lead exactly to a target."""
-    passed = set[int]()
+def _first_frame_leading_to(stream: Framer, target: int) -> int:
+    """Return the first packet start from which frame sizes lead exactly to a target."""
+    seen = set[int]()
     for start in stream.packet_starts():
         if start >= target:
             break
         at = start
-        while at < target and at not in passed:
-            passed.add(at)
+        while at < target and at not in seen:
+            seen.add(at)
             size = int.from_bytes(stream.buffer[at : at + 4], "big", signed=True)
             if size < 4:
                 break
@@ -280,35 +288,35 @@ def _chain_to(stream: Framer, target: int) -> int:
 
 
 def sync_without_requests(
-    stream: Framer, judge: FrameValidator, least: int = MIN_RESPONSE_RUN
+    stream: Framer, validate: FrameValidator, minimum: int = MIN_RESPONSE_RUN
 ) -> bool:
     """
-    Enter a stream at responses whose requests can't be seen at all: by their ascending ids.
+    Synchronise a stream at responses whose requests are missing, by their ascending ids.
 
     Args:
-        stream: Out of step.
-        judge: Tells frames from garbage once in step.
-        least: How many there must be; the last of them ends a packet where fewer are enough.
+        stream: Out of sync.
+        validate: Validates the frames once in sync.
+        minimum: Least number of responses; fewer than usual must end with a packet.
     """
-    start = find_response_run(stream, least)
+    start = find_response_run(stream, minimum)
     if start is None:
         return False
-    stream.sync_at(start, judge)
+    stream.sync_at(start, validate)
     return True
 
 
-def find_response_run(stream: Framer, least: int = MIN_RESPONSE_RUN) -> int | None:
-    """Return where a stream might be so entered; None where nowhere."""
+def find_response_run(stream: Framer, minimum: int = MIN_RESPONSE_RUN) -> int | None:
+    """Return the offset of a run of responses with ascending ids; None where there is none."""
     buffer = stream.buffer
     for start in stream.packet_starts():
         at, ids = start, list[int]()
-        while len(ids) < least and len(buffer) - at >= 8:
+        while len(ids) < minimum and len(buffer) - at >= 8:
             size = int.from_bytes(buffer[at : at + 4], "big", signed=True)
             ids.append(int.from_bytes(buffer[at + 4 : at + 8], "big", signed=True))
             at += 4 + size
             if size < 4 or at > len(buffer) or ids[-1] < 0 or ids[-1] != ids[0] + len(ids) - 1:
                 break
         else:
-            if len(ids) == least and (least == MIN_RESPONSE_RUN or stream.ends_packet(at)):
+            if len(ids) == minimum and (minimum == MIN_RESPONSE_RUN or stream.ends_packet(at)):
                 return start
     return None

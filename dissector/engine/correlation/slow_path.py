@@ -1,4 +1,4 @@
-"""The conversations that objects lead, because something about them is odd."""
+"""The slow path: connections that are led by objects."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from dissector.engine.correlation.exchange_rows import ExchangeRow, broken_off, 
 from dissector.engine.correlation.framer import Frame
 from dissector.engine.correlation.handover import demote, promote
 from dissector.engine.correlation.state_columns import (
+    CARRY_OVER_BASE,
     CLIENT,
-    FAR,
+    CONNECTION_FLAGS,
+    EMITTER_COUNT,
     FRAME_WIDTH,
-    MARKS,
-    TELLERS,
-    TOLD,
-    WHOLE,
-    WINDOW,
+    HAS_EMITTED,
+    START_CAPTURED,
+    WINDOW_LENGTH,
 )
 from dissector.engine.correlation.state_tables import StateTables
 from dissector.engine.tables.exchange_table import NONE
 
 MAX_DOUBTFUL_BYTES = 64 << 20
-"""How much of ended conversations waits until all brokers are known."""
+"""Bytes of ended connections that may wait until all brokers are known."""
 
 
 class Connections(Protocol):
@@ -38,7 +38,7 @@ class Connections(Protocol):
     def __getitem__(self, number: int, /) -> Connection: ...
 
     def columns(self, numbers: Int64s, /) -> ConnectionColumns:
-        """Return what is known now of some."""
+        """Return the present columns of some connections."""
 
 
 class SlowPath:
@@ -47,8 +47,8 @@ class SlowPath:
 
     Attributes:
         correlators: By number of connection.
-        early_decisions: How often doubt was decided early, for lack of room.
-        at_end: Whether connections end as the capture does.
+        early_decisions: How often doubt was resolved before the end, for lack of room.
+        at_end: Whether connections end because the capture does.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class SlowPath:
         keep_objects: bool,
     ) -> None:
         """
-        Begin a capture.
+        Start a capture.
 
         Args:
-            tables: Where conversations come from, and go when they are odd no more.
+            tables: Where connections come from, and go when they no longer need the slow path.
             connections: Of the capture.
-            max_frame_bytes: Larger frames are passed over as a problem.
-            keep_objects: Whether to keep conversations that are not odd.
+            max_frame_bytes: Larger frames are skipped as a problem.
+            keep_objects: Whether connections stay here when they no longer need the slow path.
         """
         self.correlators: dict[int, ConnectionCorrelator] = {}
         self._chunk_counts: dict[int, int] = {}
@@ -81,21 +81,23 @@ class SlowPath:
         self.at_end = False
 
     def start(self, number: int) -> ConnectionCorrelator:
-        """Begin a conversation; its row says whether it is whole."""
-        whole = bool(self._tables.connections[number, MARKS] & WHOLE)
-        talk = ConnectionCorrelator(number, whole, self._append_row, self._max_frame_bytes)
-        self.correlators[number] = talk
+        """Start a connection; its row says whether its beginning was captured."""
+        start_captured = bool(self._tables.connections[number, CONNECTION_FLAGS] & START_CAPTURED)
+        correlator = ConnectionCorrelator(
+            number, start_captured, self._append_row, self._max_frame_bytes
+        )
+        self.correlators[number] = correlator
         self._chunk_counts[number] = 0
-        return talk
+        return correlator
 
     def promote(self, number: int) -> ConnectionCorrelator:
-        """Take a conversation over from the tables."""
-        talk = self.start(number)
-        promote(self._tables, number, talk)
-        return talk
+        """Move a connection here from the tables."""
+        correlator = self.start(number)
+        promote(self._tables, number, correlator)
+        return correlator
 
     def brokers(self) -> frozenset[tuple[int, Endpoint]]:
-        """Return the brokers of which exchanges were told, by network and endpoint."""
+        """Return the brokers with emitted exchanges, by network and endpoint."""
         self._update_brokers()
         return frozenset(self._brokers)
 
@@ -105,77 +107,88 @@ class SlowPath:
         numbers: Collection[int] | None = None,
     ) -> dict[int, int]:
         """
-        Decide what was doubtful when it ended: a broker elsewhere is one here, on less.
+        Decide doubtful connections that have ended: a known broker needs fewer responses.
 
         Args:
-            brokers: Of the capture; None: all that may be brokers are taken for some.
+            brokers: Of the capture; None: all that may be brokers are taken for brokers.
             numbers: Only these connections are decided; None: all.
 
         Returns:
-            Who was in doubt: connection and side.
+            The doubtful sides by connection.
         """
-        doubts: dict[int, int] = {}
-        chosen = [each for each in self._doubtful if numbers is None or each in numbers]
+        doubtful_sides: dict[int, int] = {}
+        chosen = [number for number in self._doubtful if numbers is None or number in numbers]
         for number in chosen:
-            talk = self.correlators[number]
-            if talk.doubtful_side is not None:
-                doubts[number] = talk.doubtful_side
-                known = self._connections[number]
-                ends = (known.network, known.a), (known.network, known.b)
-                other, it = ends[1 - talk.doubtful_side], ends[talk.doubtful_side]
-                talk.resolve_doubt(brokers is None or (it in brokers and other not in brokers))
+            correlator = self.correlators[number]
+            if correlator.doubtful_side is not None:
+                doubtful_sides[number] = correlator.doubtful_side
+                connection = self._connections[number]
+                ends = (connection.network, connection.a), (connection.network, connection.b)
+                other, server = ends[1 - correlator.doubtful_side], ends[correlator.doubtful_side]
+                correlator.resolve_doubt(
+                    brokers is None or (server in brokers and other not in brokers)
+                )
         decided = set(chosen)
-        self._doubtful = [each for each in self._doubtful if each not in decided]
-        return doubts
+        self._doubtful = [number for number in self._doubtful if number not in decided]
+        return doubtful_sides
 
     def retain(self, places: Int64s) -> None:
-        """Forget the conversations whose place is negative; give the others their new numbers."""
-        kept = {int(places[number]): talk for number, talk in self.correlators.items()}
-        self.correlators = {place: talk for place, talk in kept.items() if place >= 0}
+        """Forget the connections whose place is negative; give the others their new numbers."""
+        renumbered = {
+            int(places[number]): correlator for number, correlator in self.correlators.items()
+        }
+        self.correlators = {
+            place: correlator for place, correlator in renumbered.items() if place >= 0
+        }
         self._chunk_counts = dict.fromkeys(self.correlators, 0)
-        for place, talk in self.correlators.items():
-            talk.connection = place
-        places_in_doubt = (int(places[number]) for number in self._doubtful)
-        self._doubtful = [place for place in places_in_doubt if place >= 0]
+        for place, correlator in self.correlators.items():
+            correlator.connection = place
+        doubtful_places = (int(places[number]) for number in self._doubtful)
+        self._doubtful = [place for place in doubtful_places if place >= 0]
 
-    def add_chunks(self, chunks: Chunks, at: int, taken: int, held_from: int) -> int:
+    def add_chunks(self, chunks: Chunks, at: int, framed_bytes: int, carry_over_start: int) -> int:
         """
-        Take a chunk, and those behind it that are for objects too.
+        Process a chunk, and those behind it that need the slow path too.
 
         Args:
             chunks: Of the window.
             at: The chunk.
-            taken: How many bytes of it the loop has taken.
-            held_from: Where the bytes of `chunks.held` begin in what is held.
+            framed_bytes: How many bytes of it the kernel has framed.
+            carry_over_start: Where the bytes of `chunks.carry_over` begin in the carry-over buffer.
 
         Returns:
-            The chunk that is next.
+            The next chunk.
         """
         numbers = chunks.connection
         while True:
             number = int(numbers[at])
-            talk = self.correlators.get(number)
-            if talk is None:
-                talk = self.promote(number)
-            self._add_chunk(talk, chunks, at, taken, held_from)
-            if self._may_demote(number, talk) and demote(self._tables, number, talk):
+            correlator = self.correlators.get(number)
+            if correlator is None:
+                correlator = self.promote(number)
+            self._add_chunk(correlator, chunks, at, framed_bytes, carry_over_start)
+            if self._may_demote(number, correlator) and demote(self._tables, number, correlator):
                 del self.correlators[number], self._chunk_counts[number]
-            at, taken = at + 1, 0
+            at, framed_bytes = at + 1, 0
             if at == len(numbers) or int(numbers[at]) not in self.correlators:
                 return at
 
-    def _may_demote(self, number: int, talk: ConnectionCorrelator) -> bool:
-        """Tell whether a conversation took enough chunks to be handed over at their cost."""
+    def _may_demote(self, number: int, correlator: ConnectionCorrelator) -> bool:
+        """Return whether a connection took enough chunks to be worth the cost of moving it."""
         self._chunk_counts[number] += 1
         return (
             not self._keep_objects
-            and self._chunk_counts[number] >= talk.open_requests.suppressed_count
+            and self._chunk_counts[number] >= correlator.open_requests.suppressed_count
         )
 
     def _add_chunk(
-        self, talk: ConnectionCorrelator, chunks: Chunks, at: int, taken: int, held_from: int
+        self,
+        correlator: ConnectionCorrelator,
+        chunks: Chunks,
+        at: int,
+        framed_bytes: int,
+        carry_over_start: int,
     ) -> None:
-        """Give an object a chunk, without the bytes of it that were taken."""
+        """Add a chunk to an object, without the bytes that are framed already."""
         kind, side, origin, length, packet, time_ns, start = (
             int(column[at])
             for column in (
@@ -188,61 +201,65 @@ class SlowPath:
                 chunks.start,
             )
         )
-        talk.barriers = int(chunks.barrier[at, 0]), int(chunks.barrier[at, 1])
+        correlator.barriers = int(chunks.barrier[at, 0]), int(chunks.barrier[at, 1])
         if kind == DATA:
-            address = start + taken + (FAR + held_from if origin else 0)
-            data = self._tables.bytes_at(address, length - taken)
-            talk.add_data(side, data, packet, time_ns)
+            address = start + framed_bytes + (CARRY_OVER_BASE + carry_over_start if origin else 0)
+            data = self._tables.bytes_at(address, length - framed_bytes)
+            correlator.add_data(side, data, packet, time_ns)
         elif kind == GAP:
-            talk.add_gap(side, length, packet, time_ns)
+            correlator.add_gap(side, length, packet, time_ns)
         else:
-            self._end(talk)
+            self._end(correlator)
 
-    def _end(self, talk: ConnectionCorrelator) -> None:
-        """End a conversation; what is doubtful waits, as far as there is room for it."""
-        if talk.doubtful_side is not None:
+    def _end(self, correlator: ConnectionCorrelator) -> None:
+        """End a connection; a doubtful one waits, as far as there is room for it."""
+        if correlator.doubtful_side is not None:
             return
-        talk.end()
-        if talk.doubtful_side is not None:
-            self._doubtful.append(talk.connection)
-            self._doubtful_bytes += sum(len(stream.buffer) for stream in talk.streams)
+        correlator.end()
+        if correlator.doubtful_side is not None:
+            self._doubtful.append(correlator.connection)
+            self._doubtful_bytes += sum(len(stream.buffer) for stream in correlator.streams)
             if self._doubtful_bytes > MAX_DOUBTFUL_BYTES:
                 self._doubtful_bytes = 0
                 self.early_decisions += 1
                 self.resolve_doubts(self.brokers())
 
     def _update_brokers(self) -> None:
-        """Take note of the brokers of which the loop has told exchanges since the last time."""
+        """Add the brokers whose first exchanges the kernel has emitted since the last time."""
         tables = self._tables
-        numbers = tables.emitters[: tables.counter(TELLERS)]
-        known = self._connections.columns(numbers)
+        numbers = tables.emitters[: tables.counter(EMITTER_COUNT)]
+        columns = self._connections.columns(numbers)
         rows, side = np.arange(len(numbers)), 1 - tables.connections[numbers, CLIENT]
-        address, port = known.address[rows, side], known.port[rows, side]
-        ends = np.column_stack([known.network.astype(np.uint64), address, port.astype(np.uint64)])
-        # The index is asked for as numpy loads a module of 10 ms without.
-        unlike, _ = np.unique(ends, axis=0, return_index=True)
-        for network, high, low, number in unlike.tolist():
+        address, port = columns.address[rows, side], columns.port[rows, side]
+        endpoints = np.column_stack(
+            [columns.network.astype(np.uint64), address, port.astype(np.uint64)]
+        )
+        # Without `return_index` numpy imports a module, which takes 10 ms.
+        distinct, _ = np.unique(endpoints, axis=0, return_index=True)
+        for network, high, low, number in distinct.tolist():
             self._brokers.add((network, (high, low, number)))
-        tables.counters[TELLERS] = 0
+        tables.counters[EMITTER_COUNT] = 0
 
     def _add_broker(self, number: int, client: int) -> None:
-        known = self._connections[number]
-        self._brokers.add((known.network, (known.b, known.a)[client]))
+        connection = self._connections[number]
+        self._brokers.add((connection.network, (connection.b, connection.a)[client]))
 
     def _append_row(self, row: ExchangeRow) -> None:
-        """Take an exchange."""
-        talk = self._tables.connections[row.connection]
-        if not talk[MARKS] & TOLD:
-            talk[MARKS] |= TOLD
+        """Append an exchange to the tables."""
+        connection = self._tables.connections[row.connection]
+        if not connection[CONNECTION_FLAGS] & HAS_EMITTED:
+            connection[CONNECTION_FLAGS] |= HAS_EMITTED
             self._add_broker(row.connection, row.client)
-        # Of a capture that ends nobody knows whether the connection does.
-        odd = row.answers_acks_0 | (0 if self.at_end else broken_off(row) << 1)
-        start = row.connection, row.status, row.client, row.token, odd
+        # At the end of a capture it is unknown whether the connection ends too.
+        flags = row.answers_acks_0 | (0 if self.at_end else broken_off(row) << 1)
+        columns = row.connection, row.status, row.client, row.token, flags
         frames = *self._frame(row.request), *self._frame(row.response)
-        self._tables.append_row((*start, *header(row), *frames))
+        self._tables.append_row((*columns, *header(row), *frames))
 
     def _frame(self, frame: Frame | None) -> tuple[int, ...]:
         if frame is None:
             return (NONE,) * FRAME_WIDTH
-        start = self._tables.carry(frame.data) - FAR + self._tables.counter(WINDOW)
+        start = (
+            self._tables.carry(frame.data) - CARRY_OVER_BASE + self._tables.counter(WINDOW_LENGTH)
+        )
         return (start, len(frame.data), *frame[2:6])

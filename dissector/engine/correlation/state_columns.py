@@ -1,101 +1,124 @@
 """
-What is known of all conversations, in tables: what the columns of `tables` mean.
+Column layout of the correlator's state tables (`StateTables`).
 
-A *talk* is a row of a table: one connection, as long as it goes by the rules. What a talk has
-several of are *nodes*, in chains, the oldest first: requests that wait, pieces of frames that are
-not all there, ids of requests that were due no response.
+The table of connections has a row for each connection. Lists are linked *entries* of one pool,
+oldest first: requests in flight, fragments of incomplete frames, and the correlation ids of
+requests whose responses are suppressed (acks = 0).
 
-An *address* says where bytes are: an offset in the window, or `FAR` and an offset in what is held.
+An *address* is an offset in the window, or `CARRY_OVER_BASE` plus an offset in the carry-over
+buffer.
 """
 
 from __future__ import annotations
 
-FAR = 1 << 40
-"""Addresses from here on lie in what is held."""
+CARRY_OVER_BASE = 1 << 40
+"""Addresses from here on lie in the carry-over buffer."""
 
-# How a conversation is led: nothing was said yet, by the rules, as an object, or not at all.
-UNBEGUN, FRESH, KAFKA, OBJECT, TLS, OTHER = range(6)
+# The mode of a connection: no bytes so far; protocol not recognised yet; Kafka on the fast path;
+# led by an object on the slow path; TLS or another protocol, which is not framed at all.
+NOT_STARTED, UNRECOGNISED, KAFKA, ON_SLOW_PATH, TLS, OTHER = range(6)
 
-# The columns of a talk. MODE is one of the above; CLIENT the side that asks, or -1; MARKS bits;
-# ASKED the highest id that was asked; NOW the time of the newest chunk; FIRST and LAST the
-# requests that wait, COUNT and BYTES how many and how much; WAIVED and WAIVED_COUNT the newest id
-# of a request that was due no response (its successor is the oldest), and how many.
-MODE, CLIENT, MARKS, ASKED, NOW, FIRST, LAST, COUNT, BYTES, WAIVED, WAIVED_COUNT = range(11)
+# The columns of a connection. MODE is one of the above; CLIENT is the side that sends requests, or
+# -1; HIGHEST_ID the highest correlation id of a request so far; NEWEST_TIME the time of the newest
+# chunk. OLDEST_REQUEST and NEWEST_REQUEST are the ends of the list of requests in flight,
+# OPEN_COUNT and OPEN_BYTES their number and size. NEWEST_SUPPRESSED is the entry with the newest id
+# whose response is suppressed (a ring: its successor is the oldest), SUPPRESSED_COUNT their number.
+(
+    MODE,
+    CLIENT,
+    CONNECTION_FLAGS,
+    HIGHEST_ID,
+    NEWEST_TIME,
+    OLDEST_REQUEST,
+    NEWEST_REQUEST,
+    OPEN_COUNT,
+    OPEN_BYTES,
+    NEWEST_SUPPRESSED,
+    SUPPRESSED_COUNT,
+) = range(11)
 SIDES = 11
 SIDE_WIDTH = 13
-WIDTH = SIDES + 2 * SIDE_WIDTH
+CONNECTION_WIDTH = SIDES + 2 * SIDE_WIDTH
 
-WHOLE, TOLD, TOKENS_SEEN = 1, 2, 4
-"""Marks: its beginning was captured; some exchange of it was told; raw SASL tokens were sent."""
+START_CAPTURED, HAS_EMITTED, TOKENS_SEEN = 1, 2, 4
+"""
+Bits of CONNECTION_FLAGS: the beginning of the connection was captured; an exchange of it was
+emitted; raw SASL tokens were sent.
+"""
 
-# The columns of each side. BASE is the offset in the stream of the unfinished frame, THERE how many
-# bytes of it are there, HEAD and TAIL its pieces, PIECES how many; REST its size once that is
-# there, of a cut frame what is left of it, out of step how far was searched. The others are as in
-# `frames.Stream`.
+# The columns of each side. BASE is the offset in the stream of the unfinished frame, BUFFERED_BYTES
+# how many bytes of it have come, FIRST_FRAGMENT and LAST_FRAGMENT the ends of the list of its
+# fragments, FRAGMENT_COUNT their number. PENDING depends on SIDE_FLAGS: the size of the unfinished
+# frame once it is known; the bytes left of a damaged frame that is skipped; out of sync the offset
+# in the stream up to which frames were searched. The others are as in `Framer`.
 (
     BASE,
-    FLAGS,
-    THERE,
-    REST,
-    HEAD,
-    TAIL,
-    PIECES,
+    SIDE_FLAGS,
+    BUFFERED_BYTES,
+    PENDING,
+    FIRST_FRAGMENT,
+    LAST_FRAGMENT,
+    FRAGMENT_COUNT,
     LAST_PACKET,
     ENTERED,
     SKIPPED,
     MISSING,
-    TRIED,
-    WEIGHED,
+    TRIED_BYTES,
+    CHECKED_BYTES,
 ) = range(SIDE_WIDTH)
 
-STEP, STARTS, CUT = 1, 2, 4
+IN_SYNC, AT_PACKET_START, SKIPPING_DAMAGED = 1, 2, 4
 """
-Flags: in step; the unfinished frame begins with a packet; a frame that was told is passed over.
+Bits of SIDE_FLAGS: in sync; the unfinished frame begins with a packet; the rest of a damaged frame
+that was emitted already is skipped.
 """
 
-# The columns of a node, which is a request that waits, a piece of a frame that is not all there, or
-# the id of a request that was due no response. A request has all of them: from START on those of
-# `Frames`, then its header.
-NEXT, START, LENGTH, SIZE, PACKET, TIME, OFFSET, KEY, VERSION, ID = range(10)
-NODE_WIDTH = 10
-PIECE_PACKET, PIECE_TIME = KEY, VERSION
+# The columns of an entry: a request in flight, a fragment of an incomplete frame, or the id of a
+# request whose response is suppressed. A request uses all of them: from START on those of `Frames`,
+# then its header.
+NEXT, START, LENGTH, SIZE, PACKET, TIME, OFFSET, API_KEY, API_VERSION, CORRELATION_ID = range(10)
+ENTRY_WIDTH = 10
+FRAGMENT_PACKET, FRAGMENT_TIME = API_KEY, API_VERSION
 
 # In ROW_UNASKED the bits above the lowest are those of `Exchanges.broken_off`.
-# The columns of an exchange, and of each of its frames as in `Frames`.
+# The columns of an exchange; each of its frames has those of `Frames`.
 (
     ROW_CONNECTION,
     ROW_STATUS,
     ROW_CLIENT,
     ROW_TOKEN,
-    ROW_UNASKED,
-    ROW_KEY,
-    ROW_VERSION,
-    ROW_ID,
+    ROW_FLAGS,
+    ROW_API_KEY,
+    ROW_API_VERSION,
+    ROW_CORRELATION_ID,
     ROW_REQUEST,
 ) = range(9)
 FRAME_WIDTH = 6
 ROW_RESPONSE = ROW_REQUEST + FRAME_WIDTH
 ROW_WIDTH = ROW_RESPONSE + FRAME_WIDTH
 
-# The loop's own numbers: the chunk it is at, and how much of that was taken; rows; bytes held, and
-# copies to be made; talks that told something; the API whose versions are wanted; the free node
-# that is next, how many nodes were ever used, and how many are; bytes of the window; limits.
+# Counters and limits of the kernel. NEXT_CHUNK is the chunk it is at, FRAMED_BYTES how many bytes
+# of that chunk are framed already. ROW_COUNT exchanges were emitted in this window; CARRIED_BYTES
+# are in the carry-over buffer, with COPY_COUNT copies into it to be made. EMITTER_COUNT connections
+# emitted their first exchange. MISSING_API is the API whose versions have to be loaded. FREE_ENTRY
+# is the head of the list of free entries, ENTRIES_USED how many were ever used, ENTRIES_LIVE how
+# many are in use. WINDOW_LENGTH is the size of the window in bytes; the rest are limits.
 (
-    AT,
-    TAKEN,
-    ROWS,
-    HELD,
-    COPIES,
-    TELLERS,
-    WANTED,
-    FREE,
-    USED,
-    LIVE,
-    WINDOW,
-    MAX_FRAME,
-    MOST_OPEN,
-    MOST_OPEN_BYTES,
-    NUMBERS,
+    NEXT_CHUNK,
+    FRAMED_BYTES,
+    ROW_COUNT,
+    CARRIED_BYTES,
+    COPY_COUNT,
+    EMITTER_COUNT,
+    MISSING_API,
+    FREE_ENTRY,
+    ENTRIES_USED,
+    ENTRIES_LIVE,
+    WINDOW_LENGTH,
+    MAX_FRAME_SIZE,
+    MAX_OPEN_REQUESTS,
+    MAX_OPEN_REQUEST_BYTES,
+    COUNTER_COUNT,
 ) = range(15)
 
 COPY_WIDTH = 3

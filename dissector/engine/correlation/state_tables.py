@@ -1,4 +1,4 @@
-"""The tables of the loop in `pairing`, which Python makes room in, reads and writes."""
+"""The state tables of the correlator: grown by Python, read and written by the kernel."""
 
 from __future__ import annotations
 
@@ -9,76 +9,76 @@ import numpy as np
 
 from dissector.capture.columns import NEVER, Bytes
 from dissector.capture.formats.window_buffers import BufferPool
-from dissector.engine.correlation.linked_lists import copy
+from dissector.engine.correlation.linked_lists import copy_ranges
 from dissector.engine.correlation.state_columns import (
-    COPIES,
+    CARRIED_BYTES,
+    CARRY_OVER_BASE,
+    CONNECTION_WIDTH,
+    COPY_COUNT,
     COPY_WIDTH,
-    FAR,
+    COUNTER_COUNT,
+    ENTRIES_LIVE,
+    ENTRIES_USED,
+    ENTRY_WIDTH,
     FRAME_WIDTH,
-    FREE,
-    HELD,
+    FREE_ENTRY,
     LENGTH,
-    LIVE,
     NEXT,
-    NODE_WIDTH,
-    NUMBERS,
     PACKET,
+    ROW_API_KEY,
+    ROW_API_VERSION,
     ROW_CLIENT,
     ROW_CONNECTION,
-    ROW_ID,
-    ROW_KEY,
+    ROW_CORRELATION_ID,
+    ROW_COUNT,
+    ROW_FLAGS,
     ROW_REQUEST,
     ROW_RESPONSE,
     ROW_STATUS,
     ROW_TOKEN,
-    ROW_UNASKED,
-    ROW_VERSION,
     ROW_WIDTH,
-    ROWS,
     START,
-    USED,
-    WIDTH,
-    WINDOW,
+    WINDOW_LENGTH,
 )
 from dissector.engine.tables.column_types import with_capacity
 from dissector.engine.tables.exchange_table import Exchanges, Frames, Ints
 
 SPARE_BYTES = 1 << 20
-"""How much more than twice what is wanted may be held before it is sorted out."""
+"""The carry-over buffer is compacted when it has more than this beyond twice the bytes in use."""
 
 FIRST_BYTES = 1024
-"""How much of a frame in pieces is looked at."""
+"""Bytes of a fragmented frame that are checked."""
 
 _COPY_WORK = 30
 
 _NO_BYTES: Bytes = np.zeros(0, np.uint8)
 _NO_ROWS: Ints = np.zeros((ROW_WIDTH, 0), np.int64)
 
-_UNUSED = np.zeros(NODE_WIDTH, np.int64)
-_UNUSED[START], _UNUSED[PACKET] = FAR, NEVER
+_UNUSED = np.zeros(ENTRY_WIDTH, np.int64)
+_UNUSED[START], _UNUSED[PACKET] = CARRY_OVER_BASE, NEVER
 
 
 class StateTables:
     """
-    What `connections` describes.
+    The tables whose columns `state_columns` describes.
 
     Attributes:
-        counters: The loop's own.
-        connections: By number of connection.
-        entries: Requests, pieces and ids, in chains.
+        counters: Counters and limits of the kernel.
+        connections: A row for each connection, by number.
+        entries: Requests, fragments and suppressed ids, in linked lists.
         rows: The exchanges of this window, a column each.
-        copies: From which address to which place in what is held, and how many bytes.
-        emitters: Talks of which an exchange was told.
+        copies: Source address, target in the carry-over buffer, and number of bytes of each copy.
+        emitters: Connections that emitted their first exchange.
         data: The bytes of this window.
         carry_over: Bytes that do not lie in the window, or not in one piece.
-        frame_head: Room for the first bytes of a frame in pieces.
+        frame_head: Scratch space for the first bytes of a fragmented frame.
     """
 
     def __init__(self) -> None:
-        self.counters: Ints = np.zeros(NUMBERS, np.int64)
-        self.counters[FREE] = -1
-        self.connections: Ints = np.zeros((0, WIDTH), np.int64)
-        self.entries: Ints = np.zeros((64, NODE_WIDTH), np.int64)
+        self.counters: Ints = np.zeros(COUNTER_COUNT, np.int64)
+        self.counters[FREE_ENTRY] = -1
+        self.connections: Ints = np.zeros((0, CONNECTION_WIDTH), np.int64)
+        self.entries: Ints = np.zeros((64, ENTRY_WIDTH), np.int64)
         self.rows: Ints = _NO_ROWS
         self.copies: Ints = np.zeros((64, COPY_WIDTH), np.int64)
         self.emitters: Ints = np.zeros(64, np.int64)
@@ -89,39 +89,39 @@ class StateTables:
         self._grown = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        used = max(self.counter(HELD), 1)
+        used = max(self.counter(CARRIED_BYTES), 1)
         return {**self.__dict__, "carry_over": self.carry_over[:used]}
 
-    def begin(self, data: Bytes, count: int) -> None:
+    def start_window(self, data: Bytes, count: int) -> None:
         """Begin a window with room for so many exchanges."""
         self.data = data
-        self.counters[WINDOW] = len(data)
-        self.counters[ROWS] = 0
+        self.counters[WINDOW_LENGTH] = len(data)
+        self.counters[ROW_COUNT] = 0
         self.rows = self._buffers.acquire(np.int64, ROW_WIDTH, count)
-        # As much as in the last window will be held, and be it a little more.
-        self._lengthen_held(self.counter(HELD) + self._grown + self._grown // 4)
-        self._grown = -self.counter(HELD)
+        # Expect a little more carried bytes than in the last window.
+        self._grow_carry_over(self.counter(CARRIED_BYTES) + self._grown + self._grown // 4)
+        self._grown = -self.counter(CARRIED_BYTES)
 
-    def end(self) -> Exchanges:
-        """Return the exchanges that were told, and hold what is still wanted of the window."""
+    def end_window(self) -> Exchanges:
+        """Return the exchanges of the window, and carry over the bytes still needed."""
         self.join_fragments()
-        count = self.counter(ROWS)
+        count = self.counter(ROW_COUNT)
         rows = self.rows[:, :count]
         request, response = (
             Frames(*rows[at : at + FRAME_WIDTH]) for at in (ROW_REQUEST, ROW_RESPONSE)
         )
         exchanges = Exchanges(
             data=self.data,
-            carry_over=self.carry_over[: self.counter(HELD)],
+            carry_over=self.carry_over[: self.counter(CARRIED_BYTES)],
             connection=rows[ROW_CONNECTION],
             status=rows[ROW_STATUS].astype(np.int8),
             client=rows[ROW_CLIENT].astype(np.int8),
             token=rows[ROW_TOKEN].astype(np.bool_),
-            answers_acks_0=(rows[ROW_UNASKED] & 1).astype(np.bool_),
-            broken_off=(rows[ROW_UNASKED] >> 1).astype(np.int8),
-            api_key=rows[ROW_KEY],
-            api_version=rows[ROW_VERSION],
-            correlation_id=rows[ROW_ID],
+            answers_acks_0=(rows[ROW_FLAGS] & 1).astype(np.bool_),
+            broken_off=(rows[ROW_FLAGS] >> 1).astype(np.int8),
+            api_key=rows[ROW_API_KEY],
+            api_version=rows[ROW_API_VERSION],
+            correlation_id=rows[ROW_CORRELATION_ID],
             request=request,
             response=response,
         )
@@ -131,113 +131,119 @@ class StateTables:
         return exchanges
 
     def counter(self, name: int) -> int:
-        """Return one of the loop's numbers."""
+        """Return one of the kernel's counters."""
         return int(self.counters[name])
 
     def carry(self, data: bytes | bytearray | Bytes) -> int:
-        """Keep some bytes; return their address."""
-        at = self.counter(HELD)
+        """Copy some bytes to the carry-over buffer; return their address."""
+        at = self.counter(CARRIED_BYTES)
         end = at + len(data)
-        self._lengthen_held(end)
+        self._grow_carry_over(end)
         self.carry_over[at:end] = np.frombuffer(data, np.uint8)
-        self.counters[HELD] = end
-        return FAR + at
+        self.counters[CARRIED_BYTES] = end
+        return CARRY_OVER_BASE + at
 
     def bytes_at(self, address: int, length: int) -> bytes:
-        """Return some bytes of the window or of what is held."""
-        if address < FAR:
+        """Return some bytes of the window or of the carry-over buffer."""
+        if address < CARRY_OVER_BASE:
             return self.data[address : address + length].tobytes()
-        return self.carry_over[address - FAR : address - FAR + length].tobytes()
+        return self.carry_over[
+            address - CARRY_OVER_BASE : address - CARRY_OVER_BASE + length
+        ].tobytes()
 
     def new_entry(self, *values: int) -> int:
-        """Make a node, without a successor; return its number."""
+        """Add an entry without a successor; return its number."""
         numbers = self.counters
-        at = self.counter(FREE)
+        at = self.counter(FREE_ENTRY)
         if at < 0:
-            at = self.counter(USED)
+            at = self.counter(ENTRIES_USED)
             self.entries = with_capacity(self.entries, at + 1)
-            numbers[USED] = at + 1
+            numbers[ENTRIES_USED] = at + 1
         else:
-            numbers[FREE] = self.entries[at, NEXT]
-        numbers[LIVE] += 1
+            numbers[FREE_ENTRY] = self.entries[at, NEXT]
+        numbers[ENTRIES_LIVE] += 1
         self.entries[at] = (-1, *values)
         return at
 
     def pop_list(self, first: int) -> Iterator[list[int]]:
-        """Yield the nodes from one on, and give them back."""
+        """Yield the entries from one on, and free them."""
         while first >= 0:
-            node = self.entries[first].tolist()
+            entry = self.entries[first].tolist()
             self.free_entry(first)
-            yield node
-            first = node[NEXT]
+            yield entry
+            first = entry[NEXT]
 
     def link_entries(self, nodes: Sequence[int]) -> tuple[int, int]:
-        """Make a chain of nodes; return the first and the last, or -1."""
+        """Link entries to a list; return the first and the last, or -1."""
         if not nodes:
             return -1, -1
         self.entries[nodes[:-1], NEXT] = nodes[1:]
         return nodes[0], nodes[-1]
 
     def free_entry(self, at: int) -> None:
-        """Give a node back."""
+        """Return an entry to the list of free ones."""
         self.entries[at] = _UNUSED
-        self.entries[at, NEXT] = self.counters[FREE]
-        self.counters[FREE] = at
-        self.counters[LIVE] -= 1
+        self.entries[at, NEXT] = self.counters[FREE_ENTRY]
+        self.counters[FREE_ENTRY] = at
+        self.counters[ENTRIES_LIVE] -= 1
 
     def append_row(self, values: Sequence[int]) -> None:
-        """Tell an exchange."""
-        count = self.counter(ROWS)
+        """Append an exchange."""
+        count = self.counter(ROW_COUNT)
         self.widen_rows(count + 1)
         self.rows[:, count] = values
-        self.counters[ROWS] = count + 1
+        self.counters[ROW_COUNT] = count + 1
 
     def widen_rows(self, count: int) -> None:
         """Make room for so many exchanges."""
-        room = self.rows.shape[1]
-        if count > room:
-            wider: Ints = self._buffers.acquire(np.int64, ROW_WIDTH, max(count, 2 * room))
-            wider[:, :room] = self.rows
+        capacity = self.rows.shape[1]
+        if count > capacity:
+            wider: Ints = self._buffers.acquire(np.int64, ROW_WIDTH, max(count, 2 * capacity))
+            wider[:, :capacity] = self.rows
             self.rows = wider
 
     def join_fragments(self) -> None:
-        """Copy the pieces of frames that the loop has found whole."""
-        count = self.counter(COPIES)
+        """Copy the fragments of the frames that the kernel found complete."""
+        count = self.counter(COPY_COUNT)
         if count:
-            self._lengthen_held(self.counter(HELD))
-            held = self.carry_over
-            copy(self.copies, count, self.data, held, held, work=_COPY_WORK * count)
-            self.counters[COPIES] = 0
+            self._grow_carry_over(self.counter(CARRIED_BYTES))
+            carry_over = self.carry_over
+            copy_ranges(
+                self.copies, count, self.data, carry_over, carry_over, work=_COPY_WORK * count
+            )
+            self.counters[COPY_COUNT] = 0
 
     def _carry_window(self) -> None:
         """
-        Hold what lies in the window and is still wanted, as the window goes.
+        Carry over the bytes of the window that are still needed, as the window goes.
 
-        What is held is never written twice, as exchanges that were told refer to it: where most of
-        it is wanted no more, the rest moves to a new place.
+        The carry-over buffer is never overwritten, as emitted exchanges refer to it: where most of
+        it is no longer needed, the rest moves to a new one.
         """
-        self._grown += self.counter(HELD)
-        nodes = self.entries[: self.counter(USED)]
+        self._grown += self.counter(CARRIED_BYTES)
+        nodes = self.entries[: self.counter(ENTRIES_USED)]
         start, length = nodes[:, START], nodes[:, LENGTH]
-        source, begins = self.carry_over, self.counter(HELD)
+        source, begins = self.carry_over, self.counter(CARRIED_BYTES)
         anew = begins > 2 * int(length.sum()) + SPARE_BYTES
-        moved = np.flatnonzero(length) if anew else np.flatnonzero(start < FAR)
+        moved = np.flatnonzero(length) if anew else np.flatnonzero(start < CARRY_OVER_BASE)
         begins = 0 if anew else begins
         ends = begins + np.cumsum(length[moved])
         end = int(ends[-1]) if len(moved) else begins
         if anew:
             self.carry_over = self._buffers.acquire(np.uint8, 2 * end)
-        self._lengthen_held(end, begins)
+        self._grow_carry_over(end, begins)
         copies = np.stack([start[moved], ends - length[moved], length[moved]], axis=1)
         copies = np.ascontiguousarray(copies)
-        copy(copies, len(moved), self.data, source, self.carry_over, work=_COPY_WORK * len(moved))
-        nodes[moved, START] = FAR + copies[:, 1]
-        self.counters[HELD] = end
+        copy_ranges(
+            copies, len(moved), self.data, source, self.carry_over, work=_COPY_WORK * len(moved)
+        )
+        nodes[moved, START] = CARRY_OVER_BASE + copies[:, 1]
+        self.counters[CARRIED_BYTES] = end
 
-    def _lengthen_held(self, count: int, used: int | None = None) -> None:
-        """Make room for so many bytes, keeping those that are used."""
+    def _grow_carry_over(self, count: int, used: int | None = None) -> None:
+        """Make room for so many carried bytes; keep those in use."""
         if count > len(self.carry_over):
-            longer_one = self._buffers.acquire(np.uint8, max(count, 2 * len(self.carry_over)))
-            used = min(len(self.carry_over), self.counter(HELD)) if used is None else used
-            longer_one[:used] = self.carry_over[:used]
-            self.carry_over = longer_one
+            wider = self._buffers.acquire(np.uint8, max(count, 2 * len(self.carry_over)))
+            used = min(len(self.carry_over), self.counter(CARRIED_BYTES)) if used is None else used
+            wider[:used] = self.carry_over[:used]
+            self.carry_over = wider

@@ -1,4 +1,4 @@
-"""One exchange as an object, decoded when it is asked."""
+"""One exchange as an object, decoded on demand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dissector.protocol.facts import Facts, collect
 from dissector.protocol.messages import Message, decode_request, decode_response
 
 TOKEN = "SaslToken"
-"""The name under which raw SASL tokens stand, which are no API."""
+"""The name of raw SASL tokens in place of an API."""
 
 COLUMNS = (
     "capture",
@@ -52,17 +52,17 @@ COLUMNS = (
 
 class Exchange:
     """
-    A request and its response, or the reason why one of them is not there.
+    A request and its response, or the reason why one of them is missing.
 
     Attributes:
         capture: The file in which the request was completed (of an orphan: the response).
         connection: Number of the TCP connection in the capture, from 0.
         client: `address:port` of the side that sends requests.
-        broker: Of the other side.
+        broker: `address:port` of the other side.
         status: `answered`, `unanswered`, `no_response` (none is due) or `orphan`.
         request_packet: Number of the packet that completed the request, from 1 as Wireshark counts;
             None for an orphan.
-        response_packet: Of the response.
+        response_packet: The same for the response.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Exchange:
         names: TopicNames,
         summaries: ExchangeSummaries | None = None,
     ) -> None:
-        """Look at one row of a table of exchanges; `summaries` is what was read of them already."""
+        """Wrap a row of a table of exchanges; `summaries` are the extracted columns of all rows."""
         self._table = table
         self._row = row
         self._names = names
@@ -91,12 +91,12 @@ class Exchange:
 
     def __repr__(self) -> str:
         version = "" if self.api_version is None else f" v{self.api_version}"
-        what = f"{self.api or 'response without its request'}{version}"
+        name = f"{self.api or 'response without its request'}{version}"
         latency = "" if self.latency_ms is None else f", {self.latency_ms:.3f} ms"
         packets = (self.request_packet, self.response_packet)
         numbers = " and ".join(str(packet) for packet in packets if packet is not None)
         return (
-            f"<Exchange {what}, id {self.correlation_id}, {self.client} -> {self.broker}, "
+            f"<Exchange {name}, id {self.correlation_id}, {self.client} -> {self.broker}, "
             f"{self.status}{latency}, packet {numbers}>"
         )
 
@@ -113,7 +113,7 @@ class Exchange:
 
     @cached_property
     def response(self) -> Message | None:
-        """The decoded response; None where there is none. Of an orphan only the header is known."""
+        """The decoded response; None where there is none. An orphan has only a decoded header."""
         frame = self._table.frame(self._table.response, self._row)
         if frame is None:
             return None
@@ -129,7 +129,7 @@ class Exchange:
         return message
 
     def kept(self) -> Exchange:
-        """Return the same with its own bytes: it may be kept when its window is gone."""
+        """Return a copy with its own bytes, which outlives the window."""
         with using(self._schemas):
             return Exchange(
                 self._table.detached(self._row),
@@ -142,7 +142,7 @@ class Exchange:
 
     @property
     def messages(self) -> list[Message]:
-        """The messages that are there: request, then response."""
+        """The captured messages: request, then response."""
         return [message for message in (self.request, self.response) if message is not None]
 
     @property
@@ -165,12 +165,12 @@ class Exchange:
 
     @property
     def correlation_id(self) -> int | None:
-        """The number that pairs the two."""
+        """The number that request and response share."""
         return _integer(self._table.correlation_id[self._row])
 
     @property
     def client_id(self) -> str | None:
-        """What the client calls itself."""
+        """The client id of the request."""
         if self._summaries is not None:
             return self._summaries.client_ids[int(self._summaries.client_id[self._row])]
         return self.request.client_id if self.request else None
@@ -202,9 +202,13 @@ class Exchange:
 
     @property
     def latency_ms(self) -> float | None:
-        """From the complete request to the complete response, in milliseconds."""
-        begun, done = self.request_time_ns, self.response_time_ns
-        return None if begun is None or done is None else (done - begun) / 1e6
+        """Time from the complete request to the complete response, in milliseconds."""
+        requested_ns, responded_ns = self.request_time_ns, self.response_time_ns
+        return (
+            None
+            if requested_ns is None or responded_ns is None
+            else (responded_ns - requested_ns) / 1e6
+        )
 
     @property
     def request_bytes(self) -> int | None:
@@ -225,7 +229,7 @@ class Exchange:
 
     @cached_property
     def topics(self) -> list[str]:
-        """The topics of request and response, each once; an id without a name as its text."""
+        """The topics of request and response, each once; an id without a known name as text."""
         topics: Topics
         if self._summaries is not None:
             topics = self._summaries.topic_lists[int(self._summaries.topics[self._row])]
@@ -235,13 +239,13 @@ class Exchange:
 
     @cached_property
     def problems(self) -> list[Problem]:
-        """What was wrong with the bytes of either message, the records in them included."""
+        """The problems of both messages, including those of their records."""
         if self._summaries is not None:
             return list(self._summaries.problem_lists[int(self._summaries.problems[self._row])])
         return [problem for message in self.messages for problem in self.problems_of(message)]
 
     def problems_of(self, message: Message) -> list[Problem]:
-        """What was wrong with one of the two."""
+        """Return the problems of one of the messages."""
         return [*message.problems, *record_problems(message)]
 
     def place_of(self, message: Message) -> tuple[int, int]:
@@ -253,31 +257,31 @@ class Exchange:
 
     @cached_property
     def facts(self) -> tuple[Facts, Facts]:
-        """What the bodies of request and response tell, as the codecs read them."""
+        """The summary fields of request and response, as the codecs decode them."""
         facts = Facts(), Facts()
-        for message, into in ((self.request, facts[0]), (self.response, facts[1])):
+        for message, target in ((self.request, facts[0]), (self.response, facts[1])):
             if message is not None and message.body is not None and message.schema is not None:
-                collect(message.schema, message.api_version or 0, message.body, into)
+                collect(message.schema, message.api_version or 0, message.body, target)
                 if message.is_assumed and _may_hide(message):
-                    into.topics.clear()
-                self._names.learn(into.names)
+                    target.topics.clear()
+                self._names.learn(target.names)
         return facts
 
     def learn(self) -> None:
         """
-        Take note of the names of topic ids that this exchange tells, if it is of that kind.
+        Learn the names of topic ids that this exchange defines, if its API can define any.
 
-        Where the capture comes once, its own topics have the names that are known now: whoever asks
-        for them later must not see more than others do.
+        In a capture that can be read only once, its own topics get the names known now: the result
+        must not depend on when they are read.
         """
-        asked = self._table.api_and_version(self._row)
-        if asked is not None and may_define_names.under(self._schemas, *asked):
+        api_and_version = self._table.api_and_version(self._row)
+        if api_and_version is not None and may_define_names.under(self._schemas, *api_and_version):
             self.facts  # noqa: B018
         if not self._names.is_rereadable:
             self.topics  # noqa: B018
 
     def known_topic(self, topic_id: UUID) -> str | None:
-        """Return the name of a topic id; None where the capture does not tell it."""
+        """Return the name of a topic id; None where the capture does not define it."""
         return self._names.find_name(topic_id)
 
     def column(self, name: str) -> Any:

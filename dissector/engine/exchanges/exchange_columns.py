@@ -1,4 +1,4 @@
-"""The columns of `pairs`, of a whole window at once: what `Exchange.row` gives for one exchange."""
+"""The columns of `pairs` for a whole window: the values of `Exchange.row`, in bulk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dissector.engine.tables.exchange_table import NONE, STATUS, Exchanges, Ints
 from dissector.protocol.apis import api_name
 
 _NO_API, _TOKEN = -(2**16), -(2**16) - 1
-"""Stand for API keys, where there is none; keys have 16 bits."""
+"""Stand for missing API keys and for tokens; keys have 16 bits."""
 
 
 def exchange_columns(
@@ -31,13 +31,13 @@ def exchange_columns(
     ends: Callable[[Ints], list[tuple[str, str]]],
 ) -> dict[str, Column]:
     """
-    Return the columns of `pairs`; of topics there are ids, where no names stand beside them.
+    Return the columns of `pairs`; topic ids without a name in the same message stay ids.
 
     Args:
         table: The exchanges of a window.
-        summaries: What their bodies tell.
-        files: Gives the names of the files that hold packets.
-        ends: Gives the endpoints of connections, side 0 and side 1 of each, by their numbers.
+        summaries: The extracted fields of their bodies.
+        files: Returns the names of the files of packets.
+        ends: Returns the endpoints of connections by number: side 0 and side 1 of each.
     """
     request, response = table.request, table.response
     packet = np.where(request.packet == NONE, response.packet, request.packet)
@@ -70,7 +70,7 @@ def exchange_columns(
 
 
 def with_names(columns: Columns, names: TopicNames) -> Columns:
-    """Return the columns of `pairs` with names in the place of topic ids."""
+    """Return the columns of `pairs` with topic ids replaced by names."""
     topics = columns["topics"]
     assert isinstance(topics, Coded)
     values = [list(dict.fromkeys(map(names.name, each))) for each in topics.values]

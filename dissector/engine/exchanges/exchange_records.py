@@ -1,4 +1,4 @@
-"""The records of a capture as flat rows: what the `records` command and `Capture.records` give."""
+"""The records of a capture as flat rows, for the `records` command and `Capture.records`."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def record_rows(exchange: Exchange) -> Iterator[dict[str, Any]]:
     """
     Yield a row for each record in the messages of an exchange, in wire order.
 
-    The columns are those of the `records` command; keys, values and header values are bytes. What
-    was produced has the offsets and the error that the response tells, or none where it does not.
+    The columns are those of the `records` command; keys, values and header values are bytes.
+    Produced records have the offsets and the error of the response, or null where there is none.
     """
-    answers = _produce_answers(exchange)
+    results = _produce_results(exchange)
     for message in exchange.messages:
         times = exchange.request_time_ns, exchange.response_time_ns
-        asks = message.kind == "request"
+        is_request = message.kind == "request"
         for field in records_fields(message):
             topic, topic_id = field.topic, field.topic_id
             if topic_id == NO_ID:
                 topic_id = None
             if not topic and topic_id is not None:
                 topic = exchange.known_topic(topic_id)
-            about: dict[str, Any] = {
+            common: dict[str, Any] = {
                 "connection": exchange.connection,
                 "correlation_id": message.correlation_id,
                 "api": exchange.api,
@@ -55,35 +55,35 @@ def record_rows(exchange: Exchange) -> Iterator[dict[str, Any]]:
                 "topic_id": None if topic_id is None else str(topic_id),
                 "partition": field.partition,
             }
-            where = field.topic, field.topic_id, field.partition
-            base, error = answers.get(where, (None, None)) if asks else (None, None)
+            place = field.topic, field.topic_id, field.partition
+            base_offset, error = results.get(place, (None, None)) if is_request else (None, None)
             if any(isinstance(batch, UnreadBatch) for batch in field.batches):
-                base = None  # nobody knows how many records are in it
-            for number, record in enumerate(iter_records(field.batches)):
-                row: dict[str, Any] = about | record._asdict()
+                base_offset = None  # the number of records in it is unknown
+            for index, record in enumerate(iter_records(field.batches)):
+                row: dict[str, Any] = common | record._asdict()
                 row["headers"] = [{"key": k, "value": v} for k, v in record.headers]
                 row["error"] = error
-                if asks:
-                    row["offset"] = None if base is None else base + number
+                if is_request:
+                    row["offset"] = None if base_offset is None else base_offset + index
                 yield row
 
 
-def _produce_answers(
+def _produce_results(
     exchange: Exchange,
 ) -> dict[tuple[str | None, UUID | None, int], tuple[int | None, str]]:
     """
-    Return what a response says of each topic and partition: the first offset, and the error.
+    Return the first offset and the error of each topic and partition of a Produce response.
 
     Source: Kafka, ProduceResponse.json.
     """
     response = exchange.response
     if exchange.api_key != PRODUCE or response is None or response.body is None:
         return {}
-    answers: dict[tuple[str | None, UUID | None, int], tuple[int | None, str]] = {}
+    results: dict[tuple[str | None, UUID | None, int], tuple[int | None, str]] = {}
     for topic in response.body["responses"] or ():
-        for each in topic["partition_responses"] or ():
-            base, code = each["base_offset"], each["error_code"]
-            where = topic.get("name"), topic.get("topic_id"), each["index"]
-            is_written = code == 0 and 0 <= base < MAX_OFFSET
-            answers.setdefault(where, (base if is_written else None, error_name(code)))
-    return answers
+        for partition in topic["partition_responses"] or ():
+            base_offset, code = partition["base_offset"], partition["error_code"]
+            place = topic.get("name"), topic.get("topic_id"), partition["index"]
+            is_written = code == 0 and 0 <= base_offset < MAX_OFFSET
+            results.setdefault(place, (base_offset if is_written else None, error_name(code)))
+    return results

@@ -1,4 +1,4 @@
-"""Facts of a window's exchanges, in columns."""
+"""Summary fields of a window's exchanges, in columns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from dissector.errors import Problem
 @dataclass(slots=True)
 class ExchangeSummaries:
     """
-    What the bodies of a window's exchanges tell: a row each, as indices into lists.
+    The summary fields of a window's exchanges: a row each, as indices into lists.
 
     Attributes:
-        client_id: Of the client ids; 0 is None.
-        errors: Of the lists of errors in responses, each error once; 0 is the empty one.
-        topics: Of the lists of topics in request and response, each once; likewise.
-        problems: Of the lists of problems; likewise.
-        client_ids: What clients call themselves.
+        client_id: Index into `client_ids`; 0 is None.
+        errors: Index into `error_lists`: the errors of the response, each once; 0 is the empty
+            list.
+        topics: Index into `topic_lists`: the topics of request and response, each once; likewise.
+        problems: Index into `problem_lists`; likewise.
+        client_ids: Distinct client ids.
         error_lists: Names of errors, in wire order.
-        topic_lists: Names and nameless ids of topics, in wire order.
-        problem_lists: Problems of request and response, those of records included.
+        topic_lists: Names of topics, and ids without a name, in wire order.
+        problem_lists: Problems of request and response, including those of records.
     """
 
     client_id: Ints

@@ -1,9 +1,9 @@
 """
-Rows of which topics are nameless wait for the names, which may stand later in the capture.
+Rows with unnamed topic ids wait for the names, which may come later in the capture.
 
-What waits are their columns, without the bytes of the window, and no more of them than there is
-room for: then the rest of the capture is asked at once, as for a single id (`TopicNames`). So a
-capture is read twice only if it is long and names stand late in it, or nowhere.
+The columns of the rows wait, without the bytes of the window, and only up to a limit: then the rest
+of the capture is read ahead, as for a single id (`TopicNames`). So a capture is read twice only if
+it is long and names come late in it, or never.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ def resolve_late_names(
     parts: Iterable[Columns], names: TopicNames, max_rows: int = MAX_WAITING_ROWS
 ) -> Iterator[Columns]:
     """
-    Yield columns of `pairs` in their order once all names of topics are there that can be had.
+    Yield columns of `pairs` in order, once all names of their topics are known that can be.
 
     Args:
-        parts: All of a capture; what each tells of names is learned when it comes.
-        names: What is known of topic ids.
+        parts: All of a capture; the names that each defines are learned when it comes.
+        names: Known names of topic ids.
         max_rows: How many rows may wait.
     """
     waiting: deque[tuple[set[UUID], int, Columns]] = deque()
     rows = 0
     for part in parts:
-        nameless = _nameless(part, names)
-        if not waiting and not nameless:
+        unnamed = _unnamed_ids(part, names)
+        if not waiting and not unnamed:
             yield with_names(part, names)
             continue
-        waiting.append((nameless, row_count(part), _packed(part)))
+        waiting.append((unnamed, row_count(part), _packed(part)))
         rows += row_count(part)
         if rows > max_rows:
             names.read_ahead()
         while waiting and not (names.can_read_ahead and waiting[0][0] - names.by_id.keys()):
-            _, count, kept = waiting.popleft()
+            _, count, packed = waiting.popleft()
             rows -= count
-            yield with_names(_unpacked(kept), names)
+            yield with_names(_unpacked(packed), names)
     names.mark_complete()
     while waiting:
         yield with_names(_unpacked(waiting.popleft()[2]), names)
 
 
-def _nameless(part: Columns, names: TopicNames) -> set[UUID]:
-    """Return the topic ids of some rows that have no name so far, where one may come."""
+def _unnamed_ids(part: Columns, names: TopicNames) -> set[UUID]:
+    """Return the topic ids without a name so far, where one may still come."""
     topics = part["topics"]
     if not names.can_read_ahead or not isinstance(topics, Coded):
         return set()
@@ -68,29 +68,29 @@ def _nameless(part: Columns, names: TopicNames) -> set[UUID]:
 
 class _Packed(NamedTuple):
     """
-    Numbers in as few bytes as they need.
+    Integers in the smallest sufficient type.
 
     Attributes:
-        below: What is to be added.
+        base: To be added to each.
         numbers: From 1 on; 0 for null.
     """
 
-    below: int
+    base: int
     numbers: NDArray[Any]
 
 
 def _packed(part: Columns) -> Columns:
-    """Return columns that take little room, and keep no memory of their window."""
+    """Return columns that take little memory, and refer to none of their window."""
     return _renumbered(part, _narrow)
 
 
 def _unpacked(part: Columns) -> Columns:
-    """Return columns as they were before they were packed."""
+    """Return packed columns as they were."""
     return _renumbered(part, _wide)
 
 
 def _renumbered(part: Columns, change: Callable[[Any], Any]) -> Columns:
-    """Return columns with other numbers; those that have the same still have the same."""
+    """Return columns with changed integers; columns that share an array still share one."""
     changed: dict[int, Any] = {}
     out: dict[str, Any] = {}
     for name, column in part.items():
@@ -102,17 +102,17 @@ def _renumbered(part: Columns, change: Callable[[Any], Any]) -> Columns:
 
 
 _NUMBERS: Mapping[type, str] = {Coded: "codes", Integers: "values", Milliseconds: "values_ns"}
-"""What columns of `pairs` keep their numbers in."""
+"""The attribute with the integers of each type of column."""
 
 
 def _narrow(numbers: Ints) -> _Packed:
-    there = numbers != NONE
-    below = int(numbers[there].min(initial=np.iinfo(np.int64).max)) - 1
-    # Of numbers that are further apart than an int64 can tell, a uint64 can.
-    distance = np.where(there, numbers - below, 0).view(np.uint64)
-    return _Packed(below, distance.astype(np.min_scalar_type(int(distance.max(initial=0)))))
+    is_set = numbers != NONE
+    base = int(numbers[is_set].min(initial=np.iinfo(np.int64).max)) - 1
+    # A uint64 holds distances that are too large for an int64.
+    distance = np.where(is_set, numbers - base, 0).view(np.uint64)
+    return _Packed(base, distance.astype(np.min_scalar_type(int(distance.max(initial=0)))))
 
 
 def _wide(packed: _Packed) -> Ints:
     distance = packed.numbers.astype(np.int64)
-    return np.where(packed.numbers == 0, NONE, distance + packed.below)
+    return np.where(packed.numbers == 0, NONE, distance + packed.base)

@@ -1,4 +1,4 @@
-"""A quick look at text for signs of a credential: a part of loops over messages."""
+"""Finds signs of a credential in text: a device function."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from dissector.kernel import device_function
 @device_function
 def may_hold_credential(source: Any, start: int, length: int) -> bool:
     """
-    Return whether a text needs the exact look of `holds_credential`.
+    Return whether a text needs the exact check of `holds_credential`.
 
-    Signs are white space, `@`, `=`, `:` where it is in no IPv6 address, and the beginning of a JSON
-    web token.
+    Signs are white space, `@`, `=`, `:` outside an IPv6 address, and the beginning of a JSON web
+    token.
     """
-    before = 0
-    earlier = 0
+    previous = 0
+    second_previous = 0
     for i in range(start, start + length):
         byte = 0 | source[i]
         if byte <= 32 or byte == 61 or byte == 64:
             return True
-        # A `:` behind a quote, or behind a letter that is no hexadecimal digit, up to two back.
-        if byte == 58 and (before == 34 or before == 39 or before | 32 > 102 or earlier | 32 > 102):
+        # A `:` behind a quote, or up to two characters behind a letter that is no hexadecimal
+        # digit.
+        if byte == 58 and (
+            previous == 34 or previous == 39 or previous | 32 > 102 or second_previous | 32 > 102
+        ):
             return True
         # `eyJ`
-        if byte == 74 and before == 121 and earlier == 101:
+        if byte == 74 and previous == 121 and second_previous == 101:
             return True
-        earlier = before
-        before = byte
+        second_previous = previous
+        previous = byte
     return False

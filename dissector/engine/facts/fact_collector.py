@@ -1,11 +1,11 @@
-"""What the notes of an exchange say: the entries of its client id, errors and topics, and names."""
+"""Collects the facts of an exchange: client id, errors, topics, and names of topic ids."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dissector.engine.facts.fact_interpreter import FALLBACK, OUT_OF_ROOM
-from dissector.engine.facts.interning import LAST, SEEN, TOO_MANY_COLLISIONS, intern, key_of_bytes
+from dissector.engine.facts.interning import LAST, SEEN, TOO_MANY_COLLISIONS, hash_bytes, intern
 from dissector.kernel import device_function
 from dissector.protocol.fact_program import CLIENT_ID, RECORDS, RECORDS_CUT
 from dissector.protocol.facts import ERROR, PAIR_ID, PAIR_NAME, TOPIC_ID
@@ -13,52 +13,62 @@ from dissector.protocol.facts import ERROR, PAIR_ID, PAIR_NAME, TOPIC_ID
 CLIENT, NAME, ID = range(3)
 """Kinds of texts."""
 
-NOTED, CLIENT_NOW, ERRORS_NOW, TOPICS_NOW, TOLD, FIELDS, ATTEMPT, ROW, SHORT = range(9)
+(
+    NOTE_COUNT,
+    CLIENT_ENTRY,
+    ERROR_COUNT,
+    TOPIC_COUNT,
+    NAME_COUNT,
+    FIELD_COUNT,
+    ATTEMPT,
+    ROW,
+    SHORT_OF,
+) = range(9)
 """
-The numbers of a run. Of the exchange that is read: how many notes it has; the entry + 1 of its
-client id; how many errors and topics. Of all: how many rows of `told` and `fields` there are; how
-many exchanges were begun, also in vain; the next one; what there was too little room for.
+The counters of a run. Of the current exchange: its notes; the entry + 1 of its client id; its
+errors and topics. Of all: rows of `topic_names` and of `fields`; exchanges begun, also in vain; the
+next exchange; which array was too short.
 """
-COUNTS = 9
+COUNTER_COUNT = 9
 
-NOTES_SHORT, TEXTS_SHORT, LISTS_SHORT, TOLD_SHORT, FIELDS_SHORT = range(5)
+SHORT_OF_NOTES, SHORT_OF_TEXTS, SHORT_OF_LISTS, SHORT_OF_NAMES, SHORT_OF_FIELDS = range(5)
 
 
 @device_function
 def intern_text(
     data: Any,
-    held: Any,
-    place: int,
+    carry_over: Any,
+    start: int,
     length: int,
     role: int,
     slots: Any,
     texts: Any,
     pool: Any,
-    used: Any,
+    usage: Any,
 ) -> int:
-    """Return the entry of a text or an id; CROWDED where none is to be had."""
+    """Return the entry of a text or an id; TOO_MANY_COLLISIONS or FULL where it gets none."""
     src = data
-    if place >= len(data):
-        src = held
-        place -= len(data)
+    if start >= len(data):
+        src = carry_over
+        start -= len(data)
     kind = NAME
     if role == CLIENT_ID:
         kind = CLIENT
     elif role in (TOPIC_ID, PAIR_ID):
         kind = ID
-    key = key_of_bytes(src, place, length, kind)
-    return intern(src, place, length, kind, key, slots, texts, pool, used)
+    key = hash_bytes(src, start, length, kind)
+    return intern(src, start, length, kind, key, slots, texts, pool, usage)
 
 
 @device_function
-def is_zero_id(data: Any, held: Any, place: int) -> bool:
-    """Tell whether an id is the one that stands for none."""
+def is_zero_id(data: Any, carry_over: Any, start: int) -> bool:
+    """Return whether an id is zero, which stands for none."""
     src = data
-    if place >= len(data):
-        src = held
-        place -= len(data)
+    if start >= len(data):
+        src = carry_over
+        start -= len(data)
     some = 0
-    for i in range(place, place + 16):
+    for i in range(start, start + 16):
         some |= src[i]
     return some == 0
 
@@ -66,35 +76,35 @@ def is_zero_id(data: Any, held: Any, place: int) -> bool:
 @device_function
 def collect_facts(
     data: Any,
-    held: Any,
+    carry_over: Any,
     row: int,
     notes: Any,
     slots: Any,
     texts: Any,
     pool: Any,
-    used: Any,
+    usage: Any,
     seen: Any,
     errors: Any,
     topics: Any,
-    told: Any,
+    topic_names: Any,
     fields: Any,
-    counts: Any,
+    counters: Any,
 ) -> int:
     """
-    Gather what the notes of an exchange say: distinct errors and topics, in their order.
+    Collect distinct errors and topics, in order, and names of topic ids from an exchange's notes.
 
     Returns:
-        0; LEAVE or OUT_OF_ROOM.
+        0; FALLBACK or OUT_OF_ROOM.
     """
-    attempt = counts[ATTEMPT]
-    rows_told, rows_fields = counts[TOLD], counts[FIELDS]
+    attempt = counters[ATTEMPT]
+    name_rows, field_rows = counters[NAME_COUNT], counters[FIELD_COUNT]
     client = 0
     error_count = 0
     topic_count = 0
-    halves = 0
-    other = TOO_MANY_COLLISIONS
-    for i in range(counts[NOTED]):
-        role, place, length = notes[i, 0], notes[i, 1], notes[i, 2]
+    pair_parts = 0
+    first_part = TOO_MANY_COLLISIONS
+    for i in range(counters[NOTE_COUNT]):
+        role, start, length = notes[i, 0], notes[i, 1], notes[i, 2]
         if role == ERROR:
             if seen[length & 0xFFFF] != attempt:
                 seen[length & 0xFFFF] = attempt
@@ -103,66 +113,66 @@ def collect_facts(
             continue
         if role >= RECORDS:
             if length > 0 and len(fields):
-                if rows_fields >= len(fields):
-                    counts[SHORT] = FIELDS_SHORT
+                if field_rows >= len(fields):
+                    counters[SHORT_OF] = SHORT_OF_FIELDS
                     return OUT_OF_ROOM
-                fields[rows_fields, 0] = row
-                fields[rows_fields, 1] = place
-                fields[rows_fields, 2] = length
-                fields[rows_fields, 3] = 1 if role == RECORDS_CUT else 0
-                rows_fields += 1
+                fields[field_rows, 0] = row
+                fields[field_rows, 1] = start
+                fields[field_rows, 2] = length
+                fields[field_rows, 3] = 1 if role == RECORDS_CUT else 0
+                field_rows += 1
             continue
-        there = length > 0 or (role == CLIENT_ID and length == 0)
+        has_content = length > 0 or (role == CLIENT_ID and length == 0)
         if role in (TOPIC_ID, PAIR_ID):
-            there = not is_zero_id(data, held, place)
-        number = TOO_MANY_COLLISIONS
-        if there:
-            number = intern_text(data, held, place, length, role, slots, texts, pool, used)
-            if number < 0:
-                counts[SHORT] = TEXTS_SHORT
-                return FALLBACK if number == TOO_MANY_COLLISIONS else OUT_OF_ROOM
+            has_content = not is_zero_id(data, carry_over, start)
+        entry = TOO_MANY_COLLISIONS
+        if has_content:
+            entry = intern_text(data, carry_over, start, length, role, slots, texts, pool, usage)
+            if entry < 0:
+                counters[SHORT_OF] = SHORT_OF_TEXTS
+                return FALLBACK if entry == TOO_MANY_COLLISIONS else OUT_OF_ROOM
         if role == CLIENT_ID:
-            client = number + 1 if there else 0
+            client = entry + 1 if has_content else 0
             continue
         if role in (PAIR_NAME, PAIR_ID):
-            halves += 1
-            if halves == 1:
-                other = number
+            pair_parts += 1
+            if pair_parts == 1:
+                first_part = entry
                 continue
-            halves = 0
-            name = number if role == PAIR_NAME else other
-            topic_id = other if role == PAIR_NAME else number
-            number = name if name >= 0 else topic_id
+            pair_parts = 0
+            name = entry if role == PAIR_NAME else first_part
+            topic_id = first_part if role == PAIR_NAME else entry
+            entry = name if name >= 0 else topic_id
             if name >= 0 and topic_id >= 0:
-                if rows_told >= len(told):
-                    counts[SHORT] = TOLD_SHORT
+                if name_rows >= len(topic_names):
+                    counters[SHORT_OF] = SHORT_OF_NAMES
                     return OUT_OF_ROOM
-                told[rows_told, 0] = row
-                told[rows_told, 1] = topic_id
-                told[rows_told, 2] = name
-                rows_told += 1
-        if number >= 0 and texts[number, SEEN] != attempt:
-            texts[number, SEEN] = attempt
-            topics[topic_count] = number
+                topic_names[name_rows, 0] = row
+                topic_names[name_rows, 1] = topic_id
+                topic_names[name_rows, 2] = name
+                name_rows += 1
+        if entry >= 0 and texts[entry, SEEN] != attempt:
+            texts[entry, SEEN] = attempt
+            topics[topic_count] = entry
             topic_count += 1
-    counts[CLIENT_NOW] = client
-    counts[ERRORS_NOW] = error_count
-    counts[TOPICS_NOW] = topic_count
-    counts[TOLD] = rows_told
-    counts[FIELDS] = rows_fields
+    counters[CLIENT_ENTRY] = client
+    counters[ERROR_COUNT] = error_count
+    counters[TOPIC_COUNT] = topic_count
+    counters[NAME_COUNT] = name_rows
+    counters[FIELD_COUNT] = field_rows
     return 0
 
 
 @device_function
-def drop_repeated_names(told: Any, first: int, texts: Any, counts: Any) -> None:
-    """Drop from what an exchange told of names all that was told before."""
+def drop_repeated_names(topic_names: Any, first: int, texts: Any, counters: Any) -> None:
+    """Drop names of an exchange that repeat the last known name of their id."""
     kept = first
-    for i in range(first, counts[TOLD]):
-        topic_id, name = told[i, 1], told[i, 2]
+    for i in range(first, counters[NAME_COUNT]):
+        topic_id, name = topic_names[i, 1], topic_names[i, 2]
         if texts[topic_id, LAST] != name:
             texts[topic_id, LAST] = name
-            told[kept, 0] = told[i, 0]
-            told[kept, 1] = topic_id
-            told[kept, 2] = name
+            topic_names[kept, 0] = topic_names[i, 0]
+            topic_names[kept, 1] = topic_id
+            topic_names[kept, 2] = name
             kept += 1
-    counts[TOLD] = kept
+    counters[NAME_COUNT] = kept

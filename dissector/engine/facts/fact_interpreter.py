@@ -1,7 +1,7 @@
 """
-How one message is searched for facts: its program is run, and what tells something is noted.
+Interprets the fact program of a message: a device function that notes fields with a role.
 
-A note says which role a field has, where its content lies, and its length; of an error its code.
+A note is the role of a field, where its content lies, and its length; of an error its code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dissector.protocol.program import (
 )
 
 FALLBACK, OUT_OF_ROOM = -1, -2
-"""Why a message was not read to its last byte: it is left to the codecs; something is full."""
+"""Why a message was not read to its last byte: the codecs have to read it; an array is full."""
 
 _ID_BYTES = 16
 
@@ -51,15 +51,15 @@ def extract_message(
         base: Where they begin among all.
         at: Where the message begins in them.
         end: Where it ends.
-        step: The first step.
+        step: The first instruction.
         code: The programs.
-        tags: The tags that they know.
-        stack: Room for what is open.
-        notes: Takes the notes.
+        tags: The known tags of the programs.
+        stack: Space for open arrays and tag sections.
+        notes: Receives the notes.
         count: How many there are already.
 
     Returns:
-        How many notes there are now; LEAVE or OUT_OF_ROOM.
+        The new number of notes; FALLBACK or OUT_OF_ROOM.
     """
     depth = 0
     while True:
@@ -70,15 +70,15 @@ def extract_message(
                 return FALLBACK
             role = code[step, 3]
             if role != NO_FACT:
-                place = at + code[step, 2]
+                field_start = at + code[step, 2]
                 value = _ID_BYTES
                 if role == ERROR:
-                    value = ((src[place] << 8 | src[place + 1]) ^ 0x8000) - 0x8000
+                    value = ((src[field_start] << 8 | src[field_start + 1]) ^ 0x8000) - 0x8000
                 if value:
                     if count >= len(notes):
                         return OUT_OF_ROOM
                     notes[count, 0] = role
-                    notes[count, 1] = base + place
+                    notes[count, 1] = base + field_start
                     notes[count, 2] = value
                     count += 1
             at += length
@@ -172,12 +172,12 @@ def extract_message(
                 left = stack[depth, 1]
                 last = stack[depth, 2]
                 section = code[step, 1]
-            # Pass over unknown tags, up to the next known one or the end of the section.
+            # Skip unknown tags, up to the next known one or the end of the section.
             step = code[section, 3]
             while left > 0:
                 tag, at = varint_at(src, at, end)
                 size, at = varint_at(src, at, end) if at >= 0 else (0, -1)
-                # Tags out of order are left to the codec: one may be there twice.
+                # The codec reads tags out of order: one may occur twice.
                 if at < 0 or tag <= last or size > end - at:
                     return FALLBACK
                 last = tag

@@ -1,8 +1,8 @@
 """
-The loop that reads the facts of exchanges: client id, errors, topics, and names of topic ids.
+The kernel that reads the facts of exchanges: client id, errors, topics, and names of topic ids.
 
-It runs the programs of `dissector.protocol.fact_program` over request and response. What it can't
-vouch for to the last byte it leaves to the codecs, which know what is wrong.
+It runs the programs of `dissector.protocol.fact_program` over request and response. A message that
+does not match its program to the last byte is left to the codecs, which know what is wrong.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Any
 
 from dissector.engine.facts.fact_collector import (
     ATTEMPT,
-    CLIENT_NOW,
-    ERRORS_NOW,
-    FIELDS,
-    LISTS_SHORT,
-    NOTED,
-    NOTES_SHORT,
+    CLIENT_ENTRY,
+    ERROR_COUNT,
+    FIELD_COUNT,
+    NAME_COUNT,
+    NOTE_COUNT,
     ROW,
-    SHORT,
-    TOLD,
-    TOPICS_NOW,
+    SHORT_OF,
+    SHORT_OF_LISTS,
+    SHORT_OF_NOTES,
+    TOPIC_COUNT,
     collect_facts,
     drop_repeated_names,
 )
 from dissector.engine.facts.fact_interpreter import FALLBACK, OUT_OF_ROOM, extract_message
-from dissector.engine.facts.interning import FULL, intern, key_of_numbers
+from dissector.engine.facts.interning import FULL, hash_integers, intern
 from dissector.engine.tables.exchange_table import NONE
 from dissector.kernel import Kernel, device_function
 from dissector.protocol.headers import API_VERSIONS
@@ -38,34 +38,36 @@ ERRORS, TOPICS = range(2)
 """Kinds of lists: of error codes, and of entries of texts."""
 
 NEEDS_CODEC, EXTRACTED = range(2)
-"""What became of an exchange: it is left to the codecs; all is known."""
+"""State of an exchange: the codecs have to read it; all its facts are extracted."""
 
 
 @device_function
-def _list(content: Any, count: int, kind: int, slots: Any, lists: Any, pool: Any, used: Any) -> int:
-    """Return the entry + 1 of a list, 0 of the empty one; CROWDED and FULL as they are."""
+def _intern_list(
+    content: Any, count: int, kind: int, slots: Any, lists: Any, pool: Any, usage: Any
+) -> int:
+    """Return the entry + 1 of a list, 0 for the empty one; or TOO_MANY_COLLISIONS or FULL."""
     if count == 0:
         return 0
-    key = key_of_numbers(content, count, kind)
-    number = intern(content, 0, count, kind, key, slots, lists, pool, used)
-    return number if number < 0 else number + 1
+    key = hash_integers(content, count, kind)
+    entry = intern(content, 0, count, kind, key, slots, lists, pool, usage)
+    return entry if entry < 0 else entry + 1
 
 
 @device_function
-def _is_refusal(data: Any, held: Any, start: int, size: int) -> bool:
-    """Tell whether an answer to ApiVersions says UNSUPPORTED_VERSION: it is in v0 (KIP-511)."""
+def _is_unsupported_version(data: Any, carry_over: Any, start: int, size: int) -> bool:
+    """Return whether an ApiVersions response says UNSUPPORTED_VERSION: it is in v0 (KIP-511)."""
     if size < 6:
         return False
     if start < len(data):
         return bool(data[start + 4] == 0 and data[start + 5] == UNSUPPORTED_VERSION)
     start -= len(data)
-    return bool(held[start + 4] == 0 and held[start + 5] == UNSUPPORTED_VERSION)
+    return bool(carry_over[start + 4] == 0 and carry_over[start + 5] == UNSUPPORTED_VERSION)
 
 
 @device_function
-def _note(
+def _extract(
     data: Any,
-    held: Any,
+    carry_over: Any,
     start: int,
     size: int,
     step: int,
@@ -75,13 +77,13 @@ def _note(
     notes: Any,
     count: int,
 ) -> int:
-    """Take notes of one message, in `data` or, beyond its end, in `held`."""
+    """Extract the notes of one message, in `data` or, beyond its end, in `carry_over`."""
     if step < 0:
         return FALLBACK
     src = data
     base = 0
     if start >= len(data):
-        src = held
+        src = carry_over
         base = len(data)
     at = start - base
     return extract_message(src, base, at, at + size, step, code, tags, stack, notes, count)
@@ -90,16 +92,16 @@ def _note(
 @Kernel
 def read_facts(
     data: Any,
-    held: Any,
+    carry_over: Any,
     token: Any,
-    unasked: Any,
+    answers_acks_0: Any,
     api_key: Any,
     api_version: Any,
     request_start: Any,
-    request_there: Any,
+    request_captured: Any,
     request_size: Any,
     response_start: Any,
-    response_there: Any,
+    response_captured: Any,
     response_size: Any,
     starts: Any,
     code: Any,
@@ -109,100 +111,114 @@ def read_facts(
     text_slots: Any,
     texts: Any,
     text_pool: Any,
-    texts_used: Any,
+    texts_usage: Any,
     list_slots: Any,
     lists: Any,
     list_pool: Any,
-    lists_used: Any,
+    lists_usage: Any,
     seen: Any,
-    errors_now: Any,
-    topics_now: Any,
-    told: Any,
+    current_errors: Any,
+    current_topics: Any,
+    topic_names: Any,
     fields: Any,
-    counts: Any,
+    counters: Any,
     state: Any,
     clients: Any,
     errors: Any,
     topics: Any,
 ) -> int:
     """
-    Read exchanges from `counts[ROW]` on.
+    Read exchanges from `counters[ROW]` on.
 
     Returns:
-        How many are left when something is full: `counts[SHORT]` says what.
+        How many remain when an array is full: `counters[SHORT_OF]` says which.
     """
-    row = counts[ROW]
+    row = counters[ROW]
     while row < len(state):
         count = FALLBACK
         if token[row]:
             count = 0
         elif request_start[row] == NONE:
-            # Of an orphan only the correlation id is read.
-            if response_there[row] >= 4 and not unasked[row]:
+            # An orphan has no facts but its correlation id.
+            if response_captured[row] >= 4 and not answers_acks_0[row]:
                 count = 0
-        elif request_there[row] == request_size[row] and not unasked[row]:
+        elif request_captured[row] == request_size[row] and not answers_acks_0[row]:
             key, version = api_key[row], api_version[row]
             kind = key * VERSIONS + version
             if 0 <= key < KEYS and 0 <= version < VERSIONS:
                 start, size = request_start[row], request_size[row]
                 step = starts[kind, 0]
-                count = _note(data, held, start, size, step, code, tags, stack, notes, 0)
+                count = _extract(data, carry_over, start, size, step, code, tags, stack, notes, 0)
             start, size = response_start[row], response_size[row]
             if count >= 0 and start != NONE:
                 step = starts[kind, 1]
-                if response_there[row] != size:
+                if response_captured[row] != size:
                     step = -1
-                elif key == API_VERSIONS and _is_refusal(data, held, start, size):
+                elif key == API_VERSIONS and _is_unsupported_version(data, carry_over, start, size):
                     step = starts[kind, 2]
-                count = _note(data, held, start, size, step, code, tags, stack, notes, count)
+                count = _extract(
+                    data, carry_over, start, size, step, code, tags, stack, notes, count
+                )
         outcome = 0 if count >= 0 else count
         if count == OUT_OF_ROOM:
-            counts[SHORT] = NOTES_SHORT
-        told_before, fields_before = counts[TOLD], counts[FIELDS]
+            counters[SHORT_OF] = SHORT_OF_NOTES
+        names_before, fields_before = counters[NAME_COUNT], counters[FIELD_COUNT]
         error_list = 0
         topic_list = 0
         if count > 0:
-            counts[ATTEMPT] += 1
-            counts[NOTED] = count
+            counters[ATTEMPT] += 1
+            counters[NOTE_COUNT] = count
             outcome = collect_facts(
                 data,
-                held,
+                carry_over,
                 row,
                 notes,
                 text_slots,
                 texts,
                 text_pool,
-                texts_used,
+                texts_usage,
                 seen,
-                errors_now,
-                topics_now,
-                told,
+                current_errors,
+                current_topics,
+                topic_names,
                 fields,
-                counts,
+                counters,
             )
         if count > 0 and outcome == 0:
-            error_list = _list(
-                errors_now, counts[ERRORS_NOW], ERRORS, list_slots, lists, list_pool, lists_used
+            error_list = _intern_list(
+                current_errors,
+                counters[ERROR_COUNT],
+                ERRORS,
+                list_slots,
+                lists,
+                list_pool,
+                lists_usage,
             )
-            topic_list = _list(
-                topics_now, counts[TOPICS_NOW], TOPICS, list_slots, lists, list_pool, lists_used
+            topic_list = _intern_list(
+                current_topics,
+                counters[TOPIC_COUNT],
+                TOPICS,
+                list_slots,
+                lists,
+                list_pool,
+                lists_usage,
             )
             if error_list == FULL or topic_list == FULL:
-                counts[SHORT] = LISTS_SHORT
+                counters[SHORT_OF] = SHORT_OF_LISTS
                 outcome = OUT_OF_ROOM
             elif error_list < 0 or topic_list < 0:
                 outcome = FALLBACK
             if outcome == 0:
-                clients[row] = counts[CLIENT_NOW]
+                clients[row] = counters[CLIENT_ENTRY]
                 errors[row] = error_list
                 topics[row] = topic_list
-                drop_repeated_names(told, told_before, texts, counts)
+                drop_repeated_names(topic_names, names_before, texts, counters)
             else:
-                counts[TOLD], counts[FIELDS] = told_before, fields_before
+                counters[NAME_COUNT], counters[FIELD_COUNT] = names_before, fields_before
         if outcome == OUT_OF_ROOM:
-            break  # it is read again from its beginning, with more room
+            break  # the exchange is read again, with more room
         state[row] = EXTRACTED if outcome == 0 else NEEDS_CODEC
         row += 1
-    counts[ROW] = row
-    left: int = len(state) - row
-    return left
+    counters[ROW] = row
+    remaining: int = len(state) - row
+    return remaining

@@ -1,4 +1,4 @@
-"""The tables that the loop of facts fills, and how they come to be large enough."""
+"""The arrays that the fact kernel fills, and how they grow."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dissector.engine.facts.fact_collector import (
-    COUNTS,
-    FIELDS,
-    LISTS_SHORT,
-    NOTES_SHORT,
-    SHORT,
-    TEXTS_SHORT,
-    TOLD,
-    TOLD_SHORT,
+    COUNTER_COUNT,
+    FIELD_COUNT,
+    NAME_COUNT,
+    SHORT_OF,
+    SHORT_OF_LISTS,
+    SHORT_OF_NAMES,
+    SHORT_OF_NOTES,
+    SHORT_OF_TEXTS,
 )
 from dissector.engine.facts.fact_kernel import KEYS, VERSIONS, read_facts
 from dissector.engine.facts.interning import InternTable
@@ -37,17 +37,16 @@ ERROR_CODES = 1 << 16
 @dataclass(slots=True)
 class WindowFacts:
     """
-    What the loop found in a window.
+    The facts that the kernel extracted from a window.
 
     Attributes:
-        state: Of each exchange: READ or LEFT.
+        state: Of each exchange: NEEDS_CODEC or EXTRACTED.
         clients: Entry + 1 of its client id, 0 for none.
         errors: Entry + 1 of the list of its errors, 0 for none.
         topics: Entry + 1 of the list of its topics, 0 for none.
         texts: Client ids, names and ids of topics.
         lists: Lists of error codes and of entries of topics.
-        topic_names: Rows (exchange, entry of a topic id, entry of its name, 0) where a name was
-            told anew.
+        topic_names: Rows (exchange, entry of a topic id, entry of its name, 0) of new names.
         fields: Rows (exchange, start, length, whether it may be cut) of the `records` fields.
     """
 
@@ -62,18 +61,18 @@ class WindowFacts:
 
 
 def extract_facts(table: Exchanges, *, records: bool = True) -> WindowFacts:
-    """Run the loop over a window; `records` tells whether the places of records are wanted."""
+    """Run the kernel over a window; `records` says whether locations of records are wanted."""
     count = len(table)
     clients, errors, topics = (np.zeros(count, np.int64) for _ in range(3))
-    out = WindowFacts(np.zeros(count, np.uint8), clients, errors, topics)
+    facts = WindowFacts(np.zeros(count, np.uint8), clients, errors, topics)
     if not records:
-        out.fields = out.fields[:0]
+        facts.fields = facts.fields[:0]
     starts, code, tags = _programs(table)
     notes = np.zeros((1024, 3), np.int64)
-    counts = np.zeros(COUNTS, np.int64)
+    counters = np.zeros(COUNTER_COUNT, np.int64)
     stack = np.zeros((DEPTH, 3), np.int64)
-    topics_now = np.zeros(len(notes), np.int64)
-    seen, errors_now = np.zeros(ERROR_CODES, np.int64), np.zeros(ERROR_CODES, np.int64)
+    current_topics = np.zeros(len(notes), np.int64)
+    seen, current_errors = np.zeros(ERROR_CODES, np.int64), np.zeros(ERROR_CODES, np.int64)
     request, response = table.request, table.response
     while read_facts(
         table.data,
@@ -93,78 +92,78 @@ def extract_facts(table: Exchanges, *, records: bool = True) -> WindowFacts:
         tags,
         stack,
         notes,
-        out.texts.slots,
-        out.texts.entries,
-        out.texts.pool,
-        out.texts.used,
-        out.lists.slots,
-        out.lists.entries,
-        out.lists.pool,
-        out.lists.used,
+        facts.texts.slots,
+        facts.texts.entries,
+        facts.texts.pool,
+        facts.texts.used,
+        facts.lists.slots,
+        facts.lists.entries,
+        facts.lists.pool,
+        facts.lists.used,
         seen,
-        errors_now,
-        topics_now,
-        out.topic_names,
-        out.fields,
-        counts,
-        out.state,
-        out.clients,
-        out.errors,
-        out.topics,
+        current_errors,
+        current_topics,
+        facts.topic_names,
+        facts.fields,
+        counters,
+        facts.state,
+        facts.clients,
+        facts.errors,
+        facts.topics,
         work=count * 50,
     ):
-        match int(counts[SHORT]):
-            case short if short == TEXTS_SHORT:
-                out.texts.grow()
-            case short if short == LISTS_SHORT:
-                out.lists.grow()
-            case short if short == NOTES_SHORT:
+        match int(counters[SHORT_OF]):
+            case short_of if short_of == SHORT_OF_TEXTS:
+                facts.texts.grow()
+            case short_of if short_of == SHORT_OF_LISTS:
+                facts.lists.grow()
+            case short_of if short_of == SHORT_OF_NOTES:
                 notes = np.concatenate((notes, notes))
-                topics_now = np.zeros(len(notes), np.int64)
-            case short if short == TOLD_SHORT:
-                out.topic_names = np.concatenate((out.topic_names, out.topic_names))
+                current_topics = np.zeros(len(notes), np.int64)
+            case short_of if short_of == SHORT_OF_NAMES:
+                facts.topic_names = np.concatenate((facts.topic_names, facts.topic_names))
             case _:
-                out.fields = np.concatenate((out.fields, out.fields))
-    out.topic_names = out.topic_names[: int(counts[TOLD])]
-    out.fields = out.fields[: int(counts[FIELDS])]
-    return out
+                facts.fields = np.concatenate((facts.fields, facts.fields))
+    facts.topic_names = facts.topic_names[: int(counters[NAME_COUNT])]
+    facts.fields = facts.fields[: int(counters[FIELD_COUNT])]
+    return facts
 
 
 def message_kinds(table: Exchanges) -> Ints:
     """Return `key * VERSIONS + version` of each request; -1 for none, or beyond all known ones."""
     keys, versions = table.api_key, table.api_version
-    fit = (keys >= 0) & (keys < KEYS) & (versions >= 0) & (versions < VERSIONS)
-    return np.where(fit, keys * VERSIONS + versions, -1)
+    is_known = (keys >= 0) & (keys < KEYS) & (versions >= 0) & (versions < VERSIONS)
+    return np.where(is_known, keys * VERSIONS + versions, -1)
 
 
 def distinct_kinds(kinds: Ints) -> list[int]:
     """Return the distinct kinds of a window."""
-    seen: list[int] = np.flatnonzero(np.bincount(kinds + 1)[1:]).tolist()
-    return seen
+    distinct: list[int] = np.flatnonzero(np.bincount(kinds + 1)[1:]).tolist()
+    return distinct
 
 
 def _programs(table: Exchanges) -> tuple[Ints, Ints, Ints]:
-    """Return the first steps of all messages, the steps, and the tags."""
-    programs, steps, tags = _shared()
-    with _growing:
-        return _starts(table, programs), steps.of(programs.code), tags.of(programs.tags)
+    """Return the first instructions of all messages, the instructions, and the tags."""
+    programs, instructions, tags = _shared_programs()
+    with _programs_lock:
+        return _first_steps(table, programs), instructions.of(programs.code), tags.of(programs.tags)
 
 
 @per_schemas
-def _shared() -> tuple[FactProgramTable, _Rows, _Rows]:
-    """Return the programs, and their steps and tags as arrays."""
-    return fact_programs(), _Rows(4), _Rows(2)
+def _shared_programs() -> tuple[FactProgramTable, _GrowingArray, _GrowingArray]:
+    """Return the programs, and their instructions and tags as arrays."""
+    return fact_programs(), _GrowingArray(4), _GrowingArray(2)
 
 
-class _Rows:
-    """A list that grows, as an array: what others were given of it stays as it is."""
+class _GrowingArray:
+    """A growing list as an array; arrays that were returned earlier stay valid."""
 
     def __init__(self, width: int) -> None:
         self._rows: Ints = np.zeros((1, width), np.int64)
         self._count = 0
 
     def of(self, rows: Sequence[tuple[int, ...]]) -> Ints:
-        """Return the rows, with room behind them."""
+        """Return the rows, with space behind them."""
         if self._count < len(rows):
             self._rows = with_capacity(self._rows, len(rows))
             self._rows[self._count : len(rows)] = rows[self._count :]
@@ -172,21 +171,21 @@ class _Rows:
         return self._rows
 
 
-_growing = Lock()
-"""Windows may be read side by side, and their programs are in one table."""
+_programs_lock = Lock()
+"""Windows are read in parallel, and share the tables of programs."""
 
 
-def _starts(table: Exchanges, programs: FactProgramTable) -> Ints:
+def _first_steps(table: Exchanges, programs: FactProgramTable) -> Ints:
     """
-    Return the first steps of the messages that there are, by kind: request, response, refusal.
+    Return the first instructions of messages by kind: request, response, refusal.
 
-    The last is what a broker answers to a version of ApiVersions that it does not know.
+    The last is the response of a broker to an unknown version of ApiVersions.
     """
-    out = np.full((KEYS * VERSIONS, 3), -1, np.int64)
+    starts = np.full((KEYS * VERSIONS, 3), -1, np.int64)
     for kind in distinct_kinds(message_kinds(table)):
         key, version = divmod(kind, VERSIONS)
-        out[kind, 0] = programs.start(key, version, "request")
-        out[kind, 1] = programs.start(key, version, "response")
+        starts[kind, 0] = programs.start(key, version, "request")
+        starts[kind, 1] = programs.start(key, version, "response")
         if key == API_VERSIONS:
-            out[kind, 2] = programs.start(key, 0, "response")
-    return out
+            starts[kind, 2] = programs.start(key, 0, "response")
+    return starts

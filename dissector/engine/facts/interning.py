@@ -1,9 +1,9 @@
 """
-Numbers for what repeats: texts, and lists of numbers, each kept once in the order of appearance.
+Interning: numbers for repeated texts and lists of integers, in the order of appearance.
 
-Two tables that kernels fill: a hash table with open addressing leads from content to *entry*; the
-contents lie one behind another in a pool. Nothing is allocated in a kernel: where there is no room
-left it stops, the caller makes room (`grow`) and runs it again.
+A hash table with open addressing leads from content to *entry*; the contents lie one behind another
+in a pool. Kernels fill both. They allocate nothing: a kernel stops where there is no space left,
+the caller grows the table (`grow`) and runs it again.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from dissector.kernel import Kernel, device_function
 Ints: TypeAlias = NDArray[np.int64]
 
 HASH, START, LENGTH, KIND, SEEN, LAST = range(6)
-"""Columns of an entry: where its content is, of what kind; two more for whoever fills the table."""
+"""Columns of an entry: where its content is, and its kind; two more for the caller's use."""
 WIDTH = 6
 
 USED, FILLED = 0, 1
-"""Numbers of a table: how many entries it has, and how much of the pool they fill."""
+"""Counters of a table: its entries, and the used length of the pool."""
 
 FULL, TOO_MANY_COLLISIONS = -1, -2
-"""No room for a new entry; too many others in its way, as only chosen bytes bring about."""
+"""
+Instead of an entry: no space for a new one; too many collisions, which only crafted bytes cause.
+"""
 
 MAX_PROBES = 256
 
@@ -59,7 +61,7 @@ class InternTable:
         )
 
     def grow(self) -> None:
-        """Make room: twice as much for contents, and for entries where they are short."""
+        """Double the pool, and the space for entries where that is short."""
         self.pool = np.concatenate((self.pool, np.zeros_like(self.pool)))
         if int(self.used[USED]) * 2 >= len(self.entries):
             self.entries = np.concatenate((self.entries, np.zeros_like(self.entries)))
@@ -69,11 +71,11 @@ class InternTable:
 
     def contents(self, kind: int) -> tuple[Ints, list[NDArray[Any]]]:
         """
-        Return the contents of one kind in their order.
+        Return the contents of one kind in order.
 
         Returns:
-            For each entry its number among them, from 1, at its own number + 1 (0 stays 0, for
-            rows that have none); and the contents.
+            For each entry its number among them, from 1, at its own number + 1 (0 stays 0, for rows
+            without one); and the contents.
         """
         used = self.entries[: int(self.used[USED])]
         chosen = np.flatnonzero(used[:, KIND] == kind)
@@ -84,7 +86,7 @@ class InternTable:
 
 
 @device_function
-def key_of_bytes(content: Any, at: int, length: int, kind: int) -> int:
+def hash_bytes(content: Any, at: int, length: int, kind: int) -> int:
     """Return the hash of some bytes, eight at a time."""
     key = (kind + 1) * 1099511628211 + length
     end = at + length
@@ -111,8 +113,8 @@ def key_of_bytes(content: Any, at: int, length: int, kind: int) -> int:
 
 
 @device_function
-def key_of_numbers(content: Any, count: int, kind: int) -> int:
-    """Return the hash of numbers."""
+def hash_integers(content: Any, count: int, kind: int) -> int:
+    """Return the hash of integers."""
     key = (kind + 1) * 1099511628211 + count
     for i in range(count):
         key = ((key ^ content[i]) * 6364136223846793005) & 0x7FFFFFFFFFFFFFFF
@@ -132,48 +134,48 @@ def intern(
     pool: Any,
     used: Any,
 ) -> int:
-    """Return the number of the entry of some content with its hash, a new one if it has none."""
+    """Return the entry of a content with its hash; a new one if it has none."""
     mask = len(slots) - 1
     slot = key & mask
     for _ in range(MAX_PROBES):
-        number = slots[slot] - 1
-        if number < 0:
-            number = used[USED]
+        entry = slots[slot] - 1
+        if entry < 0:
+            entry = used[USED]
             start = used[FILLED]
-            if number >= len(entries) or start + length > len(pool):
+            if entry >= len(entries) or start + length > len(pool):
                 return FULL
             for i in range(length):
                 pool[start + i] = content[at + i]
-            entries[number, HASH] = key
-            entries[number, START] = start
-            entries[number, LENGTH] = length
-            entries[number, KIND] = kind
-            entries[number, LAST] = -1
-            slots[slot] = number + 1
-            used[USED] = number + 1
+            entries[entry, HASH] = key
+            entries[entry, START] = start
+            entries[entry, LENGTH] = length
+            entries[entry, KIND] = kind
+            entries[entry, LAST] = -1
+            slots[slot] = entry + 1
+            used[USED] = entry + 1
             used[FILLED] = start + length
-            return int(number)
+            return int(entry)
         if (
-            entries[number, HASH] == key
-            and entries[number, LENGTH] == length
-            and entries[number, KIND] == kind
+            entries[entry, HASH] == key
+            and entries[entry, LENGTH] == length
+            and entries[entry, KIND] == kind
         ):
-            start = entries[number, START]
+            start = entries[entry, START]
             i = 0
             while i < length and pool[start + i] == content[at + i]:
                 i += 1
             if i == length:
-                return int(number)
+                return int(entry)
         slot = (slot + 1) & mask
     return TOO_MANY_COLLISIONS
 
 
 @Kernel
 def _refill(entries: Any, count: int, slots: Any) -> None:
-    """Put entries into slots that are free."""
+    """Insert entries into free slots."""
     mask = len(slots) - 1
-    for number in range(count):
-        slot = entries[number, HASH] & mask
+    for entry in range(count):
+        slot = entries[entry, HASH] & mask
         while slots[slot]:
             slot = (slot + 1) & mask
-        slots[slot] = number + 1
+        slots[slot] = entry + 1

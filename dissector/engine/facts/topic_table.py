@@ -1,9 +1,10 @@
 """
-Which topic has which id: learned from every message that has both, also from later ones.
+Names of topic ids, learned from every message that has both, also from later ones.
 
-Since KIP-516 a request may name a topic by its id alone. The names stand in other messages, mostly
-Metadata responses, perhaps later in the capture. When the first id without a name comes up, the
-rest of the capture is asked once (`read_all`); what is nameless then has no name in this capture.
+Since KIP-516 a request may refer to a topic by its id alone. The names are in other messages,
+mostly Metadata responses, perhaps later in the capture. At the first id without a name the rest of
+the capture is read ahead once (`read_ahead`); an id that is unnamed then has no name in this
+capture.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from dissector.protocol.context import per_schemas
 from dissector.protocol.facts import CLUSTER_METADATA, CLUSTER_METADATA_ID, carries_topic_names
 
 Topics: TypeAlias = tuple[str | UUID, ...]
-"""Names of topics, and ids that have no name beside them."""
+"""Names of topics, and ids without a name in the same message."""
 
 
 class TopicIdName(NamedTuple):
     """
-    The name of a topic id, told by an exchange.
+    The name of a topic id, as an exchange defines it.
 
     Attributes:
         row: Of the exchange in its window.
@@ -48,45 +49,45 @@ class TopicNames:
     """
 
     def __init__(self, read_all: Callable[[], dict[UUID, str]] | None = None) -> None:
-        """Create the table; `read_all` reads all of a capture that can be read twice."""
+        """Start with the names that never change; `read_all` reads all of a rereadable capture."""
         self.by_id = {CLUSTER_METADATA_ID: CLUSTER_METADATA}
         self.is_rereadable = read_all is not None
         self._read_all = read_all
 
     @property
     def can_read_ahead(self) -> bool:
-        """Whether names may still come from what was not read yet."""
+        """Whether names may still come from a part of the capture that was not read yet."""
         return self._read_all is not None
 
     def learn(self, names: dict[UUID, str]) -> None:
-        """Take note of names; an id keeps the first, as topics are never renamed."""
+        """Add names; an id keeps its first name, as topics are never renamed."""
         for topic_id, name in names.items():
             self.by_id.setdefault(topic_id, name)
 
     def find_name(self, topic_id: UUID) -> str | None:
-        """Return the name of a topic id; None where no name is to be had."""
+        """Return the name of a topic id; None where the capture has none."""
         if topic_id not in self.by_id:
             self.read_ahead()
         return self.by_id.get(topic_id)
 
     def read_ahead(self) -> None:
-        """Learn all names that the capture tells, if it can be asked and was not."""
+        """Learn all names of the capture, if it can be read again and was not."""
         if self._read_all is not None:
-            ask, self._read_all = self._read_all, None
-            self.learn(ask())
+            read_all, self._read_all = self._read_all, None
+            self.learn(read_all())
 
     def mark_complete(self) -> None:
-        """Take note that all the capture tells was learned: there is nothing to ask."""
+        """Record that all names of the capture are learned, so that it need not be read ahead."""
         self._read_all = None
 
     def name(self, topic: str | UUID) -> str:
-        """Return the name of a topic; the canonical text of its id where no name is to be had."""
+        """Return the name of a topic, or the canonical text of an id without a name."""
         return topic if isinstance(topic, str) else self.find_name(topic) or str(topic)
 
 
 @per_schemas
 def may_define_names(api_key: int, api_version: int) -> bool:
-    """Tell whether a request or its response can say which topic id has which name."""
+    """Return whether a request or its response can have both an id and a name of a topic."""
     found = api(api_key)
     if found is None:
         return False
@@ -96,28 +97,28 @@ def may_define_names(api_key: int, api_version: int) -> bool:
 
 
 def name_defining_rows(api_key: Ints, api_version: Ints) -> Ints:
-    """Return the rows of exchanges that may tell names of topic ids, by API and version of each."""
-    kinds, which = np.unique(np.stack((api_key, api_version)), axis=1, return_inverse=True)
-    tells = [key >= 0 and may_define_names(key, version) for key, version in kinds.T.tolist()]
-    return np.flatnonzero(np.array(tells, np.bool_)[which.ravel()])
+    """Return the rows of exchanges that may define names of topic ids."""
+    kinds, index = np.unique(np.stack((api_key, api_version)), axis=1, return_inverse=True)
+    defines = [key >= 0 and may_define_names(key, version) for key, version in kinds.T.tolist()]
+    return np.flatnonzero(np.array(defines, np.bool_)[index.ravel()])
 
 
 def resolve_in_order(
-    column: Ints, lists: list[Topics], told: Sequence[TopicIdName], names: TopicNames
+    column: Ints, lists: list[Topics], definitions: Sequence[TopicIdName], names: TopicNames
 ) -> None:
     """
-    Put names in the place of ids, as far as they are told up to each row.
+    Replace topic ids by names, as far as they are defined up to each row.
 
     Args:
         column: Of each row of a window, the index of its topics; changed where a list stands for
             different names in different rows.
-        lists: The topics; what is nameless becomes the text of its id.
-        told: The names that the window tells, by row; of an id the first counts.
-        names: What was known before the window.
+        lists: The topics; ids without a name become text.
+        definitions: The names that the window defines, by row; the first of an id counts.
+        names: The names known before the window.
     """
     by_id: dict[UUID, list[TopicIdName]] = {}
-    for each in told:
-        by_id.setdefault(each.topic_id, []).append(each)
+    for definition in definitions:
+        by_id.setdefault(definition.topic_id, []).append(definition)
     order = np.argsort(column, kind="stable")
     bounds = np.searchsorted(column[order], np.arange(len(lists) + 1))
     for number, topics in enumerate(lists[:]):
@@ -125,28 +126,30 @@ def resolve_in_order(
         rows = order[bounds[number] : bounds[number + 1]]
         if not ids or not len(rows):
             continue
-        news = sorted({by_id[topic_id][0].row for topic_id in ids if topic_id in by_id})
-        into = number
-        for piece in np.split(rows, np.searchsorted(rows, news)):
-            if not len(piece):
+        definition_rows = sorted({by_id[topic_id][0].row for topic_id in ids if topic_id in by_id})
+        target = number
+        for same_names in np.split(rows, np.searchsorted(rows, definition_rows)):
+            if not len(same_names):
                 continue
-            past = _NamesAtRow(by_id, int(piece[0]), names)
-            if into == len(lists):
+            names_at_row = _NamesAtRow(by_id, int(same_names[0]), names)
+            if target == len(lists):
                 lists.append(())
-            lists[into] = tuple(dict.fromkeys(map(past.name, topics)))
-            column[piece] = into
-            into = len(lists)
+            lists[target] = tuple(dict.fromkeys(map(names_at_row.name, topics)))
+            column[same_names] = target
+            target = len(lists)
 
 
 class _NamesAtRow(NamedTuple):
-    """What is known of topic ids at one row of a window."""
+    """The known names of topic ids at one row of a window."""
 
-    told: dict[UUID, list[TopicIdName]]
+    definitions: dict[UUID, list[TopicIdName]]
     row: int
     names: TopicNames
 
     def name(self, topic: str | UUID) -> str:
         """Return the name of a topic, or the text of its id."""
-        told = self.told.get(topic, []) if isinstance(topic, UUID) else []
-        is_new = topic not in self.names.by_id and bool(told) and told[0].row <= self.row
-        return told[0].name if is_new else self.names.name(topic)
+        definitions = self.definitions.get(topic, []) if isinstance(topic, UUID) else []
+        is_new = (
+            topic not in self.names.by_id and bool(definitions) and definitions[0].row <= self.row
+        )
+        return definitions[0].name if is_new else self.names.name(topic)

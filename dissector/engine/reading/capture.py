@@ -1,5 +1,5 @@
 """
-A capture: what its files tell, as objects, as columns, as tables.
+A capture: its files read as objects, as columns, as tables.
 
 A `Reading` is one pass over the files; a `Capture` can be read more than once, unless it comes from
 standard input.
@@ -42,10 +42,10 @@ class Capture:
     One or several files that are one capture.
 
     Attributes:
-        paths: The files in their order; `-` is standard input.
-        names: What is known of topic ids.
-        tap: Is given all stream bytes as they go by.
-        reading: The pass that is under way, or the last one; None before the first.
+        paths: The files in order; `-` is standard input.
+        names: Known names of topic ids.
+        tap: Receives all stream bytes as they are read.
+        reading: The current pass, or the last one; None before the first.
     """
 
     def __init__(self, paths: Sequence[str | Path], options: Options | None = None) -> None:
@@ -59,10 +59,12 @@ class Capture:
         return f"<Capture {', '.join(self.paths)}>"
 
     def windows(self, *, gleaning: bool = False) -> Iterator[Window]:
-        """Read the capture, window by window; `gleaning`: all exchanges will be asked for facts."""
+        """Read the capture, window by window; `gleaning` extracts the summaries of exchanges."""
         self.reading = Reading(self.paths, self.options, self.tap)
         yield from (
-            self.reading.map_windows(_gathered, _gleaned) if gleaning else self.reading.windows()
+            self.reading.map_windows(_extract_facts, _summarise)
+            if gleaning
+            else self.reading.windows()
         )
 
     def __iter__(self) -> Iterator[Exchange]:
@@ -74,15 +76,15 @@ class Capture:
         """Yield the exchanges of a window as objects."""
         assert self.reading is not None
         table = window.exchanges
-        known = self.known_of(window) if is_bulk_worthwhile(table) else None
+        summaries = self.known_of(window) if is_bulk_worthwhile(table) else None
         for row in range(len(table)):
-            exchange = self.reading.exchange(table, row, self.names, known)
-            if known is None:
+            exchange = self.reading.exchange(table, row, self.names, summaries)
+            if summaries is None:
                 exchange.learn()
             yield exchange
 
     def known_of(self, window: Window) -> ExchangeSummaries:
-        """Return what is known of the exchanges of a window; in the order of windows."""
+        """Return the summaries of a window's exchanges; windows must be passed in order."""
         with using(self.options.schemas):
             return resolve_topics(window.summary or summarise(window.exchanges), self.names)
 
@@ -96,9 +98,9 @@ class Capture:
 
     def parts_of(self, windows: Iterable[Window]) -> Iterator[Columns]:
         """Yield the columns of `pairs` of all windows of the capture that have rows."""
-        return resolve_late_names(self._unnamed(windows), self.names)
+        return resolve_late_names(self._unresolved_columns(windows), self.names)
 
-    def _unnamed(self, windows: Iterable[Window]) -> Iterator[Columns]:
+    def _unresolved_columns(self, windows: Iterable[Window]) -> Iterator[Columns]:
         for window in windows:
             if len(window.exchanges):
                 columns = self._columns(window)
@@ -107,12 +109,12 @@ class Capture:
                 del columns
 
     def _columns(self, window: Window) -> Columns:
-        """Return the columns of `pairs` with topics as they stand in the messages."""
+        """Return the columns of `pairs` with topic ids as in the messages."""
         assert self.reading is not None
-        known = self.known_of(window)
-        files, ends = self.reading.files_of, self.reading.endpoints_of
+        summaries = self.known_of(window)
+        files, endpoints = self.reading.files_of, self.reading.endpoints_of
         with using(self.options.schemas):
-            return exchange_columns(window.exchanges, known, files, ends)
+            return exchange_columns(window.exchanges, summaries, files, endpoints)
 
     def batches(self) -> Iterator[polars.DataFrame]:
         """Yield the exchanges as tables of some ten thousand rows each."""
@@ -120,7 +122,7 @@ class Capture:
 
     def exchanges(self) -> polars.DataFrame:
         """Return all exchanges as one table, with the columns of `pairs`."""
-        return _joined(self.batches())
+        return _concatenate(self.batches())
 
     def record_parts(
         self,
@@ -131,12 +133,12 @@ class Capture:
         """
         Yield the records of a window.
 
-        Columns are gone when the next part is asked for.
+        The columns of a part are only valid until the next part is requested.
 
         Args:
             window: The window.
-            is_apart: Tells of a topic's name whether its records are to be read one by one.
-            rows: Gives the records of an exchange that no columns have.
+            is_apart: Returns whether the records of a topic, by name, are read one by one.
+            rows: Returns the records of an exchange that are not in columns.
         """
         return iterate_under(self.options.schemas, self._record_parts(window, is_apart, rows))
 
@@ -153,15 +155,15 @@ class Capture:
         if self.names.can_read_ahead:
             self.names.learn(read_topic_names(table))
         for part in record_parts(table, self.names, is_apart):
-            between = []
+            inserted = []
             for row in part.object_rows.tolist():
                 exchange = self.reading.exchange(table, row, self.names)
                 exchange.learn()
-                between.append(list(rows(exchange)))
+                inserted.append(list(rows(exchange)))
             if part.columns:
-                yield tables.MixedRows(part.columns, part.insert_at.tolist(), between)
+                yield tables.MixedRows(part.columns, part.insert_at.tolist(), inserted)
             else:
-                yield from between
+                yield from inserted
 
     def record_batches(self) -> Iterator[polars.DataFrame]:
         """Yield the records as tables of some ten thousand rows each."""
@@ -176,30 +178,30 @@ class Capture:
 
     def records(self) -> polars.DataFrame:
         """Return all records of Produce requests and Fetch responses as one table."""
-        return _joined(self.record_batches())
+        return _concatenate(self.record_batches())
 
     def _read_names(self) -> dict[UUID, str]:
-        """Read the whole capture for the names of topic ids; only what may tell them is read."""
+        """Read all names of topic ids in the capture, from the messages that may define them."""
         names: dict[UUID, str] = {}
-        for told in Reading(self.paths, self.options).map_windows(_names):
-            names = told | names
+        for window_names in Reading(self.paths, self.options).map_windows(_read_window_names):
+            names = window_names | names
         return names
 
 
-def _gathered(window: Window) -> tuple[Window, WindowFacts]:
+def _extract_facts(window: Window) -> tuple[Window, WindowFacts]:
     return window, extract_facts(window.exchanges)
 
 
-def _gleaned(gathered: tuple[Window, WindowFacts]) -> Window:
-    window, facts = gathered
+def _summarise(extracted: tuple[Window, WindowFacts]) -> Window:
+    window, facts = extracted
     return replace(window, summary=summarise_facts(window.exchanges, facts))
 
 
-def _names(window: Window) -> dict[UUID, str]:
+def _read_window_names(window: Window) -> dict[UUID, str]:
     return read_topic_names(window.exchanges)
 
 
-def _joined(parts: Iterator[polars.DataFrame]) -> polars.DataFrame:
+def _concatenate(parts: Iterator[polars.DataFrame]) -> polars.DataFrame:
     import polars
 
     return polars.concat(list(parts))

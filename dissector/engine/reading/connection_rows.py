@@ -1,4 +1,4 @@
-"""TCP connections as rows: what the `streams` command prints."""
+"""TCP connections as rows, for the `streams` command."""
 
 from __future__ import annotations
 
@@ -43,28 +43,28 @@ def connection_rows(
     reading: Reading, numbers: Iterable[int] | None = None
 ) -> Iterator[dict[str, Any]]:
     """
-    Yield a row for each TCP connection of a capture that has been read, or for these.
+    Yield a row for each TCP connection of a capture that has been read, or for some of them.
 
-    `a` is who opened the connection, or sent first; `client` says which of the two sends requests.
-    `speaks` is `kafka`, `tls`, `other`, or null where nothing was said. `entered` is the offset in
-    the stream at which Kafka was first believed, `skipped` the bytes in which it was not.
+    `a` is the side that opened the connection, or sent first; `client` says which of the two sends
+    requests. `speaks` is `kafka`, `tls`, `other`, or null where nothing was sent. `entered` is the
+    offset in the stream of the first plausible Kafka frame, `skipped` counts bytes without one.
     """
     connections = reading.streams.connections
-    for known in connections if numbers is None else map(connections.__getitem__, numbers):
-        talk = reading.correlator.state_of(known.id)
+    for connection in connections if numbers is None else map(connections.__getitem__, numbers):
+        state = reading.correlator.state_of(connection.id)
         row: dict[str, Any] = {
-            "connection": known.id,
-            "network": reading.source.networks[known.network],
-            "a": known.a_text,
-            "b": known.b_text,
-            "speaks": (talk.speaks or None) if talk else None,
-            "client": None if talk is None or talk.client is None else SIDES[talk.client],
-            "first_time_ns": known.first_ns,
-            "last_time_ns": known.last_ns,
-            "ended": known.ended or None,
+            "connection": connection.id,
+            "network": reading.source.networks[connection.network],
+            "a": connection.a_text,
+            "b": connection.b_text,
+            "speaks": (state.speaks or None) if state else None,
+            "client": None if state is None or state.client is None else SIDES[state.client],
+            "first_time_ns": connection.first_ns,
+            "last_time_ns": connection.last_ns,
+            "ended": connection.ended or None,
         }
-        for name, side in zip(SIDES, known.sides, strict=True):
-            kafka = talk if talk is not None and talk.speaks == "kafka" else None
+        for name, side in zip(SIDES, connection.sides, strict=True):
+            kafka = state if state is not None and state.speaks == "kafka" else None
             number = SIDES.index(name)
             row |= {
                 f"packets_{name}": side.packets,

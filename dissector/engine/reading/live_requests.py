@@ -1,4 +1,4 @@
-"""Requests of a live capture are shown when they come, not when their exchanges end."""
+"""Shows the requests of a live capture when they come, not when their exchanges end."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dissector.engine.exchanges.exchange import Exchange
 
 
 class LiveRequests:
-    """Remembers of the requests that wait which were shown, so that none is shown twice."""
+    """Remembers which requests in flight were shown, so that none is shown twice."""
 
     def __init__(self, passes: Callable[[Exchange], bool]) -> None:
-        """Begin; `passes` says by what is known of a request whether it is wanted."""
+        """Start; `passes` filters requests."""
         self._passes = passes
         self._shown: dict[tuple[int, int | None], bool] = {}
 
@@ -24,18 +24,18 @@ class LiveRequests:
 
     def to_show(self, waiting: Iterable[Exchange] | None) -> Iterator[Exchange]:
         """
-        Yield the requests that are to be shown now.
+        Yield the requests to be shown now.
 
         Args:
-            waiting: All that wait at the end of a window of which the exchanges that ended are
-                done with; None where it is not known.
+            waiting: All requests in flight at the end of a window, after its exchanges are done;
+                None where they are not known.
         """
         if waiting is None:
             return
-        before, self._shown = self._shown, {}
+        previous, self._shown = self._shown, {}
         for exchange in waiting:
             key = exchange.connection, exchange.request_offset
-            is_new = key not in before
-            self._shown[key] = self._passes(exchange) if is_new else before[key]
+            is_new = key not in previous
+            self._shown[key] = self._passes(exchange) if is_new else previous[key]
             if is_new and self._shown[key]:
                 yield exchange

@@ -1,8 +1,8 @@
 """
-Messages of many windows in the order of their packets, as numbers; see also `messages.InOrder`.
+Puts the messages of many windows in packet order, as numbers; see also `PacketOrder`.
 
-Exchanges come as they end, so a request comes late. What is ready is told in pieces; a window stays
-as long as one of its messages waits.
+Exchanges come as they end, so a request comes late. Messages are yielded in batches; a window is
+retained as long as one of its messages waits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dissector.engine.tables.exchange_table import NONE, Ints
 Window = TypeVar("Window")
 
 BATCH_MESSAGES = 20_000
-"""So many messages are told at a time."""
+"""Messages of a batch."""
 
 _PACKET, _WINDOW, _ROW, _SIDE = range(4)
 
@@ -27,14 +27,14 @@ _PACKET, _WINDOW, _ROW, _SIDE = range(4)
 @dataclass(slots=True)
 class OrderedBatch(Generic[Window]):
     """
-    Messages that may be told now, in order.
+    Messages in packet order.
 
     Attributes:
-        windows: Those that they are of, in the order in which they came.
+        windows: Their windows, in the order in which they came.
         window: Of each message, the index of its window.
-        row: Its exchange in that.
+        row: The row of its exchange in the window.
         side: 0 for the request, 1 for the response.
-        packet: Which completed it.
+        packet: The packet that completed it.
     """
 
     windows: list[Window]
@@ -45,7 +45,7 @@ class OrderedBatch(Generic[Window]):
 
 
 class PacketOrderBuffer(Generic[Window]):
-    """Holds messages until no exchange that is still open can have an earlier one."""
+    """Retains messages until no open exchange can have an earlier one."""
 
     def __init__(self) -> None:
         self._table = np.zeros((4, 0), np.int64)
@@ -54,12 +54,12 @@ class PacketOrderBuffer(Generic[Window]):
 
     def add(self, window: Window, packets: Ints) -> Iterator[OrderedBatch[Window]]:
         """
-        Take the messages of a window; yield what can't wait for lack of room.
+        Add the messages of a window; yield those that exceed the limit.
 
         Args:
-            window: What they are of.
-            packets: For each exchange, which completed the request and the response; NONE where
-                there is none.
+            window: The window.
+            packets: For each exchange, which packet completed the request and the response; NONE
+                where there is none.
         """
         row, side = np.nonzero(packets != NONE)
         number = np.full(len(row), self._number)
@@ -71,19 +71,21 @@ class PacketOrderBuffer(Generic[Window]):
         return self._first(max(0, self._table.shape[1] - MAX_WAITING))
 
     def ready(self, low_watermark: int) -> Iterator[OrderedBatch[Window]]:
-        """Yield the messages before `low_watermark`, the first packet that may still be told of."""
+        """Yield the messages before the low watermark: from there on messages may still come."""
         return self._first(int(np.searchsorted(self._table[_PACKET], low_watermark)))
 
     def drain(self) -> Iterator[OrderedBatch[Window]]:
-        """Yield what is left, at the end of the capture."""
+        """Yield the rest, at the end of the capture."""
         return self._first(self._table.shape[1])
 
     def _first(self, count: int) -> Iterator[OrderedBatch[Window]]:
-        told, self._table = self._table[:, :count], self._table[:, count:]
+        first, self._table = self._table[:, :count], self._table[:, count:]
         for begin in range(0, count, BATCH_MESSAGES):
-            piece = told[:, begin : begin + BATCH_MESSAGES]
-            numbers, window = np.unique(piece[_WINDOW], return_inverse=True)
+            batch = first[:, begin : begin + BATCH_MESSAGES]
+            numbers, window = np.unique(batch[_WINDOW], return_inverse=True)
             windows = [self._windows[number] for number in numbers.tolist()]
-            yield OrderedBatch(windows, window, piece[_ROW], piece[_SIDE], piece[_PACKET])
-        still = set(np.unique(self._table[_WINDOW]).tolist())
-        self._windows = {number: each for number, each in self._windows.items() if number in still}
+            yield OrderedBatch(windows, window, batch[_ROW], batch[_SIDE], batch[_PACKET])
+        remaining = set(np.unique(self._table[_WINDOW]).tolist())
+        self._windows = {
+            number: each for number, each in self._windows.items() if number in remaining
+        }

@@ -1,4 +1,4 @@
-"""Many lengths of time, of which percentiles are asked, in bounded memory."""
+"""Percentiles of many durations in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import numpy as np
 from dissector.engine.tables.exchange_table import Ints
 
 MAX_EXACT_VALUES = 1 << 16
-"""So many are kept as they are; of more only how many fall into each of some ranges."""
+"""Up to this many values are stored; beyond, only counts per bucket."""
 
 _FINE_BITS = 11
 _FINE = 1 << _FINE_BITS
 """
-Lengths below this have a range each. From there on each doubling has half as many ranges, so that
-none is wider than a thousandth of what it begins with.
+Durations below this have a bucket each. From there on each doubling has half as many buckets, so
+that no bucket is wider than a thousandth of its start.
 """
 
 
 class Latencies:
     """
-    Lengths of time in nanoseconds.
+    Durations in nanoseconds.
 
     Attributes:
         count: How many.
-        min_ns: The shortest; of no meaning without any.
+        min_ns: The shortest; undefined without any.
         max_ns: The longest, likewise.
     """
 
@@ -36,7 +36,7 @@ class Latencies:
         self._below = 0
 
     def add(self, values: Ints) -> None:
-        """Add some."""
+        """Add durations."""
         if not len(values):
             return
         self.count += len(values)
@@ -50,8 +50,8 @@ class Latencies:
         """
         Return the value of the nearest rank.
 
-        With more than `MAX_EXACT_VALUES` values it may be off by half a thousandth, other than the
-        least and the most.
+        With more than `MAX_EXACT_VALUES` values it may be off by half a thousandth, except for the
+        minimum and the maximum.
         """
         rank = max(1, -(-percent * self.count // 100))
         if self._ranges is None:
@@ -60,36 +60,36 @@ class Latencies:
             return int(values[rank - 1])
         if rank <= self._below:
             return self.min_ns
-        place = int(np.searchsorted(np.cumsum(self._ranges), rank - self._below))
-        return min(max(_middle(place), self.min_ns), self.max_ns)
+        bucket = int(np.searchsorted(np.cumsum(self._ranges), rank - self._below))
+        return min(max(_middle(bucket), self.min_ns), self.max_ns)
 
     def _count(self) -> None:
-        """Count what is kept by ranges; what ends before it began has none."""
+        """Count the stored values per bucket; negative ones have none."""
         values = np.concatenate(self._exact)
         self._exact = []
-        after = values[values >= 0]
-        self._below += len(values) - len(after)
-        places = np.bincount(_places(after))
+        non_negative = values[values >= 0]
+        self._below += len(values) - len(non_negative)
+        counts = np.bincount(_buckets_of(non_negative))
         if self._ranges is None:
             self._ranges = np.zeros(0, np.int64)
-        longer, shorter = sorted((self._ranges, places), key=len, reverse=True)
+        longer, shorter = sorted((self._ranges, counts), key=len, reverse=True)
         longer = longer.astype(np.int64)
         longer[: len(shorter)] += shorter
         self._ranges = longer
 
 
-def _places(values: Ints) -> Ints:
-    """Return the range of each length of time."""
+def _buckets_of(values: Ints) -> Ints:
+    """Return the bucket of each duration."""
     # The exponent of a float is how often a length doubles beyond the fine ones.
-    doubled = np.maximum(np.frexp(values.astype(np.float64))[1] - _FINE_BITS, 0).astype(np.int64)
-    places: Ints = doubled * (_FINE // 2) + (values >> doubled)
-    return places
+    doublings = np.maximum(np.frexp(values.astype(np.float64))[1] - _FINE_BITS, 0).astype(np.int64)
+    buckets: Ints = doublings * (_FINE // 2) + (values >> doublings)
+    return buckets
 
 
-def _middle(place: int) -> int:
-    """Return the middle of a range."""
-    if place < _FINE:
-        return place
-    doubled = place // (_FINE // 2) - 1
-    begin = (place - doubled * (_FINE // 2)) << doubled
-    return begin + (1 << doubled >> 1)
+def _middle(bucket: int) -> int:
+    """Return the middle of a bucket."""
+    if bucket < _FINE:
+        return bucket
+    doublings = bucket // (_FINE // 2) - 1
+    begin = (bucket - doublings * (_FINE // 2)) << doublings
+    return begin + (1 << doublings >> 1)

@@ -1,11 +1,11 @@
 """
-Stages of reading, side by side.
+Runs the stages of reading in threads.
 
-Reading a capture is a chain: each stage takes the windows of the one before it. `prefetch` gives a
-stage a thread of its own, so that it works on the next window while this one is looked at;
-`map_in_threads` gives several to a stage that needs no window to know another. The loops and the
-libraries that do the work run without the interpreter's lock. Windows keep their order, so nothing
-that comes out depends on how many run at a time.
+Reading a capture is a chain of stages: each takes the windows of the one before it. `prefetch`
+gives a stage a thread of its own, so that it works on the next window while the caller uses this
+one; `map_in_threads` gives several to a stage whose windows are independent. The kernels and
+libraries that do the work run without the interpreter's lock. Windows keep their order, so the
+result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _Place: TypeAlias = "SimpleQueue[tuple[Result] | BaseException]"
-"""Where a result will be, or what went wrong."""
+"""Where a result, or the error instead of it, will be."""
 
 
 class _Stage(Generic[Item, Result]):
     """
-    A chain that is drawn on in threads.
+    An iterable that is mapped in threads.
 
     Attributes:
-        made: The places of results in their order; None for the end.
-        room: One for each result that may be made now.
-        stopped: Nobody wants more.
+        made: The places of results in order; None for the end.
+        room: A permit for each result that may be made now.
+        stopped: The caller wants no more.
     """
 
     def __init__(self, items: Iterable[Item], work: Callable[[Item], Result], most: int) -> None:
@@ -60,7 +60,7 @@ class _Stage(Generic[Item, Result]):
             del item
 
     def _take(self) -> tuple[_Place[Result], Item] | None:
-        """Take the next item, and a place for what becomes of it; None when there are no more."""
+        """Take the next item, and a place for its result; None when there are no more."""
         with self._turn:
             if self._items is None:
                 return None
@@ -78,21 +78,21 @@ class _Stage(Generic[Item, Result]):
         return None
 
     def _end(self, last: _Place[Result] | None) -> None:
-        """Take no more."""
+        """Take no more items."""
         self.made.put(last)
         self._items = None
 
 
 def prefetch(items: Iterable[Item], max_waiting: int = 1) -> Iterator[Item]:
     """
-    Yield what an iterable gives, which is drawn on in a thread of its own.
+    Yield the items of an iterable, which is read in a thread of its own.
 
     Args:
         items: Used by that thread only.
-        max_waiting: How many items may be there that nobody has taken yet.
+        max_waiting: How many items may wait for the caller.
 
     Raises:
-        BaseException: What drawing on the items raised, in its turn.
+        BaseException: Raised by the items, in order.
     """
     return map_in_threads(items, lambda item: item, 1, max_waiting)
 
@@ -101,20 +101,20 @@ def map_in_threads(
     items: Iterable[Item], work: Callable[[Item], Result], workers: int, max_waiting: int
 ) -> Iterator[Result]:
     """
-    Yield what becomes of the items of an iterable, in their order.
+    Yield the results of a function for the items of an iterable, in order.
 
     Args:
         items: Used by one of the threads at a time.
-        work: What is done with each item, in as many threads.
+        work: The function, called in that many threads.
         workers: The number of threads.
-        max_waiting: How many results may be there, or under way, that nobody has taken yet.
+        max_waiting: How many results may be in progress or wait for the caller.
 
     Raises:
-        BaseException: What drawing on the items raised, or the work, in its turn.
+        BaseException: Raised by the items or the function, in order.
     """
     stage = _Stage(items, work, max_waiting)
     for _ in range(workers):
-        # Daemons: they may be waiting for input when nobody wants more.
+        # Daemon threads: they may be blocked on input when the caller stops.
         run = partial(copy_context().run, stage.run)
         Thread(target=run, name="ahead", daemon=True).start()
     try:

@@ -1,7 +1,7 @@
 """
-One pass over the files of a capture: the stages in their order.
+One pass over the files of a capture: the stages in order.
 
-files -> `Packets` -> layers -> `Segments` -> tcp -> `Chunks` -> conversations -> `Exchanges`.
+files -> `Packets` -> layers -> `Segments` -> tcp -> `Chunks` -> correlator -> `Exchanges`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ if TYPE_CHECKING:
     from dissector.protocol.definitions.schemas import Schemas
 
 Tap = Callable[[int, int, bytes | None, int], None]
-"""Takes connection, side, the next bytes of that stream (None for a gap), and how many."""
+"""Receives connection, side, the next bytes of that stream (None for a gap), and how many."""
 
 
 MAX_WORKERS = 2
-"""Windows are paired one after the other; no work on them takes twice as long: more would wait."""
+"""
+Correlation is sequential, and work on a window takes less than twice as long: more threads would
+wait.
+"""
 
 
 @dataclass(slots=True)
@@ -45,17 +48,17 @@ class Options:
     How captures are read.
 
     Attributes:
-        ports: Only connections on these ports are looked at, and taken for Kafka; empty: all, by
-            content.
-        max_frame_bytes: Larger frames are passed over as a problem.
+        ports: Only connections on these ports are read, and taken for Kafka; empty: all, recognised
+            by content.
+        max_frame_bytes: Larger frames are skipped as a problem.
         window_bytes: About how much of a file is in memory at a time.
-        stdin: What `-` reads instead of standard input.
-        stop: Ends the captures where they are when it is asked to.
-        live: Whether windows of a pipe hold the requests that wait for their answers.
-        jobs: How many windows may be worked on side by side, as far as that helps: each stage of
-            reading has a thread or two, if more than one. What they give is the same.
+        stdin: Read in place of standard input for `-`.
+        stop: Ends the captures where they are when requested.
+        live: Whether windows of a pipe contain the requests in flight.
+        jobs: How many windows may be processed in parallel, as far as that helps: each stage of
+            reading has a thread or two, if more than one. The result is the same.
         schemas: Message definitions over the built-in declarations: `Schemas.of("trunk.jar")`; by
-            default those that are in use where the options are made.
+            default those in use where the options are made.
     """
 
     ports: frozenset[int] = frozenset()
@@ -71,15 +74,14 @@ class Options:
 @dataclass(slots=True)
 class Window:
     """
-    What one window of a capture gave.
+    The result of one window of a capture.
 
     Attributes:
         exchanges: Those that ended in it.
         low_watermark: The first packet whose messages may still come in later windows.
-        problems: What was wrong with the files: file name and problem.
-        summary: What they tell, where that was wanted of all windows.
-        in_flight: Requests that wait for their answers, where that is wanted; their status is
-            WAITING.
+        problems: Problems of the files: file name and problem.
+        summary: The summary of the exchanges, if requested for all windows.
+        in_flight: Requests in flight, if requested; their status is WAITING.
     """
 
     exchanges: Exchanges
@@ -94,9 +96,9 @@ class Reading:
     One pass over the files of a capture.
 
     Attributes:
-        source: Gives the segments.
-        streams: Knows all TCP connections.
-        correlator: What is said on them.
+        source: The source of the segments.
+        streams: All TCP connections.
+        correlator: Frames and correlates their bytes.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class Reading:
         tap: Tap | None = None,
         source: SegmentSource | None = None,
     ) -> None:
-        """Begin to read files, or what something else is fed with."""
+        """Start to read files, or another source."""
         self.options = options
         self.source = source or FileSource(paths, options.window_bytes, options.stdin, options.stop)
         self._tap = tap
@@ -118,23 +120,23 @@ class Reading:
 
     @property
     def packets(self) -> int:
-        """How many packets were read so far."""
+        """Packets read so far."""
         return self.source.packets
 
     @property
     def bytes(self) -> int:
-        """How many bytes of packets were read so far."""
+        """Bytes of packets read so far."""
         return self.source.bytes
 
     def windows(self) -> Iterator[Window]:
-        """Read the files; the last windows hold what ends with the capture."""
+        """Read the files; the last windows contain the exchanges that end with the capture."""
         return self.map_windows()
 
     def map_windows(self, *works: Callable[[Any], Any]) -> Iterator[Any]:
         """
-        Yield what becomes of each window by one work after the other.
+        Yield each window after all `works`, one after the other.
 
-        Reading, pairing and each work are stages that run side by side.
+        Reading, correlation and each work are stages that run in parallel.
         """
         return iterate_under(self.options.schemas, self._map_windows(works))
 
@@ -156,7 +158,7 @@ class Reading:
         yield from self.finish()
 
     def advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
-        """Put the next segments in order and pair their frames; more may follow."""
+        """Reassemble the next segments and correlate their frames; more may follow."""
         return iterate_under(self.options.schemas, self._advance(windows))
 
     def _advance(self, windows: Iterable[tuple[Segments, FileProblems]]) -> Iterator[Window]:
@@ -170,7 +172,7 @@ class Reading:
             del window
 
     def finish(self) -> Iterator[Window]:
-        """Yield what ends with the capture."""
+        """Yield the exchanges that end with the capture."""
         return iterate_under(self.options.schemas, self._finish())
 
     def _finish(self) -> Iterator[Window]:
@@ -193,8 +195,8 @@ class Reading:
 
     def endpoints_of(self, connections: Ints) -> list[tuple[str, str]]:
         """Return both endpoints of connections as `address:port`."""
-        known = self.streams.connections.columns(connections)
-        sides = zip(known.address.tolist(), known.port.tolist(), strict=True)
+        columns = self.streams.connections.columns(connections)
+        sides = zip(columns.address.tolist(), columns.port.tolist(), strict=True)
         return [
             (endpoint_text(*addresses[0], ports[0]), endpoint_text(*addresses[1], ports[1]))
             for addresses, ports in sides
@@ -224,13 +226,13 @@ class Reading:
             )
 
     def _correlate(self, chunks: Chunks) -> Exchanges:
-        """Pair what the chunks hold, and let the tap see them first."""
+        """Correlate chunks, after passing them to the tap."""
         if self._tap is not None:
             self._tap_chunks(chunks, self._tap)
         return self.correlator.feed(chunks)
 
     def _tap_chunks(self, chunks: Chunks, tap: Tap) -> None:
-        data, held = chunks.data.data, chunks.carry_over.data
+        data, carry_over = chunks.data.data, chunks.carry_over.data
         rows = zip(
             chunks.connection.tolist(),
             chunks.side.tolist(),
@@ -242,7 +244,7 @@ class Reading:
         )
         for connection, side, kind, origin, start, length in rows:
             if kind == DATA:
-                piece = (held if origin else data)[start : start + length].tobytes()
-                tap(connection, side, piece, length)
+                content = (carry_over if origin else data)[start : start + length].tobytes()
+                tap(connection, side, content, length)
             elif kind == GAP:
                 tap(connection, side, None, length)

@@ -1,4 +1,4 @@
-"""What a reading is fed with: the segments of a capture, and what is known of its files."""
+"""Sources of the segments of a capture, with the facts of its files."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from dissector.engine.tables.exchange_table import Ints
 from dissector.errors import Problem
 
 FileProblems: TypeAlias = list[tuple[str, Problem]]
-"""Names of files, and what was wrong with them."""
+"""Names of files, and their problems."""
 
 
 class SegmentSource(Protocol):
     """
-    Gives the segments of a capture in its order.
+    Yields the segments of a capture in order.
 
     Attributes:
-        packets: How many packets were read so far.
-        bytes: How many bytes of packets.
-        bytes_read: How many bytes of the files.
+        packets: Packets read so far.
+        bytes: Bytes of packets read so far.
+        bytes_read: Bytes of the files read so far.
         begin_ns: When the first packet was captured; 0 before that is known.
-        networks: Names of the networks that segments are in, by number; more may come.
-        passed_over: How many packets gave no segment, by reason.
+        networks: Names of the networks of segments, by number; more may come.
+        passed_over: How many packets had no segment, by reason.
     """
 
     packets: int
@@ -41,7 +41,7 @@ class SegmentSource(Protocol):
     passed_over: dict[str, int]
 
     def windows(self) -> Iterator[tuple[Segments, FileProblems]]:
-        """Yield the segments, and what was wrong with the files."""
+        """Yield the segments, and the problems of the files."""
 
     def file_of(self, packet: int) -> str:
         """Return the name of the file that holds a packet."""
@@ -52,7 +52,7 @@ class SegmentSource(Protocol):
 
 class FileNames:
     """
-    Which file holds a packet.
+    Maps packets to files.
 
     Attributes:
         starts: The number of the first packet of each file that has any.
@@ -64,7 +64,7 @@ class FileNames:
         self.names: list[str] = []
 
     def add(self, first: int, name: str) -> None:
-        """Take note that packets from `first` on are of a file."""
+        """Record that packets from `first` on are of a file."""
         if not self.names or self.names[-1] != name:
             self.starts.append(first)
             self.names.append(name)
@@ -81,7 +81,7 @@ class FileNames:
 
 
 class FileSource(FileNames):
-    """Reads files as far as TCP; a `SegmentSource`."""
+    """Reads files up to TCP; a `SegmentSource`."""
 
     def __init__(
         self,

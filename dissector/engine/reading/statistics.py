@@ -26,7 +26,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "topics": ("topic",),
     "brokers": ("broker",),
 }
-"""Section of the report -> what its rows are grouped by."""
+"""The key columns of each section of the report."""
 
 Key = tuple[str | None, ...]
 
@@ -35,7 +35,7 @@ _PERCENTS = (50, 95, 99)
 
 @dataclass(slots=True)
 class _Group:
-    """What the exchanges of one row of the report come to."""
+    """The totals of one row of the report."""
 
     count: int = 0
     errors: int = 0
@@ -64,7 +64,7 @@ class _Group:
 
 class Statistics:
     """
-    The report over some exchanges.
+    A report on exchanges.
 
     Attributes:
         problems: How many problems they have.
@@ -79,7 +79,7 @@ class Statistics:
         columns = part if isinstance(part, Mapping) else _columns(list(part))
         if not row_count(columns):
             return
-        facts = _Facts(columns)
+        facts = _NumericColumns(columns)
         self.problems += int(facts.problems.sum())
         for section, (codes, keys, rows) in facts.sections().items():
             self._add(self._groups[section], codes, keys, facts.of(rows))
@@ -89,8 +89,8 @@ class Statistics:
         Return the rows of each section, most exchanges first.
 
         An exchange on several topics counts for each; one without topics for none. Latencies are in
-        milliseconds, over answered exchanges, with the nearest rank for percentiles; of more than
-        `latencies.EXACT` in one row percentiles are right to half a thousandth.
+        milliseconds, over answered exchanges, with the nearest rank for percentiles; with more than
+        `MAX_EXACT_VALUES` values in one row percentiles are right to half a thousandth.
         """
         return {
             section: [
@@ -103,7 +103,7 @@ class Statistics:
     def _add(
         self, groups: dict[Key, _Group], codes: Ints, keys: Sequence[Key], values: list[Ints]
     ) -> None:
-        """Add values to groups: of each row the index of its key, and what it counts for."""
+        """Add values to groups; `codes` are the indices of the rows' keys."""
         if not len(codes):
             return
         order = np.argsort(codes, kind="stable")
@@ -128,21 +128,21 @@ def _order(item: tuple[Key, _Group]) -> tuple[int, list[tuple[bool, str]]]:
     return -group.count, [(part is None, part or "") for part in key]
 
 
-class _Facts:
-    """What the columns of `pairs` tell a report, as numbers."""
+class _NumericColumns:
+    """The columns of `pairs` as numbers for a report."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self.problems = _per_value(columns["problems"], len)
         failed = _per_value(columns["errors"], bool)
         unanswered = _per_value(columns["status"], lambda status: status == "unanswered")
-        sizes = [_there(columns[f"{side}_bytes"]) for side in ("request", "response")]
+        sizes = [_or_zero(columns[f"{side}_bytes"]) for side in ("request", "response")]
         latency = columns["latency_ms"]
         assert isinstance(latency, Milliseconds)
         self._values = [failed, unanswered, *sizes, latency.values_ns]
 
     def of(self, rows: Ints | None) -> list[Ints]:
-        """Return errors, unanswered, bytes and latencies of some rows; of all without."""
+        """Return errors, unanswered, bytes and latencies of some rows, or of all."""
         return self._values if rows is None else [value[rows] for value in self._values]
 
     def sections(self) -> dict[str, tuple[Ints, list[Key], Ints | None]]:
@@ -171,7 +171,7 @@ class _Facts:
         ]
 
     def _topics(self) -> tuple[Ints, list[Key], Ints]:
-        """Return the topics, each with the rows that are on it."""
+        """Return the topics, each with its rows."""
         column = self._coded("topics")
         names: dict[str, int] = {}
         flat = [[names.setdefault(name, len(names)) for name in each] for each in column.values]
@@ -193,20 +193,20 @@ def _keyed(column: Coded) -> tuple[Ints, list[Key]]:
 
 
 def _per_value(column: Any, number: Any) -> Ints:
-    """Return a number for each row, which is told by its value; these are never null."""
+    """Return a number for each row, by its value; values are never null."""
     numbers: Ints = np.array([int(number(value)) for value in column.values], np.int64)
     of_rows: Ints = numbers[column.codes]
     return of_rows
 
 
-def _there(column: Any) -> Ints:
+def _or_zero(column: Any) -> Ints:
     """Return integers, 0 for null."""
     values: Ints = column.values
     return np.where(values == NONE, 0, values)
 
 
 def _columns(rows: list[Row]) -> Columns:
-    """Return the columns that a report needs of rows."""
+    """Return the columns that a report needs, from rows."""
     times = [(row["request_time_ns"], row["response_time_ns"]) for row in rows]
     latency = [NONE if None in pair else pair[1] - pair[0] for pair in times]
     coded = ("api", "client_id", "client", "broker", "status", "errors", "topics", "problems")
@@ -234,20 +234,22 @@ def _integers(values: Iterable[int | None]) -> Ints:
 def health(reading: Any, problems: int) -> dict[str, int]:
     """Return how complete the capture is: what is missing, and what was left out."""
     connections = reading.streams.connections
-    talks = list(reading.correlator)
-    sides = [side for known in connections for side in known.sides]
-    kafka = [talk for talk in talks if talk.speaks == "kafka"]
+    states = list(reading.correlator)
+    sides = [side for connection in connections for side in connection.sides]
+    kafka = [state for state in states if state.speaks == "kafka"]
     out = {
         "packets": reading.packets,
         "connections": len(connections),
         "kafka_connections": len(kafka),
-        "tls_connections": sum(talk.speaks == "tls" for talk in talks),
+        "tls_connections": sum(state.speaks == "tls" for state in states),
         "gaps": sum(side.gaps for side in sides),
         "gap_bytes": sum(side.gap_bytes for side in sides),
         "cut_bytes": sum(side.cut_bytes for side in sides),
         "retransmitted_bytes": sum(side.retransmitted_bytes for side in sides),
-        "skipped_bytes": sum(sum(talk.skipped) for talk in kafka),
+        "skipped_bytes": sum(sum(state.skipped) for state in kafka),
         "problems": problems,
     }
-    passed = {f"packets passed over: {why}": n for why, n in reading.source.passed_over.items()}
-    return out | passed
+    passed_over = {
+        f"packets passed over: {reason}": n for reason, n in reading.source.passed_over.items()
+    }
+    return out | passed_over

@@ -1,8 +1,8 @@
 """
-Columns of bytes as polars has them, without an object for each value.
+Exports columns of bytes to polars, without an object for each value.
 
-polars takes arrays of the Arrow C data interface: two structs that tell of buffers, and a function
-that lets go of them.
+polars takes arrays of the Arrow C data interface: two structs that describe buffers, and a function
+that releases them.
 
 Source: arrow.apache.org/docs/format, CDataInterface.html, CDataInterface/PyCapsuleInterface.html
 and Columnar.html.
@@ -30,45 +30,45 @@ Bytes: TypeAlias = NDArray[np.uint8]
 
 
 def bytes_series(column: Slices) -> polars.Series:
-    """Return a column of bytes; they are copied."""
+    """Return a column of bytes as a series; the bytes are copied."""
     import polars
 
     return polars.Series(values=_Exported(_bytes(column, b"Z")))
 
 
 def text_series(column: Slices) -> polars.Series:
-    """Return a column of texts, which are UTF-8; they are copied."""
+    """Return a column of UTF-8 texts as a series; the bytes are copied."""
     import polars
 
     return polars.Series(values=_Exported(_bytes(column, b"U")))
 
 
 _INTEGERS = {2: b"s", 4: b"i", 8: b"l"}
-"""The words for whole numbers with a sign, by their size."""
+"""Arrow's format strings for signed integers, by size in bytes."""
 
 
-def integers_series(values: NDArray[Any], there: NDArray[np.bool_] | None) -> polars.Series:
-    """Return a column of whole numbers with a sign; null where none is there. They are shared."""
+def integers_series(values: NDArray[Any], is_set: NDArray[np.bool_] | None) -> polars.Series:
+    """Return signed integers as a series, null where `is_set` is false; the array is shared."""
     import polars
 
     values = np.ascontiguousarray(values)
-    nulls = 0 if there is None else len(values) - int(np.count_nonzero(there))
-    bits = np.packbits(there, bitorder="little") if there is not None and nulls else None
-    node = ArrowArray(_INTEGERS[values.itemsize], len(values), [bits, values], nulls=nulls)
-    return polars.Series(values=_Exported(node))
+    nulls = 0 if is_set is None else len(values) - int(np.count_nonzero(is_set))
+    validity = np.packbits(is_set, bitorder="little") if is_set is not None and nulls else None
+    array = ArrowArray(_INTEGERS[values.itemsize], len(values), [validity, values], nulls=nulls)
+    return polars.Series(values=_Exported(array))
 
 
 def headers_series(column: Headers) -> polars.Series | None:
-    """Return a column of headers; None where a key is more than ASCII, and so perhaps no text."""
+    """Return a column of headers as a series; None if a key is not ASCII, so maybe not UTF-8."""
     import polars
 
     total = int(column.count.sum())
     first = int(column.first[0]) if len(column) else 0
-    of_these = slice(first, first + total)
-    keys = _bytes(_part(column.keys, of_these), b"U")
+    rows = slice(first, first + total)
+    keys = _bytes(_slice(column.keys, rows), b"U")
     if not keys.buffers[2].tobytes().isascii():
         return None
-    values = _bytes(_part(column.values, of_these), b"Z")
+    values = _bytes(_slice(column.values, rows), b"Z")
     keys.name, values.name = b"key", b"value"
     pairs = ArrowArray(b"+s", total, [None], [keys, values], name=b"item")
     offsets = np.zeros(len(column) + 1, np.int64)
@@ -76,7 +76,7 @@ def headers_series(column: Headers) -> polars.Series | None:
     return polars.Series(values=_Exported(ArrowArray(b"+L", len(column), [None, offsets], [pairs])))
 
 
-def _part(column: Slices, part: slice) -> Slices:
+def _slice(column: Slices, part: slice) -> Slices:
     return Slices(column.start[part], column.length[part], column.buffers)
 
 
@@ -88,9 +88,9 @@ class ArrowArray:
     Attributes:
         format: Its type: `s`, `i` and `l` integers, `Z` bytes and `U` text with offsets of 64 bits,
             `+L` lists, `+s` structs.
-        length: Its values.
-        buffers: Which of them are there (bits), offsets, contents; as the type has them.
-        children: The arrays it is made of.
+        length: Its number of values.
+        buffers: Validity bits, offsets, contents; as the type has them.
+        children: Its child arrays.
         nulls: How many values are null.
         name: Of a child.
     """
@@ -104,41 +104,43 @@ class ArrowArray:
 
 
 def gather_bytes(column: Slices) -> tuple[NDArray[np.int64], Bytes]:
-    """Put the bytes of a column one behind another; return where each begins, and the bytes."""
+    """Copy the bytes of a column one behind another; return their offsets and the bytes."""
     start = np.ascontiguousarray(column.start)
     length = np.where(start == NONE, 0, column.length)
     offsets = np.zeros(len(column) + 1, np.int64)
     np.cumsum(length, out=offsets[1:])
     pool = np.empty(int(offsets[-1]), np.uint8)
-    of = column.buffers
-    _gather(of.data, of.carry_over, of.arena, start, offsets, pool, work=len(column) * 2)
+    buffers = column.buffers
+    _gather(
+        buffers.data, buffers.carry_over, buffers.arena, start, offsets, pool, work=len(column) * 2
+    )
     return offsets, pool
 
 
-def _bytes(column: Slices, word: bytes) -> Any:
-    """Return a column of bytes as a node."""
+def _bytes(column: Slices, format: bytes) -> Any:
+    """Return a column of bytes as an array."""
     offsets, pool = gather_bytes(column)
-    there = column.start != NONE
-    nulls = len(column) - int(np.count_nonzero(there))
-    bits = np.packbits(there, bitorder="little") if nulls else None
-    return ArrowArray(word, len(column), [bits, offsets, pool], nulls=nulls)
+    is_set = column.start != NONE
+    nulls = len(column) - int(np.count_nonzero(is_set))
+    validity = np.packbits(is_set, bitorder="little") if nulls else None
+    return ArrowArray(format, len(column), [validity, offsets, pool], nulls=nulls)
 
 
 @Kernel
-def _gather(data: Any, held: Any, arena: Any, start: Any, offsets: Any, pool: Any) -> None:
+def _gather(data: Any, carry_over: Any, arena: Any, start: Any, offsets: Any, pool: Any) -> None:
     """Copy slices to their offsets."""
-    beyond = len(data)
-    further = beyond + len(held)
+    carry_over_start = len(data)
+    arena_start = carry_over_start + len(carry_over)
     for i in range(len(start)):
         at = offsets[i]
         length = offsets[i + 1] - at
         if length > 0:
-            if start[i] < beyond:
+            if start[i] < carry_over_start:
                 copy_bytes(pool, at, data, start[i], length)
-            elif start[i] < further:
-                copy_bytes(pool, at, held, start[i] - beyond, length)
+            elif start[i] < arena_start:
+                copy_bytes(pool, at, carry_over, start[i] - carry_over_start, length)
             else:
-                copy_bytes(pool, at, arena, start[i] - further, length)
+                copy_bytes(pool, at, arena, start[i] - arena_start, length)
 
 
 class _Schema(ctypes.Structure):
@@ -149,7 +151,7 @@ class _Array(ctypes.Structure):
     pass
 
 
-_LetGo = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_Release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _MAY_BE_NULL = 2
 
 _Schema._fields_ = [
@@ -160,8 +162,8 @@ _Schema._fields_ = [
     ("children_count", ctypes.c_int64),
     ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
     ("dictionary", ctypes.POINTER(_Schema)),
-    ("release", _LetGo),
-    ("kept", ctypes.c_void_p),
+    ("release", _Release),
+    ("private_data", ctypes.c_void_p),
 ]
 _Array._fields_ = [
     ("length", ctypes.c_int64),
@@ -172,77 +174,77 @@ _Array._fields_ = [
     ("buffers", ctypes.POINTER(ctypes.c_void_p)),
     ("children", ctypes.POINTER(ctypes.POINTER(_Array))),
     ("dictionary", ctypes.POINTER(_Array)),
-    ("release", _LetGo),
-    ("kept", ctypes.c_void_p),
+    ("release", _Release),
+    ("private_data", ctypes.c_void_p),
 ]
 
-_kept: dict[int, Any] = {}
-"""What arrays that are in use point to, by a number that they carry."""
+_exported: dict[int, Any] = {}
+"""What exported arrays point to, by a number that they carry."""
 
 _numbers = count(1)
 
 
-def _let_go_of_schema(address: int) -> None:
-    _Schema.from_address(address).release = _LetGo()
+def _free_schema(address: int) -> None:
+    _Schema.from_address(address).release = _Release()
 
 
-def _let_go_of_array(address: int) -> None:
+def _free_array(address: int) -> None:
     array = _Array.from_address(address)
-    _kept.pop(array.kept or 0, None)
-    array.release = _LetGo()
+    _exported.pop(array.private_data or 0, None)
+    array.release = _Release()
 
 
-_release_schema, _release_array = _LetGo(_let_go_of_schema), _LetGo(_let_go_of_array)
+_release_schema, _release_array = _Release(_free_schema), _Release(_free_array)
 
 
 def _pointers(kind: Any, structs: list[Any]) -> Any:
     return (ctypes.POINTER(kind) * len(structs))(*map(ctypes.pointer, structs))
 
 
-def _schema_of(node: ArrowArray, keep: list[Any]) -> _Schema:
-    """Return the struct that tells a node's type; `keep` gets what it points to."""
-    children = _pointers(_Schema, [_schema_of(child, keep) for child in node.children])
+def _schema_of(array: ArrowArray, alive: list[Any]) -> _Schema:
+    """Return the struct with an array's type; what it points to is appended to `alive`."""
+    children = _pointers(_Schema, [_schema_of(child, alive) for child in array.children])
     out = _Schema(
-        format=node.format,
-        name=node.name,
+        format=array.format,
+        name=array.name,
         flags=_MAY_BE_NULL,
         children_count=len(children),
         children=children,
         release=_release_schema,
     )
-    keep += [node.format, node.name, children, out]
+    alive += [array.format, array.name, children, out]
     return out
 
 
-def _array_of(node: ArrowArray, keep: list[Any]) -> _Array:
-    """Return the struct that tells where a node's values are."""
-    children = _pointers(_Array, [_array_of(child, keep) for child in node.children])
-    places = [None if each is None else each.ctypes.data for each in node.buffers]
-    buffers = (ctypes.c_void_p * len(places))(*places)
+def _array_of(array: ArrowArray, alive: list[Any]) -> _Array:
+    """Return the struct with the addresses of an array's values."""
+    children = _pointers(_Array, [_array_of(child, alive) for child in array.children])
+    addresses = [None if each is None else each.ctypes.data for each in array.buffers]
+    buffers = (ctypes.c_void_p * len(addresses))(*addresses)
     out = _Array(
-        length=node.length,
-        null_count=node.nulls,
+        length=array.length,
+        null_count=array.nulls,
         buffers_count=len(buffers),
         children_count=len(children),
         buffers=buffers,
         children=children,
         release=_release_array,
     )
-    keep += [node.buffers, children, buffers, out]
+    alive += [array.buffers, children, buffers, out]
     return out
 
 
 class _Exported:
-    """Hands a node over; polars asks it as it asks pyarrow's arrays."""
+    """Exports an array by the interface that polars also uses for pyarrow's arrays."""
 
-    def __init__(self, node: ArrowArray) -> None:
-        # The type is looked at once, while this object is there; the values stay in use.
+    def __init__(self, array: ArrowArray) -> None:
+        # The type is read once, while this object exists; the values stay in use.
         self._of_schema: list[Any] = []
-        of_array: list[Any] = []
-        self._schema = _schema_of(node, self._of_schema)
-        self._array = _array_of(node, of_array)
-        self._array.kept = next(_numbers)
-        _kept[self._array.kept] = of_array
+        alive: list[Any] = []
+        self._schema = _schema_of(array, self._of_schema)
+        self._array = _array_of(array, alive)
+        self._array.private_data = next(_numbers)
+        _exported[self._array.private_data] = alive
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         return _capsule(self._schema, b"arrow_schema"), _capsule(self._array, b"arrow_array")

@@ -1,9 +1,9 @@
 """
-Columns of a table whose rows are going to be written: arrays of one length, no object per row.
+Columns of a table to be written: arrays of one length, no object per row.
 
-Six kinds. `Coded` for what repeats: each distinct value is there once. `Integers`. `Milliseconds`.
-`Slices` for bytes that stay where they are; `JsonTexts` where these are text. `Headers` for lists
-of such bytes.
+Six kinds. `Coded` for repeated values: each distinct value is stored once. `Integers`.
+`Milliseconds`. `Slices` for bytes that stay where they are; `JsonTexts` where these are text.
+`Headers` for lists of such bytes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Bytes: TypeAlias = NDArray[np.uint8]
 @dataclass(slots=True)
 class Coded:
     """
-    Values that repeat.
+    Dictionary-encoded values.
 
     Attributes:
         codes: Of each row, the index of its value; NONE for null.
-        values: Each distinct value, also those that no row has.
+        values: Each distinct value, even without a row.
     """
 
     codes: Ints
@@ -65,7 +65,7 @@ class Integers:
 @dataclass(slots=True)
 class Milliseconds:
     """
-    Lengths of time, shown in milliseconds.
+    Durations in nanoseconds, shown in milliseconds.
 
     Attributes:
         values_ns: NONE for null.
@@ -85,10 +85,10 @@ class Milliseconds:
 @dataclass(slots=True)
 class SliceBuffers:
     """
-    The bytes that slices are of.
+    The buffers that slices refer to.
 
-    A slice begins at an offset in `data`; from its end on, in `carry_over`; from the end of that
-    on, in `arena`.
+    A slice begins at an offset in `data`; from the end of `data` on, in `carry_over`; from the end
+    of that on, in `arena`.
     """
 
     data: Bytes
@@ -107,12 +107,12 @@ class SliceBuffers:
 @dataclass(slots=True)
 class Slices:
     """
-    Bytes of a message.
+    Bytes of messages, not copied.
 
     Attributes:
         start: Where they begin in the buffers; NONE for null.
         length: How many.
-        buffers: What they are of.
+        buffers: What they refer to.
     """
 
     start: Ints
@@ -130,7 +130,7 @@ class Slices:
 
 @dataclass(slots=True)
 class JsonTexts(Slices):
-    """Bytes that are the text of a value in JSON, as UTF-8."""
+    """Bytes of JSON values, in UTF-8."""
 
 
 @dataclass(slots=True)
@@ -168,16 +168,16 @@ class Headers:
 Column: TypeAlias = Coded | Integers | Milliseconds | Slices | Headers
 
 Columns: TypeAlias = Mapping[str, Column]
-"""By their names, in order."""
+"""By name, in order."""
 
 
 def row_dict(columns: Columns, row: int) -> dict[str, Any]:
-    """Return one row as it would be without columns."""
+    """Return one row as a mapping of names to values."""
     return {name: column.value(row) for name, column in columns.items()}
 
 
 def row_count(columns: Columns) -> int:
-    """Return how many rows columns have."""
+    """Return the number of rows."""
     return len(next(iter(columns.values())))
 
 
@@ -189,11 +189,11 @@ _PER_ROW: Mapping[type[Any], Sequence[str]] = {
     JsonTexts: ("start", "length"),
     Headers: ("first", "count"),
 }
-"""The arrays of a column that have an element for each row."""
+"""The arrays of a column with an element for each row."""
 
 
 def select_rows(columns: Columns, rows: slice | Ints) -> Columns:
-    """Return some rows of columns; of a slice nothing is copied."""
+    """Return some rows of columns; a slice copies nothing."""
     return {
         name: replace(
             column, **{array: getattr(column, array)[rows] for array in _PER_ROW[type(column)]}
@@ -203,28 +203,28 @@ def select_rows(columns: Columns, rows: slice | Ints) -> Columns:
 
 
 _NARROW = 1 << 17
-"""Values no further apart than this are told apart by a table of all between them."""
+"""Up to this span of values, a lookup table finds the distinct ones."""
 
 
 def distinct(values: Ints) -> tuple[Ints, Ints]:
-    """Return for each value its place among the distinct ones, and these in order."""
+    """Return for each value its index among the distinct ones, and these in order."""
     if not len(values):
         return values, values
     lowest = values.min()
     span = int(values.max()) - int(lowest) + 1
     if span > max(_NARROW, 4 * len(values)):
-        distinct, places = np.unique(values, return_inverse=True)
-        return places, distinct
+        distinct, indices = np.unique(values, return_inverse=True)
+        return indices, distinct
     from_lowest = values - lowest
-    place = np.zeros(span, np.int64)
-    place[from_lowest] = 1
-    seen = np.flatnonzero(place)
-    place[seen] = np.arange(len(seen))
-    return place[from_lowest], seen + lowest
+    index_of = np.zeros(span, np.int64)
+    index_of[from_lowest] = 1
+    found = np.flatnonzero(index_of)
+    index_of[found] = np.arange(len(found))
+    return index_of[from_lowest], found + lowest
 
 
 def slice_columns(columns: Columns, rows: slice) -> dict[str, Column]:
-    """Return some rows that follow one another; columns that had the same codes have them still."""
+    """Return successive rows; columns that share codes still share them."""
     codes: dict[int, Ints] = {}
     return {name: _part(column, rows, codes) for name, column in columns.items()}
 
@@ -245,7 +245,7 @@ def _part(column: Column, rows: slice, codes: dict[int, Ints]) -> Column:
 
 
 def with_capacity(table: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return a table with room for so many rows, twice as many if it has to be made anew."""
+    """Return a table with room for so many rows, twice as many if it is reallocated."""
     if count <= len(table):
         return table
     wider = np.zeros((max(count, 2 * len(table)), *table.shape[1:]), table.dtype)

@@ -1,4 +1,4 @@
-"""Columns of several windows as one, for what needs all rows at once."""
+"""Concatenates the columns of several windows, for commands that need all rows at once."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _NO_BYTES = np.zeros(0, np.uint8)
 
 
 class ColumnConcatenator:
-    """Takes columns window by window; what they are of may be gone afterwards."""
+    """Concatenates columns window by window; their bytes are copied."""
 
     def __init__(self) -> None:
         self._pool = bytearray()
         self._joined: dict[str, _Joined] = {}
 
     def add(self, columns: Columns) -> None:
-        """Take the rows of a window; all windows have the same columns."""
+        """Add the rows of a window; all windows have the same columns."""
         for name, column in columns.items():
             joined = self._joined.get(name)
             if joined is None:
@@ -40,14 +40,14 @@ class ColumnConcatenator:
             joined.add(column, self._pool)
 
     def columns(self) -> Columns:
-        """Return all rows; none may be added any more."""
+        """Return all rows; nothing may be added afterwards."""
         buffers = SliceBuffers(_NO_BYTES, _NO_BYTES, np.frombuffer(self._pool, np.uint8))
         return {name: joined.column(buffers) for name, joined in self._joined.items()}
 
 
 @dataclass(slots=True)
 class _Codes:
-    """Columns of values that repeat: a value that windows share gets one code."""
+    """Dictionary-encoded columns: a value that windows share gets one code."""
 
     values: list[Any] = field(default_factory=list)
     parts: list[Ints] = field(default_factory=list)
@@ -73,7 +73,7 @@ class _Codes:
 
 @dataclass(slots=True)
 class _Numbers:
-    """Columns of integers, or of milliseconds."""
+    """Columns of integers or of milliseconds."""
 
     kind: type[Integers] | type[Milliseconds]
     parts: list[Ints] = field(default_factory=list)
@@ -88,7 +88,7 @@ class _Numbers:
 
 @dataclass(slots=True)
 class _Bytes:
-    """Columns of bytes, which are copied to one pool."""
+    """Columns of bytes, copied to one pool."""
 
     kind: type[Slices]
     starts: list[Ints] = field(default_factory=list)
@@ -116,10 +116,10 @@ class _HeaderLists:
     def add(self, column: Headers, pool: bytearray) -> None:
         count = column.count
         before = np.cumsum(count) - count
-        these = np.repeat(column.first - before, count) + np.arange(int(count.sum()))
+        rows = np.repeat(column.first - before, count) + np.arange(int(count.sum()))
         self.counts.append(np.array(count))
-        for joined, of in ((self.keys, column.keys), (self.values, column.values)):
-            joined.add(Slices(of.start[these], of.length[these], of.buffers), pool)
+        for joined, source in ((self.keys, column.keys), (self.values, column.values)):
+            joined.add(Slices(source.start[rows], source.length[rows], source.buffers), pool)
 
     def column(self, buffers: SliceBuffers) -> Headers:
         count = np.concatenate(self.counts)
@@ -128,7 +128,7 @@ class _HeaderLists:
 
 
 _Joined: TypeAlias = Any
-"""One of the classes above, each of which takes its own kind of column."""
+"""One of the classes above; each takes its own kind of column."""
 
 
 def _joined(column: Column) -> _Joined:

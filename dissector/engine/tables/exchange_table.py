@@ -1,9 +1,9 @@
 """
-Exchanges in columns: what pairing gives for one window of a capture.
+Exchanges in columns: the correlator's result for one window of a capture.
 
 Columns are numpy arrays, a row per exchange, in the order in which exchanges end. The bytes of a
-frame stay where they are in the window, or lie in a second buffer if they had to be put together;
-a body is decoded only when somebody looks at it (`Exchange`).
+frame stay where they are in the window, or lie in the carry-over buffer if they had to be joined; a
+body is decoded on demand (`Exchange`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 ANSWERED, UNANSWERED, NO_RESPONSE, ORPHAN, WAITING = range(5)
 STATUS = ("answered", "unanswered", "no_response", "orphan", "waiting")
-"""Of these, `waiting` is only that of requests in a live capture, until their exchanges end."""
+"""`waiting` are requests in flight in a live capture, until their exchanges end."""
 
 BROKEN_REQUEST, BROKEN_RESPONSE = 1, 2
 
 NONE = -(2**63)
-"""Stands in an integer column where there is no value."""
+"""The null of integer columns."""
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -33,9 +33,9 @@ class Frames:
 
     Attributes:
         start: Where the frame begins (behind its size): an offset in `Exchanges.data`, or, from its
-            end on, in `Exchanges.held`.
-        captured_bytes: Bytes that are there.
-        size: Bytes by its size; more than `captured_bytes` where some were not captured.
+            end on, in `Exchanges.carry_over`.
+        captured_bytes: Bytes that were captured.
+        size: Its declared size; more than `captured_bytes` where some were not captured.
         packet: The packet that completed it.
         time_ns: When that packet was captured.
         offset: Where the frame begins in its stream.
@@ -61,12 +61,13 @@ class Exchanges:
         status: Index into `STATUS`.
         client: The side that sends requests.
         token: Whether these are raw SASL tokens.
-        answers_acks_0: Whether this is a response to a request that was due none.
-        broken_off: BROKEN_REQUEST and BROKEN_RESPONSE, of which the connection ended within.
-        api_key: Of the request; NONE for orphans, tokens, and where 8 bytes of it are not there.
+        answers_acks_0: Whether this is a response to a request that expects none (acks = 0).
+        broken_off: BROKEN_REQUEST and BROKEN_RESPONSE: the messages in which the connection ended.
+        api_key: Of the request; NONE for orphans, tokens, and where fewer than 8 bytes were
+            captured.
         api_version: Likewise.
         correlation_id: Of the request, likewise; of an orphan that of the response, NONE where
-            4 bytes of it are not there.
+            fewer than 4 bytes were captured.
         request: Columns of the request's frame.
         response: Columns of the response's frame.
     """
@@ -89,26 +90,26 @@ class Exchanges:
         return len(self.connection)
 
     def rows(self, rows: Ints) -> Exchanges:
-        """Return some of the exchanges, of the same bytes."""
+        """Return some of the exchanges, of the same buffers."""
 
-        def chosen(part: Any, *other: str) -> Any:
-            names = [each.name for each in fields(part) if each.name not in other]
-            return replace(part, **{name: getattr(part, name)[rows] for name in names})
+        def selected(table: Any, *excluded: str) -> Any:
+            names = [each.name for each in fields(table) if each.name not in excluded]
+            return replace(table, **{name: getattr(table, name)[rows] for name in names})
 
-        sides = {"request": chosen(self.request), "response": chosen(self.response)}
-        rest: Exchanges = chosen(self, "data", "carry_over", *sides)
+        sides = {"request": selected(self.request), "response": selected(self.response)}
+        rest: Exchanges = selected(self, "data", "carry_over", *sides)
         return replace(rest, **sides)
 
     def detached(self, row: int) -> Exchanges:
-        """Return one of the exchanges with its own bytes, so that the window's may go."""
-        table, held = self.rows(np.array([row])), bytearray()
+        """Return one exchange with its own bytes, which outlives the window."""
+        table, carry_over = self.rows(np.array([row])), bytearray()
         for frames in (table.request, table.response):
             data = self.frame(frames, 0)
             if data is not None:
-                frames.start[0] = len(held)
-                held += data
-        own = np.frombuffer(bytes(held), np.uint8)
-        return replace(table, data=np.zeros(0, np.uint8), carry_over=own)
+                frames.start[0] = len(carry_over)
+                carry_over += data
+        own_bytes = np.frombuffer(bytes(carry_over), np.uint8)
+        return replace(table, data=np.zeros(0, np.uint8), carry_over=own_bytes)
 
     def frame(self, frames: Frames, row: int) -> bytes | None:
         """Return the bytes of one frame, or None where the exchange has none."""
@@ -116,22 +117,22 @@ class Exchanges:
         return None if start == NONE else self.bytes_at(start, int(frames.captured_bytes[row]))
 
     def int16_at(self, starts: Ints) -> Ints:
-        """Return the numbers of two bytes at places in frames; both bytes of each are there."""
-        out = np.zeros(len(starts), np.int64)
+        """Return the 16-bit integers at places in frames; both bytes of each must be there."""
+        values = np.zeros(len(starts), np.int64)
         for buffer, first in ((self.data, 0), (self.carry_over, len(self.data))):
             inside = (starts >= first) & (starts < first + len(buffer))
             at = starts[inside] - first
-            out[inside] = buffer[at].astype(np.int8).astype(np.int64) << 8 | buffer[at + 1]
-        return out
+            values[inside] = buffer[at].astype(np.int8).astype(np.int64) << 8 | buffer[at + 1]
+        return values
 
     def bytes_at(self, start: int, length: int) -> bytes:
         """Return some bytes of a frame."""
-        beyond = start - len(self.data)
-        if beyond >= 0:
-            return self.carry_over[beyond : beyond + length].tobytes()
+        offset = start - len(self.data)
+        if offset >= 0:
+            return self.carry_over[offset : offset + length].tobytes()
         return self.data[start : start + length].tobytes()
 
     def api_and_version(self, row: int) -> tuple[int, int] | None:
-        """Return API key and version of a request, or None where they are not there."""
+        """Return API key and version of a request, or None where they were not captured."""
         key = int(self.api_key[row])
         return None if key == NONE else (key, int(self.api_version[row]))

@@ -35,12 +35,12 @@ Row: TypeAlias = Mapping[str, Any]
 @dataclass(slots=True)
 class MixedRows:
     """
-    Rows in columns, and rows one by one among them.
+    Rows in columns, with single rows inserted.
 
     Attributes:
         columns: Most rows.
         positions: Before which row of the columns each list of `inserted` stands; in order.
-        inserted: The others.
+        inserted: The other rows.
     """
 
     columns: Columns
@@ -48,22 +48,22 @@ class MixedRows:
     inserted: Sequence[Iterable[Row]]
 
     def batches(self) -> Iterator[Columns | Iterable[Row]]:
-        """Yield all rows in their order."""
+        """Yield all rows in order."""
         begin = 0
-        for at, rows in zip(self.positions, self.inserted, strict=True):
-            if begin < at:
-                yield select_rows(self.columns, slice(begin, at))
-            begin = at
+        for position, rows in zip(self.positions, self.inserted, strict=True):
+            if begin < position:
+                yield select_rows(self.columns, slice(begin, position))
+            begin = position
             yield rows
         if begin < row_count(self.columns):
             yield select_rows(self.columns, slice(begin, None))
 
 
 RowBatch: TypeAlias = Columns | Iterable[Row]
-"""Rows one by one, or a whole window of them in columns."""
+"""Single rows, or a whole window of rows in columns."""
 
 TablePart: TypeAlias = RowBatch | MixedRows
-"""Or both."""
+"""A batch, or columns with single rows inserted."""
 
 BATCH_ROWS = 50_000
 
@@ -141,7 +141,7 @@ def frames(
 def part_frames(
     parts: Iterable[TablePart], schema: Mapping[str, Any]
 ) -> Iterator[polars.DataFrame]:
-    """Yield tables of parts that are columns, or rows; one empty table where there is nothing."""
+    """Yield tables of parts that are columns or rows; one empty table where there are no rows."""
     import polars
 
     empty = True
@@ -161,7 +161,7 @@ def part_frames(
 
 
 def _joined(parts: Iterable[TablePart]) -> Iterator[TablePart]:
-    """Yield the same parts; rows that follow one another as one."""
+    """Yield the same parts, with successive rows joined."""
     for in_columns, group in groupby(parts, lambda part: isinstance(part, (Mapping, MixedRows))):
         if in_columns:
             yield from group
@@ -170,7 +170,7 @@ def _joined(parts: Iterable[TablePart]) -> Iterator[TablePart]:
 
 
 def split_mixed(parts: Iterable[TablePart]) -> Iterator[RowBatch]:
-    """Yield the rows of all parts in their order."""
+    """Yield the rows of all parts in order, as batches."""
     for part in parts:
         if isinstance(part, MixedRows):
             yield from part.batches()
@@ -178,23 +178,25 @@ def split_mixed(parts: Iterable[TablePart]) -> Iterator[RowBatch]:
             yield part
 
 
-def iter_rows(piece: RowBatch) -> Iterator[Row]:
-    """Return the rows of a piece, as they would be without columns."""
-    if isinstance(piece, Mapping):
-        return (row_dict(piece, row) for row in range(row_count(piece)))
-    return iter(piece)
+def iter_rows(batch: RowBatch) -> Iterator[Row]:
+    """Return the rows of a batch as mappings."""
+    if isinstance(batch, Mapping):
+        return (row_dict(batch, row) for row in range(row_count(batch)))
+    return iter(batch)
 
 
 def _mixed_frame(part: MixedRows, schema: Mapping[str, Any]) -> polars.DataFrame:
-    """Return all rows as a table: those that stand between are put behind, and then in place."""
+    """Return all rows as a table: inserted rows are appended, and then moved to their positions."""
     import polars
 
-    most = frame(part.columns, schema)
+    in_columns = frame(part.columns, schema)
     lists = [list(rows) for rows in part.inserted]
     others = list(frames(chain.from_iterable(lists), schema))
     places = np.repeat(np.asarray(part.positions, np.int64), [len(rows) for rows in lists])
-    behind = np.arange(len(most), len(most) + len(places))
-    return polars.concat([most, *others])[np.insert(np.arange(len(most)), places, behind)]
+    appended = np.arange(len(in_columns), len(in_columns) + len(places))
+    return polars.concat([in_columns, *others])[
+        np.insert(np.arange(len(in_columns)), places, appended)
+    ]
 
 
 def frame(columns: Columns, schema: Mapping[str, Any]) -> polars.DataFrame:
@@ -210,8 +212,8 @@ def _series(column: Column, kind: Any) -> polars.Series:
     match column:
         case Coded():
             values = [*map(escape_invalid_utf8, column.values), None]
-            places = np.where(column.codes == NONE, len(values) - 1, column.codes)
-            return pl.Series(values=values, dtype=kind).gather(places)
+            indices = np.where(column.codes == NONE, len(values) - 1, column.codes)
+            return pl.Series(values=values, dtype=kind).gather(indices)
         case Integers():
             return _nullable(column.values, column.values == NONE).cast(kind)
         case Milliseconds():
@@ -240,7 +242,7 @@ def _nullable(values: NDArray[Any], null: NDArray[np.bool_]) -> polars.Series:
 
 
 def escape_invalid_utf8(value: Any) -> Any:
-    """Make text that is no UTF-8 fit for Arrow: bytes that can't be decoded are escaped."""
+    """Make text fit for Arrow: bytes that can't be decoded as UTF-8 are escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if isinstance(value, dict):

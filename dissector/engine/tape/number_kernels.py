@@ -1,4 +1,4 @@
-"""Numbers as they stand in bytes, and sums as Java makes them, for kernels."""
+"""Big-endian integers, and sums with Java's overflow, for kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SIGN = 0x80000000
 
 @device_function
 def signed(source: Any, at: int, size: int) -> int:
-    """Read a big-endian number."""
+    """Read a big-endian integer with a sign."""
     value = 0
     if source[at] >= 128:
         for i in range(size):
@@ -25,7 +25,7 @@ def signed(source: Any, at: int, size: int) -> int:
 
 @device_function
 def wrapped_sum(a: int, b: int) -> int:
-    """Add two numbers of 64 bits as Java does, past the end to the other end."""
+    """Add two 64-bit integers with Java's overflow."""
     low = (a & _WORD) + (b & _WORD)
     high = (a >> 32) + (b >> 32) + (low >> 32)
     high = ((high & _WORD) ^ _SIGN) - _SIGN

@@ -1,4 +1,4 @@
-"""How kernels read what `dissector.protocol.wire` declares: numbers, lengths, counts, tags."""
+"""Reads the primitives of `dissector.protocol.wire` in kernels: integers, lengths, counts, tags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dissector.protocol.program import ARRAY_COMPACT, BYTES16, BYTES_COMPACT
 
 @device_function
 def varint_at(data: Any, at: int, end: int) -> tuple[int, int]:
-    """Read an unsigned varint of 32 bits; the second number is where it ends, -1 if it is none."""
+    """Read an unsigned 32-bit varint; the second number is its end, -1 if it is malformed."""
     if at < end and data[at] < 128:
         return data[at], at + 1
     value = 0
@@ -27,21 +27,21 @@ def varint_at(data: Any, at: int, end: int) -> tuple[int, int]:
 
 @device_function
 def int16_at(data: Any, at: int) -> int:
-    """Read two bytes that are there."""
+    """Read two bytes, which must be there."""
     value: int = data[at] << 8 | data[at + 1]
     return (value ^ 0x8000) - 0x8000
 
 
 @device_function
 def int32_at(data: Any, at: int) -> int:
-    """Read four bytes that are there."""
+    """Read four bytes, which must be there."""
     value: int = data[at] << 24 | data[at + 1] << 16 | data[at + 2] << 8 | data[at + 3]
     return (value ^ 0x80000000) - 0x80000000
 
 
 @device_function
 def number_at(data: Any, at: int, size: int, signed: int) -> int:
-    """Read a big-endian number whose bytes are all there."""
+    """Read a big-endian integer, whose bytes must be there."""
     value = -1 if signed and data[at] >= 128 else 0
     for i in range(at, at + size):
         value = value << 8 | data[i]
@@ -50,7 +50,7 @@ def number_at(data: Any, at: int, size: int, signed: int) -> int:
 
 @device_function
 def length_at(data: Any, at: int, end: int, op: int) -> tuple[int, int]:
-    """Read the length or count of a step; the second number is where it ends, -1 if it is none."""
+    """Read the length or count of an instruction; the second number is its end, -1 if malformed."""
     if op in (BYTES_COMPACT, ARRAY_COMPACT):
         length, at = varint_at(data, at, end)
         return length - 1, at
@@ -61,8 +61,8 @@ def length_at(data: Any, at: int, end: int, op: int) -> tuple[int, int]:
 
 @device_function
 def find_tag(tags: Any, first: int, count: int, tag: int) -> int:
-    """Return the step of a known tag of a section, -1 for an unknown one."""
-    for known in range(first, first + count):
-        if tags[known, 0] == tag:
-            return int(tags[known, 1])
+    """Return the instruction of a known tag of a section, -1 for an unknown one."""
+    for row in range(first, first + count):
+        if tags[row, 0] == tag:
+            return int(tags[row, 1])
     return -1

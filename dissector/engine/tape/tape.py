@@ -1,11 +1,11 @@
 """
-The tape: every field of many messages at once, in columns.
+The tape: every field of many messages in columns.
 
-One loop runs the programs of `dissector.protocol.program` over the bytes of all messages and writes
-a row for each field that is wanted: which message, which field, of which item of an array, where
-its content lies, and its value. It checks each count and length against the bytes left, as the
-codecs do, and agrees with them on every message that it reads to the end. What it can't read it
-leaves to them: a message that does not fit stops with its place, and no other.
+A kernel runs the programs of `dissector.protocol.program` over the bytes of all messages and writes
+a row for each wanted field: its message, its number, the array item that holds it, where its
+content lies, and its value. It checks each count and length against the remaining bytes, as the
+codecs do, and agrees with them on every message that it reads to the end. The codecs read the
+others: a message that does not fit stops at its place, without affecting the rest.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Int32s: TypeAlias = NDArray[np.int32]
 
 BATCH_ROWS = 1 << 17
-"""Rows of a piece: enough that what is done once for each does not count, and few megabytes."""
+"""Rows of a batch: enough that the cost of each batch does not count, and few megabytes."""
 
 
 @dataclass(slots=True)
@@ -58,10 +58,11 @@ class Tape:
     Attributes:
         message: Number of the message.
         field: Number of the field, as in `Programs.places`.
-        item: Which item of an array holds it: items are numbered through a message from 1, in wire
+        item: The array item that holds it: items are numbered through a message from 1, in wire
             order; 0 is the message.
         around: The item that holds this one; NO_ITEM where that is the message.
-        start: Where its content lies, in data or held: of texts and bytes behind the length.
+        start: Where its content lies, in data or carry-over buffer: of texts and bytes behind the
+            length.
         value: The number; of texts, bytes and uuids the length of the content; of arrays the count;
             NULL where it is null.
         state: Of each message: FITS, LEFT_OVER, BROKEN or UNKNOWN.
@@ -83,15 +84,15 @@ class Tape:
 
 def read(
     data: NDArray[np.uint8],
-    held: NDArray[np.uint8],
+    carry_over: NDArray[np.uint8],
     starts: Ints,
     ends: Ints,
     steps: Ints,
     programs: ProgramTable,
     wanted: NDArray[np.uint8],
 ) -> Tape:
-    """Run messages through their programs, all of them at once; see `read_in_batches`."""
-    tapes = [_empty(), *read_in_batches(data, held, starts, ends, steps, programs, wanted)]
+    """Run messages through their programs, all at once; see `read_in_batches`."""
+    tapes = [_empty(), *read_in_batches(data, carry_over, starts, ends, steps, programs, wanted)]
     first = 0
     for each in tapes:
         each.message += first
@@ -102,7 +103,7 @@ def read(
 
 def read_in_batches(
     data: NDArray[np.uint8],
-    held: NDArray[np.uint8],
+    carry_over: NDArray[np.uint8],
     starts: Ints,
     ends: Ints,
     steps: Ints,
@@ -111,58 +112,59 @@ def read_in_batches(
     max_rows: int = BATCH_ROWS,
 ) -> Iterator[Tape]:
     """
-    Run messages through their programs, so many at a time as there is room for.
+    Run messages through their programs, as many at a time as there is room for.
 
     Args:
         data: Bytes of messages, and
-        held: of more messages, at offsets from the end of `data` on.
+        carry_over: of more messages, at offsets from the end of `data` on.
         starts: Where each begins, its header first.
         ends: Where each ends.
-        steps: The first step of each one's program; negative where there is none.
+        steps: The first instruction of each one's program; negative where there is none.
         programs: The programs.
-        wanted: For each field number whether it is wanted; what lies beyond is not.
-        max_rows: How many rows a tape may have; one of a single message has as many as that needs.
+        wanted: For each field number whether it is wanted; fields beyond are not.
+        max_rows: How many rows a tape may have; a tape of a single message has as many as it needs.
 
     Yields:
-        Tapes of messages that follow one another; each numbers its own from 0 on.
+        Tapes of successive messages; each numbers its own from 0 on.
     """
     code = np.array(programs.code, np.int64).reshape(-1, 4)
     tags = np.array(programs.tags or [(0, 0)], np.int64)
     state = np.full(len(starts), UNKNOWN, np.int64)
     stopped = np.array(starts, np.int64)
-    chosen = np.zeros(len(programs.field_refs), np.uint8)
-    chosen[: min(len(wanted), len(chosen))] = wanted[: len(chosen)]
+    selected = np.zeros(len(programs.field_refs), np.uint8)
+    selected[: min(len(wanted), len(selected))] = wanted[: len(selected)]
     work = int((ends - starts).sum()) // 4 + len(starts)
     stack = np.zeros((DEPTH, STACK_WIDTH), np.int64)
-    first, most = 0, max_rows
+    first, capacity = 0, max_rows
     while first < len(starts):
-        these = slice(first, first + 1 if most > max_rows else None)
-        out = [np.empty(most, kind) for kind in _KINDS]
+        batch = slice(first, first + 1 if capacity > max_rows else None)
+        out = [np.empty(capacity, kind) for kind in _KINDS]
         done = np.zeros(2, np.int64)
         run(
             data,
-            held,
-            starts[these],
-            ends[these],
-            steps[these],
+            carry_over,
+            starts[batch],
+            ends[batch],
+            steps[batch],
             code,
             tags,
-            chosen,
+            selected,
             stack,
-            state[these],
-            stopped[these],
+            state[batch],
+            stopped[batch],
             *out,
             done,
             work=work,
         )
-        work = 0  # all of it is counted
+        work = 0  # the first call accounts for all messages
         count, rows = done.tolist()
-        # A message that finds too little room begins anew: first in a piece, then alone with more.
-        most = max_rows if count else 2 * most
+        # A message that lacks room is read again: first in its own batch, then alone with more
+        # room.
+        capacity = max_rows if count else 2 * capacity
         if count:
-            told = slice(first, first + count)
+            finished = slice(first, first + count)
             columns: list[NDArray[Any]] = [each[:rows] for each in out]
-            yield Tape(*[*columns, state[told], stopped[told]])
+            yield Tape(*[*columns, state[finished], stopped[finished]])
             first += count
 
 

@@ -1,4 +1,4 @@
-"""The loop that runs the programs of messages and writes the rows of the tape; see `tape`."""
+"""The kernel that runs the programs of messages and writes the rows of the tape; see `tape`."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from dissector.protocol.program import (
 NULL = -1
 
 FITS, LEFT_OVER, BROKEN, UNKNOWN = range(4)
-"""What became of a message: read to its last byte; bytes left over; broken; no program for it."""
+"""State of a message: read to its last byte; bytes left over; malformed; without a program."""
 
 DEPTH = 24
-"""Arrays and tag sections inside one another; declarations have nine at most."""
+"""Depth of nested arrays and tag sections; declarations have nine at most."""
 
 NO_ITEM = -1
-"""Stands for what encloses the message."""
+"""The parent of the message itself."""
 
 _STEP, _LEFT, _BEHIND, _ITEM, _AROUND = range(5)
 """
-Of an array that is being read: its first step, how many items are left, the step behind; the item
-that it is in, and the one around that.
+Of an array that is being read: its first instruction, its remaining items, the instruction behind
+it; the item that holds the array, and the one around that.
 """
 STACK_WIDTH = 5
 
@@ -86,11 +86,10 @@ def _read_message(
     row: int,
 ) -> tuple[int, int, int]:
     """
-    Run one message through its program; `base` is where the data begins among all bytes.
+    Run one message through its program; `base` is the offset of `data` among all bytes.
 
     Returns:
-        What became of it, where it ended, and the next row; the row is -1 where the columns are
-        full.
+        Its state, where it ended, and the next row; the row is -1 where the columns are full.
     """
     depth = 0
     item = 0
@@ -228,12 +227,12 @@ def _read_message(
                 left = stack[depth, 1]
                 last = stack[depth, 2]
                 section = code[step, 1]
-            # Pass over unknown tags, up to the next known one or the end of the section.
+            # Skip unknown tags, up to the next known one or the end of the section.
             step = code[section, 3]
             while left > 0:
                 tag, at = varint_at(data, at, end)
                 size, at = varint_at(data, at, end) if at >= 0 else (0, -1)
-                # Tags out of order are left to the codec: one may be there twice.
+                # The codec reads tags out of order: one may occur twice.
                 if at < 0 or tag <= last or size > end - at:
                     return BROKEN, at, row
                 last = tag
@@ -272,7 +271,7 @@ def _read_message(
 @Kernel
 def run(
     data: Any,
-    held: Any,
+    carry_over: Any,
     starts: Any,
     ends: Any,
     steps: Any,
@@ -300,7 +299,7 @@ def run(
             source = data
             base = 0
             if begin >= len(data):
-                source = held
+                source = carry_over
                 base = len(data)
             result, at, next_row = _read_message(
                 source,
@@ -322,7 +321,7 @@ def run(
                 row,
             )
             if next_row < 0:
-                break  # it is read again from its beginning, with more room
+                break  # the message is read again, with more room
             state[message] = result
             stopped[message] = base + at if at >= 0 else begin
             if result != BROKEN:

@@ -1,4 +1,4 @@
-"""What is inside a `records` field: record batches, message sets, control records, compression."""
+"""The contents of `records` fields: record batches, message sets, control records, compression."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FILES = (
 
 
 def __getattr__(name: str) -> Any:
-    """Load what others see of us when it is first asked for: columns need but the layout."""
+    """Load the public names at first use: the column code needs only `layout`."""
     if name in __all__:
         for file in _FILES:
             module = import_module(f"{__name__}.{file}")

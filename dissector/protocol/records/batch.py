@@ -22,14 +22,14 @@ from dissector.protocol.records.record import Record, locate_error, read_records
 @dataclass(slots=True)
 class RecordBatch:
     """
-    A batch of magic 2. The header fields are Kafka's, in wire order, as they were written.
+    A batch of magic 2. The header fields are Kafka's, in wire order, as captured.
 
     Attributes:
-        payload: What follows the header, as captured. Building writes it as it is; None says that
+        payload: The bytes after the header, as captured, which building writes unchanged; None if
             the records are to be written and compressed anew, with lengths, count and CRC.
-        records: Those that could be read; changing them needs `with_records`.
+        records: The records that could be read; use `with_records` to change them.
         crc_ok: Whether the captured CRC-32C was right.
-        problems: What was wrong; positions are in the `records` field.
+        problems: Problems of the batch; positions are in the `records` field.
         position: Where in the field the batch begins.
     """
 
@@ -79,7 +79,7 @@ class RecordBatch:
         return bool(self.attributes & layout.DELETE_HORIZON)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return header, meaning and records under their names: what `--bodies` prints."""
+        """Return header, its interpretation and records by name, as `--bodies` prints them."""
         out = {name: getattr(self, name) for name in layout.BATCH.names}
         for name in (
             "codec",
@@ -101,7 +101,7 @@ class RecordBatch:
         return out
 
     def with_records(self, records: Sequence[Record]) -> RecordBatch:
-        """Return a batch with other records: count, last offset delta, maximal time follow them."""
+        """Return a batch with other records; count, last offset delta and max timestamp follow."""
         records = list(records)
         newest = max((record.timestamp for record in records), default=self.max_timestamp)
         appended = self.attributes & layout.TIMESTAMP_TYPE
@@ -118,10 +118,10 @@ class RecordBatch:
 
     def to_bytes(self, *, fix_crc: bool = False) -> bytes:
         """
-        Return the batch as it is on the wire.
+        Return the encoded batch.
 
         Args:
-            fix_crc: Compute the CRC-32C also where payload and CRC are kept from a capture.
+            fix_crc: Compute the CRC-32C even where payload and CRC are captured.
 
         Raises:
             EncodeError: A field can't be written.
@@ -137,37 +137,37 @@ class RecordBatch:
 
 
 def timestamp_type(attributes: int) -> str:
-    """Return the name of the timestamp type that attributes of magic 1 and 2 tell."""
+    """Return the name of the timestamp type in attributes of magic 1 and 2."""
     return "LogAppendTime" if attributes & layout.TIMESTAMP_TYPE else "CreateTime"
 
 
 def with_crc(batch: bytes) -> bytes:
-    """Return the bytes of one batch with the CRC-32C that they should have."""
+    """Return the bytes of one batch with the correct CRC-32C."""
     crc = _crc32c()(memoryview(batch)[layout.BATCH_CRC_FROM :])
     return batch[: layout.MAGIC_AT + 1] + crc.to_bytes(4, "big") + batch[layout.BATCH_CRC_FROM :]
 
 
 def read_batch(data: bytes, start: int, end: int, path: str, budget: Budget) -> RecordBatch:
     """
-    Read one batch whose header is there in full.
+    Read one batch with a complete header.
 
     Args:
         data: The `records` field.
         start: Where the batch begins.
         end: Where it ends, by its own length.
-        path: Its name for problems: `records[0]`.
-        budget: What decompression and records may still cost.
+        path: Its name in problems: `records[0]`.
+        budget: The remaining limits of decompression and records.
     """
     payload = data[start + layout.BATCH.size : end]
     batch = RecordBatch(*layout.BATCH.unpack_from(data, start), payload=payload, position=start)
     crc = _crc32c()(memoryview(data)[start + layout.BATCH_CRC_FROM : end])
     if crc != batch.crc:
         batch.crc_ok = False
-        what = f"CRC-32C is {batch.crc:#010x}, computed {crc:#010x}"
-        batch.problems.append(Problem(what, f"{path}.crc", start + layout.MAGIC_AT + 1))
+        message = f"CRC-32C is {batch.crc:#010x}, computed {crc:#010x}"
+        batch.problems.append(Problem(message, f"{path}.crc", start + layout.MAGIC_AT + 1))
     _read_payload(batch, payload, path, budget)
     if batch.control:
-        _name_controls(batch, path)
+        _set_control_types(batch, path)
     return batch
 
 
@@ -177,11 +177,11 @@ def _read_payload(batch: RecordBatch, payload: bytes, path: str, budget: Budget)
     count_at = after_header - 4
     count = min(batch.records_count, budget.records)
     compressed = batch.attributes & CODEC_MASK
-    torn = False
+    is_damaged = False
     if compressed and (payload or count):
         payload, problem = decompress(compressed, payload, budget)
         if problem:
-            torn = True
+            is_damaged = True
             batch.problems.append(Problem(problem, f"{path}.records", after_header))
     records, stopped = read_records(
         payload,
@@ -192,36 +192,38 @@ def _read_payload(batch: RecordBatch, payload: bytes, path: str, budget: Budget)
     )
     batch.records = records
     budget.records -= len(records)
-    if torn:
+    if is_damaged:
         return
-    wanted = batch.records_count
-    if wanted < 0:
+    expected = batch.records_count
+    if expected < 0:
         batch.problems.append(
-            Problem(f"records_count is {wanted}", f"{path}.records_count", count_at)
+            Problem(f"records_count is {expected}", f"{path}.records_count", count_at)
         )
-    elif len(records) < wanted and stopped == len(payload):
-        what = f"records_count is {wanted}, but there are {len(records)} records"
-        batch.problems.append(Problem(what, f"{path}.records_count", count_at))
+    elif len(records) < expected and stopped == len(payload):
+        message = f"records_count is {expected}, but there are {len(records)} records"
+        batch.problems.append(Problem(message, f"{path}.records_count", count_at))
     elif len(records) < count:
         error = locate_error(payload, stopped)
         error.within(f"{path}.records[{len(records)}]")
         if compressed:
-            what = f"{error.what} (byte {error.position} of the decompressed records)"
-            batch.problems.append(Problem(what, error.path, after_header))
+            message = f"{error.what} (byte {error.position} of the decompressed records)"
+            batch.problems.append(Problem(message, error.path, after_header))
         else:
             batch.problems.append(Problem(error.what, error.path, after_header + error.position))
-    elif count < wanted:
-        most = budget.max_records
-        what = f"{wanted - count} more records: the field has more than {most}; they are not read"
-        batch.problems.append(Problem(what, f"{path}.records", after_header))
+    elif count < expected:
+        limit = budget.max_records
+        message = (
+            f"{expected - count} more records: the field has more than {limit}; they are not read"
+        )
+        batch.problems.append(Problem(message, f"{path}.records", after_header))
     elif stopped < len(payload):
-        what = f"{len(payload) - stopped} bytes left after the last of {wanted} records"
+        message = f"{len(payload) - stopped} bytes left after the last of {expected} records"
         position = after_header if compressed else after_header + stopped
-        batch.problems.append(Problem(what, f"{path}.records", position))
+        batch.problems.append(Problem(message, f"{path}.records", position))
 
 
-def _name_controls(batch: RecordBatch, path: str) -> None:
-    """Give the records of a control batch the names of their types."""
+def _set_control_types(batch: RecordBatch, path: str) -> None:
+    """Set the control types of the records of a control batch."""
     for index, record in enumerate(batch.records):
         name = control_type(record.key)
         if name is None:
@@ -241,7 +243,7 @@ class _Checksum(Protocol):
 
 @cache
 def _crc32c() -> _Checksum:
-    """Import the CRC-32C when the first batch needs it."""
+    """Import the CRC-32C at first use."""
     from crc32c import crc32c
 
     return cast(_Checksum, crc32c)

@@ -1,4 +1,4 @@
-"""New batches and message sets from records: what a producer does."""
+"""Builds new batches and message sets from records, as a producer does."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def new_batch(
     transactional: bool = False,
 ) -> RecordBatch:
     """
-    Put records into one batch of magic 2, with the offsets that a producer gives: 0, 1, 2, ...
+    Put records into one batch of magic 2, with the offsets of a producer: 0, 1, 2, ...
 
     Args:
-        records: Of any magic; keys, values, headers and timestamps are taken.
+        records: Of any magic; keys, values, headers and timestamps are used.
         codec: By name.
         base_offset: 0 in a Produce request.
         producer_id: Of an idempotent producer; -1 for none.
@@ -41,8 +41,8 @@ def new_batch(
     Raises:
         EncodeError: There is no such codec.
     """
-    given = list(records)
-    times = [_NO_TIMESTAMP if r.timestamp is None else r.timestamp for r in given]
+    sources = list(records)
+    times = [_NO_TIMESTAMP if r.timestamp is None else r.timestamp for r in sources]
     base = times[0] if times else _NO_TIMESTAMP
     batch = RecordBatch(
         base_offset=base_offset,
@@ -57,7 +57,7 @@ def new_batch(
     return batch.with_records(
         [
             Record(0, time - base, index, r.key, r.value, r.headers, base_offset + index, time)
-            for index, (r, time) in enumerate(zip(given, times, strict=True))
+            for index, (r, time) in enumerate(zip(sources, times, strict=True))
         ]
     )
 
@@ -70,9 +70,9 @@ def new_message_set(
     base_offset: int = 0,
 ) -> list[LegacyBatch]:
     """
-    Put records into a message set: one message each, or one wrapper where a codec is named.
+    Put records into a message set: one message each, or one wrapper if there is a codec.
 
-    Headers are lost, as there is no place for them.
+    Headers are lost, as message sets have none.
 
     Raises:
         EncodeError: There is no such codec or magic.

@@ -1,8 +1,8 @@
 """
 The codecs of record batches and message sets.
 
-Each codec is a generator of pieces of bounded size, so that output is counted while it comes and a
-length that the data declares is never believed. Libraries are imported when they are first needed.
+Each codec is a generator of chunks of bounded size, so that output is counted while it is produced
+and a declared length is never trusted. Libraries are imported at first use.
 
 Source: KIP-57 (lz4 frames), KIP-110 (zstd), https://kafka.apache.org/documentation/#recordbatch
 (codec bits); xerial's snappy framing as in snappy-java, SnappyCodec and SnappyOutputStream.
@@ -23,13 +23,13 @@ from dissector.protocol.records.lz4_header import (
 )
 
 CODEC_MASK = 0x07
-_PIECE = 1 << 20
-"""Most bytes that a decoder may give in one piece, where it lets us say so."""
+_MAX_CHUNK_BYTES = 1 << 20
+"""The largest chunk that a decoder returns, where it takes a limit."""
 _FIRST_WINDOW = 256
 _LAST_WINDOW = 1 << 16
 _GZIP_WBITS = 31
-_ZSTD_WIDEST = 32768
-"""A zstd block of one repeated byte is 4 bytes for 128 KiB: the most that one byte can give."""
+_ZSTD_MAX_RATIO = 32768
+"""A zstd block of one repeated byte is 4 bytes for 128 KiB: the highest possible ratio."""
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2
 _XERIAL_BLOCK = 32 * 1024
@@ -37,11 +37,11 @@ _XERIAL_BLOCK = 32 * 1024
 
 class Decompressed(NamedTuple):
     """
-    What decompression gave.
+    The result of decompression.
 
     Attributes:
-        data: The output, up to where the input went wrong; empty when a limit was met.
-        problem: What went wrong, or None.
+        data: The output, up to the error in the input; empty when a limit was exceeded.
+        problem: The error, or None.
     """
 
     data: bytes
@@ -53,9 +53,9 @@ class CompressionCodec(NamedTuple):
     One row of the table of codecs.
 
     Attributes:
-        name: As Kafka's `compression.type` has it.
-        decompress_chunks: (input, output allowed, magic) -> pieces of output; raises `DecodeError`.
-        compress: (input, magic) -> what Kafka's Java client would send, but for the level.
+        name: As in Kafka's `compression.type`.
+        decompress_chunks: (input, output allowed, magic) -> chunks of output; raises `DecodeError`.
+        compress: (input, magic) -> the output of Kafka's Java client, except for the level.
     """
 
     name: str
@@ -63,34 +63,34 @@ class CompressionCodec(NamedTuple):
     compress: Callable[[bytes, int], bytes]
 
 
-def _no_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
+def _identity_chunks(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
     yield bytes(data)
 
 
-def _no_compress(data: bytes, magic: int) -> bytes:
+def _identity(data: bytes, magic: int) -> bytes:
     return data
 
 
-def _gzip_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
-    # The decoder hands back what it did not use as a copy, so it gets its input in windows that
-    # grow with each member: many small members in one field then still cost linear time.
+def _gzip_chunks(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
+    # The decoder returns its unused input as a copy, so it gets its input in windows that grow with
+    # each member: many small members in one field then still cost linear time.
     at = 0
     while at < len(data):
         decoder = zlib.decompressobj(_GZIP_WBITS)
         window = _FIRST_WINDOW
         while not decoder.eof:
-            piece: bytes | memoryview = data[at : at + window]
-            if not piece:
+            chunk: bytes | memoryview = data[at : at + window]
+            if not chunk:
                 raise DecodeError("gzip data ends early", position=at)
-            at += len(piece)
+            at += len(chunk)
             window = min(window * 2, _LAST_WINDOW)
-            while piece and not decoder.eof:
+            while chunk and not decoder.eof:
                 try:
-                    yield decoder.decompress(piece, _PIECE)
+                    yield decoder.decompress(chunk, _MAX_CHUNK_BYTES)
                 except zlib.error as error:
-                    what = str(error).rpartition(": ")[2]
-                    raise DecodeError(f"gzip: {what}", position=at) from None
-                piece = decoder.unconsumed_tail
+                    message = str(error).rpartition(": ")[2]
+                    raise DecodeError(f"gzip: {message}", position=at) from None
+                chunk = decoder.unconsumed_tail
         at -= len(decoder.unused_data)
 
 
@@ -99,13 +99,13 @@ def _gzip_compress(data: bytes, magic: int) -> bytes:
     return encoder.compress(data) + encoder.flush()
 
 
-def _snappy_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
+def _snappy_chunks(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
     import snappy
 
     try:
         for block in _snappy_blocks(data):
             size = _snappy_size(block)
-            # The longest copy is 64 bytes for 3; a block that promises more lies.
+            # The longest copy is 64 bytes for 3: a block can't hold more.
             if size > allowed or size * 3 > len(block) * 64:
                 raise DecodeError(f"snappy block of {len(block)} bytes says it holds {size}")
             yield snappy.decompress(bytes(block))
@@ -114,7 +114,7 @@ def _snappy_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes
 
 
 def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
-    """Yield the raw blocks of xerial's framing; all is one block where there is none."""
+    """Yield the raw blocks of xerial's framing; without framing all data is one block."""
     if data[:8] != _XERIAL_MAGIC:
         yield data
         return
@@ -126,8 +126,8 @@ def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
         size = int.from_bytes(data[at : at + 4], "big")
         at += 4
         if size > len(data) - at:
-            left = max(len(data) - at, 0)
-            raise DecodeError(f"snappy block of {size} bytes, {left} left", position=at)
+            remaining = max(len(data) - at, 0)
+            raise DecodeError(f"snappy block of {size} bytes, {remaining} left", position=at)
         yield data[at : at + size]
         at += size
     if at > len(data):
@@ -135,7 +135,7 @@ def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
 
 
 def _snappy_size(block: memoryview) -> int:
-    """Read the size that a raw snappy block declares: a varint of 32 bits."""
+    """Read the declared size of a raw snappy block: a varint of 32 bits."""
     size = 0
     for index, byte in enumerate(block[:5]):
         size |= (byte & 0x7F) << 7 * index
@@ -154,7 +154,7 @@ def _snappy_compress(data: bytes, magic: int) -> bytes:
     return b"".join(out)
 
 
-def _lz4_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
+def _lz4_chunks(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
     import lz4.frame
 
     at = 0
@@ -167,11 +167,13 @@ def _lz4_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
                 header, used = corrected_header(data[at : at + LONGEST_HEADER])
                 lz4.frame.decompress_chunk(context, header)
                 at += used
-            out, used, ended = lz4.frame.decompress_chunk(context, data[at:], max_length=_PIECE)
+            out, used, ended = lz4.frame.decompress_chunk(
+                context, data[at:], max_length=_MAX_CHUNK_BYTES
+            )
         except RuntimeError as error:
             raise DecodeError(f"lz4: {str(error).rpartition('ERROR_')[2]}", position=at) from None
         at += used
-        more = len(out) == _PIECE and not ended
+        more = len(out) == _MAX_CHUNK_BYTES and not ended
         yield out
         if not (used or out or ended):
             break
@@ -188,25 +190,25 @@ def _lz4_compress(data: bytes, magic: int) -> bytes:
     return with_legacy_checksum(frame) if magic == 0 else frame
 
 
-def _zstd_pieces(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
+def _zstd_chunks(data: memoryview, allowed: int, magic: int) -> Iterator[bytes]:
     import zstandard
 
-    # This decoder takes no limit, so the window is what bounds a piece: what it could give at the
-    # very most is not more than what is allowed in all (or 32 MiB). It grows as gzip's does.
-    widest = max(1024, min(allowed // _ZSTD_WIDEST, _LAST_WINDOW))
+    # This decoder takes no limit, so the input window bounds a chunk: its largest possible output
+    # is not more than the total that is allowed (or 32 MiB). It grows as gzip's does.
+    widest = max(1024, min(allowed // _ZSTD_MAX_RATIO, _LAST_WINDOW))
     source = zstandard.ZstdDecompressor()
     at = 0
     while at < len(data):
         decoder = source.decompressobj()
         window = _FIRST_WINDOW
         while not decoder.eof:
-            piece = data[at : at + window]
-            if not piece:
+            chunk = data[at : at + window]
+            if not chunk:
                 raise DecodeError("zstd frame ends early", position=at)
-            at += len(piece)
+            at += len(chunk)
             window = min(window * 2, widest)
             try:
-                yield decoder.decompress(piece)
+                yield decoder.decompress(chunk)
             except zstandard.ZstdError as error:
                 raise DecodeError(
                     str(error).replace(" decompressor error", ""), position=at
@@ -221,11 +223,11 @@ def _zstd_compress(data: bytes, magic: int) -> bytes:
 
 
 CODECS: dict[int, CompressionCodec] = {
-    0: CompressionCodec("none", _no_pieces, _no_compress),
-    1: CompressionCodec("gzip", _gzip_pieces, _gzip_compress),
-    2: CompressionCodec("snappy", _snappy_pieces, _snappy_compress),
-    3: CompressionCodec("lz4", _lz4_pieces, _lz4_compress),
-    4: CompressionCodec("zstd", _zstd_pieces, _zstd_compress),
+    0: CompressionCodec("none", _identity_chunks, _identity),
+    1: CompressionCodec("gzip", _gzip_chunks, _gzip_compress),
+    2: CompressionCodec("snappy", _snappy_chunks, _snappy_compress),
+    3: CompressionCodec("lz4", _lz4_chunks, _lz4_compress),
+    4: CompressionCodec("zstd", _zstd_chunks, _zstd_compress),
 }
 """Every codec by its number in the low three bits of the attributes."""
 
@@ -233,7 +235,7 @@ CODEC_IDS = {codec.name: number for number, codec in CODECS.items()}
 
 
 def codec_name(attributes: int) -> str:
-    """Return the name of the codec that attributes tell: `codec 5` where there is none."""
+    """Return the name of the codec in attributes: `codec 5` for an unknown number."""
     number = attributes & CODEC_MASK
     codec = CODECS.get(number)
     return codec.name if codec else f"codec {number}"
@@ -249,8 +251,8 @@ def decompress(
         number: The codec's number.
         data: The compressed bytes: any number of gzip members, lz4 frames, zstd frames, or snappy,
             framed or raw.
-        budget: What may still be given; the output is taken from it.
-        magic: Of the batch: 0 forgives lz4 its header checksum.
+        budget: The remaining limits; the output is deducted.
+        magic: Of the batch: with 0 the header checksum of lz4 is not checked.
     """
     codec = CODECS.get(number)
     if codec is None:
@@ -259,22 +261,22 @@ def decompress(
         return Decompressed(b"", f"no {codec.name} data")
     budget = budget or Budget(DEFAULT)
     allowed = budget.output_for(len(data))
-    pieces: list[bytes] = []
+    chunks: list[bytes] = []
     size = 0
     problem = None
     try:
-        for piece in codec.decompress_chunks(memoryview(data), allowed, magic):
-            size += len(piece)
+        for chunk in codec.decompress_chunks(memoryview(data), allowed, magic):
+            size += len(chunk)
             if size > allowed:
                 budget.output_bytes -= allowed
                 return Decompressed(
                     b"", f"{codec.name} data of {len(data)} bytes gives more than {allowed}"
                 )
-            pieces.append(piece)
+            chunks.append(chunk)
     except DecodeError as error:
         problem = error.what
     budget.output_bytes -= size
-    return Decompressed(pieces[0] if len(pieces) == 1 else b"".join(pieces), problem)
+    return Decompressed(chunks[0] if len(chunks) == 1 else b"".join(chunks), problem)
 
 
 def compress(number: int, data: bytes, *, magic: int = 2) -> bytes:

@@ -1,5 +1,5 @@
 """
-Control records: what brokers write among the records of clients.
+Control records: records of brokers among the records of clients.
 
 Their keys are a version and a type; their values are read by `dissector.protocol.embedded`.
 
@@ -27,7 +27,7 @@ def control_type(key: bytes | None) -> str | None:
     """
     Return the name of a control record's type.
 
-    `control type 9` where the type has no name; None where the key is too short to have one.
+    `control type 9` where the type has no name; None where the key is too short.
     """
     if key is None or len(key) < _KEY.size:
         return None

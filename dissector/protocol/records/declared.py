@@ -1,7 +1,8 @@
 """
-Records, and the messages before them, as Constructs: the readable form of what the loops read.
+Records and legacy messages as Constructs: the readable form of the fast readers.
 
-Source: KIP-98 (record), KIP-82 (record headers); https://kafka.apache.org/documentation/#messageset.
+Source: KIP-98 (record), KIP-82 (record headers);
+https://kafka.apache.org/documentation/#messageset.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dissector.protocol.wire import Bytes, CountedArray, Text, int8, int32, read
 
 class SignedVarint(Construct):  # type: ignore[misc]
     """
-    A zigzag number, seven bits a byte, low bits first: at most 5 bytes for 32 bits, 10 for 64.
+    A zigzag integer, seven bits a byte, low bits first: at most 5 bytes for 32 bits, 10 for 64.
 
     Source: KIP-98, "Message Format"; Kafka's ByteUtils.
     """
@@ -88,7 +89,7 @@ RECORD = Fields(
         Member("headers", HeaderList(varint, _HEADER), ()),
     ]
 )
-"""A record of magic 2, after its length: the readable form of what `batch.read_records` reads."""
+"""A record of magic 2, after its length: the readable form of `record.read_records`."""
 
 MESSAGE_BODY = Fields([Member("key", Bytes(int32)), Member("value", Bytes(int32))])
 """A message of magic 0 or 1, after its header."""

@@ -2,7 +2,7 @@
 The whole contents of a `records` field: batches and messages of any magic, one after the other.
 
 All magics begin with an offset and a size, and have their magic byte at the same place; so the next
-batch is found also behind one that is bad.
+batch is found even behind a damaged one.
 
 Source: Kafka's ByteBufferLogInputStream.java; KIP-98 ("the magic byte is at the same offset").
 """
@@ -24,12 +24,12 @@ from dissector.protocol.records.message_set import LegacyBatch
 @dataclass(slots=True)
 class UnreadBatch:
     """
-    Bytes of a `records` field that are no whole batch of a known magic.
+    Bytes of a `records` field that are not a complete batch of a known magic.
 
     Attributes:
         data: The bytes, which building writes again.
-        partial: They are the beginning of a batch that is cut off, as Fetch responses may end.
-        problems: What was wrong with them; positions are in the `records` field.
+        partial: Whether they are the beginning of a truncated batch, as Fetch responses may end.
+        problems: Problems of the bytes; positions are in the `records` field.
         position: Where in the field they begin.
     """
 
@@ -40,26 +40,26 @@ class UnreadBatch:
 
     @property
     def base_offset(self) -> int | None:
-        """The offset they begin with; None where it is cut off."""
+        """The offset at the beginning of the bytes; None where it is truncated."""
         return _number(self.data, 0, 8)
 
     @property
     def batch_length(self) -> int | None:
-        """The size they say; None where it is cut off."""
+        """The declared size; None where it is truncated."""
         return _number(self.data, 8, layout.LENGTH_END)
 
     @property
     def magic(self) -> int | None:
-        """The magic they say; None where it is cut off."""
+        """The declared magic; None where it is truncated."""
         return _number(self.data, layout.MAGIC_AT, layout.MAGIC_AT + 1)
 
     @property
     def records(self) -> list[Any]:
-        """None could be read."""
+        """Empty: no record could be read."""
         return []
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what can be told of them: what `--bodies` prints."""
+        """Return the readable part, as `--bodies` prints it."""
         return {
             "base_offset": self.base_offset,
             "batch_length": self.batch_length,
@@ -70,7 +70,7 @@ class UnreadBatch:
         }
 
     def to_bytes(self, *, fix_crc: bool = False) -> bytes:
-        """Return the bytes as they were captured; they have no CRC that could be fixed."""
+        """Return the bytes as captured; they have no CRC to fix."""
         return self.data
 
 
@@ -83,77 +83,79 @@ def parse_records(data: bytes, *, limits: Limits = DEFAULT, may_be_cut: bool = T
 
     Args:
         data: The field's bytes, without its length.
-        limits: What decompression may cost.
-        may_be_cut: Whether the last batch may be cut off, as a broker cuts Fetch responses. In a
-            Produce request it may not, and is a problem.
+        limits: Limits of decompression.
+        may_be_cut: Whether the last batch may be truncated, as brokers do in Fetch responses. In a
+            Produce request it is a problem.
 
     Returns:
-        The batches in order. What can't be read is kept as an `UnreadBatch`; whatever is wrong
-        stands in each batch's `problems`. Bytes never raise.
+        The batches in order. An unreadable part is an `UnreadBatch`; problems are in each batch's
+        `problems`. Bytes never raise.
     """
     batches: list[Batch] = []
     budget = Budget(limits, len(data))
     start = 0
     while start < len(data):
         path = f"records[{len(batches)}]"
-        batch, start = _next(data, start, path, budget)
+        batch, start = _read_next(data, start, path, budget)
         if isinstance(batch, UnreadBatch) and batch.partial and not may_be_cut:
-            what = f"batch is cut off after {len(batch.data)} bytes"
-            batch.problems.append(Problem(what, path, batch.position))
+            message = f"batch is cut off after {len(batch.data)} bytes"
+            batch.problems.append(Problem(message, path, batch.position))
         batches.append(batch)
     if budget.records <= 0:
-        _keep_few(batches, budget)
+        _drop_excess_records(batches, budget)
     return batches
 
 
-def _keep_few(batches: Iterable[Batch], budget: Budget) -> None:
-    """Drop records of a field that has too many: what is shown of it stays small too."""
-    left = budget.limits.kept_records
+def _drop_excess_records(batches: Iterable[Batch], budget: Budget) -> None:
+    """Drop records of a field that has too many, so that its display is small too."""
+    remaining = budget.limits.kept_records
     for index, batch in enumerate(batches):
-        more = len(batch.records) - left
-        if more > 0 and not isinstance(batch, UnreadBatch):
-            del batch.records[left:]
-            what = f"{more} more records: the field has more than {budget.max_records}"
-            batch.problems.append(Problem(what, f"records[{index}].records", batch.position))
-        left -= len(batch.records)
+        dropped = len(batch.records) - remaining
+        if dropped > 0 and not isinstance(batch, UnreadBatch):
+            del batch.records[remaining:]
+            message = f"{dropped} more records: the field has more than {budget.max_records}"
+            batch.problems.append(Problem(message, f"records[{index}].records", batch.position))
+        remaining -= len(batch.records)
 
 
-def _next(data: bytes, start: int, path: str, budget: Budget) -> tuple[Batch, int]:
-    """Read the batch at `start`; return it and where the next begins."""
-    rest = len(data) - start
+def _read_next(data: bytes, start: int, path: str, budget: Budget) -> tuple[Batch, int]:
+    """Read the batch at `start`; return it and the start of the next one."""
+    bytes_left = len(data) - start
     length = _number(data, start + 8, start + layout.LENGTH_END)
-    if length is None or length + layout.LENGTH_END > rest:
+    if length is None or length + layout.LENGTH_END > bytes_left:
         return UnreadBatch(data[start:], partial=True, position=start), len(data)
     if length < layout.MIN_MESSAGE_SIZE:
-        what = f"batch_length {length} is less than any batch has; {rest} bytes are not read"
-        return _unread(data, start, len(data), f"{path}.batch_length", what, start + 8)
+        message = (
+            f"batch_length {length} is less than any batch has; {bytes_left} bytes are not read"
+        )
+        return _unread_batch(data, start, len(data), f"{path}.batch_length", message, start + 8)
     if budget.records <= 0:
-        what = f"the field has more than {budget.max_records} records; the rest is not read"
-        return _unread(data, start, len(data), path, what, start)
+        message = f"the field has more than {budget.max_records} records; the rest is not read"
+        return _unread_batch(data, start, len(data), path, message, start)
     budget.records -= 1
     end = start + layout.LENGTH_END + length
     magic = data[start + layout.MAGIC_AT]
     if magic > 2:
-        what = f"magic {_number(data, start + layout.MAGIC_AT, start + layout.MAGIC_AT + 1)}"
-        return _unread(data, start, end, f"{path}.magic", f"{what} is unknown", start + 16)
+        message = f"magic {_number(data, start + layout.MAGIC_AT, start + layout.MAGIC_AT + 1)}"
+        return _unread_batch(data, start, end, f"{path}.magic", f"{message} is unknown", start + 16)
     if magic == 2 and length >= layout.MIN_BATCH_LENGTH:
         budget.records += 1  # its records are counted one by one
         return read_batch(data, start, end, path, budget), end
     if magic < 2 and is_long_enough(data, start, end):
         return read_message(data, start, end, path, budget), end
-    what = f"batch_length {length} is too small for magic {magic}"
-    return _unread(data, start, end, f"{path}.batch_length", what, start + 8)
+    message = f"batch_length {length} is too small for magic {magic}"
+    return _unread_batch(data, start, end, f"{path}.batch_length", message, start + 8)
 
 
-def _unread(
-    data: bytes, start: int, end: int, path: str, what: str, position: int
+def _unread_batch(
+    data: bytes, start: int, end: int, path: str, message: str, position: int
 ) -> tuple[UnreadBatch, int]:
-    """Keep bytes with the problem that they can't be read for."""
-    return UnreadBatch(data[start:end], False, [Problem(what, path, position)], start), end
+    """Return bytes as an unread batch with the problem."""
+    return UnreadBatch(data[start:end], False, [Problem(message, path, position)], start), end
 
 
 def _number(data: bytes, start: int, end: int) -> int | None:
-    """Read a signed number; None where it is cut off."""
+    """Read a signed integer; None where it is truncated."""
     if end > len(data):
         return None
     return int.from_bytes(data[start:end], "big", signed=True)
@@ -163,8 +165,7 @@ def build_records(batches: Iterable[Batch], *, fix_crc: bool = False) -> bytes:
     """
     Write a `records` field: the reverse of `parse_records`.
 
-    Batches that nobody changed come out byte for byte as they were, their CRC also where it was
-    wrong.
+    Unchanged batches are written byte for byte as captured, even with a wrong CRC.
 
     Args:
         batches: In the order of the field.

@@ -1,8 +1,8 @@
 """
-How records look in bytes: headers, flags, and where things stand; see also `declared`.
+The byte layout of records: headers, flags, and offsets of fields; see also `declared`.
 
 The headers are tables of names and sizes. Each is read in two ways: as a Construct, which names the
-field that is wrong, and by one `struct` call, because a field may hold thousands of batches.
+invalid field, and by one `struct` call, because a field may hold thousands of batches.
 
 Source: KIP-98 (record batch, record), KIP-82 (record headers), KIP-32 (magic 1);
 https://kafka.apache.org/documentation/#recordbatch and #messageset.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 class Header:
     """
-    The fixed part of a batch or message: big-endian numbers, each with its `struct` letter.
+    The fixed part of a batch or message: big-endian integers, each with its `struct` letter.
 
     Attributes:
         names: The fields in wire order.
@@ -35,10 +35,10 @@ class Header:
 
     def pack(self, batch: Any) -> bytes:
         """
-        Write the attributes of an object that are named as the fields are.
+        Write the attributes of an object that have the names of the fields.
 
         Raises:
-            EncodeError: One of them is no number of its size; the path names it.
+            EncodeError: One of them does not fit its size; the path names it.
         """
         try:
             return self._struct.pack(*(getattr(batch, name) for name in self.names))
@@ -82,7 +82,7 @@ MESSAGE_1 = Header(
 )
 
 LENGTH_END = 12
-"""Every magic begins with an offset (int64) and the size (int32) of what follows it."""
+"""Every magic begins with an offset (int64) and the size (int32) of the bytes after it."""
 MAGIC_AT = 16
 """Every magic has its magic byte here."""
 BATCH_CRC_FROM = 21
@@ -99,15 +99,15 @@ DELETE_HORIZON = 0x40
 
 
 def zigzag(number: int) -> bytes:
-    """Return a number as Kafka's signed varint."""
-    rest = number << 1 if number >= 0 else ~(number << 1)
-    if rest < 0x80:
-        return _ONE_BYTE[rest]
+    """Return an integer as Kafka's signed varint."""
+    remaining = number << 1 if number >= 0 else ~(number << 1)
+    if remaining < 0x80:
+        return _ONE_BYTE[remaining]
     out = bytearray()
-    while rest >= 0x80:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
+    while remaining >= 0x80:
+        out.append(remaining & 0x7F | 0x80)
+        remaining >>= 7
+    out.append(remaining)
     return bytes(out)
 
 
@@ -115,5 +115,5 @@ _ONE_BYTE = [bytes((byte,)) for byte in range(0x80)]
 
 
 def int64(number: int) -> int:
-    """Bring a sum back into 64 bits, as Java's arithmetic does."""
+    """Wrap a sum to 64 bits, as Java's arithmetic does."""
     return (number + (1 << 63) & (1 << 64) - 1) - (1 << 63)

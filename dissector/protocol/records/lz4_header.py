@@ -1,8 +1,8 @@
 """
-The header checksum of lz4 frames, and Kafka's old mistake in it.
+The header checksum of lz4 frames, and Kafka's old bug in it.
 
 Until 0.10 Kafka computed the checksum over the frame's magic too. Message sets of magic 0 are still
-written that way, and readers of magic 0 do not look at it.
+written that way, and readers of magic 0 ignore it.
 
 Source: KAFKA-3160 and KIP-57; lz4_Frame_format.md, "Header Checksum"; xxhash_spec.md, "XXH32".
 """
@@ -35,7 +35,7 @@ def _xxh32_short(data: bytes) -> int:
 
 
 def _checksum_at(frame: bytes | memoryview) -> int | None:
-    """Return the index of the header checksum; None where no whole frame header is."""
+    """Return the index of the header checksum; None without a complete frame header."""
     if len(frame) < 7 or frame[:4] != FRAME_MAGIC:
         return None
     flags = frame[4]
@@ -45,9 +45,9 @@ def _checksum_at(frame: bytes | memoryview) -> int | None:
 
 def corrected_header(frame: bytes | memoryview) -> tuple[bytes, int]:
     """
-    Return the frame's header with the checksum that the format asks for, and the header's size.
+    Return the frame's header with the checksum of the specification, and the header's size.
 
-    Both are empty where no whole frame header is.
+    Both are empty without a complete frame header.
     """
     at = _checksum_at(frame)
     if at is None:

@@ -1,5 +1,5 @@
 """
-Reading messages of magic 0 and 1, and what they wrap.
+Reads messages of magic 0 and 1, and the messages that they wrap.
 
 Source: Kafka's AbstractLegacyRecordBatch.java and LegacyRecord.java; KIP-31, KIP-32.
 """
@@ -20,14 +20,14 @@ _LENGTH = struct.Struct(">i")
 
 def read_message(data: bytes, start: int, end: int, path: str, budget: Budget) -> LegacyBatch:
     """
-    Read one message at the top of a set; its header is there in full.
+    Read one message at the top of a set; its header must be complete.
 
     Args:
         data: The `records` field.
         start: Where the message begins.
         end: Where it ends, by its own size.
-        path: Its name for problems: `records[0]`.
-        budget: What decompression and records may still cost.
+        path: Its name in problems: `records[0]`.
+        budget: The remaining limits of decompression and records.
     """
     reader = _Reader(budget)
     record = reader.message(data, start, end, path)
@@ -54,12 +54,12 @@ def read_message(data: bytes, start: int, end: int, path: str, budget: Budget) -
 
 class _Reader:
     """
-    Reads one message of a set and all that it wraps.
+    Reads one message of a set and all messages that it wraps.
 
     Attributes:
-        problems: What was wrong, in order.
-        crc_ok: Whether the CRC-32 of the message read last was right.
-        compressed_at: Where the wrapper's value is in the field, once inside it; the bytes inside
+        problems: Problems, in order.
+        crc_ok: Whether the CRC-32 of the last message was right.
+        compressed_at: Inside a wrapper, the position of its value in the field; the bytes inside
             have no position of their own there.
     """
 
@@ -72,7 +72,7 @@ class _Reader:
     def message(
         self, data: bytes, start: int, end: int, path: str, index: int | None = None
     ) -> LegacyRecord:
-        """Read message `index` of the set at `path`, without looking into a wrapper."""
+        """Read message `index` of the set at `path`, without unwrapping it."""
         magic = data[start + layout.MAGIC_AT]
         timestamp: int | None = None
         if magic:
@@ -85,8 +85,8 @@ class _Reader:
         computed = crc32(data[start + layout.MESSAGE_CRC_FROM : end])
         self.crc_ok = computed == crc
         if not self.crc_ok:
-            what = f"CRC-32 is {crc:#010x}, computed {computed:#010x}"
-            self._add(what, f"{_place(path, index)}.crc", start + layout.LENGTH_END)
+            message = f"CRC-32 is {crc:#010x}, computed {computed:#010x}"
+            self._add(message, f"{_message_path(path, index)}.crc", start + layout.LENGTH_END)
         key = value = None
         name = "key"
         try:
@@ -94,10 +94,10 @@ class _Reader:
             name = "value"
             value, at = _bytes_at(data, at, end)
         except DecodeError as error:
-            self._add(error.what, f"{_place(path, index)}.{name}", error.position)
+            self._add(error.what, f"{_message_path(path, index)}.{name}", error.position)
         else:
             if at != end:
-                self._add(f"{end - at} bytes left after the value", _place(path, index), at)
+                self._add(f"{end - at} bytes left after the value", _message_path(path, index), at)
         fields = (offset, offset, size, crc, magic, attributes, timestamp, key, value)
         return LegacyRecord._make(fields)
 
@@ -110,59 +110,59 @@ class _Reader:
         data, problem = decompress(number, wrapper.value or b"", self._budget, magic=wrapper.magic)
         if problem:
             self._add(problem, f"{path}.value", None)
-        inner = self._set(data, f"{path}.records", torn=problem is not None)
+        inner = self._set(data, f"{path}.records", is_damaged=problem is not None)
         return self._absolute(wrapper, inner, path, depth)
 
-    def _set(self, data: bytes, path: str, *, torn: bool) -> list[LegacyRecord]:
+    def _set(self, data: bytes, path: str, *, is_damaged: bool) -> list[LegacyRecord]:
         """Read a decompressed message set."""
-        out: list[LegacyRecord] = []
+        messages: list[LegacyRecord] = []
         at = 0
         while at < len(data):
-            index = len(out)
+            index = len(messages)
             if self._budget.records <= 0:
                 limit = self._budget.max_records
-                what = f"the field has more than {limit} records; the rest is not read"
-                self._add(what, path, at)
-                return out
+                message = f"the field has more than {limit} records; the rest is not read"
+                self._add(message, path, at)
+                return messages
             size = int.from_bytes(data[at + 8 : at + layout.LENGTH_END], "big", signed=True)
             end = at + layout.LENGTH_END + size
             if end > len(data) or not is_long_enough(data, at, end):
-                if not torn:
-                    what = "message is cut off, or its size is wrong"
-                    self._add(what, _place(path, index), at)
-                return out
+                if not is_damaged:
+                    message = "message is cut off, or its size is wrong"
+                    self._add(message, _message_path(path, index), at)
+                return messages
             if data[at + layout.MAGIC_AT] > 1:
-                what = f"magic {data[at + layout.MAGIC_AT]} in a message set"
-                self._add(what, _place(path, index), at)
-                return out
+                message = f"magic {data[at + layout.MAGIC_AT]} in a message set"
+                self._add(message, _message_path(path, index), at)
+                return messages
             self._budget.records -= 1
-            out.append(self.message(data, at, end, path, index))
+            messages.append(self.message(data, at, end, path, index))
             at = end
-        if not out and not torn:
+        if not messages and not is_damaged:
             self._add("wrapper holds no messages", path, None)
-        return out
+        return messages
 
     def _absolute(
         self, wrapper: LegacyRecord, inner: list[LegacyRecord], path: str, depth: int
     ) -> list[LegacyRecord]:
-        """Give messages inside a wrapper their place and time in the log; unwrap wrappers."""
+        """Make offsets and timestamps inside a wrapper absolute; unwrap nested wrappers."""
         base = 0
-        # Produce requests of some clients (librdkafka) have 0 here: the inner offsets are then
-        # the offsets, as for Kafka's own reader.
+        # Produce requests of some clients (librdkafka) have 0 here: then the inner offsets are
+        # absolute, as for Kafka's own reader.
         if wrapper.magic and wrapper.offset and inner:
             base = wrapper.offset - inner[-1].inner_offset
             if base < 0:
                 last = inner[-1].inner_offset
-                what = f"wrapper has offset {wrapper.offset}, its last message {last}"
-                self._add(what, f"{path}.offset", None)
+                message = f"wrapper has offset {wrapper.offset}, its last message {last}"
+                self._add(message, f"{path}.offset", None)
                 base = 0
-        appended = wrapper.magic and wrapper.attributes & layout.TIMESTAMP_TYPE
+        has_append_time = wrapper.magic and wrapper.attributes & layout.TIMESTAMP_TYPE
         out: list[LegacyRecord] = []
         for index, record in enumerate(inner):
-            if base or appended:
+            if base or has_append_time:
                 record = record._replace(
                     offset=layout.int64(record.offset + base),
-                    timestamp=wrapper.timestamp if appended else record.timestamp,
+                    timestamp=wrapper.timestamp if has_append_time else record.timestamp,
                 )
             if record.attributes & CODEC_MASK and record.value is not None:
                 out += self.unwrap(record, f"{path}.records[{index}]", depth + 1)
@@ -170,26 +170,26 @@ class _Reader:
                 out.append(record)
         return out
 
-    def _add(self, what: str, path: str, position: int | None) -> None:
-        """Note a problem; a position inside a wrapper is told in the text."""
+    def _add(self, message: str, path: str, position: int | None) -> None:
+        """Add a problem; a position inside a wrapper becomes part of its text."""
         if self.compressed_at is not None:
             if position:
-                what = f"{what} (byte {position} of the decompressed messages)"
+                message = f"{message} (byte {position} of the decompressed messages)"
             position = self.compressed_at
-        self.problems.append(Problem(what, path, position))
+        self.problems.append(Problem(message, path, position))
 
 
-def _place(path: str, index: int | None) -> str:
+def _message_path(path: str, index: int | None) -> str:
     """Return the path of a message of a set."""
     return path if index is None else f"{path}[{index}]"
 
 
 def is_long_enough(data: bytes, start: int, end: int) -> bool:
-    """Tell whether a message of this magic can be as small as its size says."""
-    least = layout.MIN_MESSAGE_SIZE + layout.LENGTH_END
-    if end - start < least:
+    """Return whether a message's size is at least the minimum of its magic."""
+    minimum = layout.MIN_MESSAGE_SIZE + layout.LENGTH_END
+    if end - start < minimum:
         return False
-    return data[start + layout.MAGIC_AT] != 1 or end - start >= least + 8
+    return data[start + layout.MAGIC_AT] != 1 or end - start >= minimum + 8
 
 
 def _bytes_at(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
@@ -202,5 +202,5 @@ def _bytes_at(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:
         return data[at : at + size], at + size
     if size == -1:
         return None, at
-    what = f"length {size} but {end - at} bytes are left in the message"
-    raise DecodeError(what, position=at - 4)
+    message = f"length {size} but {end - at} bytes are left in the message"
+    raise DecodeError(message, position=at - 4)

@@ -1,5 +1,5 @@
 """
-Message sets (magic 0 and 1): what `records` fields held before Kafka 0.11.
+Message sets (magic 0 and 1): the contents of `records` fields before Kafka 0.11.
 
 Each message of a set stands alone; a compressed set is the value of a wrapper message. In magic 1
 the offsets inside a wrapper are relative, so that a broker need not compress again: the wrapper has
@@ -51,22 +51,23 @@ class LegacyRecord(NamedTuple):
 
     @property
     def headers(self) -> tuple[()]:
-        """None: headers came with magic 2."""
+        """Empty: headers came with magic 2."""
         return ()
 
 
 @dataclass(slots=True)
 class LegacyBatch:
     """
-    One message at the top of a message set, and what it wraps.
+    One message at the top of a message set, and the messages that it wraps.
 
     Attributes:
-        payload: Key and value as captured, after the message's fixed fields. Building writes it as
-            it is; None says that the records are to be written anew, with sizes and CRC.
+        payload: Key and value as captured, after the message's fixed fields, which building writes
+            unchanged; None if the records are to be written anew, with sizes and CRC.
         timestamp: None in magic 0.
-        records: The message itself, or those inside a wrapper; changing them needs `with_records`.
+        records: The message itself, or those inside a wrapper; use `with_records` to change them.
         crc_ok: Whether the captured CRC-32 of the message was right.
-        problems: What was wrong, also with messages inside; positions are in the `records` field.
+        problems: Problems, including those of messages inside; positions are in the `records`
+            field.
         position: Where in the field the message begins.
     """
 
@@ -94,7 +95,7 @@ class LegacyBatch:
         return timestamp_type(self.attributes) if self.magic else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return header, meaning and records under their names: what `--bodies` prints."""
+        """Return header, its interpretation and records by name, as `--bodies` prints them."""
         out = {name: getattr(self, name) for name in header_of(self.magic).names}
         for name in ("codec", "timestamp_type", "crc_ok"):
             out[name] = getattr(self, name)
@@ -118,10 +119,10 @@ class LegacyBatch:
 
     def to_bytes(self, *, fix_crc: bool = False) -> bytes:
         """
-        Return the message as it is on the wire.
+        Return the encoded message.
 
         Args:
-            fix_crc: Compute the CRC-32 also where payload and CRC are kept from a capture.
+            fix_crc: Compute the CRC-32 even where payload and CRC are captured.
 
         Raises:
             EncodeError: A field can't be written, or several records have no wrapper.
@@ -170,7 +171,7 @@ def header_of(magic: int) -> layout.Header:
 
 
 def with_crc(message: bytes) -> bytes:
-    """Return the bytes of one message with the CRC-32 that they should have."""
+    """Return the bytes of one message with the correct CRC-32."""
     crc = zlib.crc32(memoryview(message)[layout.MESSAGE_CRC_FROM :])
     return (
         message[: layout.LENGTH_END] + crc.to_bytes(4, "big") + message[layout.MESSAGE_CRC_FROM :]

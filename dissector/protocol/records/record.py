@@ -1,9 +1,9 @@
 """
-Records of magic 2: read in one tight loop, written, and what is wrong with a bad one.
+Records of magic 2: read in one tight loop, written, and diagnosed.
 
-The loop reads what `declared.RECORD` says, in a fraction of its time: a field may hold ten
-thousands of records. It gives up at the first record that is not as declared; that record is then
-read by the declaration, which knows the field and the byte.
+The loop reads what `declared.RECORD` declares, in a fraction of its time: a field may hold tens of
+thousands of records. It stops at the first invalid record; the declaration then reads that record
+to find the field and the byte.
 
 Source: KIP-98 (record), KIP-82 (headers).
 """
@@ -20,7 +20,7 @@ from dissector.protocol.records.layout import int64, zigzag
 Headers = tuple[tuple[str, bytes | None], ...]
 
 _SAFE = 1 << 62
-"""Base values and deltas below this can be added without leaving 64 bits."""
+"""Sums of base values and deltas below this stay within 64 bits."""
 
 
 class Record(NamedTuple):
@@ -33,10 +33,10 @@ class Record(NamedTuple):
         offset_delta: After the batch's base offset, as written.
         key: None where there is none.
         value: None is a tombstone.
-        headers: (key, value) in order; keys that are no UTF-8 survive as surrogates.
+        headers: (key, value) in order; keys that are not UTF-8 are decoded with surrogates.
         offset: In the log: base offset + delta. Only batches from a broker have a true base offset.
         timestamp: Milliseconds since the epoch: the batch's append time, where it has one.
-        control_type: In a control batch the name of what it says (`COMMIT`), else None.
+        control_type: In a control batch the name of the type (`COMMIT`), else None.
     """
 
     attributes: int = 0
@@ -54,22 +54,22 @@ def read_records(
     data: bytes, count: int, base_offset: int, base_timestamp: int, append_time: int | None
 ) -> tuple[list[Record], int]:
     """
-    Read at most so many records from the (decompressed) payload of a batch.
+    Read at most `count` records from the (decompressed) payload of a batch.
 
     Args:
         data: Records one after the other.
-        count: As the batch's header says; nothing is allocated from it.
+        count: As in the batch's header; nothing is allocated from it.
         base_offset: Added to each offset delta.
         base_timestamp: Added to each timestamp delta, in ms.
         append_time: The timestamp of all records where the broker set it; None where it did not.
 
     Returns:
-        The records, and where reading stopped: behind the last record, or at the one that is bad.
+        The records, and where reading stopped: behind the last record, or at the invalid one.
     """
     records: list[Record] = []
     add, new = records.append, tuple.__new__
     total = len(data)
-    wide = abs(base_offset) >= _SAFE or abs(base_timestamp) >= _SAFE
+    may_overflow = abs(base_offset) >= _SAFE or abs(base_timestamp) >= _SAFE
     pos = at = 0
     headers: Headers | None
     try:
@@ -78,7 +78,7 @@ def read_records(
             size = data[pos]
             pos += 1
             if size > 0x7F:
-                size, pos = _longer(data, pos, size, 32)
+                size, pos = _read_long_varint(data, pos, size, 32)
             end = pos + (size >> 1)
             if size & 1 or end > total:
                 break
@@ -86,19 +86,19 @@ def read_records(
             delta = data[pos + 1]
             pos += 2
             if delta > 0x7F:
-                delta, pos = _longer(data, pos, delta, 64)
-                wide |= delta >= _SAFE
+                delta, pos = _read_long_varint(data, pos, delta, 64)
+                may_overflow |= delta >= _SAFE
             timestamp_delta = delta >> 1 ^ -(delta & 1)
             delta = data[pos]
             pos += 1
             if delta > 0x7F:
-                delta, pos = _longer(data, pos, delta, 32)
+                delta, pos = _read_long_varint(data, pos, delta, 32)
             offset_delta = delta >> 1 ^ -(delta & 1)
 
             size = data[pos]
             pos += 1
             if size > 0x7F:
-                size, pos = _longer(data, pos, size, 32)
+                size, pos = _read_long_varint(data, pos, size, 32)
             key = value = None
             if size != 1:
                 stop = pos + (size >> 1)
@@ -109,7 +109,7 @@ def read_records(
             size = data[pos]
             pos += 1
             if size > 0x7F:
-                size, pos = _longer(data, pos, size, 32)
+                size, pos = _read_long_varint(data, pos, size, 32)
             if size != 1:
                 stop = pos + (size >> 1)
                 if size & 1 or stop > end:
@@ -145,11 +145,11 @@ def read_records(
             at = pos
     except (IndexError, DecodeError):
         pass  # at the record that began at `at`
-    return [_wrapped(record) for record in records] if wide else records, at
+    return [_wrapped_to_64_bits(record) for record in records] if may_overflow else records, at
 
 
-def _longer(data: bytes, pos: int, value: int, bits: int) -> tuple[int, int]:
-    """Read on in a varint whose first byte says that more follow; still zigzag."""
+def _read_long_varint(data: bytes, pos: int, value: int, bits: int) -> tuple[int, int]:
+    """Read the rest of a varint of several bytes; the result is still zigzag."""
     value &= 0x7F
     for shift in range(7, bits, 7):
         byte = data[pos]
@@ -163,9 +163,9 @@ def _longer(data: bytes, pos: int, value: int, bits: int) -> tuple[int, int]:
 
 
 def _read_headers(data: bytes, pos: int, count: int, end: int) -> tuple[Headers | None, int]:
-    """Read the headers of a record that ends at `end`; None where they are not as declared."""
+    """Read the headers of a record that ends at `end`; None where they are invalid."""
     if count > 0x7F:
-        count, pos = _longer(data, pos, count, 32)
+        count, pos = _read_long_varint(data, pos, count, 32)
     if count & 1 or count > end - pos:  # a header has two bytes, and the count is still doubled
         return None, pos
     headers: list[tuple[str, bytes | None]] = []
@@ -173,7 +173,7 @@ def _read_headers(data: bytes, pos: int, count: int, end: int) -> tuple[Headers 
         size = data[pos]
         pos += 1
         if size > 0x7F:
-            size, pos = _longer(data, pos, size, 32)
+            size, pos = _read_long_varint(data, pos, size, 32)
         stop = pos + (size >> 1)
         if size & 1 or stop > end:
             return None, pos
@@ -181,7 +181,7 @@ def _read_headers(data: bytes, pos: int, count: int, end: int) -> tuple[Headers 
         size = data[stop]
         pos = stop + 1
         if size > 0x7F:
-            size, pos = _longer(data, pos, size, 32)
+            size, pos = _read_long_varint(data, pos, size, 32)
         if size == 1:
             headers.append((key, None))
             continue
@@ -193,13 +193,13 @@ def _read_headers(data: bytes, pos: int, count: int, end: int) -> tuple[Headers 
     return tuple(headers), pos
 
 
-def _wrapped(record: Record) -> Record:
-    """Bring offset and timestamp back into 64 bits."""
+def _wrapped_to_64_bits(record: Record) -> Record:
+    """Wrap offset and timestamp to 64 bits."""
     return record._replace(offset=int64(record.offset), timestamp=int64(record.timestamp))
 
 
 def locate_error(data: bytes, at: int) -> DecodeError:
-    """Say what is wrong with the record at `at`, which `read_records` gave up on."""
+    """Return the error of the record at `at`, where `read_records` stopped."""
     from dissector.protocol.records.declared import RECORD, varint
 
     stream = io.BytesIO(data)
@@ -210,16 +210,16 @@ def locate_error(data: bytes, at: int) -> DecodeError:
         return error.within("length")
     start = stream.tell()
     if not 0 <= size <= len(data) - start:
-        what = f"length {size} but {len(data) - start} bytes are left in the batch"
-        return DecodeError(what, "length", at)
+        message = f"length {size} but {len(data) - start} bytes are left in the batch"
+        return DecodeError(message, "length", at)
     body = io.BytesIO(data[start : start + size])
     try:
         RECORD._parse(body, None, "")
     except DecodeError as error:
         error.position += start
         return error
-    what = f"record ends at byte {start + body.tell()}, its length says {start + size}"
-    return DecodeError(what, "length", at)
+    message = f"record ends at byte {start + body.tell()}, its length says {start + size}"
+    return DecodeError(message, "length", at)
 
 
 def write_records(records: Iterable[Record]) -> bytes:
@@ -232,46 +232,46 @@ def write_records(records: Iterable[Record]) -> bytes:
     out: list[bytes] = []
     for index, record in enumerate(records):
         try:
-            body = b"".join(_parts(record))
+            body = b"".join(_encoded_fields(record))
         except (TypeError, ValueError, AttributeError, OverflowError):
-            body = _reference(record, index)
+            body = _write_by_declaration(record, index)
         out += (zigzag(len(body)), body)
     return b"".join(out)
 
 
-def _parts(record: Record) -> list[bytes]:
-    """Return the pieces of a record after its length."""
+def _encoded_fields(record: Record) -> list[bytes]:
+    """Return the encoded fields of a record, without its length."""
     if not -1 << 31 <= record.offset_delta < 1 << 31:
         raise ValueError("offset_delta")
     if not -1 << 63 <= record.timestamp_delta < 1 << 63:
         raise ValueError("timestamp_delta")
-    out = [
+    fields = [
         record.attributes.to_bytes(1, "big", signed=True),
         zigzag(record.timestamp_delta),
         zigzag(record.offset_delta),
     ]
     for value in (record.key, record.value):
-        out += (_NULL,) if value is None else (zigzag(len(value)), value)
-    out.append(zigzag(len(record.headers)))
+        fields += (_NULL,) if value is None else (zigzag(len(value)), value)
+    fields.append(zigzag(len(record.headers)))
     for key, value in record.headers:
         name = key.encode("utf-8", "surrogateescape")
-        out += (zigzag(len(name)), name)
-        out += (_NULL,) if value is None else (zigzag(len(value)), value)
-    return out
+        fields += (zigzag(len(name)), name)
+        fields += (_NULL,) if value is None else (zigzag(len(value)), value)
+    return fields
 
 
 _NULL = zigzag(-1)
 
 
-def _reference(record: Record, index: int) -> bytes:
-    """Write a record by the declaration, which names the field that can't be written."""
+def _write_by_declaration(record: Record, index: int) -> bytes:
+    """Write a record by the declaration, which names the invalid field."""
     from dissector.protocol.records.declared import RECORD
 
     try:
         headers = [{"key": key, "value": value} for key, value in record.headers]
         return bytes(RECORD.build(record._asdict() | {"headers": headers}))
     except (TypeError, ValueError):
-        what, path = "headers are not pairs of key and value", f"records[{index}].headers"
-        raise EncodeError(what, path) from None
+        message, path = "headers are not pairs of key and value", f"records[{index}].headers"
+        raise EncodeError(message, path) from None
     except EncodeError as error:
         raise error.within(f"[{index}]").within("records") from None

@@ -1,8 +1,8 @@
 """
-Changing a batch for another broker without touching its compressed records.
+Changes the header of a batch for another broker without touching its compressed records.
 
-What a replay must change stands in the header: producer id, epoch and sequence are the broker's to
-give. The CRC follows.
+A replay must change header fields that are assigned by brokers: producer id, epoch and sequence.
+The CRC is updated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def rewrite_batch(
     base_sequence: int | None = None,
 ) -> bytes:
     """
-    Return one batch of magic 2 with other header fields; what is None stays as it is.
+    Return one batch of magic 2 with other header fields; None leaves a field unchanged.
 
     The CRC-32C is computed anew only where a field that it covers has changed. Base offset and
     leader epoch are not covered, so that brokers can set them.

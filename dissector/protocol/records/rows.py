@@ -1,4 +1,4 @@
-"""Records without their batches: what the `records` command prints a row of."""
+"""Records without their batches: the rows of the `records` command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEQUENCE_MASK = (1 << 31) - 1
 
 class Row(NamedTuple):
     """
-    A record and what its batch says of it.
+    A record and the fields that it has from its batch.
 
     Attributes:
         offset: In the log; in Produce requests counted from 0.
@@ -28,7 +28,7 @@ class Row(NamedTuple):
         producer_epoch: Likewise.
         sequence: Of this record; -1 likewise.
         transactional: Whether it belongs to a transaction.
-        control: What a control record says (`COMMIT`); None for a client's record.
+        control: The type of a control record (`COMMIT`); None for a client's record.
     """
 
     offset: int
@@ -49,8 +49,8 @@ def iter_records(batches: Iterable[Batch]) -> Iterator[Row]:
     """
     Yield every record of the batches, in order.
 
-    A record's sequence follows its offset delta, as compaction leaves holes, and goes on at 0 after
-    2^31 - 1.
+    A record's sequence follows its offset delta, as compaction leaves holes, and continues at 0
+    after 2^31 - 1.
 
     Source: Kafka's DefaultRecord.java and DefaultRecordBatch.incrementSequence.
     """

@@ -1,9 +1,9 @@
 """
-The usual payload of a batch, decompressed in one library call.
+Decompresses usual payloads in one library call.
 
-`compression.decompress` reads whatever a producer may have written and says what is wrong with it,
-piece by piece. Nearly all payloads are one sound gzip member, lz4 frame or zstd frame of modest
-size: those are read here at the speed of the library. Whatever is otherwise is left to it.
+`compression.decompress` reads any payload chunk by chunk and finds its problems. Nearly all
+payloads are one valid gzip member, lz4 frame or zstd frame of modest size: these are decompressed
+here at the speed of the library. All others fall back to `compression.decompress`.
 
 Source: RFC 8878, 3.1.1 (zstd frames and blocks); the rest as of `compression`.
 """
@@ -19,144 +19,147 @@ from dissector.protocol.records.compression import decompress
 from dissector.protocol.records.limits import Budget
 
 _GZIP_WBITS = 31
-_LZ4_PIECE = 1 << 17
-"""Large enough to be quick, small enough to be near the processor when it is copied."""
+_LZ4_CHUNK_BYTES = 1 << 17
+"""Large enough for speed, small enough to stay in the processor's cache when it is copied."""
 _LZ4_HEADER_BYTES = 7
 _LZ4_UNUSUAL = "block_linked", "block_checksum", "content_checksum", "skippable"
 _LZ4_END = b"\0\0\0\0"
 _LZ4_STORED = 1 << 31
 """Set in the size of a block that is not compressed."""
 _ZSTD_USUAL_RATIO = 16
-_ZSTD_LEAST_ROOM = 1 << 16
-_ZSTD_LEAST = 9
+_ZSTD_MIN_ROOM = 1 << 16
+_ZSTD_MIN_BYTES = 9
 _ZSTD_ID_BYTES = (0, 1, 2, 4)
 _ZSTD_CONTENT_SIZE_BYTES = (0, 2, 4, 8)
 _ZSTD_DECLARES = 0xE0
-"""Flags of a frame of which one is set where it tells how much it gives."""
+"""Flags of a frame; one of them is set where the frame declares its content size."""
 _ZSTD_REPEATED = 2
 _ZSTD_BLOCK_BYTES = 1 << 17
 _ZSTD_WIDEST_WINDOW_LOG = 27
-"""The library's limit where it reads piece by piece; in one call it would forget it."""
+"""The library's limit when it reads in chunks; in a single call it does not enforce it."""
 
 
 INVALID, NO_ROOM = -1, -2
-"""Instead of where output ends: something is wrong with the payload; it gives too much."""
+"""Instead of the end of the output: the payload is invalid; its output is too large."""
 
 
 class InlineDecompressor:
-    """Decompresses payloads, with the libraries' contexts kept. For one thread at a time."""
+    """Decompresses payloads, reusing the libraries' contexts. For one thread at a time."""
 
     def __init__(self) -> None:
-        self._ways: dict[int, _Way] = {1: _gzip}
+        self._ways: dict[int, _Decoder] = {1: _gzip}
 
     def decompress_into(
         self,
         number: int,
         payload: memoryview,
         budget: Budget,
-        room: memoryview,
+        target: memoryview,
         at: int,
         magic: int = 2,
     ) -> int:
         """
-        Write what a payload holds, and return where that ends.
+        Write the decompressed payload, and return the end of the output.
 
         Args:
             number: The codec's number.
             payload: The compressed bytes.
-            budget: What may still be given; the output is taken from it.
-            room: Is written to,
-            at: from there on. More may be written than in the end counts.
+            budget: The remaining limits; the output is deducted.
+            target: Receives the output,
+            at: from there on. More may be written beyond the returned end.
             magic: Of the batch or wrapper.
 
         Returns:
-            The end; WRONG where `decompress` finds something wrong with the payload; NO_ROOM.
+            The end; INVALID where `decompress` finds a problem in the payload; NO_ROOM.
         """
-        way = self._ways.get(number) or self._way(number)
+        decoder = self._ways.get(number) or self._way(number)
         if len(payload) and budget.output_bytes > 0:
-            end = way(payload, budget, room, at)
+            end = decoder(payload, budget, target, at)
             if end >= 0:
                 budget.output_bytes -= end - at
                 return end
         data, problem = decompress(number, bytes(payload), budget, magic=magic)
-        return INVALID if problem else _written(data, room, at)
+        return INVALID if problem else _write(data, target, at)
 
-    def _way(self, number: int) -> _Way:
-        """Load a library when it is first needed."""
-        makers: dict[int, Callable[[], _Way]] = {3: _lz4, 4: _zstd}
-        self._ways[number] = way = makers.get(number, lambda: _no_way)()
-        return way
-
-
-_Way: TypeAlias = Callable[[memoryview, Budget, memoryview, int], int]
-"""Writes the output and returns its end; something negative if the payload is not what is usual."""
+    def _way(self, number: int) -> _Decoder:
+        """Load the library of a codec at first use."""
+        factories: dict[int, Callable[[], _Decoder]] = {3: _lz4_decoder, 4: _zstd_decoder}
+        self._ways[number] = decoder = factories.get(number, lambda: _unknown_codec)()
+        return decoder
 
 
-def _written(data: bytes, room: memoryview, at: int) -> int:
-    """Write some bytes, if there is room, and return where they end."""
+_Decoder: TypeAlias = Callable[[memoryview, Budget, memoryview, int], int]
+"""Writes the output and returns its end; negative if the payload is not a usual one."""
+
+
+def _write(data: bytes, target: memoryview, at: int) -> int:
+    """Write some bytes, if there is room, and return their end."""
     end = at + len(data)
-    if end > len(room):
+    if end > len(target):
         return NO_ROOM
-    room[at:end] = data
+    target[at:end] = data
     return end
 
 
-def _no_way(payload: memoryview, budget: Budget, room: memoryview, at: int) -> int:
+def _unknown_codec(payload: memoryview, budget: Budget, target: memoryview, at: int) -> int:
     return INVALID
 
 
-def _lz4() -> _Way:
+def _lz4_decoder() -> _Decoder:
     """
-    Return what reads one lz4 frame.
+    Return a decoder of one lz4 frame.
 
-    The library makes and clears a context for each frame, which takes as long as a quarter of the
-    work. Frames as producers write them we take apart ourselves, and have it read the blocks.
+    The library creates and clears a context for each frame, which takes a quarter of the time of
+    the work. Frames as producers write them are parsed here, and the library only decodes their
+    blocks.
     """
     from lz4.block import LZ4BlockError
     from lz4.block import decompress as decompress_block
 
-    by_pieces = _lz4_by_pieces()
+    decode_in_chunks = _lz4_chunk_decoder()
 
-    def unpack(payload: memoryview, budget: Budget, room: memoryview, at: int) -> int:
-        most = _lz4_block_bytes(bytes(payload[:_LZ4_HEADER_BYTES]))
-        last = min(at + budget.output_bytes, len(room))
+    def decode(payload: memoryview, budget: Budget, target: memoryview, at: int) -> int:
+        max_block_bytes = _lz4_block_bytes(bytes(payload[:_LZ4_HEADER_BYTES]))
+        limit = min(at + budget.output_bytes, len(target))
         begin, end, stop = _LZ4_HEADER_BYTES, at, len(payload) - 4
-        while most and begin < stop:
+        while max_block_bytes and begin < stop:
             size = int.from_bytes(payload[begin : begin + 4], "little")
             begin += 4 + size
             if not 0 < size < _LZ4_STORED or begin > stop:
                 break
             try:
-                out = decompress_block(payload[begin - size : begin], uncompressed_size=most)
+                out = decompress_block(
+                    payload[begin - size : begin], uncompressed_size=max_block_bytes
+                )
             except LZ4BlockError:
                 break
             written, end = end, end + len(out)
-            if end > last:
+            if end > limit:
                 break
-            room[written:end] = out
+            target[written:end] = out
         else:
-            if most and begin == stop and payload[stop:] == _LZ4_END:
+            if max_block_bytes and begin == stop and payload[stop:] == _LZ4_END:
                 return end
-        return by_pieces(payload, budget, room, at)
+        return decode_in_chunks(payload, budget, target, at)
 
-    return unpack
+    return decode
 
 
 @lru_cache(maxsize=64)
 def _lz4_block_bytes(header: bytes) -> int:
-    """Return the most that a block gives, if a frame is of small ones that need no other; or 0."""
+    """Return the maximal block size of a frame of small independent blocks; else 0."""
     from lz4.frame import get_frame_info
 
     try:
-        told = get_frame_info(header)
-    except RuntimeError:  # it is wrong, or longer
+        info = get_frame_info(header)
+    except RuntimeError:  # the header is invalid, or longer
         return 0
-    unusual = any(told[name] for name in _LZ4_UNUSUAL)
-    return 0 if unusual or told["block_size"] > _LZ4_PIECE else int(told["block_size"])
+    unusual = any(info[name] for name in _LZ4_UNUSUAL)
+    return 0 if unusual or info["block_size"] > _LZ4_CHUNK_BYTES else int(info["block_size"])
 
 
-def _lz4_by_pieces() -> _Way:
-    """Return what reads one lz4 frame of any kind."""
+def _lz4_chunk_decoder() -> _Decoder:
+    """Return a decoder of one lz4 frame of any kind."""
     from lz4.frame import (
         create_decompression_context,
         decompress_chunk,
@@ -165,17 +168,17 @@ def _lz4_by_pieces() -> _Way:
 
     context: Any = create_decompression_context()
 
-    def unpack(payload: memoryview, budget: Budget, room: memoryview, at: int) -> int:
-        last = at + budget.output_bytes  # its ratio never meets a limit
-        if last > len(room):
-            last = len(room)
+    def decode(payload: memoryview, budget: Budget, target: memoryview, at: int) -> int:
+        limit = at + budget.output_bytes  # lz4's ratio never exceeds the limit
+        if limit > len(target):
+            limit = len(target)
         try:
             while True:
-                out, used, ended = decompress_chunk(context, payload, max_length=_LZ4_PIECE)
+                out, used, ended = decompress_chunk(context, payload, max_length=_LZ4_CHUNK_BYTES)
                 end = at + len(out)
-                if end > last:
+                if end > limit:
                     break
-                room[at:end] = out
+                target[at:end] = out
                 if ended and used == len(payload):
                     return end
                 if ended or not (used or out):
@@ -187,47 +190,49 @@ def _lz4_by_pieces() -> _Way:
         reset_decompression_context(context)
         return INVALID
 
-    return unpack
+    return decode
 
 
-def _zstd() -> _Way:
-    """Return what reads one zstd frame."""
+def _zstd_decoder() -> _Decoder:
+    """Return a decoder of one zstd frame."""
     from zstandard import ZstdDecompressor, ZstdError, frame_content_size
 
     decompress_frame = ZstdDecompressor().decompress
 
-    def unpack(payload: memoryview, budget: Budget, room: memoryview, at: int) -> int:
+    def decode(payload: memoryview, budget: Budget, target: memoryview, at: int) -> int:
         size = len(payload)
-        most = min(_zstd_most(payload, size), budget.output_for(size))
-        if not most:
+        max_bytes = min(_zstd_max_bytes(payload, size), budget.output_for(size))
+        if not max_bytes:
             return INVALID
-        usual = max(_ZSTD_LEAST_ROOM, _ZSTD_USUAL_RATIO * size)
+        usual_bytes = max(_ZSTD_MIN_ROOM, _ZSTD_USUAL_RATIO * size)
         try:
-            # A declared size is believed by the library: it makes room for so much at once, and
-            # looks at nothing where it is 0.
+            # The library trusts a declared size: it allocates that much at once, and reads nothing
+            # where it is 0.
             if payload[4] & _ZSTD_DECLARES:
                 declared = frame_content_size(payload)
-                if declared == 0 or declared > most:
+                if declared == 0 or declared > max_bytes:
                     return INVALID
-            if usual < most:
+            if usual_bytes < max_bytes:
                 try:
-                    return _written(decompress_frame(payload, max_output_size=usual), room, at)
+                    return _write(
+                        decompress_frame(payload, max_output_size=usual_bytes), target, at
+                    )
                 except ZstdError:
-                    pass  # perhaps there was too little room
-            return _written(decompress_frame(payload, max_output_size=most), room, at)
+                    pass  # the output may be larger than usual
+            return _write(decompress_frame(payload, max_output_size=max_bytes), target, at)
         except ZstdError:
             return INVALID
 
-    return unpack
+    return decode
 
 
-def _zstd_most(payload: memoryview, size: int) -> int:
+def _zstd_max_bytes(payload: memoryview, size: int) -> int:
     """
-    Return how much a payload can give if it is just one zstd frame; 0 if it is not.
+    Return how large the output of a payload can be if it is one zstd frame; 0 if it is not.
 
-    The library would pass over what follows the frame.
+    The library would ignore bytes after the frame.
     """
-    if size < _ZSTD_LEAST:
+    if size < _ZSTD_MIN_BYTES:
         return 0
     flags = payload[4]
     single_segment = flags & 0x20
@@ -248,12 +253,12 @@ def _zstd_most(payload: memoryview, size: int) -> int:
     return blocks * _ZSTD_BLOCK_BYTES if last and at == size else 0
 
 
-def _gzip(payload: memoryview, budget: Budget, room: memoryview, at: int) -> int:
-    """Read one gzip member."""
+def _gzip(payload: memoryview, budget: Budget, target: memoryview, at: int) -> int:
+    """Decompress one gzip member."""
     decoder = zlib.decompressobj(_GZIP_WBITS)
     try:
-        # Its ratio never meets a limit.
+        # gzip's ratio never exceeds the limit.
         out = decoder.decompress(payload, budget.output_bytes)
     except zlib.error:
         return INVALID
-    return _written(out, room, at) if decoder.eof and not decoder.unused_data else INVALID
+    return _write(out, target, at) if decoder.eof and not decoder.unused_data else INVALID

@@ -64,9 +64,12 @@ def check(
 ) -> None:
     """Compare what the loop tells, as Python and compiled, with what objects tell."""
     truth = tell(chunks, whole, use_fast_path=False, **options)
-    for run in (connection_dispatcher.pair.uncompiled, connection_dispatcher.pair.compiled):
+    kernel = connection_dispatcher.correlate
+    for run in (kernel.uncompiled, kernel.compiled):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(connection_dispatcher, "pair", lambda *given, work, run=run: run(*given))
+            patch.setattr(
+                connection_dispatcher, "correlate", lambda *given, work, run=run: run(*given)
+            )
             assert tell(chunks, whole, windows, **options) == truth
 
 
@@ -230,6 +233,6 @@ def test_captures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     truth = told_of(path, False, 1 << 25)
     for window_bytes in (1 << 25, 5000):
         assert told_of(path, True, window_bytes) == truth
-    compiled = connection_dispatcher.pair.compiled
-    monkeypatch.setattr(connection_dispatcher, "pair", lambda *given, work: compiled(*given))
+    compiled = connection_dispatcher.correlate.compiled
+    monkeypatch.setattr(connection_dispatcher, "correlate", lambda *given, work: compiled(*given))
     assert told_of(path, True, 50_000) == truth

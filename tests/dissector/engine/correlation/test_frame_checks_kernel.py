@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
 from dissector.engine.correlation.frame_checks import is_plausible_request, is_plausible_version
 from dissector.engine.correlation.frame_checks_kernel import (
+    API_NOT_LOADED,
     DUE,
-    KEYS,
+    FAST_PATH,
+    MAX_KEYS,
     NOT_DUE,
-    PLAIN,
-    UNASKED,
+    NOT_LOADED,
+    UNDECIDED,
     UNKNOWN,
-    UNREAD,
-    UNSURE,
-    is_plain_request,
+    check_first_request,
+    check_request_header,
     is_response_due,
-    learn,
-    new_rules,
-    opens_kafka,
+    load_api,
+    new_api_limits,
     response_due,
 )
-from dissector.engine.correlation.state_columns import MAX_FRAME, NUMBERS, WANTED
+from dissector.engine.correlation.state_columns import COUNTER_COUNT, MAX_FRAME_SIZE, MISSING_API
 from dissector.protocol.apis import NAMES
 from dissector.protocol.messages import expects_response
 from tests.examples import examples
@@ -33,16 +33,16 @@ from tests.frames import request
 
 PRODUCE, METADATA = 0, 3
 
-RULES = new_rules()
+RULES = new_api_limits()
 for _key in NAMES:
-    learn(RULES, _key)
+    load_api(RULES, _key)
 
-NUMBERS_ = np.zeros(NUMBERS, np.int64)
-NUMBERS_[MAX_FRAME] = 10_000
+NUMBERS_ = np.zeros(COUNTER_COUNT, np.int64)
+NUMBERS_[MAX_FRAME_SIZE] = 10_000
 
 
 def opens(data: bytes) -> int:
-    return opens_kafka(data, 0, len(data), NUMBERS_, RULES)
+    return check_first_request(data, 0, len(data), NUMBERS_, RULES)
 
 
 @pytest.mark.parametrize("key", NAMES)
@@ -52,17 +52,17 @@ def test_versions_that_are_known(key: int) -> None:
 
 
 def test_keys_that_are_not_known() -> None:
-    assert all(RULES[key, 0] == UNKNOWN for key in range(KEYS) if key not in NAMES)
+    assert all(RULES[key, 0] == UNKNOWN for key in range(MAX_KEYS) if key not in NAMES)
 
 
 def test_an_api_that_was_not_met_is_asked_for() -> None:
-    rules, numbers = new_rules(), NUMBERS_.copy()
+    rules, numbers = new_api_limits(), NUMBERS_.copy()
     frame = request(METADATA, 9, 1)
-    assert opens_kafka(frame, 0, len(frame), numbers, rules) == UNREAD
-    assert numbers[WANTED] == METADATA
-    learn(rules, METADATA)
-    assert opens_kafka(frame, 0, len(frame), numbers, rules) == PLAIN
-    assert rules[METADATA + 1, 0] == UNASKED
+    assert check_first_request(frame, 0, len(frame), numbers, rules) == API_NOT_LOADED
+    assert numbers[MISSING_API] == METADATA
+    load_api(rules, METADATA)
+    assert check_first_request(frame, 0, len(frame), numbers, rules) == FAST_PATH
+    assert rules[METADATA + 1, 0] == NOT_LOADED
 
 
 @given(
@@ -78,7 +78,7 @@ def test_whether_a_response_is_due(
     frame = request(PRODUCE, version, 1, client_id, acks=acks, timeout_ms=1, **values)
     said = response_due(frame, 0, len(frame), RULES)
     # A length of two bytes is left to the objects.
-    assert said == UNSURE if version >= 9 and text and len(text) > 126 else said == (acks != 0)
+    assert said == UNDECIDED if version >= 9 and text and len(text) > 126 else said == (acks != 0)
 
 
 @given(st.integers(0, 14), st.data())
@@ -90,9 +90,12 @@ def test_a_damaged_request_is_told_right_or_left_alone(version: int, data: st.Da
         frame[at] = data.draw(st.sampled_from((0, 1, 2, 0x7F, 0x80, 0xFF)))
     frame = frame[: data.draw(st.integers(4, len(frame)))]
     assert is_response_due(bytes(frame[4:])) == expects_response(bytes(frame[4:]))
-    if len(frame) >= 14 and is_plain_request(frame, 0, len(frame) - 4, NUMBERS_, RULES) == PLAIN:
+    if (
+        len(frame) >= 14
+        and check_request_header(frame, 0, len(frame) - 4, NUMBERS_, RULES) == FAST_PATH
+    ):
         said = response_due(frame, 0, len(frame), RULES)
-        if said != UNSURE:
+        if said != UNDECIDED:
             assert said == (DUE if expects_response(bytes(frame[4:])) else NOT_DUE)
 
 
@@ -119,11 +122,11 @@ def test_what_is_plain_is_believed_by_objects_too(
         + client_id.to_bytes(2, "big", signed=True)
         + text
     )
-    if is_plain_request(frame, 0, size, NUMBERS_, RULES) == PLAIN:
+    if check_request_header(frame, 0, size, NUMBERS_, RULES) == FAST_PATH:
         assert is_plausible_request(frame, 0)
         assert is_plausible_version(key, version)
     data = frame + frame * again
-    if opens(data) == PLAIN:
+    if opens(data) == FAST_PATH:
         talk = ConnectionCorrelator(0, True, lambda row: None, 10_000)
         talk.add_data(0, data, 0, 0)
         assert (talk.speaks, talk.client, talk.streams[0].entered) == ("kafka", 0, 0)
@@ -131,7 +134,7 @@ def test_what_is_plain_is_believed_by_objects_too(
 
 def test_where_kafka_begins() -> None:
     frame = request(METADATA, 9, 1, "client")
-    assert opens(frame) == opens(frame * 2) == opens(frame + frame[:20]) == PLAIN
+    assert opens(frame) == opens(frame * 2) == opens(frame + frame[:20]) == FAST_PATH
     for odd in (
         frame[:-1],
         frame + b"\0",
@@ -142,4 +145,4 @@ def test_where_kafka_begins() -> None:
         request(METADATA, 9, 1, "ø" * 9),
         b"\x16\x03\x01\0\x20" + bytes(0x20),
     ):
-        assert opens(odd) not in (PLAIN, UNREAD)
+        assert opens(odd) not in (FAST_PATH, API_NOT_LOADED)

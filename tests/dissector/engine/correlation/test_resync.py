@@ -194,7 +194,7 @@ def test_responses_alone_are_known_by_ascending_ids() -> None:
     assert not sync_without_requests(stream(*rising[:2]), believe)
     assert not sync_without_requests(stream(told(7), told(9), told(8)), believe)
     assert not sync_without_requests(stream(b"x" + b"".join(rising)), believe)
-    assert sync_without_requests(stream(told(7)), believe, least=1)
+    assert sync_without_requests(stream(told(7)), believe, minimum=1)
 
 
 def test_overlapping_candidates_are_tried_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:

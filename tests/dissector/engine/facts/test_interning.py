@@ -13,9 +13,9 @@ from dissector.engine.facts.interning import (
     TOO_MANY_COLLISIONS,
     USED,
     InternTable,
+    hash_bytes,
+    hash_integers,
     intern,
-    key_of_bytes,
-    key_of_numbers,
 )
 
 
@@ -25,9 +25,9 @@ def number(table: InternTable, content: bytes | list[int], kind: int = 0) -> int
     values = np.array(list(content), table.pool.dtype).data
     slots, entries, used = table.slots.data, table.entries.data, table.used.data
     if table.pool.dtype == np.uint8:
-        key = key_of_bytes(values, 0, len(content), kind)
+        key = hash_bytes(values, 0, len(content), kind)
     else:
-        key = key_of_numbers(values, len(content), kind)
+        key = hash_integers(values, len(content), kind)
     return intern(values, 0, len(content), kind, key, slots, entries, pool, used)
 
 
