@@ -42,7 +42,7 @@ class Progress:
         if passed < PATIENCE_S:
             return
         share = f" of {self._total_bytes / 1e6:,.0f} MB" if self._total_bytes else ""
-        read = f"{reading.source.bytes_read / 1e6:,.0f} MB{share}"
+        read = f"{reading.source.file_bytes / 1e6:,.0f} MB{share}"
         text = f"{read}, {reading.packets:,} packets, {passed:.0f} s"
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         self._shown = True

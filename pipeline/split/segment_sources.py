@@ -40,7 +40,7 @@ class RangeSource(FileNames):
         self.add(each.first_packet, each.path)
         self.packets = 0
         self.bytes = 0
-        self.bytes_read = 0
+        self.file_bytes = 0
         self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
@@ -101,7 +101,7 @@ class ShardSource(FileNames):
         self.starts, self.names = names.starts, names.names
         self.packets = 0
         self.bytes = 0
-        self.bytes_read = 0
+        self.file_bytes = 0
         self.begin_ns = 0
         self.networks: list[str] = [""]
         self.passed_over: dict[str, int] = {}

@@ -27,7 +27,7 @@ class SegmentSource(Protocol):
     Attributes:
         packets: Packets read so far.
         bytes: Bytes of packets read so far.
-        bytes_read: Bytes of the files read so far.
+        file_bytes: Bytes of the files read so far.
         begin_ns: When the first packet was captured; 0 before that is known.
         networks: Names of the networks of segments, by number; more may come.
         passed_over: How many packets had no segment, by reason.
@@ -35,7 +35,7 @@ class SegmentSource(Protocol):
 
     packets: int
     bytes: int
-    bytes_read: int
+    file_bytes: int
     begin_ns: int
     networks: list[str]
     passed_over: dict[str, int]
@@ -98,7 +98,7 @@ class FileSource(FileNames):
         self._layers = Layers()
         self.packets = 0
         self.bytes = 0
-        self.bytes_read = 0
+        self.file_bytes = 0
         self.begin_ns = 0
         self.networks = self._layers.networks
         self.passed_over = self._layers.passed_over
@@ -120,6 +120,6 @@ class FileSource(FileNames):
             self.begin_ns = int(packets.time_ns[0])
         self.packets += len(packets)
         self.bytes += int(packets.captured.sum())
-        self.bytes_read = packets.file_bytes
+        self.file_bytes = packets.file_bytes
         if len(packets):
             self.add(packets.first, str(self._paths[int(packets.file[0])]))

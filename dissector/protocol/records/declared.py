@@ -68,7 +68,7 @@ class HeaderKey(Text):
 class HeaderList(CountedArray):
     """The headers of a record, which can't be null."""
 
-    def count(self, stream: Any, context: Any, path: Any) -> int:
+    def read_count(self, stream: Any, context: Any, path: Any) -> int:
         """Read the count; see `CountedArray`."""
         start = stream.tell()
         count = super().read_count(stream, context, path)
