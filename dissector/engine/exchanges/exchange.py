@@ -125,7 +125,7 @@ class Exchange:
         with using(self._schemas):
             message = decode_response(frame, key, version, self.response_bytes, broken_off)
         if self._table.answers_acks_0[self._row]:
-            message.problem("answers a Produce request with acks = 0, which is due no response")
+            message.problem("response to a Produce request with acks = 0, which expects none")
         return message
 
     def kept(self) -> Exchange:

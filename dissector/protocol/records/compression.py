@@ -107,10 +107,10 @@ def _snappy_chunks(data: memoryview, allowed: int, magic: int) -> Iterator[bytes
             size = _snappy_size(block)
             # The longest copy is 64 bytes for 3: a block can't hold more.
             if size > allowed or size * 3 > len(block) * 64:
-                raise DecodeError(f"snappy block of {len(block)} bytes says it holds {size}")
+                raise DecodeError(f"snappy block of {len(block)} bytes declares a size of {size}")
             yield snappy.decompress(bytes(block))
     except snappy.UncompressError:
-        raise DecodeError("snappy: bad block") from None
+        raise DecodeError("snappy: invalid block") from None
 
 
 def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:

@@ -44,7 +44,7 @@ class SignedVarint(Construct):  # type: ignore[misc]
 
     def _build(self, obj: Any, stream: Any, context: Any, path: Any) -> Any:
         if not isinstance(obj, int) or not -1 << self.bits - 1 <= obj < 1 << self.bits - 1:
-            raise EncodeError(f"{obj!r} is no varint of {self.bits} bits")
+            raise EncodeError(f"{obj!r} is not a varint of {self.bits} bits")
         stream.write(zigzag(obj))
         return obj
 

@@ -144,7 +144,7 @@ class LegacyBatch:
         codec = self.attributes & CODEC_MASK
         if not codec:
             if len(self.records) != 1:
-                raise EncodeError("several messages need a codec to be in one", "records")
+                raise EncodeError("several messages need a codec to share a wrapper", "records")
             body = MESSAGE_BODY.build(self.records[0]._asdict())
             return body
         if not self.records:

@@ -53,7 +53,7 @@ def rewrite_batch(
 def _header(data: bytes) -> RecordBatch:
     """Read the header of bytes that are exactly one batch of magic 2."""
     if len(data) < layout.BATCH.size:
-        raise EncodeError(f"{len(data)} bytes are no batch of magic 2", "batch_length")
+        raise EncodeError(f"{len(data)} bytes are not a batch of magic 2", "batch_length")
     header = RecordBatch(*layout.BATCH.unpack_from(data))
     if header.magic != 2:
         raise EncodeError(f"magic is {header.magic}, only 2 has such a header", "magic")

@@ -97,7 +97,7 @@ KNOWN_PROBLEMS = (
     ("rdkafka", "bytes are left over", "Metadata", "request"),
     ("rdkafka", "bytes are left over", "AlterUserScramCredentials", "request"),
     # librdkafka's mock cluster answers Produce with acks = 0.
-    ("rdkafka|demo|aiokafka", "which is due no response", None, "response"),
+    ("rdkafka|demo|aiokafka", "which expects none", None, "response"),
     # The sweep asks versions that nobody has.
     ("sweep-too-new", "is not known", "ApiVersions", "request"),
     # Clients that close while a Fetch is answered.

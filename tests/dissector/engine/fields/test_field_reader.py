@@ -362,5 +362,5 @@ def _fitting(values: Any, fields: Any, version: int) -> Any:
 def test_problems_are_those_of_the_message() -> None:
     frame = frame_of([row(ORPHAN, None, response(12, 4, 1), answers_acks_0=True)])
     (problem,) = [text for (text,) in told(frame, "problem") if text]
-    expected = Problem("answers a Produce request with acks = 0, which is due no response")
+    expected = Problem("response to a Produce request with acks = 0, which expects none")
     assert problem == expected.what

@@ -191,7 +191,7 @@ def test_a_snappy_block_that_lies_about_its_size_allocates_nothing(size: int) ->
     tracemalloc.stop()
     assert out == b""
     assert problem is not None
-    assert f"says it holds {size}" in problem
+    assert f"declares a size of {size}" in problem
     assert peak < 100 * KIB
 
 
