@@ -15,7 +15,7 @@ from dissector.capture.columns import DATA, GAP, Chunks, Segments
 from dissector.capture.formats.byte_source import StopSignal
 from dissector.capture.formats.capture_reader import WINDOW_BYTES
 from dissector.capture.tcp.reassembly import Streams
-from dissector.engine.correlation.connection_dispatcher import Correlator
+from dissector.engine.correlation.correlator import Correlator
 from dissector.engine.correlation.exchange_rows import to_exchange_table
 from dissector.engine.correlation.framer import MAX_FRAME_BYTES
 from dissector.engine.exchanges.exchange import Exchange

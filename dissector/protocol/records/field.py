@@ -126,7 +126,7 @@ def _read_next(data: bytes, start: int, path: str, budget: Budget) -> tuple[Batc
         return UnreadBatch(data[start:], partial=True, position=start), len(data)
     if length < layout.MIN_MESSAGE_SIZE:
         message = (
-            f"batch_length {length} is below the minimum of a batch; {bytes_left} bytes are not read"
+            f"batch_length {length} is below the minimum; {bytes_left} bytes are not read"
         )
         return _unread_batch(data, start, len(data), f"{path}.batch_length", message, start + 8)
     if budget.records <= 0:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 
 from dissector.engine.correlation.connection_correlator import ConnectionCorrelator
-from dissector.engine.correlation.connection_dispatcher import Correlator
+from dissector.engine.correlation.correlator import Correlator
 from dissector.engine.correlation.framer import Framer
 from dissector.engine.correlation.state_columns import KAFKA, MODE
 from tests.dissector.engine.chunks import Chunk, captures, columns, connections

@@ -121,7 +121,7 @@ def test_a_bad_batch_does_not_hide_the_next(
 def test_after_an_impossible_length_nothing_is_guessed(length: int) -> None:
     data = head(length, 2, 70)
     first, rest = parse_records(ONE + data)
-    what = f"batch_length {length} is below the minimum of a batch; 70 bytes are not read"
+    what = f"batch_length {length} is below the minimum; 70 bytes are not read"
     assert rest.problems == [Problem(what, "records[1].batch_length", len(ONE) + 8)]
     assert isinstance(rest, UnreadBatch)
     assert not rest.partial

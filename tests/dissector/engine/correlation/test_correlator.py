@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dissector.capture.columns import END, GAP, Chunks
-from dissector.engine.correlation import connection_dispatcher, open_requests
-from dissector.engine.correlation.connection_dispatcher import ConnectionState, Correlator
+from dissector.engine.correlation import correlator, open_requests
+from dissector.engine.correlation.correlator import ConnectionState, Correlator
 from dissector.engine.reading.capture import Options, Reading
 from dissector.engine.tables.exchange_table import Exchanges, Frames
 from tests.corpus import each_capture
@@ -64,12 +64,10 @@ def check(
 ) -> None:
     """Compare what the loop tells, as Python and compiled, with what objects tell."""
     truth = tell(chunks, whole, use_fast_path=False, **options)
-    kernel = connection_dispatcher.correlate
+    kernel = correlator.correlate
     for run in (kernel.uncompiled, kernel.compiled):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(
-                connection_dispatcher, "correlate", lambda *given, work, run=run: run(*given)
-            )
+            patch.setattr(correlator, "correlate", lambda *given, work, run=run: run(*given))
             assert tell(chunks, whole, windows, **options) == truth
 
 
@@ -233,6 +231,6 @@ def test_captures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     truth = told_of(path, False, 1 << 25)
     for window_bytes in (1 << 25, 5000):
         assert told_of(path, True, window_bytes) == truth
-    compiled = connection_dispatcher.correlate.compiled
-    monkeypatch.setattr(connection_dispatcher, "correlate", lambda *given, work: compiled(*given))
+    compiled = correlator.correlate.compiled
+    monkeypatch.setattr(correlator, "correlate", lambda *given, work: compiled(*given))
     assert told_of(path, True, 50_000) == truth
