@@ -125,9 +125,7 @@ def _read_next(data: bytes, start: int, path: str, budget: Budget) -> tuple[Batc
     if length is None or length + layout.LENGTH_END > bytes_left:
         return UnreadBatch(data[start:], partial=True, position=start), len(data)
     if length < layout.MIN_MESSAGE_SIZE:
-        message = (
-            f"batch_length {length} is below the minimum; {bytes_left} bytes are not read"
-        )
+        message = f"batch_length {length} is below the minimum; {bytes_left} bytes are not read"
         return _unread_batch(data, start, len(data), f"{path}.batch_length", message, start + 8)
     if budget.records <= 0:
         message = f"the field has more than {budget.max_records} records; the rest is not read"
