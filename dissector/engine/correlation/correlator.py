@@ -122,7 +122,7 @@ class Correlator:
         self._uses_fast_path = use_fast_path
         self._tables = StateTables()
         self._tables.counters[MAX_FRAME_SIZE] = max_frame_bytes
-        self._rules = new_api_limits()
+        self._api_limits = new_api_limits()
         self._slow_path = SlowPath(
             self._tables, connections, max_frame_bytes, keep_objects=not use_fast_path
         )
@@ -254,7 +254,7 @@ class Correlator:
             _SPEAKS.get(row[MODE], ""),
             row[CLIENT] if row[MODE] == KAFKA else None,
             (a[SKIPPED], b[SKIPPED]),
-            (_entered(a[ENTERED]), _entered(b[ENTERED])),
+            (_offset_or_none(a[ENTERED]), _offset_or_none(b[ENTERED])),
         )
 
     def __iter__(self) -> Iterator[ConnectionState]:
@@ -300,9 +300,9 @@ class Correlator:
 
     def _run(self, chunks: Chunks, carry_over_start: int) -> None:
         """Process the chunks, on the fast path as far as possible."""
-        tables, numbers = self._tables, self._tables.counters
+        tables, counters = self._tables, self._tables.counters
         work = CHUNK_WORK * len(chunks) + int(chunks.length.sum()) // BYTES_PER_STEP
-        while numbers[NEXT_CHUNK] < len(chunks):
+        while counters[NEXT_CHUNK] < len(chunks):
             outcome = NEEDS_SLOW_PATH
             if self._uses_fast_path:
                 outcome = correlate(
@@ -319,13 +319,13 @@ class Correlator:
                     tables.rows.shape[1],
                     chunks.data,
                     tables.carry_over,
-                    numbers,
+                    counters,
                     tables.connections,
                     tables.entries,
                     tables.rows,
                     tables.copies,
                     tables.emitters,
-                    self._rules,
+                    self._api_limits,
                     tables.frame_head,
                     work=work,
                 )
@@ -333,11 +333,11 @@ class Correlator:
             if outcome == DONE:
                 return
             if outcome == NEEDS_API:
-                load_api(self._rules, tables.counter(MISSING_API))
+                load_api(self._api_limits, tables.counter(MISSING_API))
             elif outcome == NEEDS_SLOW_PATH:
                 tables.join_fragments()
                 at, framed_bytes = tables.counter(NEXT_CHUNK), tables.counter(FRAMED_BYTES)
-                numbers[NEXT_CHUNK] = self._slow_path.add_chunks(
+                counters[NEXT_CHUNK] = self._slow_path.add_chunks(
                     chunks, at, framed_bytes, carry_over_start
                 )
             else:
@@ -357,5 +357,5 @@ class Correlator:
         tables.emitters = with_capacity(tables.emitters, tables.counter(EMITTER_COUNT) + 1)
 
 
-def _entered(offset: int) -> int | None:
+def _offset_or_none(offset: int) -> int | None:
     return None if offset == NONE else offset

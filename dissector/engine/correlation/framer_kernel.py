@@ -290,7 +290,7 @@ def may_be_early_or_suppressed(
 
 @device_function
 def rewind_to(connections: Any, connection: int, at: int, offset: int) -> None:
-    """Leave a stream before a frame that begins within a packet."""
+    """Set a stream to the beginning of a frame within a packet, for the slow path."""
     connections[connection, at + BASE] = offset
     connections[connection, at + BUFFERED_BYTES] = 0
     connections[connection, at + PENDING] = 0

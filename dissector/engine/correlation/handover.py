@@ -172,8 +172,8 @@ def demote(tables: StateTables, number: int, correlator: ConnectionCorrelator) -
         for request in requests.oldest_first()
     ]
     suppressed = [
-        tables.new_entry(CARRY_OVER_BASE, 0, 0, NEVER, 0, 0, 0, 0, request)
-        for request in requests.suppressed_ids()
+        tables.new_entry(CARRY_OVER_BASE, 0, 0, NEVER, 0, 0, 0, 0, correlation_id)
+        for correlation_id in requests.suppressed_ids()
     ]
     oldest, newest = tables.link_entries(suppressed)
     if suppressed:
@@ -201,10 +201,12 @@ def _fragments(tables: StateTables, stream: Framer) -> list[int]:
     if not stream.buffer:
         return entries
     address = tables.carry(stream.buffer) - base
-    for mark in stream.packet_ends:
-        span = address + base, mark.end - base
-        entries.append(tables.new_entry(*span, 0, NEVER, 0, 0, mark.packet, mark.time_ns, 0))
-        base = mark.end
+    for packet_end in stream.packet_ends:
+        span = address + base, packet_end.end - base
+        entries.append(
+            tables.new_entry(*span, 0, NEVER, 0, 0, packet_end.packet, packet_end.time_ns, 0)
+        )
+        base = packet_end.end
     return entries
 
 

@@ -43,7 +43,7 @@ class Connections(Protocol):
 
 class SlowPath:
     """
-    Gives chunks to objects, and their exchanges to the tables.
+    Processes chunks by objects, and appends their exchanges to the tables.
 
     Attributes:
         correlators: By number of connection.
@@ -132,19 +132,21 @@ class SlowPath:
         self._doubtful = [number for number in self._doubtful if number not in decided]
         return doubtful_sides
 
-    def retain(self, places: Int64s) -> None:
-        """Forget the connections whose place is negative; give the others their new numbers."""
+    def retain(self, new_numbers: Int64s) -> None:
+        """Forget the connections whose new number is negative; renumber the others."""
         renumbered = {
-            int(places[number]): correlator for number, correlator in self.correlators.items()
+            int(new_numbers[number]): correlator for number, correlator in self.correlators.items()
         }
         self.correlators = {
-            place: correlator for place, correlator in renumbered.items() if place >= 0
+            new_number: correlator
+            for new_number, correlator in renumbered.items()
+            if new_number >= 0
         }
         self._chunk_counts = dict.fromkeys(self.correlators, 0)
-        for place, correlator in self.correlators.items():
-            correlator.connection = place
-        doubtful_places = (int(places[number]) for number in self._doubtful)
-        self._doubtful = [place for place in doubtful_places if place >= 0]
+        for new_number, correlator in self.correlators.items():
+            correlator.connection = new_number
+        new_doubtful = (int(new_numbers[number]) for number in self._doubtful)
+        self._doubtful = [new_number for new_number in new_doubtful if new_number >= 0]
 
     def add_chunks(self, chunks: Chunks, at: int, framed_bytes: int, carry_over_start: int) -> int:
         """

@@ -80,7 +80,7 @@ NEXT, START, LENGTH, SIZE, PACKET, TIME, OFFSET, API_KEY, API_VERSION, CORRELATI
 ENTRY_WIDTH = 10
 FRAGMENT_PACKET, FRAGMENT_TIME = API_KEY, API_VERSION
 
-# In ROW_UNASKED the bits above the lowest are those of `Exchanges.broken_off`.
+# The lowest bit of ROW_FLAGS is `Exchanges.answers_acks_0`, the others are `broken_off`.
 # The columns of an exchange; each of its frames has those of `Frames`.
 (
     ROW_CONNECTION,
