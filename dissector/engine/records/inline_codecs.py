@@ -1,11 +1,11 @@
 """
-Payloads decompressed within a loop: by a library it can call, the small ones by loops of our own.
+Payloads decompressed within a kernel, by a native library or by kernels of our own.
 
-To call a library from Python costs several microseconds for each of them, more than there is to do,
-where producers that wait for nothing write batches of a few records. What these loops do not take
-(large outputs, checksums of content, anything odd or wrong) is left to the libraries: what they
-take, the libraries take too, and give the same. Those of lz4 and zstd can be called by the loop
-itself, so that all the usual frames of producers are taken.
+A library call from Python costs several microseconds, more than the decompression itself where
+producers without linger write batches of a few records. Payloads that these kernels do not support
+(large outputs, content checksums, unusual or invalid frames) are left to the libraries; for all
+others the libraries give the same output. The lz4 and zstd libraries can be called from a kernel,
+so all frames that common producers write are decompressed here.
 
 Source: lz4_Block_format.md, lz4_Frame_format.md, xxhash_spec.md; format_description.txt of snappy;
 xerial's framing as in `compression`.
@@ -34,16 +34,21 @@ __all__ = [
 ZSTD, LZ4, SNAPPY, GZIP = 4, 3, 2, 1
 
 SMALL_PAYLOAD_BYTES = 2048
-"""Compressed bytes up to which a payload is small."""
+"""Compressed size up to which our own kernels decompress a payload."""
 
 MAX_OUTPUT_BYTES = 1 << 15
-"""A block of lz4 may be twice as large; near its end the library is stricter than we are."""
+"""
+Output limit of our own kernels.
+
+It is half of the smallest lz4 block limit: near a block's limit the library is stricter than we
+are.
+"""
 
 MAX_LIBRARY_OUTPUT_BYTES = 1 << 21
-"""What a library may give for one payload within the loop."""
+"""Limit of one payload's output where a library is called from a kernel."""
 
 _UNCOMPRESSED = 1 << 31
-"""Set in the size of a block of lz4 that is not compressed."""
+"""Flag in the size of an lz4 block that is not compressed."""
 
 _UINT32_MAX = 0xFFFFFFFF
 _PRIME_1, _PRIME_2, _PRIME_3 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D
@@ -52,7 +57,7 @@ _FRAME_MAGIC = (0x04, 0x22, 0x4D, 0x18)
 _XERIAL_MAGIC = (0x82, 0x53, 0x4E, 0x41, 0x50, 0x50, 0x59, 0x00)
 _XERIAL_HEADER_BYTES = 16
 _MIN_BYTES_AFTER_LITERALS = 8
-"""An lz4 block ends with literals; if others end nearer to its end than this it is wrong."""
+"""An lz4 block ends with literals; other literals must end at least this far from its end."""
 _MIN_BYTES_AFTER_LENGTH = 5
 
 
@@ -70,22 +75,22 @@ def decompress_inline(
     libraries: Any,
 ) -> int:
     """
-    Write what a payload holds.
+    Decompress a payload into `out`.
 
     Args:
-        codec: Its number.
-        source: The bytes.
+        codec: Number of the codec.
+        source: The bytes that contain the payload.
         at: Where the payload begins.
         end: Where it ends.
-        is_checked: Whether lz4's header checksum counts: not in magic 0.
+        is_checked: Whether lz4's header checksum is verified: not in magic 0.
         crcs: The table of CRC-32.
-        out: Is written to,
-        to: from there on,
-        room: up to there.
-        libraries: Of which functions may be called: see `libraries`.
+        out: The output buffer.
+        to: Where the output begins in it.
+        room: Where it has to end at the latest.
+        libraries: Addresses of library functions: see `library_addresses`.
 
     Returns:
-        Where the output ends, or NOT_TAKEN.
+        Where the output ends, or USE_LIBRARY.
     """
     if codec == LZ4 and libraries[LZ4_FUNCTION]:
         room = min(room, to + MAX_LIBRARY_OUTPUT_BYTES)
@@ -110,7 +115,7 @@ def decompress_inline(
 def _decompress_lz4(
     source: Any, at: int, end: int, is_checked: int, out: Any, to: int, room: int, library: int
 ) -> int:
-    """Read a frame without checksums of its content."""
+    """Decompress an lz4 frame without content checksums."""
     if end - at < 15:
         return USE_LIBRARY
     for i in range(4):
@@ -118,7 +123,7 @@ def _decompress_lz4(
             return USE_LIBRARY
     flags = 0 | source[at + 4]
     descriptor = 0 | source[at + 5]
-    # Version 1; any dependence of blocks, and perhaps the size of the content.
+    # Version 1; blocks may be linked, and the content size may be present.
     if flags & 0xD7 != 0x40 or descriptor & 0x8F or descriptor < 0x40:
         return USE_LIBRARY
     begin = at + 4
@@ -133,7 +138,7 @@ def _decompress_lz4(
         at += 8
     if is_checked and _short_xxh32(source, begin, at) >> 8 & 255 != source[at]:
         return USE_LIBRARY
-    # Blocks that may repeat what is in those before them: only the first can be read alone.
+    # Linked blocks copy from earlier blocks, so only the first can be decompressed on its own.
     most_blocks = (end - at) if flags & 0x20 else 1
     most_bytes = 1 << (8 + (descriptor >> 3))
     first, at = to, at + 1
@@ -153,7 +158,7 @@ def _decompress_lz4_blocks(
     room: int,
     library: int,
 ) -> int:
-    """Read the blocks of a frame, of so many bytes at most; return where the output ends."""
+    """Decompress the blocks of a frame, within its limits; return where the output ends."""
     blocks = 0
     while end - at >= 8 and blocks < most_blocks:
         block = uint32_le(source, at)
@@ -164,10 +169,10 @@ def _decompress_lz4_blocks(
         if block & _UNCOMPRESSED:
             to = _copy_literals(source, at, size, out, to, room)
         elif library:
-            given = call_decompressor(
+            written = call_decompressor(
                 library, source, at, size, out, to, min(most_bytes, room - to)
             )
-            to = to + given if given > 0 else USE_LIBRARY
+            to = to + written if written > 0 else USE_LIBRARY
         else:
             to = _decompress_lz4_block(source, at, at + size, out, to, room)
         if to < 0:
@@ -196,7 +201,7 @@ def _short_xxh32(source: Any, at: int, end: int) -> int:
 
 @device_function
 def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, room: int) -> int:
-    """Copy bytes, and return where they end."""
+    """Copy bytes to the output; return where they end."""
     if size > room - to:
         return USE_LIBRARY
     for i in range(size):
@@ -206,7 +211,7 @@ def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, room: int
 
 @device_function
 def _copy_match(out: Any, first: int, to: int, offset: int, size: int, room: int) -> int:
-    """Write again what stands `offset` bytes before, not before `first`; return where it ends."""
+    """Copy from `offset` bytes back in the output, not before `first`; return the new end."""
     if offset == 0 or offset > to - first or size > room - to:
         return USE_LIBRARY
     for i in range(to, to + size):
@@ -216,7 +221,7 @@ def _copy_match(out: Any, first: int, to: int, offset: int, size: int, room: int
 
 @device_function
 def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
-    """Read literals and repetitions in turn."""
+    """Decompress a block: literals and matches in turn."""
     first = to
     while at < end:
         token = 0 | source[at]
@@ -255,7 +260,7 @@ def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, roo
 
 @device_function
 def _decompress_snappy(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
-    """Read blocks in xerial's framing, or just one block."""
+    """Decompress blocks in xerial's framing, or a single block."""
     if not _is_xerial(source, at, end):
         return _decompress_snappy_block(source, at, end, out, to, room)
     at += _XERIAL_HEADER_BYTES
@@ -285,7 +290,7 @@ def _is_xerial(source: Any, at: int, end: int) -> bool:
 
 @device_function
 def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
-    """Read a block: its size, then literals and repetitions in any order."""
+    """Decompress a block: its size, then literals and copies in any order."""
     size = shift = 0
     byte = 128
     while byte >= 128:
@@ -305,13 +310,13 @@ def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, 
         if tag & 3 == 0:
             size = (tag >> 2) + 1
             if size > 60:
-                wide = size - 60
-                if wide > 2 or wide > end - at:
+                size_bytes = size - 60
+                if size_bytes > 2 or size_bytes > end - at:
                     return USE_LIBRARY
                 size = source[at] + 1
-                if wide == 2:
+                if size_bytes == 2:
                     size += source[at + 1] * 256
-                at += wide
+                at += size_bytes
             if size > end - at:
                 return USE_LIBRARY
             to = _copy_literals(source, at, size, out, to, room)
