@@ -74,8 +74,8 @@ def _unread_lines(
 ) -> list[str]:
     state = "a batch that is cut off" if batch.partial else "not read"
     shown = MASK if options.is_secret else hexed(batch.data)
-    place = _place(base, batch.position, batch.position + len(batch.data))
-    return [f"{heading}: {state}: {shown}{place}", *indented(_problems(batch, base))]
+    range_text = _place(base, batch.position, batch.position + len(batch.data))
+    return [f"{heading}: {state}: {shown}{range_text}", *indented(_problems(batch, base))]
 
 
 def _decoded_lines(
@@ -110,7 +110,7 @@ def _header_lines(
     for member in header.construct.members:
         value = getattr(batch, member.name)
         if member.name == "crc":
-            text = f"0x{value:08x} ({'right' if batch.crc_ok else 'wrong'})"
+            text = f"0x{value:08x} ({'correct' if batch.crc_ok else 'incorrect'})"
         else:
             description = meaning(member.name, value)
             text = f"{value} ({description})" if description else f"{value}"

@@ -103,13 +103,16 @@ class _DetailTree:
     def without_header(self) -> list[str]:
         """Show a frame that is too short for a header, or a raw SASL token."""
         message = self.message
-        place = f" [{self.base}..{self.base + len(message.frame)})"
+        range_text = f" [{self.base}..{self.base + len(message.frame)})"
         if message.problems:
             problems = [f"! {problem}" for problem in message.problems]
-            return [f"{message.kind}: {hexed(message.frame)}{place}", *indented(problems)]
+            return [f"{message.kind}: {hexed(message.frame)}{range_text}", *indented(problems)]
         token = decode_token(message.frame, self.mechanism, message.kind == "request")
         shown = hexed(message.frame) if self.show_secrets else MASK
-        return [f"SASL token, {message.kind}: {escaped(token.text)}", f"  bytes: {shown}{place}"]
+        return [
+            f"SASL token, {message.kind}: {escaped(token.text)}",
+            f"  bytes: {shown}{range_text}",
+        ]
 
     def header_and_body(self, options: LineOptions) -> list[str]:
         schema, version = self.message.header

@@ -76,6 +76,6 @@ def _details(summary: MessageSummary) -> list[str]:
 
 
 def _topic_list(topics: Sequence[str]) -> str:
-    named = ", ".join(map(escaped, topics[:_MAX_TOPICS]))
+    names = ", ".join(map(escaped, topics[:_MAX_TOPICS]))
     more = len(topics) - _MAX_TOPICS
-    return f"{named} and {more} more" if more > 0 else named
+    return f"{names} and {more} more" if more > 0 else names
