@@ -169,8 +169,8 @@ def set_texts(column: Slices, rows: Ints, texts: list[str | None]) -> None:
     null = np.array([each is None for each in contents])
     column.start[rows] = np.where(null, NONE, at + np.cumsum(lengths) - lengths)
     column.length[rows] = lengths
-    more = np.frombuffer(b"".join(each or b"" for each in contents), np.uint8)
-    arena = np.concatenate((buffers.arena, more))
+    added = np.frombuffer(b"".join(each or b"" for each in contents), np.uint8)
+    arena = np.concatenate((buffers.arena, added))
     column.buffers = SliceBuffers(buffers.data, buffers.carry_over, arena)
 
 

@@ -159,8 +159,8 @@ def field_frame(
     def coded(column: Coded) -> polars.Series:
         null_code = len(column.values)
         codes = np.where(column.codes == NONE, null_code, column.codes).astype(np.uint32)
-        places = pl.Series(values=np.repeat(codes, counts))
-        return _categories((*column.values, None)).gather(places)
+        row_codes = pl.Series(values=np.repeat(codes, counts))
+        return _categories((*column.values, None)).gather(row_codes)
 
     def repeated(column: Ints, type_name: str = "int64") -> polars.Series:
         values = np.repeat(column.astype(type_name), counts)
@@ -214,11 +214,11 @@ def merge_frames(
     import polars as pl
 
     begins = np.flatnonzero(np.diff(other_messages, prepend=-1))
-    places = np.searchsorted(one_messages, other_messages[begins])
+    positions = np.searchsorted(one_messages, other_messages[begins])
     chunks = []
     at = 0
     ends = [*begins[1:].tolist(), len(other)]
-    for place, begin, end in zip(places.tolist(), begins.tolist(), ends, strict=True):
-        chunks += [one[at:place], other[begin:end]]
-        at = place
+    for position, begin, end in zip(positions.tolist(), begins.tolist(), ends, strict=True):
+        chunks += [one[at:position], other[begin:end]]
+        at = position
     return pl.concat([*chunks, one[at:]], rechunk=len(chunks) > _MAX_CHUNKS)

@@ -54,8 +54,8 @@ def secret_value_rows(table: Exchanges, tape: Tape, roles: NDArray[np.uint8]) ->
     entry, outer = message | tape.item[rows], message | tape.around[rows]
     names = np.flatnonzero((role == _NAME) | (role == _FLAGGED_NAME))
     has_sensitive_name = [
-        _is_sensitive(_content(table, tape, row), is_marked)
-        for row, is_marked in zip(
+        _is_sensitive(_content(table, tape, row), is_flagged)
+        for row, is_flagged in zip(
             rows[names].tolist(), (role[names] == _FLAGGED_NAME).tolist(), strict=True
         )
     ]
@@ -92,12 +92,12 @@ def _is_sensitive(name: bytes, is_flagged: bool) -> bool:
 def _role(ref: FieldRef | None) -> int:
     if ref is None or ref.key < 0:
         return _NO_ROLE
-    around, _, name = ref.path.rpartition(".")
-    name_field, is_marked = _setting_arrays(ref.key, ref.kind).get(around, ("", False))
+    parent, _, name = ref.path.rpartition(".")
+    name_field, is_flagged = _setting_arrays(ref.key, ref.kind).get(parent, ("", False))
     if not name_field:
         return _NO_ROLE
     return (
-        (_FLAGGED_NAME if is_marked else _NAME)
+        (_FLAGGED_NAME if is_flagged else _NAME)
         if name == name_field
         else _ROLES.get(name, _NO_ROLE)
     )

@@ -148,8 +148,8 @@ def _passing_rows(
 
 
 def _type_name(ref: FieldRef) -> str:
-    word = ref.declared.type
-    return word.removeprefix("[]") if ref.path.endswith(".[]") else word
+    type_name = ref.declared.type
+    return type_name.removeprefix("[]") if ref.path.endswith(".[]") else type_name
 
 
 def _test_rows(table: Exchanges, fields: tape.Tape, rows: Ints, type_name: str, test: Test) -> Mask:

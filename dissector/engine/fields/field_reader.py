@@ -153,12 +153,12 @@ class FieldReader:
         starts = np.full((KEYS * VERSIONS + 1, len(SIDES)), -1, np.int64)
         for kind in distinct_kinds(kinds):
             key, version = divmod(kind, VERSIONS)
-            for side, word in enumerate(SIDES):
+            for side, side_name in enumerate(SIDES):
                 # The codecs record which definition a message was read by.
-                if source_of(key, word, version) is not None:
+                if source_of(key, side_name, version) is not None:
                     continue
-                if self._show_secrets or not _carries_messages(key, word):
-                    starts[kind, side] = programs().start(key, version, word)
+                if self._show_secrets or not _carries_messages(key, side_name):
+                    starts[kind, side] = programs().start(key, version, side_name)
         message_kind = kinds[messages.row]
         steps: Ints = starts[message_kind, messages.side]
         is_response = messages.side == 1

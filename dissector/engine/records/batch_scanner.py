@@ -81,16 +81,16 @@ def max_records(field_bytes: Ints) -> Ints:
     """Return how many records fields of these sizes may have, as `Limits.records_of` does."""
     few = DEFAULT.free_records + DEFAULT.records_a_byte * field_bytes
     many = DEFAULT.many_records + field_bytes // DEFAULT.bytes_a_record
-    most: Ints = np.minimum(np.minimum(few, many), DEFAULT.max_records)
-    return most
+    limit: Ints = np.minimum(np.minimum(few, many), DEFAULT.max_records)
+    return limit
 
 
 def max_bytes(field_bytes: Ints) -> Ints:
     """Return how many bytes fields of these sizes may decompress to, as `Limits.bytes_of` does."""
     small = np.minimum(DEFAULT.field_ratio * field_bytes, DEFAULT.field_ratio_bytes)
     large = np.maximum(small, DEFAULT.large_field_ratio * field_bytes)
-    most: Ints = np.clip(large, DEFAULT.field_bytes, DEFAULT.max_decompressed_bytes)
-    return most
+    limit: Ints = np.clip(large, DEFAULT.field_bytes, DEFAULT.max_decompressed_bytes)
+    return limit
 
 
 def find_batches(

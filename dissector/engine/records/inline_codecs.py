@@ -71,7 +71,7 @@ def decompress_inline(
     crcs: Any,
     out: Any,
     to: int,
-    room: int,
+    limit: int,
     libraries: Any,
 ) -> int:
     """
@@ -86,34 +86,34 @@ def decompress_inline(
         crcs: The table of CRC-32.
         out: The output buffer.
         to: Where the output begins in it.
-        room: Where it has to end at the latest.
+        limit: Where it has to end at the latest.
         libraries: Addresses of library functions: see `library_addresses`.
 
     Returns:
         Where the output ends, or USE_LIBRARY.
     """
     if codec == LZ4 and libraries[LZ4_FUNCTION]:
-        room = min(room, to + MAX_LIBRARY_OUTPUT_BYTES)
-        return _decompress_lz4(source, at, end, is_checked, out, to, room, libraries[LZ4_FUNCTION])
+        limit = min(limit, to + MAX_LIBRARY_OUTPUT_BYTES)
+        return _decompress_lz4(source, at, end, is_checked, out, to, limit, libraries[LZ4_FUNCTION])
     if codec == ZSTD:
-        room = min(room, to + MAX_LIBRARY_OUTPUT_BYTES)
+        limit = min(limit, to + MAX_LIBRARY_OUTPUT_BYTES)
         function, context = libraries[ZSTD_FUNCTION], libraries[ZSTD_CONTEXT]
-        return decompress_zstd(function, context, source, at, end, out, to, room)
+        return decompress_zstd(function, context, source, at, end, out, to, limit)
     if end - at > SMALL_PAYLOAD_BYTES or at >= end:
         return USE_LIBRARY
-    room = min(room, to + MAX_OUTPUT_BYTES)
+    limit = min(limit, to + MAX_OUTPUT_BYTES)
     if codec == LZ4:
-        return _decompress_lz4(source, at, end, is_checked, out, to, room, 0)
+        return _decompress_lz4(source, at, end, is_checked, out, to, limit, 0)
     if codec == SNAPPY:
-        return _decompress_snappy(source, at, end, out, to, room)
+        return _decompress_snappy(source, at, end, out, to, limit)
     if codec == GZIP:
-        return decompress_gzip(source, at, end, crcs, out, to, room)
+        return decompress_gzip(source, at, end, crcs, out, to, limit)
     return USE_LIBRARY
 
 
 @device_function
 def _decompress_lz4(
-    source: Any, at: int, end: int, is_checked: int, out: Any, to: int, room: int, library: int
+    source: Any, at: int, end: int, is_checked: int, out: Any, to: int, limit: int, library: int
 ) -> int:
     """Decompress an lz4 frame without content checksums."""
     if end - at < 15:
@@ -139,10 +139,10 @@ def _decompress_lz4(
     if is_checked and _short_xxh32(source, begin, at) >> 8 & 255 != source[at]:
         return USE_LIBRARY
     # Linked blocks copy from earlier blocks, so only the first can be decompressed on its own.
-    most_blocks = (end - at) if flags & 0x20 else 1
-    most_bytes = 1 << (8 + (descriptor >> 3))
+    max_blocks = (end - at) if flags & 0x20 else 1
+    max_bytes = 1 << (8 + (descriptor >> 3))
     first, at = to, at + 1
-    to = _decompress_lz4_blocks(source, at, end, most_bytes, most_blocks, out, to, room, library)
+    to = _decompress_lz4_blocks(source, at, end, max_bytes, max_blocks, out, to, limit, library)
     return to if size < 0 or to - first == size else USE_LIBRARY
 
 
@@ -151,30 +151,30 @@ def _decompress_lz4_blocks(
     source: Any,
     at: int,
     end: int,
-    most_bytes: int,
-    most_blocks: int,
+    max_bytes: int,
+    max_blocks: int,
     out: Any,
     to: int,
-    room: int,
+    limit: int,
     library: int,
 ) -> int:
     """Decompress the blocks of a frame, within its limits; return where the output ends."""
     blocks = 0
-    while end - at >= 8 and blocks < most_blocks:
+    while end - at >= 8 and blocks < max_blocks:
         block = uint32_le(source, at)
         size = block & (_UNCOMPRESSED - 1)
         at += 4
-        if size == 0 or size > most_bytes or size > end - at - 4:
+        if size == 0 or size > max_bytes or size > end - at - 4:
             return USE_LIBRARY
         if block & _UNCOMPRESSED:
-            to = _copy_literals(source, at, size, out, to, room)
+            to = _copy_literals(source, at, size, out, to, limit)
         elif library:
             written = call_decompressor(
-                library, source, at, size, out, to, min(most_bytes, room - to)
+                library, source, at, size, out, to, min(max_bytes, limit - to)
             )
             to = to + written if written > 0 else USE_LIBRARY
         else:
-            to = _decompress_lz4_block(source, at, at + size, out, to, room)
+            to = _decompress_lz4_block(source, at, at + size, out, to, limit)
         if to < 0:
             return USE_LIBRARY
         at += size
@@ -200,9 +200,9 @@ def _short_xxh32(source: Any, at: int, end: int) -> int:
 
 
 @device_function
-def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, room: int) -> int:
+def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, limit: int) -> int:
     """Copy bytes to the output; return where they end."""
-    if size > room - to:
+    if size > limit - to:
         return USE_LIBRARY
     for i in range(size):
         out[to + i] = source[at + i]
@@ -210,9 +210,9 @@ def _copy_literals(source: Any, at: int, size: int, out: Any, to: int, room: int
 
 
 @device_function
-def _copy_match(out: Any, first: int, to: int, offset: int, size: int, room: int) -> int:
+def _copy_match(out: Any, first: int, to: int, offset: int, size: int, limit: int) -> int:
     """Copy from `offset` bytes back in the output, not before `first`; return the new end."""
-    if offset == 0 or offset > to - first or size > room - to:
+    if offset == 0 or offset > to - first or size > limit - to:
         return USE_LIBRARY
     for i in range(to, to + size):
         out[i] = out[i - offset]
@@ -220,7 +220,7 @@ def _copy_match(out: Any, first: int, to: int, offset: int, size: int, room: int
 
 
 @device_function
-def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
+def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
     """Decompress a block: literals and matches in turn."""
     first = to
     while at < end:
@@ -236,7 +236,7 @@ def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, roo
             at += 1
         if size > end - at:
             return USE_LIBRARY
-        to = _copy_literals(source, at, size, out, to, room)
+        to = _copy_literals(source, at, size, out, to, limit)
         at += size
         if to < 0 or at == end:
             return to
@@ -252,17 +252,17 @@ def _decompress_lz4_block(source: Any, at: int, end: int, out: Any, to: int, roo
             at += 1
             if end - at < _MIN_BYTES_AFTER_LENGTH:
                 return USE_LIBRARY
-        to = _copy_match(out, first, to, offset, size + 4, room)
+        to = _copy_match(out, first, to, offset, size + 4, limit)
         if to < 0:
             return to
     return USE_LIBRARY
 
 
 @device_function
-def _decompress_snappy(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
+def _decompress_snappy(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
     """Decompress blocks in xerial's framing, or a single block."""
     if not _is_xerial(source, at, end):
-        return _decompress_snappy_block(source, at, end, out, to, room)
+        return _decompress_snappy_block(source, at, end, out, to, limit)
     at += _XERIAL_HEADER_BYTES
     while at < end:
         if end - at < 4 or source[at]:
@@ -271,7 +271,7 @@ def _decompress_snappy(source: Any, at: int, end: int, out: Any, to: int, room: 
         at += 4
         if size > end - at:
             return USE_LIBRARY
-        to = _decompress_snappy_block(source, at, at + size, out, to, room)
+        to = _decompress_snappy_block(source, at, at + size, out, to, limit)
         if to < 0:
             return to
         at += size
@@ -289,7 +289,7 @@ def _is_xerial(source: Any, at: int, end: int) -> bool:
 
 
 @device_function
-def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
+def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
     """Decompress a block: its size, then literals and copies in any order."""
     size = shift = 0
     byte = 128
@@ -300,10 +300,10 @@ def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, 
         size |= (byte & 127) << shift
         shift += 7
         at += 1
-    if size == 0 or size > room - to:
+    if size == 0 or size > limit - to:
         return USE_LIBRARY
     first = to
-    room = to + size
+    limit = to + size
     while at < end:
         tag = 0 | source[at]
         at += 1
@@ -319,22 +319,22 @@ def _decompress_snappy_block(source: Any, at: int, end: int, out: Any, to: int, 
                 at += size_bytes
             if size > end - at:
                 return USE_LIBRARY
-            to = _copy_literals(source, at, size, out, to, room)
+            to = _copy_literals(source, at, size, out, to, limit)
             at += size
         elif tag & 3 == 1:
             if at >= end:
                 return USE_LIBRARY
             offset = tag >> 5 << 8 | source[at]
             at += 1
-            to = _copy_match(out, first, to, offset, 4 + (tag >> 2 & 7), room)
+            to = _copy_match(out, first, to, offset, 4 + (tag >> 2 & 7), limit)
         elif tag & 3 == 2:
             if end - at < 2:
                 return USE_LIBRARY
             offset = source[at] | (0 | source[at + 1]) << 8
             at += 2
-            to = _copy_match(out, first, to, offset, 1 + (tag >> 2), room)
+            to = _copy_match(out, first, to, offset, 1 + (tag >> 2), limit)
         else:
             return USE_LIBRARY
         if to < 0:
             return to
-    return to if to == room else USE_LIBRARY
+    return to if to == limit else USE_LIBRARY

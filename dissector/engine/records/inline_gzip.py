@@ -32,7 +32,9 @@ _MAX_SYMBOL_BITS = 32
 
 
 @device_function
-def decompress_gzip(source: Any, at: int, end: int, crcs: Any, out: Any, to: int, room: int) -> int:
+def decompress_gzip(
+    source: Any, at: int, end: int, crcs: Any, out: Any, to: int, limit: int
+) -> int:
     """
     Decompress a payload into `out`.
 
@@ -43,7 +45,7 @@ def decompress_gzip(source: Any, at: int, end: int, crcs: Any, out: Any, to: int
         crcs: The table of CRC-32.
         out: The output buffer.
         to: Where the output begins in it.
-        room: Where it has to end at the latest.
+        limit: Where it has to end at the latest.
 
     Returns:
         Where the output ends, or USE_LIBRARY.
@@ -54,7 +56,7 @@ def decompress_gzip(source: Any, at: int, end: int, crcs: Any, out: Any, to: int
         if source[at + i] != _HEADER[i]:
             return USE_LIBRARY
     trailer = end - _TRAILER_BYTES
-    stop = _inflate(source, at + _HEADER_BYTES, trailer, out, to, room)
+    stop = _inflate(source, at + _HEADER_BYTES, trailer, out, to, limit)
     if stop < 0 or crc_by_table(out, to, stop, crcs) != uint32_le(source, trailer):
         return USE_LIBRARY
     return stop if uint32_le(source, trailer + 4) == stop - to else USE_LIBRARY
@@ -70,7 +72,7 @@ def uint32_le(source: Any, at: int) -> int:
 
 
 @device_function
-def _inflate(source: Any, at: int, end: int, out: Any, to: int, room: int) -> int:
+def _inflate(source: Any, at: int, end: int, out: Any, to: int, limit: int) -> int:
     """Decompress all blocks; the last must end at `end`."""
     first = to
     bits = count = last = 0
@@ -92,7 +94,7 @@ def _inflate(source: Any, at: int, end: int, out: Any, to: int, room: int) -> in
             sizes = uint32_le(source, at)
             size = sizes & 0xFFFF
             at += 4
-            if size ^ sizes >> 16 != 0xFFFF or size > end - at or size > room - to:
+            if size ^ sizes >> 16 != 0xFFFF or size > end - at or size > limit - to:
                 return USE_LIBRARY
             for i in range(size):
                 out[to + i] = source[at + i]
@@ -120,7 +122,7 @@ def _inflate(source: Any, at: int, end: int, out: Any, to: int, room: int) -> in
             if symbol >= _LENGTH_CODES_END:
                 return USE_LIBRARY
             if symbol < _LITERAL_CODES:
-                if to == room:
+                if to == limit:
                     return USE_LIBRARY
                 out[to] = symbol
                 to += 1
@@ -136,7 +138,7 @@ def _inflate(source: Any, at: int, end: int, out: Any, to: int, room: int) -> in
                 distance = code + 1 if code < 4 else ((2 | code & 1) << extra_bits) + 1
                 distance += bits >> bits_used & (1 << extra_bits) - 1
                 bits_used += extra_bits
-                if distance > to - first or length > room - to:
+                if distance > to - first or length > limit - to:
                     return USE_LIBRARY
                 for i in range(to, to + length):
                     out[i] = out[i - distance]

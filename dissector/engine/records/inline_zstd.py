@@ -28,7 +28,7 @@ _RLE_BLOCK = 2
 
 @device_function
 def decompress_zstd(
-    function: int, context: int, source: Any, at: int, end: int, out: Any, to: int, room: int
+    function: int, context: int, source: Any, at: int, end: int, out: Any, to: int, limit: int
 ) -> int:
     """
     Decompress a payload into `out`.
@@ -41,17 +41,17 @@ def decompress_zstd(
         end: Where it ends.
         out: The output buffer.
         to: Where the output begins in it.
-        room: Where it has to end at the latest.
+        limit: Where it has to end at the latest.
 
     Returns:
         Where the output ends, or USE_LIBRARY.
     """
-    if function == 0 or room <= to or not _is_one_frame(source, at, end):
+    if function == 0 or limit <= to or not _is_one_frame(source, at, end):
         return USE_LIBRARY
     written = call_decompressor_with_context(
-        function, context, source, at, end - at, out, to, room - to
+        function, context, source, at, end - at, out, to, limit - to
     )
-    return to + written if 0 < written <= room - to else USE_LIBRARY
+    return to + written if 0 < written <= limit - to else USE_LIBRARY
 
 
 @device_function

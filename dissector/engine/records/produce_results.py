@@ -150,7 +150,7 @@ def _categories() -> NDArray[np.uint8]:
 @per_schemas
 def _categories_of(count: int) -> NDArray[np.uint8]:
     """Return the roles of the first `count` fields; programs only ever add fields."""
-    return np.array([_category(place) for place in programs().field_refs[:count]], np.uint8)
+    return np.array([_category(ref) for ref in programs().field_refs[:count]], np.uint8)
 
 
 def _category(ref: FieldRef | None) -> int:
