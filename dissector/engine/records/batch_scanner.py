@@ -133,7 +133,7 @@ def find_batches(
         out = np.empty((COLUMN_COUNT, capacity), np.int64)
         _scan_fields(*fields, out, capacity, record_limits, MAX_RECORDS, min_magic, done, work=work)
         tables.append(out[:, : int(done[1])])
-        # A field that did not fit is read again into the next, larger table.
+        # A field that did not fit is read again into the next table, larger if none fitted.
         capacity = capacity if done[1] else capacity * 4
     row_count = sum(each.shape[1] for each in tables)
     # A table that is mostly filled is not copied; otherwise its unused memory is released.
